@@ -1,7 +1,7 @@
 # paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…): one static library of every .cpp below NAME/ (main.cpp is
 #   left to its executable). COLD: release builds compile it with -O1, since its running time does not matter and its building
 #   does. APART: each source is compiled alone also with PARETOKEN_UNITY.
-# paretoken_tests(NAMES…): one test program per folder, of every *_test.cpp below tests/NAME/.
+# paretoken_tests(NAMES… [APART NAMES…]): one test program per folder, of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -112,9 +112,10 @@ function(paretoken_keep_threaded list)
 endfunction()
 
 function(paretoken_tests)
+    cmake_parse_arguments(PARSE_ARGV 0 tests "" "" "APART")
     include(GoogleTest)
     paretoken_test_paths()
-    foreach(name IN LISTS ARGN)
+    foreach(name IN LISTS tests_UNPARSED_ARGUMENTS tests_APART)
         file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*_test.cpp)
         list(FILTER sources EXCLUDE REGEX "/virtual_gpu/runtime/")  # VirtualGpu.cmake's
         if(PARETOKEN_SANITIZE MATCHES "thread")
@@ -126,7 +127,9 @@ function(paretoken_tests)
         add_executable(${name}_test ${sources})
         target_link_libraries(${name}_test PRIVATE ${name} test_paths GTest::gmock_main nlohmann_json::nlohmann_json)
         paretoken_precompiled(${name}_test test)
-        paretoken_compile_in_groups(${name}_test ${sources})
+        if(NOT name IN_LIST tests_APART)
+            paretoken_compile_in_groups(${name}_test ${sources})
+        endif()
         gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/ PROPERTIES TIMEOUT 300 LABELS unit)
     endforeach()
 endfunction()

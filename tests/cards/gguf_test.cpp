@@ -29,7 +29,7 @@ GgufBytes small_file() {
     return file;
 }
 
-std::string complaint_about(const std::string& bytes, std::uint64_t data_bytes = 1024) {
+std::string complaint_about_gguf(const std::string& bytes, std::uint64_t data_bytes = 1024) {
     const TemporaryFile file("bad.gguf", bytes, data_bytes);
     try {
         read_gguf_header(file.path());
@@ -69,39 +69,41 @@ TEST(Gguf, RecognisesItsMagicOnly) {
 }
 
 TEST(Gguf, SaysWhatIsWrongWithAFile) {
-    EXPECT_NE(complaint_about("hello, this is no model at all").find("not a GGUF file"), std::string::npos);
-    EXPECT_NE(complaint_about(GgufBytes().header(0, 0, 1).bytes()).find("version 1"), std::string::npos);
-    EXPECT_NE(complaint_about(GgufBytes().header(~0ull, 0).bytes()).find("impossible counts"),
+    EXPECT_NE(complaint_about_gguf("hello, this is no model at all").find("not a GGUF file"),
               std::string::npos);
-    EXPECT_NE(complaint_about(small_file().bytes(), 300).find("cut off"), std::string::npos);
-    EXPECT_NE(complaint_about(GgufBytes().header(1, 0).tensor("t", {32}, 4).bytes()).find("type 4"),
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(0, 0, 1).bytes()).find("version 1"), std::string::npos);
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(~0ull, 0).bytes()).find("impossible counts"),
               std::string::npos);
-    EXPECT_NE(complaint_about(GgufBytes().header(1, 0).tensor("t", {33}, kQ4_1).bytes()).find("blocks"),
+    EXPECT_NE(complaint_about_gguf(small_file().bytes(), 300).find("cut off"), std::string::npos);
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(1, 0).tensor("t", {32}, 4).bytes()).find("type 4"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(1, 0).tensor("t", {33}, kQ4_1).bytes()).find("blocks"),
               std::string::npos);
     const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
-    EXPECT_NE(complaint_about(GgufBytes().header(1, 0).tensor("t", {huge, huge}, kF32).bytes()).find("shape"),
-              std::string::npos);
-    EXPECT_NE(complaint_about(GgufBytes().header(1, 0).tensor("t", {1, 1, 1, 1, 1}, kF32).bytes())
+    EXPECT_NE(
+        complaint_about_gguf(GgufBytes().header(1, 0).tensor("t", {huge, huge}, kF32).bytes()).find("shape"),
+        std::string::npos);
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(1, 0).tensor("t", {1, 1, 1, 1, 1}, kF32).bytes())
                   .find("dimensions"),
               std::string::npos);
-    EXPECT_NE(
-        complaint_about(GgufBytes().header(1, 0).tensor("t", {32}, kF32, huge - 8).bytes()).find("cut off"),
-        std::string::npos);
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(1, 0).tensor("t", {32}, kF32, huge - 8).bytes())
+                  .find("cut off"),
+              std::string::npos);
     GgufBytes longer;
     longer.header(0, 1).text("list").plain(GgufBytes::array).plain(GgufBytes::u64).plain(huge);
-    EXPECT_NE(complaint_about(longer.bytes()).find("longer than the file"), std::string::npos);
+    EXPECT_NE(complaint_about_gguf(longer.bytes()).find("longer than the file"), std::string::npos);
     GgufBytes text;
     text.header(0, 1).text("name").plain(GgufBytes::string).plain(huge);
-    EXPECT_NE(complaint_about(text.bytes()).find("damaged"), std::string::npos);
-    EXPECT_NE(
-        complaint_about(GgufBytes().header(0, 1).text("k").plain<std::uint32_t>(99).bytes()).find("type 99"),
-        std::string::npos);
+    EXPECT_NE(complaint_about_gguf(text.bytes()).find("damaged"), std::string::npos);
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(0, 1).text("k").plain<std::uint32_t>(99).bytes())
+                  .find("type 99"),
+              std::string::npos);
 }
 
 TEST(Gguf, RefusesEveryFileCutOffInItsHeader) {
     const std::string bytes = small_file().bytes();
     for (std::size_t length = 0; length < bytes.size(); ++length)
-        EXPECT_NE(complaint_about(bytes.substr(0, length), 0), "accepted") << length;
+        EXPECT_NE(complaint_about_gguf(bytes.substr(0, length), 0), "accepted") << length;
 }
 
 TEST(Gguf, SurvivesAnyByteBeingWrong) {

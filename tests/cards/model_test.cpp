@@ -29,7 +29,7 @@ ModelCard card_of(const std::string& more, const ModelCardOptions& options = {})
     return model_card_of_config(config(more), "config.json", options);
 }
 
-std::string complaint_about(const std::string& json) {
+std::string complaint_about_config(const std::string& json) {
     try {
         model_card_of_config(json, "some/config.json");
     } catch (const UsageError& error) {
@@ -236,7 +236,7 @@ TEST(ModelCard, KeepsTheKvCacheInTheTypeThatTheConfigSays) {
                       {.weight_dtype = {}, .kv_dtype = "bf16"})
                   .kv_dtype,
               "bf16");
-    EXPECT_NE(complaint_about(config(R"(, "quantization_config": {"quant_method": "fp8",
+    EXPECT_NE(complaint_about_config(config(R"(, "quantization_config": {"quant_method": "fp8",
                                          "kv_cache_quant_algo": "FP3"})"))
                   .find("kv_cache_quant_algo: expected a known type"),
               std::string::npos);
@@ -276,19 +276,21 @@ TEST(ModelCard, LayersThatDoNotRouteAreDense) {
 }
 
 TEST(ModelCard, SaysWhatAConfigLacksOrHasWrong) {
-    EXPECT_NE(complaint_about("{").find("some/config.json: not valid JSON at line 1"), std::string::npos);
-    EXPECT_NE(complaint_about("[]").find("expected an object"), std::string::npos);
-    EXPECT_NE(complaint_about("{}").find("num_hidden_layers: missing"), std::string::npos);
-    EXPECT_NE(complaint_about(config(R"(, "num_hidden_layers": -3)")).find("num_hidden_layers"),
+    EXPECT_NE(complaint_about_config("{").find("some/config.json: not valid JSON at line 1"),
               std::string::npos);
-    EXPECT_NE(complaint_about(config(R"(, "hidden_size": 1e30)")).find("hidden_size"), std::string::npos);
-    EXPECT_NE(complaint_about(config(R"(, "num_key_value_heads": 3)")).find("divisor of 8"),
+    EXPECT_NE(complaint_about_config("[]").find("expected an object"), std::string::npos);
+    EXPECT_NE(complaint_about_config("{}").find("num_hidden_layers: missing"), std::string::npos);
+    EXPECT_NE(complaint_about_config(config(R"(, "num_hidden_layers": -3)")).find("num_hidden_layers"),
               std::string::npos);
-    EXPECT_NE(complaint_about(config(R"(, "quantization_config": {"quant_method": "xyz"})"))
+    EXPECT_NE(complaint_about_config(config(R"(, "hidden_size": 1e30)")).find("hidden_size"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_config(config(R"(, "num_key_value_heads": 3)")).find("divisor of 8"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_config(config(R"(, "quantization_config": {"quant_method": "xyz"})"))
                   .find("a known quantisation"),
               std::string::npos);
-    EXPECT_NE(complaint_about(config(R"(, "mamba_d_state": 16)")).find("GGUF"), std::string::npos);
-    EXPECT_NE(complaint_about(std::string(100000, '[')).find("nested deeper"), std::string::npos);
+    EXPECT_NE(complaint_about_config(config(R"(, "mamba_d_state": 16)")).find("GGUF"), std::string::npos);
+    EXPECT_NE(complaint_about_config(std::string(100000, '[')).find("nested deeper"), std::string::npos);
     try {
         model_card("no-such-model");
         ADD_FAILURE() << "accepted";
@@ -311,10 +313,10 @@ TEST(ModelCard, ReadsADirectoryWithAConfig) {
 // --- GGUF
 // ----------------------------------------------------------------------------------------------------
 
-constexpr std::uint32_t kF32 = 0;
-constexpr std::uint32_t kF16 = 1;
-constexpr std::uint32_t kQ4_1 = 3;
-constexpr std::uint32_t kQ8_0 = 8;
+constexpr std::uint32_t kTypeF32 = 0;
+constexpr std::uint32_t kTypeF16 = 1;
+constexpr std::uint32_t kTypeQ4_1 = 3;
+constexpr std::uint32_t kTypeQ8_0 = 8;
 
 GgufBytes& llama_metadata(GgufBytes& file) {
     return file.entry("general.architecture", "llama")
@@ -331,10 +333,10 @@ TEST(GgufModelCard, SumsTheBytesOfEveryTensor) {
     GgufBytes file;
     file.header(4, 8);
     llama_metadata(file)
-        .tensor("token_embd.weight", {64, 4}, kQ8_0)
-        .tensor("blk.0.attn_q.weight", {64, 64}, kQ4_1)
-        .tensor("blk.0.attn_norm.weight", {64}, kF32)
-        .tensor("output.weight", {64, 4}, kF16);
+        .tensor("token_embd.weight", {64, 4}, kTypeQ8_0)
+        .tensor("blk.0.attn_q.weight", {64, 64}, kTypeQ4_1)
+        .tensor("blk.0.attn_norm.weight", {64}, kTypeF32)
+        .tensor("output.weight", {64, 4}, kTypeF16);
     const TemporaryFile path("Tiny.Q4_1.gguf", file.bytes(), 8192);
     const ModelCard card = model_card(path.path().string());
     const std::uint64_t embedding = 64 * 4 / 32 * 34;
@@ -358,8 +360,8 @@ TEST(GgufModelCard, CountsATiedEmbeddingAsTheOutputProjection) {
     GgufBytes file;
     file.header(2, 8);
     llama_metadata(file)
-        .tensor("token_embd.weight", {64, 4}, kQ8_0)
-        .tensor("blk.0.attn_q.weight", {64, 64}, kQ4_1);
+        .tensor("token_embd.weight", {64, 4}, kTypeQ8_0)
+        .tensor("blk.0.attn_q.weight", {64, 64}, kTypeQ4_1);
     const TemporaryFile path("tied.gguf", file.bytes(), 8192);
     const ModelCard card = model_card_of_gguf(path.path());
     EXPECT_TRUE(card.tied_embeddings);
@@ -372,9 +374,9 @@ TEST(GgufModelCard, KeepsRoutedExpertsApart) {
     llama_metadata(file)
         .entry("llama.expert_count", 8u)
         .entry("llama.expert_used_count", 2u)
-        .tensor("token_embd.weight", {64, 4}, kF16)
-        .tensor("blk.0.ffn_down_exps.weight", {128, 64, 8}, kQ4_1)
-        .tensor("blk.0.ffn_gate_inp.weight", {64, 8}, kF32);
+        .tensor("token_embd.weight", {64, 4}, kTypeF16)
+        .tensor("blk.0.ffn_down_exps.weight", {128, 64, 8}, kTypeQ4_1)
+        .tensor("blk.0.ffn_gate_inp.weight", {64, 8}, kTypeF32);
     const TemporaryFile path("moe.gguf", file.bytes(), 1 << 17);
     const ModelCard card = model_card_of_gguf(path.path());
     ASSERT_TRUE(card.moe);
@@ -389,9 +391,9 @@ TEST(GgufModelCard, HasAGatedFeedForwardWhereAGateIsStored) {
     GgufBytes file;
     file.header(3, 8);
     llama_metadata(file)
-        .tensor("token_embd.weight", {64, 4}, kF16)
-        .tensor("blk.0.ffn_up.weight", {64, 128}, kQ4_1)
-        .tensor("blk.0.ffn_gate.weight", {64, 128}, kQ4_1);
+        .tensor("token_embd.weight", {64, 4}, kTypeF16)
+        .tensor("blk.0.ffn_up.weight", {64, 128}, kTypeQ4_1)
+        .tensor("blk.0.ffn_gate.weight", {64, 128}, kTypeQ4_1);
     const TemporaryFile path("gated.gguf", file.bytes(), 1 << 16);
     EXPECT_TRUE(model_card_of_gguf(path.path()).gated_ffn);
 }
@@ -407,7 +409,7 @@ TEST(GgufModelCard, TakesKvHeadsAndWindowsPerLayer) {
         .entry("gemma3.attention.key_length", 32u)
         .entry("gemma3.attention.sliding_window", 16u)
         .numbers("gemma3.attention.sliding_window_pattern", {1, 0, 0})
-        .tensor("token_embd.weight", {64, 4}, kF16);
+        .tensor("token_embd.weight", {64, 4}, kTypeF16);
     const TemporaryFile path("layers.gguf", file.bytes(), 4096);
     const ModelCard card = model_card_of_gguf(path.path());
     EXPECT_EQ(card.windowed_kv_values_per_token, 2u * (32 + 32));
@@ -440,9 +442,9 @@ TEST(GgufModelCard, SaysWhenAFileIsNoLanguageModel) {
 TEST(GgufModelCard, ReadsEveryPartOfASplitFile) {
     GgufBytes first;
     first.header(1, 9);
-    llama_metadata(first).entry("split.count", 2u).tensor("token_embd.weight", {64, 4}, kF16);
+    llama_metadata(first).entry("split.count", 2u).tensor("token_embd.weight", {64, 4}, kTypeF16);
     GgufBytes second;
-    second.header(1, 0).tensor("blk.0.attn_q.weight", {64, 64}, kQ4_1);
+    second.header(1, 0).tensor("blk.0.attn_q.weight", {64, 64}, kTypeQ4_1);
     const TemporaryFile one("split-00001-of-00002.gguf", first.bytes(), 4096);
     const TemporaryFile two("split-00002-of-00002.gguf", second.bytes(), 4096);
     EXPECT_EQ(model_card_of_gguf(one.path()).resident_weight_bytes, 64u * 4 * 2 + 64 * 64 / 32 * 20);

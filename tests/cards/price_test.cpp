@@ -16,7 +16,7 @@ PriceCard card(const std::string& more) {
                             "test.json");
 }
 
-std::string complaint_about(const std::string& json) {
+std::string complaint_about_prices(const std::string& json) {
     try {
         parse_price_card(json, "prices.json");
     } catch (const UsageError& error) {
@@ -186,39 +186,45 @@ TEST(Price, EarnsForTheUtilisedAndAvailableShareOfTime) {
 }
 
 TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
-    EXPECT_EQ(complaint_about(minimal(R"({"h200": {"on_demand": "cheap"}})")),
+    EXPECT_EQ(complaint_about_prices(minimal(R"({"h200": {"on_demand": "cheap"}})")),
               "prices.json: gpus.h200.on_demand: expected a positive number, got \"cheap\"");
-    EXPECT_EQ(complaint_about(minimal(R"({"h200": {"on_demand": 0}})")),
+    EXPECT_EQ(complaint_about_prices(minimal(R"({"h200": {"on_demand": 0}})")),
               "prices.json: gpus.h200.on_demand: expected a positive number, got 0");
-    EXPECT_NE(complaint_about(minimal(R"({"h200": {}})")).find("gpus.h200: expected at least one price"),
-              std::string::npos);
-    EXPECT_NE(complaint_about(minimal("{}")).find("at least one price"), std::string::npos);
     EXPECT_NE(
-        complaint_about(minimal(R"({"": {"spot": 1}})")).find("gpus: expected the name of a priced item"),
+        complaint_about_prices(minimal(R"({"h200": {}})")).find("gpus.h200: expected at least one price"),
         std::string::npos);
-    EXPECT_NE(complaint_about(minimal(R"({"h200": {"": 1}})"))
+    EXPECT_NE(complaint_about_prices(minimal("{}")).find("at least one price"), std::string::npos);
+    EXPECT_NE(complaint_about_prices(minimal(R"({"": {"spot": 1}})"))
+                  .find("gpus: expected the name of a priced item"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_prices(minimal(R"({"h200": {"": 1}})"))
                   .find("gpus.h200: expected the name of a price basis that is not empty"),
               std::string::npos);
-    EXPECT_NE(complaint_about("not json").find("prices.json: not valid JSON at line 1"), std::string::npos);
-    EXPECT_NE(complaint_about(R"({"schema": 2})").find("schema: expected schema 1"), std::string::npos);
-    EXPECT_NE(complaint_about(R"({"schema": 1})").find("as_of: missing; expected"), std::string::npos);
-    EXPECT_NE(complaint_about(R"({"schema": 1, "gpu": {}})").find("gpu: unknown key"), std::string::npos);
-    EXPECT_NE(
-        complaint_about(R"({"schema": 1, "as_of": "x", "currency": "EUR", "source": "s"})").find("currency"),
-        std::string::npos);
-    EXPECT_NE(complaint_about(minimal(R"({"h200": {"spot": 1}}, "mix": {"spot": 0.5})")).find("sum to 1"),
+    EXPECT_NE(complaint_about_prices("not json").find("prices.json: not valid JSON at line 1"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_prices(R"({"schema": 2})").find("schema: expected schema 1"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_prices(R"({"schema": 1})").find("as_of: missing; expected"), std::string::npos);
+    EXPECT_NE(complaint_about_prices(R"({"schema": 1, "gpu": {}})").find("gpu: unknown key"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_prices(R"({"schema": 1, "as_of": "x", "currency": "EUR", "source": "s"})")
+                  .find("currency"),
               std::string::npos);
     EXPECT_NE(
-        complaint_about(minimal(R"({"h200": {"spot": 1}}, "price_band": [1.2, 0.8])")).find("lower factor"),
+        complaint_about_prices(minimal(R"({"h200": {"spot": 1}}, "mix": {"spot": 0.5})")).find("sum to 1"),
         std::string::npos);
-    EXPECT_NE(complaint_about(minimal(R"({"h200": {"spot": 1}}, "utilization": 60)")).find("utilization"),
+    EXPECT_NE(complaint_about_prices(minimal(R"({"h200": {"spot": 1}}, "price_band": [1.2, 0.8])"))
+                  .find("lower factor"),
               std::string::npos);
     EXPECT_NE(
-        complaint_about(minimal(R"({"h200": {"spot": 1}}, "power_in_rate": false)")).find("usd_per_kwh"),
+        complaint_about_prices(minimal(R"({"h200": {"spot": 1}}, "utilization": 60)")).find("utilization"),
         std::string::npos);
-    EXPECT_NE(
-        complaint_about(minimal(R"({"h200": {"spot": 1}}, "apis": {"x": {"in": 3}})")).find("apis.x.out"),
-        std::string::npos);
+    EXPECT_NE(complaint_about_prices(minimal(R"({"h200": {"spot": 1}}, "power_in_rate": false)"))
+                  .find("usd_per_kwh"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_prices(minimal(R"({"h200": {"spot": 1}}, "apis": {"x": {"in": 3}})"))
+                  .find("apis.x.out"),
+              std::string::npos);
 }
 
 TEST(Price, EveryShippedCardIsDatedSourcedAndReadable) {

@@ -65,7 +65,7 @@ std::string whole(int status, const std::string& body, const std::string& header
     return fmt::format("HTTP/1.1 {} X\r\n{}Content-Length: {}\r\n\r\n{}", status, headers, body.size(), body);
 }
 
-std::unique_ptr<datasets::Dataset> prompts(int osl = kTokens) {
+std::unique_ptr<datasets::Dataset> prompts_of_16_tokens(int osl = kTokens) {
     return datasets::make_dataset(
         {.spec = {.name = "synthetic", .fields = {{"isl", "16"}, {"osl", std::to_string(osl)}}}});
 }
@@ -81,7 +81,7 @@ std::vector<RequestRecord> records_of(const ScriptedAnswer& answer, std::uint64_
     const ScriptedServer server([&](int, int, const std::string&) { return answer; });
     LoadOptions load = load_on(server.url(), 1, requests);
     load.worker.client.request_timeout = timeout;
-    const auto dataset = prompts(osl);
+    const auto dataset = prompts_of_16_tokens(osl);
     return made(load, *dataset).records;
 }
 
@@ -155,7 +155,7 @@ TEST(HostileServer, a_connection_whose_message_ends_with_the_done_is_used_again)
         connections = std::max<int>(connections, connection + 1);
         return ScriptedAnswer{.writes = {open_answer(), "0\r\n\r\n"}, .pause_ms = 2};
     });
-    const auto dataset = prompts();
+    const auto dataset = prompts_of_16_tokens();
     const KeptOutcome outcome = made(load_on(server.url(), 1, 10), *dataset);
     for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
     EXPECT_EQ(connections, 1);
@@ -192,7 +192,7 @@ TEST(HostileServer, a_quoted_key_is_hidden_in_every_text) {
     });
     LoadOptions load = load_on(server.url(), 1, 10);
     load.worker.targets.front().head.headers = {{"Authorization", "Bearer SECRETKEY123"}};
-    const auto dataset = prompts();
+    const auto dataset = prompts_of_16_tokens();
     const KeptOutcome outcome = made(load, *dataset);
     ASSERT_EQ(outcome.records.size(), 10U);
     for (const RequestRecord& r : outcome.records) {
@@ -223,7 +223,7 @@ TEST(HostileServer, one_that_does_not_stream_makes_the_run_invalid) {
     const ScriptedServer server(
         [&](int, int, const std::string&) { return ScriptedAnswer{.writes = {whole(200, body)}}; });
     const LoadOptions load = load_on(server.url(), 2, 20);
-    const auto dataset = prompts();
+    const auto dataset = prompts_of_16_tokens();
     RunResult result;
     const auto outcome = made(load, *dataset);
     fold_into(result, outcome, outcome.events(), load, {});
@@ -247,7 +247,7 @@ TEST(HostileServer, good_answers_between_the_others_keep_their_figures) {
                 return ScriptedAnswer{.writes = {good_answer()}};
         }
     });
-    const auto dataset = prompts();
+    const auto dataset = prompts_of_16_tokens();
     int good = 0;
     for (const RequestRecord& r : made(load_on(server.url(), 1, 16), *dataset).records) {
         if (r.outcome != Outcome::ok) continue;
@@ -268,7 +268,7 @@ TEST(HostileServer, an_outage_is_not_the_clients_own_reason) {
     LoadOptions load = load_on(url, 1, 40);
     only(load).arrivals = parse_arrivals("constant:rate=100");
     only(load).concurrency.reset();
-    const auto dataset = prompts();
+    const auto dataset = prompts_of_16_tokens();
     RunResult result;
     const auto outcome = made(load, *dataset);
     fold_into(result, outcome, outcome.events(), load, {});
@@ -316,7 +316,7 @@ std::size_t load_at_once(const CountingDataset& dataset, std::uint64_t count,
 }
 
 TEST(Worker, reads_after_at_most_32_starts) {
-    const CountingDataset dataset(prompts());
+    const CountingDataset dataset(prompts_of_16_tokens());
     int asked_before_first = 0;
     const std::size_t records = load_at_once(dataset, 400, [&] {
         if (asked_before_first == 0) asked_before_first = dataset.asked;
@@ -326,7 +326,7 @@ TEST(Worker, reads_after_at_most_32_starts) {
 }
 
 TEST(Worker, reads_the_answers_that_wait_before_it_starts_many_more) {
-    const CountingDataset dataset(prompts(), 5ms);
+    const CountingDataset dataset(prompts_of_16_tokens(), 5ms);
     int ended_while_starting = 0;
     const std::size_t records =
         load_at_once(dataset, 200, [&] { ended_while_starting += dataset.asked < 200 ? 1 : 0; });

@@ -25,7 +25,7 @@ using paretoken::testing::only;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-std::unique_ptr<datasets::Dataset> prompts(int isl, int osl) {
+std::unique_ptr<datasets::Dataset> synthetic_prompts(int isl, int osl) {
     return datasets::make_dataset(
         {.spec = {.name = "synthetic",
                   .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
@@ -73,7 +73,7 @@ double ms_since_begin(TimePoint t) {
 }
 
 TEST(VirtualLoad, IsTheSameForTheSameSeedAndAnotherForAnother) {
-    const auto dataset = prompts(64, 20);
+    const auto dataset = synthetic_prompts(64, 20);
     LoadOptions load = open_loop("poisson:rate=50", 200);
     const auto first = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
     EXPECT_EQ(first.records, outcome_of(load, on("llama3-8b-h100-bf16"), *dataset).records);
@@ -82,7 +82,7 @@ TEST(VirtualLoad, IsTheSameForTheSameSeedAndAnotherForAnother) {
 }
 
 TEST(VirtualLoad, FollowsTheScheduleThatARunOverSocketsWouldFollow) {
-    const auto dataset = prompts(64, 4);
+    const auto dataset = synthetic_prompts(64, 4);
     const LoadOptions load = open_loop("poisson:rate=50", 100);
     const ClassLoad& of = load.classes.front();
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
@@ -103,7 +103,7 @@ TEST(VirtualLoad, FollowsTheScheduleThatARunOverSocketsWouldFollow) {
 }
 
 TEST(VirtualLoad, ReasoningAndSpeculationAreRecordedAsOverSockets) {
-    const auto dataset = prompts(64, 40);
+    const auto dataset = synthetic_prompts(64, 40);
     const auto thinking =
         outcome_of(closed_loop(2, 6), on("ideal?ttft=20ms&itl=10ms&reasoning=3tok"), *dataset);
     for (const RequestRecord& r : thinking.records) {
@@ -122,7 +122,7 @@ TEST(VirtualLoad, ReasoningAndSpeculationAreRecordedAsOverSockets) {
 }
 
 TEST(VirtualLoad, AClosedLoopRefillsASlotAfterTheTurnaround) {
-    const auto dataset = prompts(3, 2);
+    const auto dataset = synthetic_prompts(3, 2);
     const auto outcome =
         outcome_of(closed_loop(1, 3), {.profile = simple_profile(), .turnaround = milliseconds(5)}, *dataset);
     ASSERT_EQ(outcome.records.size(), 3U);
@@ -137,7 +137,7 @@ TEST(VirtualLoad, AClosedLoopRefillsASlotAfterTheTurnaround) {
 }
 
 TEST(VirtualLoad, EventsOfAStepAreWrittenOneAfterTheOther) {
-    const auto dataset = prompts(3, 2);
+    const auto dataset = synthetic_prompts(3, 2);
     const auto at_once = outcome_of(closed_loop(3, 3), {.profile = simple_profile()}, *dataset);
     const auto written = outcome_of(closed_loop(3, 3),
                                     {.profile = simple_profile(), .write_time = microseconds(10)}, *dataset);
@@ -167,7 +167,7 @@ TEST(VirtualLoad, ARefillThatMissesAStepWaitsForTheNext) {
 }
 
 TEST(VirtualLoad, NeverHasMoreInFlightThanTheCapAndCountsWarmupsApart) {
-    const auto dataset = prompts(32, 8);
+    const auto dataset = synthetic_prompts(32, 8);
     LoadOptions load = closed_loop(6, 60);
     only(load).limits.warmups = 10;
     const auto outcome = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
@@ -183,7 +183,7 @@ TEST(VirtualLoad, NeverHasMoreInFlightThanTheCapAndCountsWarmupsApart) {
 }
 
 TEST(VirtualLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
-    const auto dataset = prompts(32, 8);
+    const auto dataset = synthetic_prompts(32, 8);
     LoadOptions load = closed_loop(12, 60);
     only(load).pacing.prefills = 3;
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
@@ -192,7 +192,7 @@ TEST(VirtualLoad, NeverHasMoreWithoutAFirstTokenThanTheCapOnPrefills) {
 }
 
 TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {
-    const auto dataset = prompts(32, 8);
+    const auto dataset = synthetic_prompts(32, 8);
     LoadOptions load = closed_loop(10, 400);
     only(load).pacing.think_time = RandomDuration("exponential:mean=270ms");
     RunResult result;  // an answer takes 20 + 7 × 10 ms: three quarters of the slots pause
@@ -223,7 +223,7 @@ std::vector<scrape::ServerScrape> scrapes_of(const KeptOutcome& outcome) {
 }
 
 TEST(VirtualLoad, TheServersRequestsRunningAndWaitingAreThoseInFlightOfTheWindow) {
-    const auto dataset = prompts(512, 128);
+    const auto dataset = synthetic_prompts(512, 128);
     LoadOptions load = closed_loop(48, 2400);
     only(load).pacing.ramp_up = std::chrono::seconds(10);  // ramp and drain are not part of the window
     auto outcome =
@@ -241,14 +241,14 @@ TEST(VirtualLoad, TheServersRequestsRunningAndWaitingAreThoseInFlightOfTheWindow
 }
 
 TEST(VirtualLoad, ADurationEndsIt) {
-    const auto dataset = prompts(16, 4);
+    const auto dataset = synthetic_prompts(16, 4);
     LoadOptions load = open_loop("constant:rate=100", 1);
     only(load).limits = {.duration = std::chrono::seconds(2)};
     EXPECT_EQ(outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records.size(), 200U);
 }
 
 TEST(VirtualLoad, WhatTheContextCannotHoldFailsAsOverSockets) {
-    const auto dataset = prompts(100, 30);
+    const auto dataset = synthetic_prompts(100, 30);
     const auto outcome = outcome_of(closed_loop(2, 5), on("llama3-8b-h100-bf16?max_model_len=120"), *dataset);
     ASSERT_EQ(outcome.records.size(), 5U);
     EXPECT_EQ(outcome.records[0].outcome, Outcome::http_error);
@@ -257,7 +257,7 @@ TEST(VirtualLoad, WhatTheContextCannotHoldFailsAsOverSockets) {
 }
 
 TEST(VirtualLoad, AnswersThatMayEndDo) {
-    const auto dataset = prompts(10, 1000);
+    const auto dataset = synthetic_prompts(10, 1000);
     VirtualOptions options = on("ideal?ttft=1ms&itl=1ms&answer_tokens=20");
     options.ignore_eos = false;
     const auto outcome = outcome_of(closed_loop(4, 100), options, *dataset);
@@ -301,7 +301,7 @@ TEST(VirtualLoad, EndsWhenItIsStopped) {
     stop.request_stop();
     KeptRecords sink;
     Progress progress;
-    const auto dataset = prompts(16, 4);
+    const auto dataset = synthetic_prompts(16, 4);
     const auto outcome = make_virtual_load(from(closed_loop(4, 1000), *dataset), on("llama3-8b-h100-bf16"),
                                            sink, progress, stop.get_token());
     EXPECT_TRUE(outcome.interrupted);
@@ -315,7 +315,7 @@ VirtualOptions small_server() {
 }
 
 TEST(VirtualLoad, OfTwiceWhatIsServedEndsAsDivergingAndHasNoPercentiles) {
-    const auto dataset = prompts(512, 96);
+    const auto dataset = synthetic_prompts(512, 96);
     LoadOptions load = open_loop("poisson:rate=20", 100'000);
     const auto outcome = outcome_of(load, small_server(), *dataset);
     ASSERT_TRUE(outcome.stopped);
@@ -338,7 +338,7 @@ TEST(VirtualLoad, OfTwiceWhatIsServedEndsAsDivergingAndHasNoPercentiles) {
 }
 
 TEST(VirtualLoad, AtFourFifthsOfCapacityNeverEndsAsDiverging) {
-    const auto dataset = prompts(512, 96);
+    const auto dataset = synthetic_prompts(512, 96);
     LoadOptions load = open_loop("poisson:rate=8", 600);
     for (only(load).seed = 0; only(load).seed < 100; ++only(load).seed) {
         paretoken::testing::NoSink sink;
@@ -350,7 +350,7 @@ TEST(VirtualLoad, AtFourFifthsOfCapacityNeverEndsAsDiverging) {
 }
 
 TEST(VirtualLoad, SaysWhichLimitEndedItAndWhen) {
-    const auto dataset = prompts(16, 4);
+    const auto dataset = synthetic_prompts(16, 4);
     LoadOptions load = open_loop("constant:rate=100", 1);
     only(load).limits = {.duration = std::chrono::seconds(2)};
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
@@ -360,7 +360,7 @@ TEST(VirtualLoad, SaysWhichLimitEndedItAndWhen) {
 }
 
 TEST(VirtualLoad, AWarmupByTimeIsWhatStartsWithinIt) {
-    const auto dataset = prompts(16, 4);
+    const auto dataset = synthetic_prompts(16, 4);
     const auto counts = [&](LoadOptions load) {
         only(load).limits.warmup_duration = std::chrono::seconds(1);
         const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
@@ -380,7 +380,7 @@ TEST(VirtualLoad, AWarmupByTimeIsWhatStartsWithinIt) {
 }
 
 TEST(VirtualLoad, FoldsIntoAValidResult) {
-    const auto dataset = prompts(64, 16);
+    const auto dataset = synthetic_prompts(64, 16);
     const LoadOptions load = closed_loop(8, 400);
     RunResult result;
     const auto outcome = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
@@ -501,8 +501,8 @@ TEST(VirtualLoad, WarmUpConversationsAreWarmUpsToTheirLastTurn) {
 // ---- classes, hanging up
 
 TEST(VirtualLoad, ClassesHaveArrivalsAndPromptsOfTheirOwn) {
-    const auto shorts = prompts(20, 5);
-    const auto longs = prompts(800, 5);
+    const auto shorts = synthetic_prompts(20, 5);
+    const auto longs = synthetic_prompts(800, 5);
     LoadOptions load;
     load.classes = {{.name = "interactive",
                      .arrivals = parse_arrivals("poisson:rate=20"),
@@ -541,7 +541,7 @@ TEST(VirtualLoad, ClassesHaveArrivalsAndPromptsOfTheirOwn) {
 }
 
 TEST(VirtualLoad, UsersHangUpWhenTheyHaveWaitedLongEnough) {
-    const auto dataset = prompts(20, 50);
+    const auto dataset = synthetic_prompts(20, 50);
     LoadOptions load = open_loop("constant:rate=10", 200);
     only(load).pacing.hang_up = parse_hang_up("p=.5,after=100ms");
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);

@@ -30,9 +30,9 @@ TruthEntry entry_of(const std::string& id, std::size_t tokens) {
 TEST(TruthLog, IsJsonWithEveryNanosecond) {
     TruthLog log;
     log.add(entry_of("a\"1", 2));
-    const auto json = nlohmann::json::parse(log.json());
-    EXPECT_EQ(json["dropped"], 0);
-    EXPECT_EQ(json["requests"][0],
+    const auto dump = nlohmann::json::parse(log.json());
+    EXPECT_EQ(dump["dropped"], 0);
+    EXPECT_EQ(dump["requests"][0],
               nlohmann::json::parse(R"({"id":"a\"1","received_ns":1000000007,"kernel_stamp":true,
         "admitted_ns":1000000009,"prompt_tokens":5,"complete":true,"due_ns":[2000000000,2000000001],
         "written_ns":[2000001000,2000001001],"tokens":[1,1]})"));

@@ -11,12 +11,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint kStart{std::chrono::hours(20)};
+constexpr TimePoint kScheduled{std::chrono::hours(20)};
 
 std::vector<StreamEvent> random_events(std::uint64_t seed) {
     Random random(seed);
     std::vector<StreamEvent> events(random.below(40));
-    TimePoint time = kStart;
+    TimePoint time = kScheduled;
     for (StreamEvent& event : events) {
         event.same_read = &event != &events.front() && random.below(3) == 0;
         if (!event.same_read) time += Duration(static_cast<std::int64_t>(random.below(50'000'000)));
@@ -35,31 +35,31 @@ RequestRecord with(std::vector<StreamEvent> events) {
 }
 
 TEST(RecordEvents, of_the_worked_example_give_its_scalars) {
-    const auto record = with({{.time = kStart + 100ms, .tokens = 1, .kind = EventKind::reasoning},
-                              {.time = kStart + 140ms, .tokens = 4},
-                              {.time = kStart + 140ms, .tokens = 2, .same_read = true},
-                              {.time = kStart + 170ms, .tokens = 3, .kind = EventKind::tool_call}});
+    const auto record = with({{.time = kScheduled + 100ms, .tokens = 1, .kind = EventKind::reasoning},
+                              {.time = kScheduled + 140ms, .tokens = 4},
+                              {.time = kScheduled + 140ms, .tokens = 2, .same_read = true},
+                              {.time = kScheduled + 170ms, .tokens = 3, .kind = EventKind::tool_call}});
     EXPECT_EQ(record.chunks, 4);
     EXPECT_EQ(record.grouped_chunks, 1);
     EXPECT_EQ(record.streamed_tokens, 10);
     EXPECT_EQ(record.first_group_tokens, 1);
-    EXPECT_EQ(record.first_event, kStart + 100ms);
-    EXPECT_EQ(record.first_answer, kStart + 140ms);
-    EXPECT_EQ(record.last_event, kStart + 170ms);
+    EXPECT_EQ(record.first_event, kScheduled + 100ms);
+    EXPECT_EQ(record.first_answer, kScheduled + 140ms);
+    EXPECT_EQ(record.last_event, kScheduled + 170ms);
     EXPECT_EQ(record.longest_gap, 40ms);
 }
 
 TEST(RecordEvents, that_share_the_first_read_are_the_first_group) {
-    const auto record = with({{.time = kStart, .tokens = 2},
-                              {.time = kStart, .tokens = 3, .same_read = true},
-                              {.time = kStart + 1ms, .tokens = 5}});
+    const auto record = with({{.time = kScheduled, .tokens = 2},
+                              {.time = kScheduled, .tokens = 3, .same_read = true},
+                              {.time = kScheduled + 1ms, .tokens = 5}});
     EXPECT_EQ(record.first_group_tokens, 5);
     EXPECT_EQ(record.longest_gap, 1ms);
 }
 
 TEST(RecordEvents, of_one_read_have_no_gap_and_one_that_goes_back_ends_a_gap_of_zero) {
-    EXPECT_FALSE(with({{.time = kStart}, {.time = kStart, .same_read = true}}).longest_gap);
-    EXPECT_EQ(with({{.time = kStart + 1ms}, {.time = kStart}}).longest_gap, Duration{});
+    EXPECT_FALSE(with({{.time = kScheduled}, {.time = kScheduled, .same_read = true}}).longest_gap);
+    EXPECT_EQ(with({{.time = kScheduled + 1ms}, {.time = kScheduled}}).longest_gap, Duration{});
 }
 
 TEST(RecordEvents, that_are_missing_leave_nothing_of_an_answer_before) {

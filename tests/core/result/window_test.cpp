@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using script::kStart;
 using ::testing::HasSubstr;
 
-SummaryOptions closed(std::uint64_t concurrency) {
+SummaryOptions closed_loop(std::uint64_t concurrency) {
     SummaryOptions options;
     options.concurrency = concurrency;
     return options;
@@ -65,14 +65,14 @@ TEST(SteadyWindow, refusals_at_a_steady_pace_are_no_steady_state) {
     for (std::size_t i = 0; i < records.size(); ++i) {
         if (i % 10 != 0) records[i] = script::failed(records[i].scheduled);
     }
-    const auto window = steady_window_of(records, closed(8));
+    const auto window = steady_window_of(records, closed_loop(8));
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("requests failed"));
 }
 
 TEST(SteadyWindow, of_a_closed_loop_leaves_out_the_first_wave_and_the_drain) {
     const auto records = script::closed_loop(8, 200, {});
-    const auto window = steady_window_of(records, closed(8));
+    const auto window = steady_window_of(records, closed_loop(8));
     ASSERT_TRUE(window.steady) << window.how;
     const auto ended = std::count_if(records.begin(), records.begin() + 8,
                                      [&](const auto& record) { return record.closed <= window.span.begin; });
@@ -83,7 +83,7 @@ TEST(SteadyWindow, of_a_closed_loop_leaves_out_the_first_wave_and_the_drain) {
 
 TEST(SteadyWindow, ends_when_the_schedule_ran_dry) {
     const auto records = script::closed_loop(4, 200, {});
-    auto options = closed(4);
+    auto options = closed_loop(4);
     options.last_dispatch = kStart + 5s;
     EXPECT_EQ(steady_window_of(records, options).span.end, kStart + 5s);
     options.last_dispatch = kStart + 5h;
@@ -93,7 +93,7 @@ TEST(SteadyWindow, ends_when_the_schedule_ran_dry) {
 TEST(SteadyWindow, begins_with_the_full_load_when_waiting_longer_would_leave_too_few) {
     const auto records =
         script::closed_loop(8, 33, {});  // three waves are needed; after the first one two are left
-    const auto window = steady_window_of(records, closed(8));
+    const auto window = steady_window_of(records, closed_loop(8));
     EXPECT_TRUE(window.steady) << window.how;
     EXPECT_EQ(window.span.begin, kStart);
     EXPECT_THAT(window.how, HasSubstr("from when 8 requests were in flight"));
@@ -101,7 +101,7 @@ TEST(SteadyWindow, begins_with_the_full_load_when_waiting_longer_would_leave_too
 
 TEST(SteadyWindow, of_too_few_requests_is_the_whole_run_and_says_so) {
     const auto records = script::closed_loop(2, 9, {});
-    const auto window = steady_window_of(records, closed(2));
+    const auto window = steady_window_of(records, closed_loop(2));
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("8 requests were scheduled"));
     EXPECT_THAT(window.how, HasSubstr("and 10 are needed"));
@@ -109,21 +109,21 @@ TEST(SteadyWindow, of_too_few_requests_is_the_whole_run_and_says_so) {
 }
 
 TEST(SteadyWindow, is_not_found_when_in_flight_never_reaches_the_cap) {
-    const auto window = steady_window_of(script::closed_loop(4, 200, {}), closed(64));
+    const auto window = steady_window_of(script::closed_loop(4, 200, {}), closed_loop(64));
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("never reached its cap of 64"));
 }
 
 TEST(SteadyWindow, forgives_a_fast_server_that_answers_before_the_last_of_many_slots_is_filled) {
     const auto records = script::closed_loop(62, 640, {});
-    EXPECT_TRUE(steady_window_of(records, closed(64)).steady);
-    EXPECT_FALSE(steady_window_of(records, closed(70)).steady);
+    EXPECT_TRUE(steady_window_of(records, closed_loop(64)).steady);
+    EXPECT_FALSE(steady_window_of(records, closed_loop(70)).steady);
 }
 
 TEST(SteadyWindow, after_warm_up_slots_begins_with_the_first_request_that_counts) {
     auto records = script::closed_loop(4, 200, {});
     for (std::size_t i = 0; i < 40; ++i) records[i].warmup = true;
-    const auto window = steady_window_of(records, closed(4));
+    const auto window = steady_window_of(records, closed_loop(4));
     ASSERT_TRUE(window.steady) << window.how;
     EXPECT_EQ(window.span.begin, records[40].scheduled);
 }
@@ -143,7 +143,7 @@ TEST(SteadyWindow, is_refused_while_latency_keeps_rising) {
     for (std::size_t i = 0; i < records.size(); ++i)
         records[i] =
             script::answered(records[i].scheduled, {.ttft = 100ms + i * 50us, .gap = 5ms, .tokens = 11});
-    const auto window = steady_window_of(records, closed(1));
+    const auto window = steady_window_of(records, closed_loop(1));
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("the time to first token rose by 40 % of its mean over the run"));
 }
@@ -184,19 +184,20 @@ TEST(SteadyWindow, leaves_out_a_start_that_takes_long_to_fill) {
 TEST(SteadyWindow, is_seldom_refused_for_steady_load) {
     int refused = 0;
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
-        refused += steady_window_of(script::closed_loop(8, 150, {}, 0.5, seed), closed(8)).steady ? 0 : 1;
+        refused +=
+            steady_window_of(script::closed_loop(8, 150, {}, 0.5, seed), closed_loop(8)).steady ? 0 : 1;
         refused += steady_window_of(script::open_loop(40, 150, {}, 0.5, seed), open()).steady ? 0 : 1;
     }
     EXPECT_LE(refused, 6);
 }
 
 TEST(SteadyWindow, of_lockstep_requests_is_steady_too) {
-    const auto window = steady_window_of(script::closed_loop(32, 320, {}, 0), closed(32));
+    const auto window = steady_window_of(script::closed_loop(32, 320, {}, 0), closed_loop(32));
     EXPECT_TRUE(window.steady) << window.how;
 }
 
 TEST(SteadyWindow, is_the_first_plateau_and_names_the_later_one) {
-    const auto window = steady_window_of(one_after_another({{500, 100ms}, {700, 150ms}}), closed(1));
+    const auto window = steady_window_of(one_after_another({{500, 100ms}, {700, 150ms}}), closed_loop(1));
     ASSERT_TRUE(window.steady) << window.how;
     EXPECT_NEAR(seconds(window.span.end - kStart), 100, 2.5);
     EXPECT_LT(window.span.end, kStart + 500 * 200ms);
@@ -208,7 +209,7 @@ TEST(SteadyWindow, is_the_first_plateau_and_names_the_later_one) {
 }
 
 TEST(SteadyWindow, leaves_out_a_short_start_on_another_level) {
-    const auto window = steady_window_of(one_after_another({{150, 150ms}, {1000, 100ms}}), closed(1));
+    const auto window = steady_window_of(one_after_another({{150, 150ms}, {1000, 100ms}}), closed_loop(1));
     ASSERT_TRUE(window.steady) << window.how;
     EXPECT_NEAR(seconds(window.span.begin - kStart), 30, 2.5);
     EXPECT_EQ(window.span.end, kStart + 1149 * 200ms);
@@ -218,7 +219,8 @@ TEST(SteadyWindow, leaves_out_a_short_start_on_another_level) {
 
 TEST(SteadyWindow, is_refused_where_the_level_rises_step_by_step) {
     const auto window = steady_window_of(
-        one_after_another({{200, 60ms}, {200, 80ms}, {200, 100ms}, {200, 120ms}, {200, 140ms}}), closed(1));
+        one_after_another({{200, 60ms}, {200, 80ms}, {200, 100ms}, {200, 120ms}, {200, 140ms}}),
+        closed_loop(1));
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("the time to first token"));
     EXPECT_FALSE(window.tests.empty());
@@ -230,7 +232,7 @@ TEST(SteadyWindow, sees_a_cache_that_grows_warm) {
         records[i].usage.prompt = 100;
         records[i].usage.cached_prompt = i < 400 ? 10 : 80;
     }
-    const auto window = steady_window_of(records, closed(1));
+    const auto window = steady_window_of(records, closed_loop(1));
     ASSERT_TRUE(window.steady) << window.how;
     EXPECT_LE(window.span.end, kStart + 82s);
     EXPECT_THAT(window.how, HasSubstr("the share of cached prompt tokens rose"));
@@ -240,13 +242,13 @@ TEST(SteadyWindow, is_at_least_three_median_requests_long) {
     std::vector<RequestRecord> records;
     for (int i = 0; i < 40; ++i)
         records.push_back(script::answered(kStart + i * 10ms, {.ttft = 2s, .gap = 10ms, .tokens = 11}));
-    const auto window = steady_window_of(records, closed(4));
+    const auto window = steady_window_of(records, closed_loop(4));
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("three times the median time of a request"));
 }
 
 TEST(SteadyWindow, of_nothing_is_nothing) {
-    const auto window = steady_window_of({}, closed(1));
+    const auto window = steady_window_of({}, closed_loop(1));
     EXPECT_FALSE(window.steady);
     EXPECT_EQ(window.span.length(), 0s);
 }

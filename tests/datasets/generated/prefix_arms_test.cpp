@@ -24,7 +24,7 @@ std::unique_ptr<Dataset> dataset(PromptForm form = PromptForm::token_ids, const 
         {.spec = kSmall, .seed = 3, .salt = salt, .form = form, .calibration = {}, .vocabulary = 1000});
 }
 
-TokenIds ids_of(const Request& request) {
+TokenIds token_ids_of(const Request& request) {
     return std::get<TokenIds>(request.prompt);
 }
 
@@ -60,7 +60,7 @@ TEST(PrefixArms, prime_right_before_the_request_that_repeats_it) {
     for (std::uint64_t i = 0; i < 3 * arms.round_size(); ++i) {
         if (arms.at(i).arm != Arm::primer) continue;
         ASSERT_EQ(arms.at(i + 1).arm, Arm::primed);
-        EXPECT_EQ(common(ids_of(prompts->request(i)), ids_of(prompts->request(i + 1))),
+        EXPECT_EQ(common(token_ids_of(prompts->request(i)), token_ids_of(prompts->request(i + 1))),
                   static_cast<std::size_t>(arms.at(i).prefix));
     }
 }
@@ -71,13 +71,13 @@ TEST(PrefixArms, repeat_as_much_of_the_beginning_as_they_say) {
     std::map<std::int64_t, TokenIds> warm;
     TokenIds repeated;
     for (std::uint64_t i = 0; i < arms.round_size(); ++i) {
-        if (arms.at(i).arm == Arm::warm) warm[arms.at(i).prefix] = ids_of(prompts->request(i));
-        if (arms.at(i).arm == Arm::repeat) repeated = ids_of(prompts->request(i));
+        if (arms.at(i).arm == Arm::warm) warm[arms.at(i).prefix] = token_ids_of(prompts->request(i));
+        if (arms.at(i).arm == Arm::repeat) repeated = token_ids_of(prompts->request(i));
     }
     for (std::uint64_t i = arms.round_size(); i < 5 * arms.round_size(); ++i) {
         const auto arm = arms.at(i);
         const Request request = prompts->request(i);
-        const TokenIds ids = ids_of(request);
+        const TokenIds ids = token_ids_of(request);
         EXPECT_EQ(ids.size(), static_cast<std::size_t>(arm.prefix) + 16) << "all are equally long";
         EXPECT_EQ(request.wanted_input_tokens, arm.prefix + 16);
         EXPECT_EQ(request.wanted_output_tokens, 4);
@@ -128,12 +128,12 @@ TEST(PrefixArms, send_prefixes_of_their_own_to_the_same_slot_where_there_are_slo
     for (std::uint64_t i = 0; i < 4 * arms.round_size(); ++i) {
         const ArmRequest arm = arms.at(i);
         const Request request = prompts->request(i);
-        if (arm.arm == Arm::warm) warm[arm.prefix] = ids_of(request);
+        if (arm.arm == Arm::warm) warm[arm.prefix] = token_ids_of(request);
         EXPECT_EQ(request.body.empty(), arm.arm != Arm::pinned) << name_of(arm.arm);
         if (arm.arm != Arm::pinned) continue;
         bodies[arm.prefix].insert(request.body);
-        const TokenIds& same = first.emplace(arm.prefix, ids_of(request)).first->second;
-        EXPECT_GE(common(ids_of(request), same), static_cast<std::size_t>(arm.prefix));
+        const TokenIds& same = first.emplace(arm.prefix, token_ids_of(request)).first->second;
+        EXPECT_GE(common(token_ids_of(request), same), static_cast<std::size_t>(arm.prefix));
     }
     EXPECT_EQ(bodies,
               (std::map<std::int64_t, std::set<std::string>>{

@@ -17,7 +17,7 @@ using testing::replayed;
 
 const std::string kStart = event_of(
     R"({"type":"message_start","message":{"usage":{"input_tokens":5,"cache_read_input_tokens":7,"output_tokens":1}}})");
-const std::string kStop = event_of(R"({"type":"message_stop"})");
+const std::string kMessageStop = event_of(R"({"type":"message_stop"})");
 
 std::string block(std::string_view delta) {
     return event_of(R"({"type":"content_block_delta","index":0,"delta":)" + std::string(delta) + "}");
@@ -55,8 +55,8 @@ TEST(Messages, of_vllm_are_read) {
 }
 
 TEST(Messages, end_with_message_stop_whatever_follows) {
-    const RequestRecord record =
-        read({kStart, block(R"({"type":"text_delta","text":"a"})"), ended("end_turn", 1), kStop, "{broken"});
+    const RequestRecord record = read({kStart, block(R"({"type":"text_delta","text":"a"})"),
+                                       ended("end_turn", 1), kMessageStop, "{broken"});
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.finish_reason, "stop");
     EXPECT_EQ(record.finished, at_read(4));
@@ -79,7 +79,8 @@ TEST(Messages, tell_thinking_and_tools_from_text) {
          block(R"({"type":"text_delta","text":"so \u00e9"})"),
          event_of(
              R"({"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"add","input":{}}})"),
-         block(R"({"type":"input_json_delta","partial_json":"{\"a\":1}"})"), ended("tool_use", 6), kStop});
+         block(R"({"type":"input_json_delta","partial_json":"{\"a\":1}"})"), ended("tool_use", 6),
+         kMessageStop});
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.answer, "so \u00e9");
     EXPECT_EQ(record.finish_reason, "tool_calls");

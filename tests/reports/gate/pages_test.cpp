@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-GateReport report_of(const sample::Factors& candidate, double noise = .004) {
+GateReport report_of_pairs(const sample::Factors& candidate, double noise = .004) {
     const GatePolicy policy = default_policy();
     GateReport report = decided(policy, {.baseline = sample::gate_runs(16, {}, noise, 1, "b"),
                                          .candidate = sample::gate_runs(16, candidate, noise, 1, "c"),
@@ -28,7 +28,7 @@ GateReport report_of(const sample::Factors& candidate, double noise = .004) {
 }
 
 TEST(GateConsole, begins_with_what_moved_and_what_to_do) {
-    const std::string text = gate_console(report_of({{"ttft", 1.4}}));
+    const std::string text = gate_console(report_of_pairs({{"ttft", 1.4}}));
     EXPECT_THAT(text, StartsWith("FAIL: Time to first token"));
     EXPECT_THAT(text, HasSubstr("Do not roll out"));
     EXPECT_THAT(text, HasSubstr("TTFT moved and ITL not"));
@@ -36,28 +36,29 @@ TEST(GateConsole, begins_with_what_moved_and_what_to_do) {
 }
 
 TEST(GateConsole, fits_into_80_columns) {
-    for (const auto& report : {report_of({}), report_of({{"ttft", 1.4}}), report_of({}, .1)}) {
+    for (const auto& report :
+         {report_of_pairs({}), report_of_pairs({{"ttft", 1.4}}), report_of_pairs({}, .1)}) {
         std::istringstream lines(gate_console(report));
         for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
     }
 }
 
 TEST(GateConsole, says_of_an_open_verdict_what_would_close_it) {
-    const std::string text = gate_console(report_of({}, .1));
+    const std::string text = gate_console(report_of_pairs({}, .1));
     EXPECT_THAT(text, StartsWith("INCONCLUSIVE"));
     EXPECT_THAT(text, HasSubstr("pairs would decide"));
     EXPECT_THAT(text, HasSubstr("this data would have"));
 }
 
 TEST(GateConsole, prints_no_figures_beyond_a_hundredfold_change) {
-    GateReport report = report_of({}, .1);
+    GateReport report = report_of_pairs({}, .1);
     for (GateRow& row : report.rows) row.ci95 = Interval{-.5, 18.9};
     EXPECT_THAT(gate_console(report), AllOf(HasSubstr(">+10000"), Not(HasSubstr("e+"))));
     EXPECT_THAT(gate_markdown(report), AllOf(HasSubstr("to >+10000"), Not(HasSubstr("e+"))));
 }
 
 TEST(GateMarkdown, has_a_row_and_a_drawn_interval_per_metric_and_escapes_names) {
-    const std::string text = gate_markdown(report_of({{"ttft", 1.4}}));
+    const std::string text = gate_markdown(report_of_pairs({{"ttft", 1.4}}));
     EXPECT_THAT(text, StartsWith("# paretoken gate: fail"));
     EXPECT_THAT(text, HasSubstr("| Time to first token, p50, ms |"));
     EXPECT_THAT(text, HasSubstr("**fail**"));
@@ -66,23 +67,23 @@ TEST(GateMarkdown, has_a_row_and_a_drawn_interval_per_metric_and_escapes_names) 
 }
 
 TEST(GateJunit, counts_failures_and_open_metrics_and_escapes_what_it_holds) {
-    GateReport report = report_of({{"ttft", 1.4}});
+    GateReport report = report_of_pairs({{"ttft", 1.4}});
     report.headline += " <&\">";
     const std::string text = gate_junit(report);
     EXPECT_THAT(text,
                 HasSubstr("name=\"ttft_p50\">\n      <failure type=\"fail\" message=\"Time to first token"));
     EXPECT_THAT(text, HasSubstr("name=\"failures\"/>"));
     EXPECT_THAT(text, HasSubstr("&lt;&amp;&quot;&gt;"));
-    EXPECT_THAT(gate_junit(report_of({}, .1)), HasSubstr("<error type=\"inconclusive\""));
-    EXPECT_THAT(gate_junit(report_of({})), HasSubstr("failures=\"0\" errors=\"0\""));
+    EXPECT_THAT(gate_junit(report_of_pairs({}, .1)), HasSubstr("<error type=\"inconclusive\""));
+    EXPECT_THAT(gate_junit(report_of_pairs({})), HasSubstr("failures=\"0\" errors=\"0\""));
 }
 
 TEST(GateAnnotations, are_an_error_per_failed_metric_on_one_line_with_its_escapes) {
-    const std::string text = gate_annotations(report_of({{"ttft", 1.4}}));
+    const std::string text = gate_annotations(report_of_pairs({{"ttft", 1.4}}));
     EXPECT_THAT(text, StartsWith("::error title=paretoken gate::Time to first token, p50: +"));
     EXPECT_THAT(text, HasSubstr(" %25"));
     EXPECT_THAT(text, Not(HasSubstr(" % ")));
-    EXPECT_THAT(gate_annotations(report_of({})), StartsWith("::notice"));
+    EXPECT_THAT(gate_annotations(report_of_pairs({})), StartsWith("::notice"));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace paretoken::reports {
 namespace {
 
-MicroRow row(const std::string& name, double bytes_per_s, double median_s = 1e-3) {
+MicroRow gpu_row(const std::string& name, double bytes_per_s, double median_s = 1e-3) {
     MicroRow row{.name = name, .device = "gpu0"};
     row.median_s = median_s;
     row.bytes_per_s = bytes_per_s;
@@ -33,26 +33,26 @@ MicroResults h200() {
     micro.date = "2026-11-21T09:40:00Z";
     micro.read_bytes_per_s = MeasuredFigure{4.4e12, "ceiling/read"};
     micro.library_flops_per_s = {{"bf16", {790e12, "ceiling/flops/lib/w:bf16"}}};
-    MicroRow invalid = row("weights/preset:llama3-8b/op:qkv/w:bf16/batch:32" + kGpu, 3e12);
+    MicroRow invalid = gpu_row("weights/preset:llama3-8b/op:qkv/w:bf16/batch:32" + kGpu, 3e12);
     invalid.valid = false;
     invalid.label = "not verified";
-    MicroRow layer = row("layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096" + kGpu, 3e12, 1e-4);
+    MicroRow layer = gpu_row("layer/preset:llama3-8b/w:bf16/kv:bf16/batch:1/ctx:4096" + kGpu, 3e12, 1e-4);
     layer.part_s = {{"attention", 2e-5}, {"norm", 1e-6}, {"down", 3e-5}, {"qkv", 1e-5}, {"new_op", 1e-6}};
     layer.gap_s = 5e-6;
     micro.rows = {
-        row("ceiling/read/mib:1024/access:staged" + kGpu, 4.4e12),
-        row("weights/preset:llama3-8b/op:qkv/w:bf16/batch:1" + kGpu, 4e12, 1e-3),
-        row("weights/preset:llama3-8b/op:o/w:bf16/batch:1" + kGpu, 2e12, 3e-3),
-        row("weights/preset:llama3-70b/op:o/w:bf16/batch:1" + kGpu, 1e12),
-        row("weights/preset:llama3-8b/op:qkv/w:fp16/batch:1" + kGpu, 3.9e12),
+        gpu_row("ceiling/read/mib:1024/access:staged" + kGpu, 4.4e12),
+        gpu_row("weights/preset:llama3-8b/op:qkv/w:bf16/batch:1" + kGpu, 4e12, 1e-3),
+        gpu_row("weights/preset:llama3-8b/op:o/w:bf16/batch:1" + kGpu, 2e12, 3e-3),
+        gpu_row("weights/preset:llama3-70b/op:o/w:bf16/batch:1" + kGpu, 1e12),
+        gpu_row("weights/preset:llama3-8b/op:qkv/w:fp16/batch:1" + kGpu, 3.9e12),
         invalid,
-        row("attention/preset:llama3-8b/kv:bf16/batch:32/ctx:4096/page:16/layout:nhd/order:random" + kGpu,
-            3.5e12),
-        row("attention/preset:llama3-8b/kv:bf16/batch:32/ctx:4096/page:16/layout:nhd/order:random/"
-            "window:128" +
-                kGpu,
-            9e12),
-        row("mla/preset:deepseek-v3-tp8/kv:bf16/batch:64/ctx:8192/page:64/order:random" + kGpu, 3.1e12),
+        gpu_row("attention/preset:llama3-8b/kv:bf16/batch:32/ctx:4096/page:16/layout:nhd/order:random" + kGpu,
+                3.5e12),
+        gpu_row("attention/preset:llama3-8b/kv:bf16/batch:32/ctx:4096/page:16/layout:nhd/order:random/"
+                "window:128" +
+                    kGpu,
+                9e12),
+        gpu_row("mla/preset:deepseek-v3-tp8/kv:bf16/batch:64/ctx:8192/page:64/order:random" + kGpu, 3.1e12),
         flops_row("prefill/gemm/engine:lib/preset:llama3-8b/op:gate_up/w:bf16/tokens:2048" + kGpu, 600e12),
         layer};
     return micro;
@@ -86,7 +86,7 @@ TEST(MicroPicture, KeepsARowThatIsNotValidAndMarksIt) {
     EXPECT_FALSE(point.valid);
     EXPECT_EQ(point.note, "not verified");
     MicroResults both = h200();
-    both.rows.push_back(row("weights/preset:llama3-70b/op:qkv/w:bf16/batch:32" + kGpu, 1e12));
+    both.rows.push_back(gpu_row("weights/preset:llama3-70b/op:qkv/w:bf16/batch:32" + kGpu, 1e12));
     EXPECT_TRUE(picture(picture_of(both), "weights").series[0].points[1].valid) << "a valid row comes first";
 }
 
@@ -113,7 +113,7 @@ TEST(MicroPicture, OfACpuDrawsTheArithmeticOfItsBatches) {
     MicroResults micro;
     micro.device = {.id = "cpu", .name = "AMD EPYC", .cores = 2};
     micro.flops_per_s = {{"bf16_dot", {1e12, "x"}}};
-    MicroRow one = row("weights/w:bf16/layout:packed/batch:4/backend:cpu/threads:2", 40e9);
+    MicroRow one = gpu_row("weights/w:bf16/layout:packed/batch:4/backend:cpu/threads:2", 40e9);
     one.flops_per_s = 160e9;
     micro.rows = {one};
     const DevicePicture device = picture_of(micro);
@@ -132,7 +132,7 @@ TEST(MicroPicture, ListsCeilingsInWords) {
     EXPECT_EQ(device.ceilings[0].value, 4400);
     EXPECT_EQ(device.ceilings[0].unit, "GB/s");
     MicroResults twice = h200();  // probes before and after a sweep
-    twice.rows.push_back(row("ceiling/read/mib:1024/access:staged" + kGpu, 4.5e12));
+    twice.rows.push_back(gpu_row("ceiling/read/mib:1024/access:staged" + kGpu, 4.5e12));
     ASSERT_EQ(picture_of(twice).ceilings.size(), 1u);
     EXPECT_EQ(picture_of(twice).ceilings[0].value, 4500);
 }

@@ -22,7 +22,7 @@ using paretoken::testing::shape_of;
 using paretoken::testing::stream_shape;
 using std::chrono::milliseconds;
 
-std::unique_ptr<AnswerWriter> writer_of(AnswerTerms terms) {
+std::unique_ptr<AnswerWriter> llamacpp_writer(AnswerTerms terms) {
     return kLlamacpp.writer(std::move(terms));
 }
 
@@ -39,7 +39,7 @@ AnswerTerms terms_of(Endpoint endpoint, std::int64_t tokens) {
 }
 
 std::string http_of(const AnswerTerms& terms, std::int64_t per_step = 1) {
-    const auto made = writer_of(terms);
+    const auto made = llamacpp_writer(terms);
     const AnswerWriter& writer = *made;
     AnswerState state{.cached_tokens = 31, .prefill = milliseconds(10)};
     std::string out = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -74,7 +74,7 @@ TEST(LlamacppWriter, ItsStreamsHaveTheShapeOfRecordedOnes) {
 TEST(LlamacppWriter, TokensOfOneStepAreEventsOfTheirOwn) {
     const AnswerTerms terms = terms_of(Endpoint::completions, 4);
     EXPECT_EQ(stream_shape(body_chunks(http_of(terms, 3))), stream_shape(body_chunks(http_of(terms))));
-    EXPECT_EQ(writer_of(terms)->events_for(3), 3);
+    EXPECT_EQ(llamacpp_writer(terms)->events_for(3), 3);
 }
 
 TEST(LlamacppWriter, TimingsLeaveOutWhatWasCachedAndTheFirstTokensTime) {
@@ -126,7 +126,7 @@ TEST(LlamacppWriter, AnAnswerInOnePieceSaysTheSameAsTheStream) {
     for (const Endpoint endpoint : {Endpoint::chat, Endpoint::completions}) {
         AnswerTerms terms = terms_of(endpoint, 3);
         terms.stream = false;
-        const std::string body = writer_of(terms)->whole({.cached_tokens = 31});
+        const std::string body = llamacpp_writer(terms)->whole({.cached_tokens = 31});
         const bool chat = endpoint == Endpoint::chat;
         EXPECT_EQ(shape_of(nlohmann::ordered_json::parse(body)),
                   shape_of(nlohmann::ordered_json::parse(

@@ -21,7 +21,7 @@ using paretoken::testing::golden;
 using paretoken::testing::shape_of;
 using paretoken::testing::stream_shape;
 
-std::unique_ptr<AnswerWriter> writer_of(AnswerTerms terms) {
+std::unique_ptr<AnswerWriter> vllm_writer(AnswerTerms terms) {
     return kVllm.writer(std::move(terms));
 }
 
@@ -45,7 +45,7 @@ AnswerTerms completion_terms(std::int64_t tokens) {
 /// Returns the stream's HTTP chunks, with `per_event` tokens per event.
 std::vector<std::string> stream_of(const AnswerTerms& terms, std::int64_t per_event = 1,
                                    const AnswerState& state = {}) {
-    const auto made = writer_of(terms);
+    const auto made = vllm_writer(terms);
     const AnswerWriter& writer = *made;
     std::string out = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
     writer.append_opening(out);
@@ -98,7 +98,7 @@ TEST(VllmWriter, ItsWholeAnswersHaveTheShapeOfRecordedOnes) {
         terms.stream = false;
         terms.token_ids = true;
         terms.prompt_token_ids.assign(chat ? 10 : 2, 5);
-        EXPECT_EQ(shape_of(nlohmann::ordered_json::parse(writer_of(terms)->whole({.cached_tokens = 0}))),
+        EXPECT_EQ(shape_of(nlohmann::ordered_json::parse(vllm_writer(terms)->whole({.cached_tokens = 0}))),
                   shape_of(nlohmann::ordered_json::parse(
                       golden(chat ? "vllm/chat.json" : "vllm/completions.json"))));
     }
@@ -108,7 +108,7 @@ TEST(VllmWriter, AFrameHasVllmsBytesAroundItsText) {
     AnswerTerms terms = chat_terms(4);
     terms.include_usage = true;
     std::string frame;
-    writer_of(terms)->append_tokens(frame, 3, 1, {});
+    vllm_writer(terms)->append_tokens(frame, 3, 1, {});
     const std::string payload = fmt::format(
         "data: "
         "{{\"id\":\"chatcmpl-r-1\",\"object\":\"chat.completion.chunk\",\"created\":1795248095,\"model\":"
@@ -190,7 +190,7 @@ TEST(VllmWriter, SeveralTokensAreOneEventWithTheirTextTogether) {
     EXPECT_EQ(event_in(grouped[0])["usage"]["completion_tokens"], 3);
     EXPECT_EQ(event_in(grouped[1])["choices"][0]["token_ids"].size(), 2U);
     EXPECT_EQ(event_in(grouped[1])["choices"][0]["finish_reason"], "length");
-    EXPECT_EQ(writer_of(terms)->events_for(3), 1);
+    EXPECT_EQ(vllm_writer(terms)->events_for(3), 1);
 }
 
 TEST(VllmWriter, ReasoningComesFirstUnderAKeyOfItsOwn) {
@@ -246,7 +246,7 @@ TEST(VllmWriter, AnAnswerInOnePieceSaysTheSameAsTheStream) {
     for (AnswerTerms terms : {chat_terms(5), completion_terms(5)}) {
         terms.stream = false;
         terms.plan.finish_reason = "stop";
-        const json answer = json::parse(writer_of(terms)->whole({.cached_tokens = 3}));
+        const json answer = json::parse(vllm_writer(terms)->whole({.cached_tokens = 3}));
         std::string words;
         for (std::int64_t k = 0; k < 5; ++k) words += answer_word(9, k);
         const json& choice = answer["choices"][0];
@@ -260,7 +260,7 @@ TEST(VllmWriter, AnAnswerInOnePieceSaysTheSameAsTheStream) {
     terms.token_ids = terms.reasoning_model = true;
     terms.plan.reasoning_tokens = 3;
     terms.plan.tool = "look";
-    const json answer = json::parse(writer_of(terms)->whole({}));
+    const json answer = json::parse(vllm_writer(terms)->whole({}));
     const json& message = answer["choices"][0]["message"];
     EXPECT_EQ(message["content"], json());
     EXPECT_EQ(message["reasoning"],
@@ -285,7 +285,7 @@ TEST(VllmWriter, WithoutChunkedFramingEventsStandAlone) {
     AnswerTerms terms = completion_terms(1);
     terms.framing = Framing::until_close;
     std::string out;
-    writer_of(terms)->append_closing(out, {});
+    vllm_writer(terms)->append_closing(out, {});
     EXPECT_EQ(out, "data: [DONE]\n\n");
 }
 

@@ -286,7 +286,7 @@ TEST(PrefixCache, FindsInMooncakesTraceWhatIsToBeFound) {
 
 // In the engine.
 
-constexpr TimePoint kStart{std::chrono::seconds(1000)};
+constexpr TimePoint kBegin{std::chrono::seconds(1000)};
 
 /// Returns a profile with blocks of 4; a step takes 1 ms, and 1 ms more per token.
 Profile small_profile(std::int64_t blocks) {
@@ -331,10 +331,10 @@ std::vector<int> joined(std::vector<int> a, const std::vector<int>& b) {
 
 struct Outcome {
     std::map<std::uint64_t, std::int64_t> cached;
-    TimePoint end = kStart;
+    TimePoint end = kBegin;
 };
 
-Outcome run_to_end(Engine& engine) {
+Outcome run_with_cache(Engine& engine) {
     Outcome run;
     while (engine.begin_step()) {
         const Step& step = engine.end_step();
@@ -346,65 +346,65 @@ Outcome run_to_end(Engine& engine) {
 
 TEST(EngineWithPrefixCache, ARepeatedPromptIsComputedFromItsLastFullBlockThatLeavesATokenOver) {
     const auto engine = engine_of(small_profile(100), 0);
-    engine->submit(request_of(1, counting(0, 8), 1), kStart);
-    EXPECT_EQ(run_to_end(*engine).end - kStart, std::chrono::milliseconds(9));
-    engine->submit(request_of(2, counting(0, 8), 1), kStart + std::chrono::seconds(1));
-    const Outcome run = run_to_end(*engine);
+    engine->submit(request_of(1, counting(0, 8), 1), kBegin);
+    EXPECT_EQ(run_with_cache(*engine).end - kBegin, std::chrono::milliseconds(9));
+    engine->submit(request_of(2, counting(0, 8), 1), kBegin + std::chrono::seconds(1));
+    const Outcome run = run_with_cache(*engine);
     EXPECT_EQ(run.cached.at(2), 4) << "8 would leave nothing to compute the first token from";
-    EXPECT_EQ(run.end - kStart, std::chrono::milliseconds(1000 + 1 + 4));
-    engine->submit(request_of(3, counting(0, 9), 1), kStart + std::chrono::seconds(2));
-    EXPECT_EQ(run_to_end(*engine).cached.at(3), 8);
+    EXPECT_EQ(run.end - kBegin, std::chrono::milliseconds(1000 + 1 + 4));
+    engine->submit(request_of(3, counting(0, 9), 1), kBegin + std::chrono::seconds(2));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(3), 8);
     EXPECT_EQ(engine->state().prefix_queries, 8U + 8 + 9);
     EXPECT_EQ(engine->state().prefix_hits, 4U + 8);
 }
 
 TEST(EngineWithPrefixCache, APartOfABlockIsNeverFound) {
     const auto engine = engine_of(small_profile(100), 0);
-    engine->submit(request_of(1, counting(0, 7), 1), kStart);
-    run_to_end(*engine);
-    engine->submit(request_of(2, counting(0, 30), 1), kStart + std::chrono::seconds(1));
-    EXPECT_EQ(run_to_end(*engine).cached.at(2), 4);
+    engine->submit(request_of(1, counting(0, 7), 1), kBegin);
+    run_with_cache(*engine);
+    engine->submit(request_of(2, counting(0, 30), 1), kBegin + std::chrono::seconds(1));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(2), 4);
 }
 
 TEST(EngineWithPrefixCache, RequestsOfOneStepShareWhatItComputes) {
     const auto engine = engine_of(small_profile(100), 0);
-    engine->submit(request_of(1, counting(0, 9), 1), kStart);
-    engine->submit(request_of(2, counting(0, 9), 1), kStart);
+    engine->submit(request_of(1, counting(0, 9), 1), kBegin);
+    engine->submit(request_of(2, counting(0, 9), 1), kBegin);
     engine->begin_step();
     EXPECT_EQ(engine->state().blocks_used, 3 + 1);
-    const Outcome run = run_to_end(*engine);
+    const Outcome run = run_with_cache(*engine);
     EXPECT_EQ(run.cached.at(2), 8);
-    EXPECT_EQ(run.end - kStart, std::chrono::milliseconds(1 + 9 + 1));
+    EXPECT_EQ(run.end - kBegin, std::chrono::milliseconds(1 + 9 + 1));
 }
 
 TEST(EngineWithPrefixCache, TheAnswerIsFoundAsPartOfTheNextPrompt) {
     const auto engine = engine_of(small_profile(100), 0);
-    engine->submit(request_of(1, counting(0, 6), 8), kStart);
-    run_to_end(*engine);
+    engine->submit(request_of(1, counting(0, 6), 8), kBegin);
+    run_with_cache(*engine);
     // 6 + 8 tokens; the last one was emitted and never computed: three full blocks of 13.
     const std::vector<int> next = joined(joined(counting(0, 6), answer_tokens(8)), counting(900, 5));
-    engine->submit(request_of(2, next, 1), kStart + std::chrono::seconds(1));
-    EXPECT_EQ(run_to_end(*engine).cached.at(2), 12);
+    engine->submit(request_of(2, next, 1), kBegin + std::chrono::seconds(1));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(2), 12);
     const std::vector<int> other = joined(counting(0, 6), counting(900, 13));
-    engine->submit(request_of(3, other, 1), kStart + std::chrono::seconds(2));
-    EXPECT_EQ(run_to_end(*engine).cached.at(3), 4);
+    engine->submit(request_of(3, other, 1), kBegin + std::chrono::seconds(2));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(3), 4);
 }
 
 TEST(EngineWithPrefixCache, ATokenThatWasEmittedLastFillsNoBlock) {
     const auto engine = engine_of(small_profile(100), 0);
-    engine->submit(request_of(1, counting(0, 6), 2), kStart);  // 8 tokens, 7 of them computed
-    run_to_end(*engine);
+    engine->submit(request_of(1, counting(0, 6), 2), kBegin);  // 8 tokens, 7 of them computed
+    run_with_cache(*engine);
     engine->submit(request_of(2, joined(joined(counting(0, 6), answer_tokens(2)), {1, 2, 3}), 1),
-                   kStart + std::chrono::seconds(1));
-    EXPECT_EQ(run_to_end(*engine).cached.at(2), 4);
+                   kBegin + std::chrono::seconds(1));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(2), 4);
 }
 
 TEST(EngineWithPrefixCache, APreemptedRequestFindsItsOwnBlocksAgain) {
     // Like the case without names: 2 is preempted for the third block, and its first block is still cached
     // when it is admitted again, so that only the rest is computed.
     const auto engine = engine_of(small_profile(4), 0);
-    engine->submit(request_of(1, counting(0, 4), 8), kStart);
-    engine->submit(request_of(2, counting(100, 4), 6), kStart);
+    engine->submit(request_of(1, counting(0, 4), 8), kBegin);
+    engine->submit(request_of(2, counting(100, 4), 6), kBegin);
     std::int64_t tokens = 0;
     while (engine->begin_step()) tokens += engine->end_step().work.tokens;
     EXPECT_EQ(engine->state().preemptions, 1U);
@@ -417,34 +417,34 @@ TEST(EngineWithPrefixCache, APreemptedRequestFindsItsOwnBlocksAgain) {
 
 TEST(EngineWithPrefixCache, WithoutRoomTheOldestPrefixIsEvicted) {
     const auto engine = engine_of(small_profile(4), 0);
-    const auto at = [](int second) { return kStart + std::chrono::seconds(second); };
+    const auto at = [](int second) { return kBegin + std::chrono::seconds(second); };
     engine->submit(request_of(1, counting(0, 8), 1), at(0));
-    run_to_end(*engine);
+    run_with_cache(*engine);
     engine->submit(request_of(2, counting(100, 12), 1), at(1));  // two unused blocks and the end of 1
-    run_to_end(*engine);
+    run_with_cache(*engine);
     engine->submit(request_of(3, counting(0, 12), 1), at(2));
-    EXPECT_EQ(run_to_end(*engine).cached.at(3), 4);
+    EXPECT_EQ(run_with_cache(*engine).cached.at(3), 4);
 }
 
 TEST(EngineWithPrefixCache, CanBeSwitchedOff) {
     Profile profile = small_profile(100);
     profile.prefix_cache = 0;
     const auto engine = engine_of(profile, 0);
-    engine->submit(request_of(1, counting(0, 8), 1), kStart);
-    engine->submit(request_of(2, counting(0, 8), 1), kStart + std::chrono::seconds(1));
-    EXPECT_EQ(run_to_end(*engine).cached.at(2), 0);
+    engine->submit(request_of(1, counting(0, 8), 1), kBegin);
+    engine->submit(request_of(2, counting(0, 8), 1), kBegin + std::chrono::seconds(1));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(2), 0);
     EXPECT_EQ(engine->state().prefix_queries, 0U);
 }
 
 TEST(EngineWithPrefixCache, IsEmptyAfterAReset) {
     const auto engine = engine_of(small_profile(100), 0);
-    engine->submit(request_of(1, counting(0, 8), 2), kStart);
+    engine->submit(request_of(1, counting(0, 8), 2), kBegin);
     engine->begin_step();
     EXPECT_FALSE(engine->reset_prefix_cache()) << "a block is in use";
-    run_to_end(*engine);
+    run_with_cache(*engine);
     EXPECT_TRUE(engine->reset_prefix_cache());
-    engine->submit(request_of(2, counting(0, 8), 1), kStart + std::chrono::seconds(1));
-    EXPECT_EQ(run_to_end(*engine).cached.at(2), 0);
+    engine->submit(request_of(2, counting(0, 8), 1), kBegin + std::chrono::seconds(1));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(2), 0);
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 namespace paretoken::sim {
 namespace {
 
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
-std::string refusal_of(std::string_view spec) {
+std::string refusal_of_profile(std::string_view spec) {
     try {
         profile_named(spec);
     } catch (const UsageError& error) {
@@ -53,15 +53,15 @@ TEST(Profile, IdealTakesTimesWithUnitsAndZero) {
 }
 
 TEST(Profile, RefusalsNameWhatIsWrongAndWhatIsKnown) {
-    EXPECT_THAT(refusal_of("nonesuch"), testing::AllOf(HasSubstr("nonesuch"), HasSubstr("ideal")));
-    EXPECT_THAT(refusal_of("ideal?blocks=3"),
-                testing::AllOf(HasSubstr("\"blocks\""), HasSubstr("ttft, itl")));
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?ttft=1ms"), HasSubstr("max_num_seqs"));
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?blocks=many"), HasSubstr("not a number"));
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?blocks=2.5"), HasSubstr("whole number"));
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?blocks=0"), HasSubstr("above 0"));
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?jitter=-1"), HasSubstr("0 or more"));
-    EXPECT_THAT(refusal_of("ideal?ttft"), HasSubstr("field=value"));
+    EXPECT_THAT(refusal_of_profile("nonesuch"), ::testing::AllOf(HasSubstr("nonesuch"), HasSubstr("ideal")));
+    EXPECT_THAT(refusal_of_profile("ideal?blocks=3"),
+                ::testing::AllOf(HasSubstr("\"blocks\""), HasSubstr("ttft, itl")));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?ttft=1ms"), HasSubstr("max_num_seqs"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?blocks=many"), HasSubstr("not a number"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?blocks=2.5"), HasSubstr("whole number"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?blocks=0"), HasSubstr("above 0"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?jitter=-1"), HasSubstr("0 or more"));
+    EXPECT_THAT(refusal_of_profile("ideal?ttft"), HasSubstr("field=value"));
 }
 
 TEST(Profile, ReasoningIsANumberOfTokensOrAShare) {
@@ -70,7 +70,8 @@ TEST(Profile, ReasoningIsANumberOfTokensOrAShare) {
     EXPECT_EQ(profile_named("llama3-8b-h100-bf16?reasoning=25%").reasoning, (ReasoningPart{.share = .25}));
     EXPECT_EQ(profile_named("ideal?reasoning=0").reasoning, ReasoningPart{});
     for (const char* wrong : {"-1", "1.5", "101%", "much", "5s"})
-        EXPECT_THAT(refusal_of(std::string("ideal?reasoning=") + wrong), HasSubstr("reasoning")) << wrong;
+        EXPECT_THAT(refusal_of_profile(std::string("ideal?reasoning=") + wrong), HasSubstr("reasoning"))
+            << wrong;
 }
 
 TEST(Profile, HiccupsHaveALengthAndAMeanDistance) {
@@ -81,16 +82,17 @@ TEST(Profile, HiccupsHaveALengthAndAMeanDistance) {
               (Hiccups{milliseconds(5), milliseconds(20), milliseconds(2000)}));
     EXPECT_EQ(profile_named("llama3-8b-h100-bf16?hiccup=0").hiccup, Hiccups{});
     for (const char* wrong : {"20ms", "20ms/0s", "20ms-5ms/1s", "x/1s"})
-        EXPECT_NE(refusal_of(std::string("llama3-8b-h100-bf16?hiccup=") + wrong), "accepted") << wrong;
-    EXPECT_THAT(refusal_of("ideal?hiccup=1ms/1s"), HasSubstr("\"hiccup\""));
+        EXPECT_NE(refusal_of_profile(std::string("llama3-8b-h100-bf16?hiccup=") + wrong), "accepted")
+            << wrong;
+    EXPECT_THAT(refusal_of_profile("ideal?hiccup=1ms/1s"), HasSubstr("\"hiccup\""));
 }
 
 TEST(Profile, SpeculationIsCheckedAsAWhole) {
     EXPECT_EQ(profile_named("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=.7").speculative_tokens, 3);
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=1.5"),
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=1.5"),
                 HasSubstr("probability"));
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?speculative_tokens=1000000"), HasSubstr("at most"));
-    EXPECT_THAT(refusal_of("llama3-8b-h100-bf16?active_experts=2"), HasSubstr("routed_experts"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?speculative_tokens=1000000"), HasSubstr("at most"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?active_experts=2"), HasSubstr("routed_experts"));
     const auto terms = limit_terms(profile_named("llama3-8b-h100-bf16?speculative_tokens=4&acceptance=.9"));
     EXPECT_EQ(terms.at("drafts"), 4);
     EXPECT_NEAR(terms.at("tokens_per_pass"), 4.0951, 5e-5);
@@ -105,9 +107,9 @@ TEST(Profile, AJsonFileWorksLikeAnEmbeddedOne) {
     EXPECT_EQ(profile.itl, std::chrono::milliseconds(2));
     EXPECT_EQ(profile.max_model_len, 4096);
     std::ofstream(path) << R"({"timing":"fixed","ttft":"3ms"})";
-    EXPECT_THAT(refusal_of(path.string()), HasSubstr("\"itl\" is missing"));
+    EXPECT_THAT(refusal_of_profile(path.string()), HasSubstr("\"itl\" is missing"));
     std::ofstream(path) << R"(["timing"])";
-    EXPECT_THAT(refusal_of(path.string()), HasSubstr("not a JSON object"));
+    EXPECT_THAT(refusal_of_profile(path.string()), HasSubstr("not a JSON object"));
     std::filesystem::remove(path);
 }
 
@@ -130,7 +132,7 @@ TEST(Profile, LimitTermsHaveExactlyTheAgreedKeys) {
     EXPECT_DOUBLE_EQ(terms.at("lm_head_s_per_sequence"), 2.0 * 128256 * 4096 / 600e12);
     EXPECT_THAT(
         limit_terms(profile_named("ideal")),
-        UnorderedElementsAre(testing::Pair("fixed_ttft_s", 0.02), testing::Pair("fixed_itl_s", 0.01)));
+        UnorderedElementsAre(::testing::Pair("fixed_ttft_s", 0.02), ::testing::Pair("fixed_itl_s", 0.01)));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace paretoken::sim {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::string> pieces_of(std::string_view text) {
     std::vector<std::string> pieces;
