@@ -26,20 +26,24 @@ struct CachePlan {
     std::int64_t suffix = 64;               ///< tokens after the prefix
     std::int64_t output_tokens = 16;
     std::vector<std::uint64_t> concurrency = {1, 8};
-    /// The number of slots that own the server's cache; each prefix is then also sent to one slot. 0: none.
+    /// The number of slots of a server in which each slot keeps its own KV cache (llama.cpp), set by
+    /// measure_cache(). There is then also the arm "pinned", in which all requests with the same prefix go to
+    /// the same slot. 0: the server has no such slots.
     std::uint64_t slots = 0;
     std::uint64_t samples = 30;
-    std::uint64_t working_set_from = 0;     ///< fewest prefixes in turn; 0: no search for the working set
-    std::uint64_t working_set_most = 0;     ///< most prefixes in turn
-    std::optional<double> burst_rate = {};  ///< requests per second around a burst; nothing: no burst
+    /// The search for the working set: the smallest and the largest number of prefixes that are used in turn.
+    /// If `working_set_from` is 0, there is no search.
+    std::uint64_t working_set_from = 0;
+    std::uint64_t working_set_most = 0;
+    std::optional<double> burst_rate = {};  ///< requests/s before and after the burst; nothing: no burst
     std::uint64_t burst_prefixes = 8;
     std::optional<double> idle_most_s = {};  ///< longest idle time to try; nothing: none
     /// Price cards; one that has the hardware prices a million output tokens. Empty: no price.
     std::vector<cards::PriceCard> prices = {};
 };
 
-/// Returns the prefixes that leave room for suffix and answer in `context` tokens. Throws UsageError when
-/// none does, or when one does not and none may be left out.
+/// Returns the prefixes that leave room in `context` tokens for the suffix, the answer and 64 tokens of a
+/// chat template. Throws UsageError if no prefix fits, or if one does not fit and `cut_prefixes` is false.
 std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context);
 
 /// Returns the plan of the run at `level` requests in flight.
@@ -59,8 +63,9 @@ LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
-/// Runs the experiment. On servers whose cache belongs to slots, each prefix is also sent to a slot of its
-/// own (the arm "pinned"). CacheLevel::invalid says whether the run of a level is not valid. Throws
+/// Runs the experiment. If each slot of the server has a cache of its own, there is also the arm "pinned", in
+/// which all requests with the same prefix go to the same slot. CacheLevel::invalid says why the run of a
+/// level is not valid. Throws
 /// UsageError; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
 /// requested; Error with ExitCode::measurement_invalid when prompts that should be equally long
 /// differ by more than 1 % and 2 tokens.

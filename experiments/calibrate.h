@@ -16,10 +16,11 @@ struct CalibrationLevel {
     double asked_per_s = 0;             ///< wanted stream events
     double events_per_s = 0;            ///< stream events that came
     std::optional<double> delay_p99_s;  ///< time from the kernel's receive stamp to the read
-    bool carried = false;
+    bool carried = false;               ///< whether delay_p99_s < 1 ms and events_per_s > 90 % of asked_per_s
 };
 
-/// Returns the stream events per second that one worker carries; 0 when the lowest rate is too high already.
+/// Returns the highest measured rate of stream events per second at which one worker of the load generator
+/// reads events in time (CalibrationLevel::carried); 0 if it does not even at the lowest rate (8000 per s).
 /// Calls `level_done` after every level. Leaves no files. Throws RuntimeError when interrupted or a request
 /// failed.
 double events_ceiling(const Invocation& invocation, const std::stop_token& stop,

@@ -51,7 +51,7 @@ bool candidate_is_first(std::uint64_t pair);
 /// Returns the plan of one run. The seed depends on the pair only, so that both sides do the same work.
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair);
 
-/// Receives the verdict so far after each pair.
+/// Receives the verdict so far after each look, which is a number of pairs after which a decision is allowed.
 using TellReport = std::function<void(const reports::GateReport&)>;
 
 /// Measures a gate, and continues from the pairs in `directory`. Throws UsageError when the gate there has

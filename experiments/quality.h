@@ -24,7 +24,8 @@ Load load_of_probe(const Target& target, const LoadPlan& asked);
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 
-/// Returns whether the questions of the plan are texts of a wanted length.
+/// Returns whether the plan has questions (--probe) and their prompts are generated with a wanted number of
+/// tokens, instead of read from a file.
 bool probe_makes_prompts(const LoadPlan& asked);
 
 /// Throws UsageError when the probe cannot be read, or its prompts exceed the context.

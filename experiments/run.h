@@ -25,15 +25,16 @@ struct Measured {
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 
-/// Judges the finished run in `directory` by the fields of kind judging in `asked`: its recorded requests are
-/// judged anew, and these fields of its plan replaced. Returns its verdict. Throws UsageError
-/// when its files cannot be read, RuntimeError when they cannot be written.
+/// Judges the finished run in `directory` again, by the options of `asked` that set limits for results
+/// (FieldKind::judging: --goodput, --slo, --max-failed and so on). These options replace those in the plan of
+/// the run. Returns the new verdict. Throws UsageError when the run's files cannot be read, RuntimeError when
+/// they cannot be written.
 Verdict judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
-/// Reads SLOs in the form of core/result/slo.h.
+/// Parses limits that each request must meet (--goodput), such as "ttft:500". Throws UsageError.
 std::vector<Slo> slos_of(const std::vector<std::string>& texts);
 
-/// Returns the limits on percentiles of a plan.
+/// Returns the limits of a plan on percentiles over its requests (--slo), such as "ttft_p95:800".
 std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
 
 /// Throws RuntimeError when a result was interrupted or could not be written, Error with

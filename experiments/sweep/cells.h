@@ -24,9 +24,10 @@ struct Variation {
     bool operator==(const Variation&) const = default;
 };
 
-/// Reads "temperature=0,0.7": the name or any option name of a plan's field, with dashes or underscores, or
-/// one of the `placeholders`. Throws UsageError for a name that is neither or both, for options that do not
-/// shape the load (files, notes, limits) or that hold secrets, and without a value.
+/// Reads "temperature=0,0.7". The name is that of a plan's field, one of the field's option names (with
+/// dashes or underscores), or one of the `placeholders`. Throws UsageError for a name that is none of these,
+/// for a name that is both an option and a placeholder, for options that do not shape the load (files, notes,
+/// limits) or may hold secrets, and when a value is missing.
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
 /// Returns one cell for each combination of values; the first variation changes slowest. No variation gives
@@ -48,15 +49,16 @@ void require_values(const ServerLaunch& server, const std::vector<Cell>& cells,
 std::pair<std::string, std::string> parse_link(std::string_view text,
                                                const std::set<std::string>& placeholders);
 
-/// Returns `asked` after replacing each placeholder of its server that has the name of a field by its value.
+/// Returns `asked` with placeholders in its server options replaced: a placeholder that has the name of a
+/// plan's field is replaced by the value of that field.
 LoadPlan with_links(LoadPlan asked);
 
 /// Returns `asked` with the cell's values in its options and in the command of its server. Throws UsageError
 /// naming the option whose value is wrong.
 LoadPlan in_cell(LoadPlan asked, const Cell& cell);
 
-/// Return "temperature=0.7,isl=512" for people and, limited to characters of every file system, for
-/// directories.
+/// text_of() returns "isl=512,temperature=0.7", with the names in alphabetical order. directory_name_of()
+/// returns at most 80 characters of that text, with "_" for characters that a file system may not allow.
 std::string text_of(const Cell& cell);
 std::string directory_name_of(const Cell& cell);
 

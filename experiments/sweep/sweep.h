@@ -130,10 +130,11 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<repor
 std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<reports::SweepPoint>& points);
 
 /// Measures the points of `file` that are not done, stretch by stretch, each stretch on a target of its own;
-/// in virtual time as many points at once as there are cores. If the server of a command cannot be started or
-/// ends, the points of its stretch fail, and the sweep continues. It ends early when a stop is requested or a
-/// point cannot be measured for another reason: it then throws that error, and `file` holds the points
-/// measured so far.
+/// in virtual time it measures as many points at once as there are cores. If the server that a command starts
+/// cannot be started or ends, the points of its stretch fail, and the sweep continues. The sweep ends early
+/// in two other cases: if a stop is requested during a run, the function returns; if a point cannot be
+/// measured for another reason, the function throws that error. In both, `file` holds the points measured so
+/// far.
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption);

@@ -35,10 +35,11 @@ class ServerLauncher {
     ServerLauncher(const ServerLauncher&) = delete;
     ServerLauncher& operator=(const ServerLauncher&) = delete;
 
-    /// Opens the target of a plan. If the plan's command is not running yet (or must be started anew), the
-    /// server before it is ended and the command is started, with its output in `directory`/server.log.
-    /// Without a command it waits for the server at the plan's URL, if the plan says so. Throws ServerFailed,
-    /// with secrets hidden, when the server of a command does not serve the plan; else as open_target() does.
+    /// Opens the target of a plan. If the plan's command is not running yet, or if `anew` is set, the running
+    /// server is ended and the command is started, with its output in `directory`/server.log. A plan without
+    /// a command but with a ready timeout (--ready-timeout) waits for the servers at its URLs. If a server
+    /// that a command starts fails or does not serve the plan, throws ServerFailed, with secrets hidden.
+    /// Otherwise throws as open_target() does.
     std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
                                  bool anew = false);
 

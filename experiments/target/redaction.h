@@ -10,13 +10,14 @@
 
 namespace paretoken::experiments {
 
-/// Returns the key, the values of headers, and the credentials and keys in URLs.
+/// Returns the API key, the values of headers, the credentials and keys in URLs, and the values of those
+/// environment variables of the server (--server-env) whose names suggest a secret.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
 /// Hides `secrets` in every text of a result.
 void redact(RunResult& result, const Secrets& secrets);
 
-/// Passes records on with the secrets hidden in their error texts.
+/// Passes records on with the secrets hidden in their error texts and answer texts.
 class RedactingSink : public RecordSink {
   public:
     /// Both must outlive this.

@@ -27,7 +27,9 @@ struct ServerCommandLine {
     Duration patience = std::chrono::minutes(10);  ///< longest time until it is ready
     bool shell = false;  ///< whether /bin/sh runs the text; else it is split into words
     std::vector<std::string> environment = {};  ///< "NAME=VALUE", added to this process's environment
-    std::string url = {};  ///< URL where it will listen; empty: at the port, else the first URL it prints
+    /// URL where the server will listen. It is not used if `text` contains "{port}". If it is empty and there
+    /// is no "{port}", the first URL that the server prints is used.
+    std::string url = {};
     std::string ready_url = {};  ///< URL or path for is_ready()
 };
 
@@ -78,8 +80,9 @@ class CommandServer {
     ServerStart start_;
 };
 
-/// Returns whether the server at `url` is ready, which means that `ready_url` (a URL, or a path there)
-/// returns 200. Without `ready_url` it is /health, or /v1/models if the server has no /health.
+/// Returns whether the server at `url` is ready. With `ready_url` (a URL, or a path on the server), it is
+/// ready if `ready_url` returns 200. Otherwise it is ready if /health returns 200, or if /health returns
+/// another status below 500 (such as 404) and /v1/models returns any status below 500.
 bool is_ready(const std::string& url, const std::string& ready_url);
 
 /// Blocks until is_ready(). Throws ServerFailed after `patience`, RuntimeError when `stop` is requested.

@@ -35,7 +35,7 @@ class Target {
     virtual const loadgen::EndpointFacts& facts() const = 0;
     virtual std::string url() const = 0;                               ///< URL in results
     virtual std::vector<std::string> urls() const { return {url()}; }  ///< URL of each server
-    virtual bool in_virtual_time() const = 0;  ///< runs do not disturb each other: they may overlap
+    virtual bool in_virtual_time() const = 0;  ///< whether times are simulated; such runs may overlap
     virtual std::string clock(const ClientHealth& client) const = 0;  ///< clock that timed the events
     const Secrets& secrets() const { return secrets_; }
 

@@ -15,7 +15,10 @@ namespace paretoken::reports {
 
 /// One request of the experiment. Samples are in the order in which the requests were sent.
 struct CacheSample {
-    /// "cold", "primer", "primed", "warm", "pinned", "dynamic-first", "shared", "varied", "repeat"
+    /// The part of earlier prompts that this prompt repeats (datasets::Arm). "cold": none. "primed": a prefix
+    /// that its "primer" sent just before. "warm": a prefix that is sent in every round. "pinned": like warm,
+    /// always on the same slot of the server. "dynamic-first": the warm prefix, behind a part that changes.
+    /// "shared": a given share of a warm prefix. "varied": a random part of one. "repeat": the whole prompt.
     std::string arm = {};
     bool setup = false;         ///< whether it only fills the cache; then it only counts for CacheLevel::hits
     std::int64_t prefix = 0;    ///< length of the prefix in tokens, by which results are grouped
@@ -54,8 +57,10 @@ struct CacheArm {
     CacheHits hits = {};
     std::optional<double> p_value = {};  ///< of its times to first token against the cold arm with this
                                          ///< prefix length (rank sum)
-    bool differs = false;                ///< whether p_value < 5 % ÷ number of comparisons of the level
-    /// The output rate of the level's number of requests in flight if all requests were of this arm.
+    bool differs = false;                ///< whether p_value < 0.05 ÷ number of p-values of the level
+                                         ///< (Bonferroni's correction)
+    /// The output rate if all requests were of this arm, by Little's law: the level's number of requests in
+    /// flight × output tokens of the arm ÷ sum of its end-to-end times.
     std::optional<double> output_tokens_per_s = {};
     std::optional<double> usd_per_m_output = {};  ///< cost at that rate, if a price is known
 

@@ -32,7 +32,7 @@ void copy_run(const fs::path& from, const fs::path& to) {
     std::error_code error;
     fs::create_directories(to, error);
     if (error) cannot("create", to, error);
-    for (const std::string_view name : {kRunFileName, kRecordsFileName, kProbeFileName}) {
+    for (const std::string_view name : {kRunFileName, kRecordsFileName, kAnswersFileName, kProbeFileName}) {
         if (!fs::exists(from / name)) continue;
         fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
         if (error) cannot("write", to / name, error);

@@ -1,6 +1,6 @@
 #pragma once
 // Named sets of runs that candidates are compared with: STORE/NAME/01, 02, … Each run keeps the files that a
-// gate needs (run.json, requests.jsonl, and probe.jsonl if there is one), but no events.
+// gate needs (run.json, requests.jsonl, and answers.jsonl and probe.jsonl if they exist), but no events.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -20,7 +20,8 @@ class BaselineStore {
     explicit BaselineStore(std::filesystem::path root) : root_(std::move(root)) {}
 
     /// Copies the runs into a new baseline. Throws UsageError when the name is taken (unless `replace`) or is
-    /// not allowed, or when a directory holds no finished run.
+    /// not allowed, or when a directory holds no run, an unfinished one or an invalid one. Throws
+    /// RuntimeError when the files cannot be written.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
 
     /// The baselines in the store, sorted by name. Empty when there is no store.

@@ -1,7 +1,8 @@
 #pragma once
-// The scalars of a request with their names in a line of requests.jsonl, in the order in which they are
-// written. An archive writes or reads them: it takes a key and a member, `required` members are in every
-// line, and a `part` is a member of an optional object. This file does not use JSON.
+// The scalar fields of a request and their keys in a line of requests.jsonl, in the order in which they are
+// written. record_fields() passes each key and field to an archive, which is an object that writes or reads
+// fields. Every line has the fields passed to required(); part() passes a member of an optional object. This
+// file does not use JSON.
 #include "core/record/record.h"
 
 namespace paretoken::reports {

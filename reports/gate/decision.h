@@ -49,17 +49,22 @@ struct GateRow {
     bool points = false;  ///< whether the metric is a share; `shift` and `limit` are then differences
     std::optional<double> baseline = {};   ///< typical value (geometric mean), or a share
     std::optional<double> candidate = {};  ///< typical value or share of the candidate
-    std::optional<double> shift = {};  ///< ln(candidate ÷ baseline) or difference of shares; positive: worse
+    /// Mean of ln(candidate ÷ baseline), or the difference of shares (candidate − baseline). The sign is
+    /// changed if higher values are better, so that a positive shift is worse. For metrics of which neither
+    /// direction is better, a positive shift is an increase.
+    std::optional<double> shift = {};
     std::optional<Interval> ci95 = {};  ///< 95 % interval of the shift, not widened for repeated looks
-    /// The largest shift that is accepted: the tolerance or the floor, whichever is larger. For an absolute
-    /// limit: the limit in the metric's unit.
+    /// The largest shift that is accepted. For a share it is the tolerance. Otherwise it is ln(1 +
+    /// tolerance), or the logarithmic change that equals the floor of the policy, whichever is larger. For an
+    /// absolute limit: the limit in the metric's unit.
     double limit = 0;
     std::uint64_t samples = 0;  ///< for a share: number of the candidate's requests, answers or questions
     double p_fail = 1;          ///< p-value for "the shift exceeds the limit"
     GateVerdict verdict = GateVerdict::inconclusive;
     std::uint64_t decided_at = 0;  ///< number of pairs at the look that decided it; 0: undecided
     std::string reason = {};       ///< explanation, if the interval alone does not give one
-    /// The smallest shift (in total, above `limit`) that this data would find in 80 % of the cases.
+    /// The smallest true shift that this data would show to exceed `limit` in 80 % of the cases. It is
+    /// counted from 0, not from `limit`.
     std::optional<double> detectable = {};
     /// The total number of pairs (or runs per side) that would decide, if the shift and its spread stay the
     /// same. Absent if the row is decided, in the design within_runs, and if not even 1000 pairs suffice.

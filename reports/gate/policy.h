@@ -47,8 +47,8 @@ struct GatePolicy {
 /// The policy that is used by default; docs/gate.md lists it.
 GatePolicy default_policy();
 
-/// Throws a UsageError that names what is wrong: a metric that does not exist or for which neither direction
-/// is better, a value out of range, or a policy without metrics and limits.
+/// Throws a UsageError that names what is wrong: a metric that does not exist, a figure or percentile of
+/// which neither direction is better, a value out of range, or a policy without metrics and limits.
 void check(const GatePolicy& policy);
 
 /// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35", "output_tokens_per_s>1000". Times without a

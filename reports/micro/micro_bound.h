@@ -1,6 +1,7 @@
 #pragma once
 // The bound of a kernel is what limited its speed: memory, arithmetic or neither. It follows from the
-// kernel's shares of the read ceiling and of the arithmetic ceiling. Pure.
+// kernel's read bandwidth and arithmetic rate, as shares of the highest ones that probes measured on the
+// device (the read ceiling and the arithmetic ceiling). Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -19,8 +20,8 @@ inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from 
 /// multiply-adds only, but unpacking and scaling need instructions too.
 inline constexpr double kNearCompute = 0.5;
 
-/// The share of the kernel's own speed in cache from which arithmetic is the bound. That speed includes all
-/// its instructions.
+/// A kernel whose speed is at least this share of its own speed with the operand in cache counts as near the
+/// bound of arithmetic. Unlike the arithmetic ceiling, that speed includes all of the kernel's instructions.
 inline constexpr double kNearCached = 0.8;
 
 /// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the

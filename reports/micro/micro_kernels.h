@@ -1,7 +1,8 @@
 #pragma once
-// The speeds of our own kernels on one device for one model, by batch, context and prompt length,
-// interpolated or taken from the nearest measured row. A server can be expected to reach these speeds; they
-// are not a limit. Pure.
+// The speeds of kernels that `paretoken micro` measured on one device, for one model, by batch, context and
+// prompt length, interpolated or taken from the nearest measured row. The kernels are our own and, for
+// prefill and large batches, the matrix products of the GPU vendor's library. A server can be expected to
+// reach these speeds; they are not a limit. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,10 +45,10 @@ struct KernelSpeeds {
     bool operator==(const KernelSpeeds&) const = default;
 };
 
-/// The speeds of one rank from valid rows with the model's number formats: rows of its own matrices if there
-/// are any, else rows of other models. `ranks` is the number of GPUs that share each layer: for `weights` and
-/// `attention`, rows for that share are preferred; prefill uses rows of the whole layer. `layers` holds only
-/// rows of this model for this share.
+/// The speeds of one rank from valid rows with the model's number formats (for prefill, bf16 if there are
+/// none): rows of the model's own matrices if there are any, else rows of other models. `ranks` is the number
+/// of GPUs that share each layer: for `weights` and `attention`, rows for that share are preferred; prefill
+/// uses rows of the whole layer. `layers` holds only rows of this model for this share.
 KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& model, std::uint32_t ranks);
 
 /// The bytes/s of KernelSpeeds::weights at a batch. Between measured batches the time per byte is

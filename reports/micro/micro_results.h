@@ -49,16 +49,17 @@ struct MicroResults {
 };
 
 /// An upper bound of the arithmetic for weights of this format. For a CPU it is the fastest kind of all;
-/// nothing if arithmetic_is_bounded is false. For a GPU it is the library's speed in the fastest arithmetic
-/// that can multiply these weights; below compute capability 9.0 it may also be the speed of one instruction,
-/// because later GPUs have faster instructions. Nothing if that was not measured, or if the GPU's datasheet
-/// has a faster arithmetic for these weights.
+/// nothing if arithmetic_is_bounded is false. For a GPU it is the speed of the vendor library's matrix
+/// products in the fastest arithmetic that can multiply these weights. Below compute capability 9.0 it is the
+/// speed of the measured instruction if that is higher; later GPUs have faster instructions than the measured
+/// one. Nothing if neither was measured, or if the datasheet of the GPU lists a faster arithmetic for these
+/// weights.
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
 
 /// The highest bandwidth at which `bytes` can be read if every step reads them again. Caches hold a part of a
-/// small working set, so that the result may exceed read_bytes_per_s. It is the largest of read_bytes_per_s
-/// and of the ceilings in reread_bytes_per_s from the largest size that is at most `bytes` upwards. Nothing
-/// without any ceiling.
+/// small working set, so that the result may exceed read_bytes_per_s. It is the maximum of read_bytes_per_s
+/// and of the ceilings in reread_bytes_per_s for the largest measured size that is at most `bytes` and for
+/// all larger sizes. Nothing without any ceiling.
 std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double bytes);
 
 /// The fit that gives the shortest time for one read of `bytes`; null if there is none.

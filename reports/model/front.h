@@ -1,9 +1,10 @@
 #pragma once
 // The Pareto front over configurations. Points are compared if their configurations serve the same model
 // under the same workload and, on an axis in dollars, are priced on the same basis. A point dominates a point
-// of another configuration only if its percentile on the horizontal axis is certified and its quality is not
-// certainly worse. If quality was not measured on both sides with the same questions, their number formats
-// must be equal. Pure.
+// of another configuration only if its percentile on the horizontal axis is certified (it has enough
+// requests, docs/statistics.md) and its quality is not certainly worse. If quality was not measured on both
+// sides with the same questions, the number formats of both sides must be equal. FrontOptions::anyway drops
+// all these conditions, but on an axis in dollars both sides still need a price. Pure.
 #include <optional>
 #include <span>
 #include <string>

@@ -4,8 +4,8 @@
 // the time that its cause adds. A part for which nothing was measured has no time (it is unattributed). The
 // last part, the residual, is the measured step less all other parts, and may be negative. Pure.
 //
-// A step gives every request in flight one pass. It takes requests in flight × tokens per pass ÷ output
-// tokens per second.
+// A pass is one forward pass of one sequence. In one step, every request in flight makes one pass, so that a
+// step takes (requests in flight × tokens per pass ÷ output tokens per second) seconds.
 #include <map>
 #include <optional>
 #include <string>

@@ -1,9 +1,10 @@
 #pragma once
 // An upper bound on what the hardware can deliver at a load, from bytes, bandwidths and arithmetic alone (a
 // roofline of the steady state). The load is given as sums over requests (core/result/totals.h), because mean
-// lengths give no bound if long prompts have short answers. The hard limit lets prefill compute while decode
-// streams, so that a run above it can only be a mistake. The reference without overlap is the limit of a
-// server that never does both at once. Rates are those of the whole deployment.
+// lengths give no bound if long prompts have short answers. In the hard limit, all arithmetic overlaps with
+// the memory reads of decoding. No server can be faster, so that a result above the hard limit (by more than
+// edge_tolerance()) shows that an input is wrong. LimitKind::no_overlap is the limit of a server that never
+// does prefill and decoding at the same time. Rates are those of the whole deployment.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -75,6 +76,8 @@ struct ReachableTerms {
     double small_kernels_s = 0;
     double linear_flops_per_token = 0;
     double head_flops = 0;
+    /// FLOP of attention for one pair of a query token and a key token, over all layers without a sliding
+    /// window and over all layers with one.
     double attention_flops_per_pair = 0;
     double windowed_attention_flops_per_pair = 0;
 
@@ -189,10 +192,11 @@ std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, 
 std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                    double batch);
 
-/// An estimate of the share of a window's work that was done before the window began, because the requests in
-/// flight at its start had been computed in part: the mean number of requests in flight ÷ the number of
-/// prompts whose first event is in the window. A measured rate contradicts a limit only if it is above 1 +
-/// this share of it. Nothing if there is no such prompt. `stretch` holds the sums of the window.
+/// An estimate of the share of a window's work that was done before the window began, because requests in
+/// flight at its start had already been computed in part. It is the mean number of requests in flight ÷ the
+/// number of prompts whose first event is in the window. A measured rate contradicts a limit only if it is
+/// above limit × (1 + this share). Nothing if there is no such prompt. `stretch` holds the sums of the
+/// window.
 std::optional<double> edge_tolerance(const Totals& stretch);
 
 /// The largest number of requests that run at once: the KV pool (kv_pool_bytes) ÷ the KV cache of a request

@@ -276,7 +276,7 @@ class Commands(Case):
 
 
 class RealServer(Case):
-    busy = True
+    long = True
 
     def test_equal_servers_never_fail(self):
         server = f"{ROOT}/scripts/servers/llamacpp --port {{port}} --threads 1"

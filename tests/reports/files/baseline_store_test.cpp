@@ -26,6 +26,7 @@ class Store : public ::testing::Test {
         write_run(directory, result);
         std::ofstream(directory / kRecordsFileName) << "";
         std::ofstream(directory / kEventsFileName) << "events";
+        std::ofstream(directory / kAnswersFileName) << "answers";
         return directory;
     }
     BaselineStore store() const { return BaselineStore(place_.path() / "store"); }
@@ -39,6 +40,7 @@ TEST_F(Store, keeps_what_a_gate_needs_under_a_name_and_no_events) {
     ASSERT_EQ(kept.runs.size(), 2U);
     EXPECT_NO_THROW((void)read_run_directory(kept.runs[1]));
     EXPECT_TRUE(fs::exists(kept.runs[0] / kRecordsFileName));
+    EXPECT_TRUE(fs::exists(kept.runs[0] / kAnswersFileName));
     EXPECT_FALSE(fs::exists(kept.runs[0] / kEventsFileName));
     EXPECT_EQ(store().list().size(), 1U);
     EXPECT_TRUE(store().holds("main"));
