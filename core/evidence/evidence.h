@@ -42,9 +42,11 @@ struct LoadMemory {
 /// constant by construction and shows nothing. In an open loop `enough_s` is 8 · c² times the longest time
 /// for which the number in flight stayed on one side of its mean; c is the variance of that number ÷ the
 /// variance that the arrivals alone would cause, at least 1. A calm run near saturation may pass this test by
-/// chance, so the server's slots are checked too. Their number is taken to be the largest number of requests
-/// in flight with a first output that an arrival finds. If a twentieth of the arrivals find nearly that many,
-/// `most_samples` is one independent sample per 1.5 relaxation times of a queue with that many slots.
+/// chance, so an open loop is also checked for whether the server's slots, the requests that it can work on
+/// at once, are nearly all taken. At each arrival in the window, the requests that have had their first
+/// output and have not ended are counted, and the largest count is taken as the number of slots. If at least
+/// a twentieth of the arrivals count nearly that many (fewer by at most a tenth), `most_samples` is the
+/// number of times that 1.5 relaxation times of a queue with that many slots fit into the window.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 
 /// Returns the number of independent samples that have as much evidence about the share Σ over ÷ Σ weights as

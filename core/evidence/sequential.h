@@ -23,9 +23,9 @@ struct Look {
     bool operator==(const Look&) const = default;
 };
 
-/// Returns looks at 3, 4, 6, 8, 12, 16, 24, 32 … pairs up to `most_pairs`, which is always the last one and
-/// at least 3. The errors spent at a look and all earlier ones together are `alpha` and `beta` times (pairs ÷
-/// most_pairs)².
+/// Returns looks at those of 3, 4, 6, 8, 12, 16, 24, 32 … pairs that are below `most_pairs`, and a last look
+/// at `most_pairs`, which must be at least 3. By a look at n pairs, `alpha` · (n ÷ most_pairs)² and `beta` ·
+/// (n ÷ most_pairs)² are spent in all; the look itself holds the part that earlier looks have not spent.
 std::vector<Look> planned_looks(std::uint64_t most_pairs, double alpha, double beta);
 
 /// A mean shift and its uncertainty.
@@ -70,8 +70,9 @@ struct Errors {
     double pass = 0.05;  ///< probability of a false pass
 };
 
-/// Returns the smallest true shift for which data with this uncertainty show in 80 % of cases that it is
-/// above `limit`.
+/// Returns the smallest true shift for which, with a probability of about 80 %, p_above() is at most
+/// `errors.fail`. The standard error and the degrees of freedom are those of `shift`; its mean and
+/// `errors.pass` are not used.
 double detectable_shift(const Shift& shift, double limit, const Errors& errors);
 
 /// Returns the smallest number of pairs, from 2 to `most`, at which a single test would decide: p_above() is

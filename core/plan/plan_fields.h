@@ -72,8 +72,9 @@ LoadPlan plan_of(const PlanTexts& texts);
 /// already, is returned unchanged. Throws UsageError naming --class and the mistake.
 LoadPlan with_classes(LoadPlan asked);
 
-/// Returns the values of all options of a plan as asked that have a value, defaults included, for plan_of().
-/// Secrets are hidden.
+/// Returns the values of a plan's options, for plan_of(): of every field that has an option and a value, even
+/// if the value is the default. `plan` is a plan as asked (core/plan/plan.h), not one that with_classes() or
+/// the resolution has changed. Secrets are hidden; restore_secrets() puts them back.
 PlanTexts texts_of(const LoadPlan& plan);
 
 /// Returns the value of every field that has one, each as one line of text, with secrets hidden. The key is

@@ -103,11 +103,18 @@ struct RequestRecord {
     int http_status = 0;
     std::string finish_reason;
 
-    TimePoint scheduled;   ///< open loop: drawn arrival; closed loop: when the slot came free, which
-                           ///< is when the last bytes of the request before it reached this host
-    Duration slot_wait{};  ///< part of the time after `scheduled` spent waiting for the in-flight cap
-    TimePoint started;     ///< when a worker took it
-    TimePoint ready;       ///< when it had a usable connection
+    /// In an open loop, the drawn arrival. In a closed loop, when its slot came free: the time at which the
+    /// last bytes of the request before it reached this host, plus the think time and the delay after a
+    /// failure; for the first request of a slot, the time at which the slot opened. It is later if a cap on
+    /// prefills (--prefill-concurrency) allows the start only later. For a further turn of a conversation, in
+    /// either loop, when it is due: the end of the turn before plus the think time, or the turn's own fixed
+    /// time if that is later.
+    TimePoint scheduled;
+    /// Time from `scheduled` until the caps on requests in flight and on prefills allowed the start. It is 0
+    /// in a closed loop, except for a further turn that waits for the cap on prefills.
+    Duration slot_wait{};
+    TimePoint started;              ///< when a worker took it
+    TimePoint ready;                ///< when it had a usable connection
     std::optional<TimePoint> sent;  ///< clock just before the sendmsg of its last byte
     std::optional<TimePoint> headers;
     std::optional<TimePoint> first_event;   ///< first content, reasoning or tool-call event

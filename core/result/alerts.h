@@ -136,9 +136,11 @@ class AlertJudge {
     std::optional<double> worst_threshold_;
 };
 
-/// Adds a finished run's values of the judge's series. A gauge is added reading by reading; the value of any
-/// other series is added at the begin and at the end of the window. `begin_s`: the run's start on the judge's
-/// clock.
+/// Adds a finished run's values of the judge's series; none if it was not measured. For a gauge these are all
+/// readings of the run, inside and outside the window, each at its own time. Every other series has one value
+/// for the run, alert_value_of(). It is added twice, at the begin and at the end of the window, so that a
+/// rule can fire if its `held_for` is at most the length of the window. `begin_s`: the run's start on the
+/// judge's clock.
 void add_run(AlertJudge& judge, const RunResult& run, double begin_s);
 
 /// Judges every rule over one run.

@@ -74,10 +74,11 @@ struct Figures {
 /// Returns every figure of the table that the totals have.
 Figures figures_of(const Totals& totals);
 
-/// Computes the figures with 95 % intervals. `blocks`: the totals of consecutive equal blocks of the interval
-/// that `totals` covers. The interval of a ratio follows from `above` − value · `below` of the blocks
-/// (linearisation), which are merged until they are independent (block_mean). There are no intervals for
-/// fewer than 10 blocks.
+/// Computes the figures with 95 % confidence intervals. `blocks`: the totals of consecutive parts, equal in
+/// length, of the time that `totals` covers; fewer than 10 give no confidence intervals. The confidence
+/// interval of a ratio follows from `above` − value · `below` of each block (linearisation). block_mean()
+/// merges neighbouring blocks until these differences are nearly independent, but never to fewer than 10, and
+/// widens the interval if they still depend on each other.
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
 
 }  // namespace paretoken

@@ -15,8 +15,9 @@ inline constexpr std::string_view kDefinitions = "paretoken/1";
 
 enum class Better { lower, higher, neither };
 
-/// `weight` equal values of a pooled metric, for example the gaps of all tokens that arrived together. They
-/// count at the time of that arrival.
+/// `weight` equal values of a pooled metric. For example, if a read brings 4 tokens 80 ms after the read
+/// before it, "itl" gets the value 0.02 with weight 4. `at` is the time of that read. The values belong to
+/// the window if `at` lies in it.
 struct PooledValue {
     TimePoint at;
     double value = 0;

@@ -68,9 +68,13 @@ struct SloFinding {
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
 /// Returns the factor by which the number of requests must probably grow until an insufficient finding is
-/// decided. The estimate assumes that the distance between the percentile and the nearest limit that can be
-/// decided shrinks with the square root of the number of requests. The factor is 2 if nothing is known about
-/// the evidence. Returns nothing when the result lacks the metric or the percentile.
+/// decided. Usually PercentileValue::decided has an end on that side of the percentile's value on which the
+/// limit lies. The distance from the value to this end is assumed to shrink with the square root of the
+/// number of requests, so the factor is (that distance ÷ the distance from the value to the limit)². If the
+/// end is infinite, the value is absent or equals the limit, or `decided` is absent, the factor is the number
+/// of samples that can certify the percentile ÷ `effective_n`, or 2 if `effective_n` is unknown or 0. If
+/// `decided` is absent and `enough_n` is known, it is `enough_n` ÷ the present number instead. Returns
+/// nothing when the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
 /// Returns the finding for each limit, by finding_on(), with its evidence. `over` is 0; count_over() counts

@@ -67,13 +67,6 @@ double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slo
     return most > 1 ? most : 2;
 }
 
-std::string binding_slo(const RunResult& result, const SloSearchPlan& plan) {
-    if (!keeps_up(result)) return "the server does not keep up with the arrivals";
-    for (std::size_t i = 0; i < plan.slos.size(); ++i)
-        if (finding_on(result, plan.slos[i]).verdict == SloVerdict::fail) return plan.slo_texts[i];
-    return {};
-}
-
 /// Returns the result of an earlier search at this point.
 std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
                                          const fs::path& directory) {
@@ -128,6 +121,13 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
     return all;
 }
 
+std::string binding_of(const RunResult& result, const SloSearchPlan& plan) {
+    if (!keeps_up(result)) return "the server does not keep up with the arrivals";
+    for (std::size_t i = 0; i < plan.slos.size(); ++i)
+        if (finding_on(result, plan.slos[i]).verdict == SloVerdict::fail) return plan.slo_texts[i];
+    return "too many requests fail";
+}
+
 void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& file, const fs::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
     const std::vector<double>& levels = plan.sweep.levels;
@@ -167,7 +167,7 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
         }
         const SloVerdict verdict = verdict_on_all(*result, plan.slos);
         if (verdict == SloVerdict::fail && (!search.fail() || step->level <= *search.fail()))
-            found.binding = binding_slo(*result, plan);
+            found.binding = binding_of(*result, plan);
         search.tell(verdict, rate, times_enough_for_all(*result, plan.slos));
         longest = std::max(longest, (Clock::now() - step_began) / static_cast<std::int64_t>(step->longer));
     }

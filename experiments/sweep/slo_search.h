@@ -34,6 +34,10 @@ void search_knee(const Target& target, const SloSearchPlan& plan, reports::Sweep
 /// invalid because requests failed, otherwise insufficient.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
+/// Returns the reason why a run whose verdict on all SLOs is fail failed: the text of the first SLO that it
+/// missed, or a clause about the server.
+std::string binding_of(const RunResult& result, const SloSearchPlan& plan);
+
 /// Returns the command that continues the search: with 8 more runs, and with a finer precision if the highest
 /// passing and the lowest failing load are already as near as asked for. Empty if these are neighbouring
 /// whole numbers.

@@ -69,11 +69,17 @@ struct SweepRepeats {
 /// The course and the result of a search for the highest load that meets the SLOs. The search doubles the
 /// load until a level fails, then bisects, then measures the level that it found a second time.
 struct SweepSearch {
-    std::vector<std::string> slos = {};      ///< SLOs as the user wrote them
-    std::optional<double> pass = {};         ///< highest load that met all SLOs in two runs
-    std::optional<double> unconfirmed = {};  ///< load above `pass` (if any) that met all SLOs in one run
-    std::optional<double> fail = {};         ///< lowest load that was shown to miss an SLO
-    std::string binding = {};  ///< SLO that `fail` missed, or a clause that says the server did not keep up
+    std::vector<std::string> slos = {};  ///< SLOs as the user wrote them
+    std::optional<double> pass = {};     ///< highest load that met all SLOs in two runs
+    /// The highest load that met all SLOs in one run, and whose second run was not made or had too little
+    /// evidence. It is above `pass` and below `fail`, where these exist.
+    std::optional<double> unconfirmed = {};
+    /// The lowest load whose run missed an SLO, whose arrivals the server did not keep up with, or whose run
+    /// is invalid because of its failed requests and decides no SLO.
+    std::optional<double> fail = {};
+    /// Why `fail` failed: the SLO that it missed, or a clause that says that the server did not keep up or
+    /// that too many requests failed.
+    std::string binding = {};
     std::uint64_t runs = 0;
     std::optional<double> most_requests_per_s = {};  ///< highest throughput of all levels
     /// The number of requests in flight at which the server saturates, by Little's law: most_requests_per_s ×

@@ -57,7 +57,7 @@ std::string open_answer(std::string_view completion = "4") {
     return kHead + event() + event() + event() + event(R"("length")") + usage_event(completion) +
            http_chunk("data: [DONE]\n\n");
 }
-std::string good_answer() {
+std::string good_bytes() {
     return open_answer() + "0\r\n\r\n";
 }
 
@@ -244,7 +244,7 @@ TEST(HostileServer, good_answers_between_the_others_keep_their_figures) {
             case 3:
                 return ScriptedAnswer{.writes = {open_answer("10000000000") + "0\r\n\r\n"}};
             default:
-                return ScriptedAnswer{.writes = {good_answer()}};
+                return ScriptedAnswer{.writes = {good_bytes()}};
         }
     });
     const auto dataset = prompts_of_16_tokens();
@@ -310,7 +310,7 @@ std::size_t load_at_once(const CountingDataset& dataset, std::uint64_t count,
         std::function<void()> on_record;
     } sink(std::move(on_record));
     const ScriptedServer server(
-        [](int, int, const std::string&) { return ScriptedAnswer{.writes = {good_answer()}}; });
+        [](int, int, const std::string&) { return ScriptedAnswer{.writes = {good_bytes()}}; });
     Progress progress;
     return make_load(from(load_on(server.url(), count, count), dataset), sink, progress, {}).records.size();
 }

@@ -93,6 +93,14 @@ TEST_F(VirtualSearch, takes_a_run_that_ended_as_diverging_for_one_that_misses) {
     EXPECT_EQ(file.search->binding, "the server does not keep up with the arrivals");
 }
 
+TEST_F(VirtualSearch, names_failed_requests_as_the_reason_of_a_run_that_decides_no_slo) {
+    const SloSearchPlan plan = plan_for({"ttft_p95:500"});
+    RunResult few;
+    few.validity = {Verdict::invalid, {{Verdict::invalid, "errors", "30 % of the requests failed"}}};
+    EXPECT_EQ(verdict_on_all(few, plan.slos), SloVerdict::fail);
+    EXPECT_EQ(binding_of(few, plan), "too many requests fail");
+}
+
 TEST_F(VirtualSearch, leaves_the_command_that_narrows_its_bracket) {
     SloSearchPlan plan = plan_for({"ttft_p95:60"});
     invocation_.argv = {"paretoken", "sweep", "sim:llama3-8b-h100-bf16", "--out=d", "--precision", "1.1"};
