@@ -56,6 +56,8 @@ class BuildProfile(unittest.TestCase):
     def test_sums_by_folder(self):
         for output, folder in {"CMakeFiles/core.dir/core/result/slo.cpp.o": "core",
                                "CMakeFiles/core_test.dir/tests/core/result/slo_test.cpp.o": "tests/core",
+                               "CMakeFiles/cli.dir/Unity/unity_cli_0_cxx.cxx.o": "cli",
+                               "CMakeFiles/cards_test.dir/Unity/unity_tests_cards_0_cxx.cxx.o": "tests/cards",
                                "CMakeFiles/paretoken_pch_std.dir/cmake_pch.hxx.gch": "precompiled headers",
                                "libparetoken_core.a": "linking and the rest"}.items():
             self.assertEqual(build_profile.folder_of(output), folder)
