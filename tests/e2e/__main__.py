@@ -92,12 +92,11 @@ def run_class(name, words, priority):
 def run_all(classes, words, jobs):
     """Runs every class, and gives the three counts of each. Classes that take long begin first, so that none of them
     runs last and alone."""
-    def marked(mark, names):
-        return [name for name in names if any(getattr(test, mark, False) for test in classes[name])]
+    def has(mark, name):
+        return any(getattr(test, mark, False) for test in classes[name])
 
-    busy = marked("busy", classes)
-    waiting = [name for name in classes if name not in busy]
-    waiting = sorted(waiting, key=lambda name: name not in marked("long", waiting))
+    busy = [name for name in classes if has("busy", name)]
+    waiting = sorted((name for name in classes if name not in busy), key=lambda name: not has("long", name))
     with concurrent.futures.ThreadPoolExecutor(1) as one, concurrent.futures.ThreadPoolExecutor(jobs) as several:
         runs = [one.submit(run_class, name, words, 10) for name in busy]
         runs += [several.submit(run_class, name, words, 0) for name in waiting]

@@ -28,6 +28,7 @@ using paretoken::testing::load_on;
 using paretoken::testing::only;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
+using paretoken::testing::synthetic_prompts;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -57,17 +58,12 @@ std::string open_answer(std::string_view completion = "4") {
     return kHead + event() + event() + event() + event(R"("length")") + usage_event(completion) +
            http_chunk("data: [DONE]\n\n");
 }
-std::string good_bytes() {
+std::string whole_answer() {
     return open_answer() + "0\r\n\r\n";
 }
 
 std::string whole(int status, const std::string& body, const std::string& headers = {}) {
     return fmt::format("HTTP/1.1 {} X\r\n{}Content-Length: {}\r\n\r\n{}", status, headers, body.size(), body);
-}
-
-std::unique_ptr<datasets::Dataset> prompts_of_16_tokens(int osl = kTokens) {
-    return datasets::make_dataset(
-        {.spec = {.name = "synthetic", .fields = {{"isl", "16"}, {"osl", std::to_string(osl)}}}});
 }
 
 KeptOutcome made(const LoadOptions& load, const datasets::Dataset& dataset) {
@@ -81,7 +77,7 @@ std::vector<RequestRecord> records_of(const ScriptedAnswer& answer, std::uint64_
     const ScriptedServer server([&](int, int, const std::string&) { return answer; });
     LoadOptions load = load_on(server.url(), 1, requests);
     load.worker.client.request_timeout = timeout;
-    const auto dataset = prompts_of_16_tokens(osl);
+    const auto dataset = synthetic_prompts(16, osl);
     return made(load, *dataset).records;
 }
 
@@ -155,7 +151,7 @@ TEST(HostileServer, a_connection_whose_message_ends_with_the_done_is_used_again)
         connections = std::max<int>(connections, connection + 1);
         return ScriptedAnswer{.writes = {open_answer(), "0\r\n\r\n"}, .pause_ms = 2};
     });
-    const auto dataset = prompts_of_16_tokens();
+    const auto dataset = synthetic_prompts(16, kTokens);
     const KeptOutcome outcome = made(load_on(server.url(), 1, 10), *dataset);
     for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
     EXPECT_EQ(connections, 1);
@@ -192,7 +188,7 @@ TEST(HostileServer, a_quoted_key_is_hidden_in_every_text) {
     });
     LoadOptions load = load_on(server.url(), 1, 10);
     load.worker.targets.front().head.headers = {{"Authorization", "Bearer SECRETKEY123"}};
-    const auto dataset = prompts_of_16_tokens();
+    const auto dataset = synthetic_prompts(16, kTokens);
     const KeptOutcome outcome = made(load, *dataset);
     ASSERT_EQ(outcome.records.size(), 10U);
     for (const RequestRecord& r : outcome.records) {
@@ -223,7 +219,7 @@ TEST(HostileServer, one_that_does_not_stream_makes_the_run_invalid) {
     const ScriptedServer server(
         [&](int, int, const std::string&) { return ScriptedAnswer{.writes = {whole(200, body)}}; });
     const LoadOptions load = load_on(server.url(), 2, 20);
-    const auto dataset = prompts_of_16_tokens();
+    const auto dataset = synthetic_prompts(16, kTokens);
     RunResult result;
     const auto outcome = made(load, *dataset);
     fold_into(result, outcome, outcome.events(), load, {});
@@ -244,10 +240,10 @@ TEST(HostileServer, good_answers_between_the_others_keep_their_figures) {
             case 3:
                 return ScriptedAnswer{.writes = {open_answer("10000000000") + "0\r\n\r\n"}};
             default:
-                return ScriptedAnswer{.writes = {good_bytes()}};
+                return ScriptedAnswer{.writes = {whole_answer()}};
         }
     });
-    const auto dataset = prompts_of_16_tokens();
+    const auto dataset = synthetic_prompts(16, kTokens);
     int good = 0;
     for (const RequestRecord& r : made(load_on(server.url(), 1, 16), *dataset).records) {
         if (r.outcome != Outcome::ok) continue;
@@ -268,7 +264,7 @@ TEST(HostileServer, an_outage_is_not_the_clients_own_reason) {
     LoadOptions load = load_on(url, 1, 40);
     only(load).arrivals = parse_arrivals("constant:rate=100");
     only(load).concurrency.reset();
-    const auto dataset = prompts_of_16_tokens();
+    const auto dataset = synthetic_prompts(16, kTokens);
     RunResult result;
     const auto outcome = made(load, *dataset);
     fold_into(result, outcome, outcome.events(), load, {});
@@ -310,13 +306,13 @@ std::size_t load_at_once(const CountingDataset& dataset, std::uint64_t count,
         std::function<void()> on_record;
     } sink(std::move(on_record));
     const ScriptedServer server(
-        [](int, int, const std::string&) { return ScriptedAnswer{.writes = {good_bytes()}}; });
+        [](int, int, const std::string&) { return ScriptedAnswer{.writes = {whole_answer()}}; });
     Progress progress;
     return make_load(from(load_on(server.url(), count, count), dataset), sink, progress, {}).records.size();
 }
 
 TEST(Worker, reads_after_at_most_32_starts) {
-    const CountingDataset dataset(prompts_of_16_tokens());
+    const CountingDataset dataset(synthetic_prompts(16, kTokens));
     int asked_before_first = 0;
     const std::size_t records = load_at_once(dataset, 400, [&] {
         if (asked_before_first == 0) asked_before_first = dataset.asked;
@@ -326,7 +322,7 @@ TEST(Worker, reads_after_at_most_32_starts) {
 }
 
 TEST(Worker, reads_the_answers_that_wait_before_it_starts_many_more) {
-    const CountingDataset dataset(prompts_of_16_tokens(), 5ms);
+    const CountingDataset dataset(synthetic_prompts(16, kTokens), 5ms);
     int ended_while_starting = 0;
     const std::size_t records =
         load_at_once(dataset, 200, [&] { ended_while_starting += dataset.asked < 200 ? 1 : 0; });

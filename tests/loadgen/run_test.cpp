@@ -35,6 +35,7 @@ using paretoken::testing::most_without_first_event;
 using paretoken::testing::only;
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
+using paretoken::testing::synthetic_prompts;
 
 /// The simulated server on a thread of its own.
 class Simulated {
@@ -60,12 +61,6 @@ class Simulated {
     std::thread thread_;
 };
 
-std::unique_ptr<datasets::Dataset> prompts(int isl = 16, int osl = 8) {
-    return datasets::make_dataset(
-        {.spec = {.name = "synthetic",
-                  .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
-}
-
 LoadOptions load_on_simulator(const Simulated& server, std::uint64_t concurrency, std::uint64_t requests) {
     LoadOptions load = load_on(server.url(), concurrency, requests);
     EndpointOptions endpoint;
@@ -81,14 +76,14 @@ LoadOutcome make(const LoadOptions& load, const datasets::Dataset& dataset, Reco
 }
 
 KeptOutcome make(const LoadOptions& load, int osl = 8) {
-    const auto dataset = prompts(16, osl);
+    const auto dataset = synthetic_prompts(16, osl);
     return kept_outcome([&](RecordSink& sink) { return make(load, *dataset, sink); });
 }
 
 TEST(MakeLoad, EveryRequestEndsWellAndReachesTheSinkOnce) {
     const Simulated server("ideal?ttft=5ms&itl=1ms");
     KeptRecords sink;
-    const auto dataset = prompts();
+    const auto dataset = synthetic_prompts(16, 8);
     LoadOptions load = load_on_simulator(server, 8, 100);
     only(load).limits.warmups = 5;
     make(load, *dataset, sink);
@@ -164,7 +159,7 @@ TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
 /// Makes a load that is interrupted after its third batch of four was sent.
 LoadOutcome interrupted_load(const LoadOptions& load, bool cut_off) {
     paretoken::testing::NoSink sink;
-    const auto dataset = prompts(16, 8);
+    const auto dataset = synthetic_prompts(16, 8);
     Progress progress;
     std::stop_source stop;
     std::stop_source cut;
@@ -227,7 +222,7 @@ TEST(MakeLoad, CancelsWhatIsInFlightWhenCutOff) {
     const Simulated server("ideal?ttft=10ms&itl=20ms");
     LoadOptions load = load_on_simulator(server, 4, 10000);
     KeptRecords sink;
-    const auto dataset = prompts(16, 8);
+    const auto dataset = synthetic_prompts(16, 8);
     Progress progress;
     std::stop_source stop;
     std::jthread stopper([&] {
@@ -419,7 +414,7 @@ TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
 /// `sink` keeps the records.
 template <class Sink>
 RunResult judged(const LoadOptions& load, Sink& sink, int osl) {
-    const auto dataset = prompts(16, osl);
+    const auto dataset = synthetic_prompts(16, osl);
     RunResult result;
     const LoadOutcome outcome = make(load, *dataset, sink);
     fold_into(result, outcome, KeptEvents(sink.records), load, {});

@@ -22,14 +22,9 @@ using paretoken::testing::KeptRecords;
 using paretoken::testing::most_in_flight;
 using paretoken::testing::most_without_first_event;
 using paretoken::testing::only;
+using paretoken::testing::synthetic_prompts;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-
-std::unique_ptr<datasets::Dataset> synthetic_prompts(int isl, int osl) {
-    return datasets::make_dataset(
-        {.spec = {.name = "synthetic",
-                  .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
-}
 
 LoadOptions closed_loop(std::uint64_t concurrency, std::uint64_t requests) {
     LoadOptions load;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "datasets/catalog.h"
 #include "loadgen/run.h"
 
 namespace paretoken::testing {
@@ -16,6 +18,13 @@ inline loadgen::LoadOptions from(loadgen::LoadOptions load, const datasets::Data
     for (loadgen::ClassLoad& of : load.classes)
         if (of.dataset == nullptr) of.dataset = &dataset;
     return load;
+}
+
+/// Returns prompts of `isl` made-up tokens that ask for `osl`.
+inline std::unique_ptr<datasets::Dataset> synthetic_prompts(int isl, int osl) {
+    return datasets::make_dataset(
+        {.spec = {.name = "synthetic",
+                  .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
 }
 
 /// Returns the class of a load with a single class.

@@ -8,9 +8,12 @@
 #include "loadgen/protocol/answer.h"
 #include "loadgen/protocol/delta.h"
 #include "loadgen/protocol/sse.h"
+#include "tests/support/padded.h"
 
 namespace paretoken::protocol {
 namespace {
+
+using paretoken::testing::padded;
 
 const std::string kChunk =
     R"(data: {"id":"chatcmpl-ab72c5ef05c3604a","object":"chat.completion.chunk","created":1795248095,"model":"tiny",)"
@@ -23,11 +26,6 @@ const std::string kPlainChunk =
     R"(data: {"id":"chatcmpl-ab72c5ef05c3604a","object":"chat.completion.chunk","created":1795248095,"model":"tiny",)"
     R"("choices":[{"index":0,"delta":{"content":" embedded"},"logprobs":null,"finish_reason":null}]})"
     "\n\n";
-
-std::string padded(std::string text) {
-    text.reserve(text.size() + kReadablePadding);
-    return text;
-}
 
 std::uint64_t allocations_of_parsing(std::size_t piece_length, const std::string& text = kChunk) {
     SseParser sse;

@@ -10,18 +10,15 @@
 #include "loadgen/protocol/delta.h"
 #include "loadgen/protocol/sse.h"
 #include "tests/support/golden.h"
+#include "tests/support/padded.h"
 
 namespace paretoken::protocol {
 namespace {
 
-/// Returns the text with the padding that vectorised reading needs.
-std::string with_padding(std::string text) {
-    text.reserve(text.size() + kReadablePadding);
-    return text;
-}
+using paretoken::testing::padded;
 
 const std::string kEvent =
-    with_padding(R"({"id":"chatcmpl-1","created":17,"choices":[{"index":0,"delta":{"content":"abc"}}]})");
+    padded(R"({"id":"chatcmpl-1","created":17,"choices":[{"index":0,"delta":{"content":"abc"}}]})");
 
 ShapeHole hole(ShapeHole::Kind kind, std::string_view value) {
     return {kind, static_cast<std::uint32_t>(kEvent.find(value)), static_cast<std::uint32_t>(value.size())};
@@ -39,10 +36,10 @@ DeltaShape shape_of_event() {
 std::optional<std::uint32_t> recognised(const std::string& from, const std::string& to) {
     std::string event = kEvent;
     event.replace(event.find(from), from.size(), to);
-    PaddedBuffer with_padding;
-    with_padding.append(event);
+    PaddedBuffer padded;
+    padded.append(event);
     std::string_view output;
-    return shape_of_event().output_bytes(with_padding.view(), output);
+    return shape_of_event().output_bytes(padded.view(), output);
 }
 
 TEST(DeltaShape, RecognisesAnotherTextIdOrNumber) {
@@ -91,7 +88,7 @@ TEST(DeltaShape, IsNotMadeOfWhatItCouldNotRecogniseSafely) {
         {hole(Kind::number, "abc"), hole(Kind::output, "abc")},         // no number
     };
     for (const auto& holes : unsafe) EXPECT_FALSE(DeltaShape::of(kEvent, holes));
-    const std::string whole = with_padding(R"("abc)");
+    const std::string whole = padded(R"("abc)");
     EXPECT_FALSE(DeltaShape::of(whole, std::vector<ShapeHole>{{Kind::output, 1, 3}})) << "no end";
 }
 
@@ -106,9 +103,9 @@ std::vector<std::string> events_of(const std::string& name) {
 }
 
 Delta parsed(DeltaParser& parser, const std::string& event) {
-    PaddedBuffer with_padding;
-    with_padding.append(event);
-    return parser.parse(with_padding.view());
+    PaddedBuffer padded;
+    padded.append(event);
+    return parser.parse(padded.view());
 }
 
 /// Returns `event` with one byte changed, added or removed.
@@ -180,7 +177,7 @@ TEST(DeltaShape, EscapesOfAnOutputAreUndoneWhereverTheyStand) {
             output += stands;
             expected += means;
         }
-        append_unescaped(with_padding(output), text);
+        append_unescaped(padded(output), text);
         ASSERT_EQ(text.view(), expected) << output;
         if (expected.size() < 3000) continue;
         text.clear();

@@ -5,18 +5,12 @@
 #include <cmath>
 
 #include "reports/model/cost.h"
+#include "tests/reports/model/llama_on_h200.h"
 
 namespace paretoken::reports {
 namespace {
 
-/// The datasheet limit of Llama-3.1-8B in bf16 on one H200: 4.8 TB/s, 989 TFLOP/s, 141 GB.
-LimitInputs llama_on_h200(std::uint32_t count = 1) {
-    const HardwareTerms h200{.read_bytes_per_s = Sourced{4.8e12, "datasheet"},
-                             .flops_per_s = Sourced{989e12, "datasheet"},
-                             .memory_bytes = Sourced{141e9, "datasheet"},
-                             .ranks = count};
-    return limit_inputs(cards::model_card("llama-3.1-8b"), h200);
-}
+using sample::llama_on_h200;
 
 /// The work of one request with these numbers of prompt and output tokens.
 Totals load_of(double input, double output, double cached = 0) {

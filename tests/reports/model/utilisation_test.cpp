@@ -3,18 +3,13 @@
 #include <gmock/gmock.h>
 
 #include "reports/model/limit.h"
+#include "tests/reports/model/llama_on_h200.h"
 
 namespace paretoken::reports {
 namespace {
 
+using sample::llama_on_h200;
 using ::testing::HasSubstr;
-
-/// Llama-3.1-8B in bf16 on one H200: 15.009 GB per step, 4.8 TB/s, 989 TFLOP/s.
-LimitInputs llama_on_one_h200() {
-    return limit_inputs(cards::model_card("llama-3.1-8b"), {.read_bytes_per_s = Sourced{4.8e12, "datasheet"},
-                                                            .flops_per_s = Sourced{989e12, "datasheet"},
-                                                            .memory_bytes = Sourced{141e9, "datasheet"}});
-}
 
 GapRun run_of(double input, double output, double in_flight, double output_tokens_per_s) {
     return {.work = work_of_request(input, 0, output),
@@ -23,7 +18,7 @@ GapRun run_of(double input, double output, double in_flight, double output_token
 }
 
 TEST(Utilisation, of_one_stream_at_its_limit_is_all_bandwidth_and_hardly_any_arithmetic) {
-    const auto used = utilisation_of(run_of(1024, 1024, 1, 314.5), llama_on_one_h200());
+    const auto used = utilisation_of(run_of(1024, 1024, 1, 314.5), llama_on_h200());
     ASSERT_TRUE(used && used->mfu && used->mbu);
     // 1023 steps of 15.009 GB, and 131072 bytes for each of 1023 · 1024 + 1024² / 2 tokens of context.
     EXPECT_NEAR(*used->mbu, (1023 * 15.009e9 + 131072.0 * 1571840) / 4.8e12 / (1024 / 314.5), 1e-4);
@@ -38,7 +33,7 @@ TEST(Utilisation, of_one_stream_at_its_limit_is_all_bandwidth_and_hardly_any_ari
 
 TEST(Utilisation, of_long_prompts_at_their_limit_is_all_arithmetic) {
     const GapRun run = run_of(8192, 256, 32, 1850);
-    const auto used = utilisation_of(run, llama_on_one_h200());
+    const auto used = utilisation_of(run, llama_on_h200());
     ASSERT_TRUE(used && used->mfu && used->mbu);
     EXPECT_NEAR(*used->mfu, 1, .002);
     // 57.8 tok/s per user are 57.8 steps per second, each with 32 caches of 8192 + 128 tokens.
@@ -46,22 +41,22 @@ TEST(Utilisation, of_long_prompts_at_their_limit_is_all_arithmetic) {
 }
 
 TEST(Utilisation, halves_where_the_rate_halves) {
-    const auto whole = utilisation_of(run_of(512, 128, 8, 1000), llama_on_one_h200());
-    const auto half = utilisation_of(run_of(512, 128, 8, 500), llama_on_one_h200());
+    const auto whole = utilisation_of(run_of(512, 128, 8, 1000), llama_on_h200());
+    const auto half = utilisation_of(run_of(512, 128, 8, 500), llama_on_h200());
     EXPECT_NEAR(*half->mfu * 2, *whole->mfu, 1e-12);
     EXPECT_NEAR(*half->mbu * 2, *whole->mbu, 1e-12);
 }
 
 TEST(Utilisation, counts_the_steps_of_those_that_run_and_no_draft_as_delivered) {
     GapRun run = run_of(512, 128, 8, 1000);
-    const auto all = utilisation_of(run, llama_on_one_h200());
+    const auto all = utilisation_of(run, llama_on_h200());
     run.running = 4;  // twice as many steps
-    const auto fewer = utilisation_of(run, llama_on_one_h200());
+    const auto fewer = utilisation_of(run, llama_on_h200());
     EXPECT_GT(*fewer->mbu, 1.8 * *all->mbu);
     EXPECT_EQ(*fewer->mfu, *all->mfu);
     run.drafts = 4;
     run.tokens_per_pass = 3;  // a third of the steps
-    const auto speculating = utilisation_of(run, llama_on_one_h200());
+    const auto speculating = utilisation_of(run, llama_on_h200());
     EXPECT_LT(*speculating->mbu, .4 * *fewer->mbu);
     EXPECT_EQ(*speculating->mfu, *all->mfu);
 }
@@ -70,8 +65,8 @@ TEST(Utilisation, is_not_known_without_peaks_or_output) {
     LimitInputs fixed;
     fixed.fixed_itl_s = .01;
     EXPECT_FALSE(utilisation_of(run_of(512, 128, 8, 1000), fixed));
-    EXPECT_FALSE(utilisation_of(run_of(512, 128, 8, 0), llama_on_one_h200()));
-    LimitInputs no_arithmetic = llama_on_one_h200();
+    EXPECT_FALSE(utilisation_of(run_of(512, 128, 8, 0), llama_on_h200()));
+    LimitInputs no_arithmetic = llama_on_h200();
     no_arithmetic.linear_s_per_token.reset();
     const auto used = utilisation_of(run_of(512, 128, 8, 1000), no_arithmetic);
     EXPECT_TRUE(used->mbu);
