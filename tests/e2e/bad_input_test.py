@@ -101,7 +101,7 @@ class BadInput(Case):
             self.fails_clearly(self.run_it(address.replace("http:", "https:"), *SMALL), 3, "TLS")
 
     def test_missing_and_wrong_key(self):
-        with llamacpp("--threads", "1", "--api-key", "sesame") as address:
+        with llamacpp("--api-key", "sesame") as address:
             self.fails_clearly(self.run_it(address, *SMALL), 3, "401", "OPENAI_API_KEY")
             self.fails_clearly(self.run_it(address, *SMALL, env={"OPENAI_API_KEY": "wrong"}), 3, "401")
             self.leaves_nothing_good()
@@ -113,7 +113,7 @@ class BadInput(Case):
         self.leaves_nothing_good()
 
     def test_prompt_longer_than_the_context(self):
-        with llamacpp("--threads", "1", "--slots", "2", "--ctx", "1024") as address:
+        with llamacpp("--slots", "2", "--ctx", "1024") as address:
             self.fails_clearly(self.run_it(address, "--concurrency", 1, "--num-prompts", 2, "--isl", 4000, "--osl", 4),
                                (2, 3), "context")
         self.leaves_nothing_good()

@@ -281,7 +281,7 @@ class RealServer(Case):
     busy = True
 
     def test_llamacpp_with_its_cache_and_without(self):
-        options = ("--prefix", "96", "--samples", "6", "--concurrency", "1", "--osl", "4")
+        options = ("--prefix", "96", "--suffix", "16", "--hit", "0.5", "--samples", "6", "--concurrency", "1", "--osl", "4")
         for switch, first in ((), "works"), (("--no-prompt-cache",), "off"):
             with self.subTest(first), llamacpp("--slots", 1, *switch) as address:
                 out = self.directory / first

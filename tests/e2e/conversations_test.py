@@ -155,7 +155,7 @@ class RealServer(Case):
 
     def test_llamacpp_computes_only_what_is_new_in_a_turn(self):
         out = self.directory / "run"
-        with llamacpp("--slots", 1, "--threads", 1) as address:
+        with llamacpp("--slots", 1) as address:
             self.measures(paretoken("run", address, "--dataset", "multi_turn:turns=3,first=120,next=30", "--osl", 12,
                                     "--concurrency", 1, "--num-prompts", 3, "--out", out, timeout=600))
         records = by_turn(out)

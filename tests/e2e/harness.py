@@ -166,8 +166,9 @@ def simulated_server(*options, env=None):
 
 @contextlib.contextmanager
 def llamacpp(*options):
-    """The real llama.cpp server; gives its address."""
-    command = [ROOT / "scripts" / "servers" / "llamacpp", "--until-stdin-closes", *options]
+    """The real llama.cpp server; gives its address. It has one thread unless options say more: its threads spin while they
+    wait for each other, and other tests run at the same time."""
+    command = [ROOT / "scripts" / "servers" / "llamacpp", "--until-stdin-closes", "--threads", 1, *options]
     with started(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         yield address_from(process, seconds=300)
 
