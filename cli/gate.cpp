@@ -143,8 +143,18 @@ void conclude(const GateReport& report, bool github) {
 
 // ---- judging stored runs
 
+/// Throws UsageError if the directory holds a verdict already.
+void refuse_to_replace(const fs::path& directory) {
+    if (fs::exists(directory / reports::kGateFileName))
+        throw UsageError(
+            fmt::format("{} holds the verdict of a gate; give another --out, or --overwrite to "
+                        "replace it",
+                        directory.string()));
+}
+
 void judge(const GateCommand& command) {
     const LoadPlan asked = plan_of(texts_of(command.plan));
+    if (!asked.out.empty() && !asked.overwrite) refuse_to_replace(asked.out);
     const GateReport report =
         experiments::judge_gate(policy_of(command),
                                 {.baseline = directories_of(command.baseline, command.store),

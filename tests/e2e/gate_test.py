@@ -196,9 +196,13 @@ class Baselines(Case):
         self.assertIn("main", self.succeeds(paretoken("baseline", "list", *store)).stdout)
         self.assertIn("tok/s", self.succeeds(paretoken("baseline", "show", "main", *store)).stdout)
         self.fails_clearly(paretoken("gate", "--baseline", "main", "--candidate", *after, *store), 1, "inter-token")
-        self.succeeds(paretoken("gate", "--baseline", "main", "--candidate", *before, *store, "--out",
-                                self.directory / "verdict"))
+        out = ("--out", self.directory / "verdict")
+        self.succeeds(paretoken("gate", "--baseline", "main", "--candidate", *before, *store, *out))
+        again = ("gate", "--baseline", "main", "--candidate", *after, *store, *out)
+        self.fails_clearly(paretoken(*again), 2, "holds the verdict of a gate", "--overwrite")
         self.assertEqual(gate_json(self.directory / "verdict")["verdict"], "pass")
+        self.fails_clearly(paretoken(*again, "--overwrite"), 1, "inter-token")
+        self.assertEqual(gate_json(self.directory / "verdict")["verdict"], "fail")
         self.succeeds(paretoken("baseline", "drop", "main", *store))
         self.fails_clearly(paretoken("gate", "--baseline", "main", "--candidate", *after, *store), 2, "main")
 
