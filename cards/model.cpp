@@ -20,6 +20,13 @@ double distinct_experts(double experts, double active, double tokens) {
     return experts * (1 - std::pow(1 - active / experts, tokens));
 }
 
+double overlapped_seconds(double a, double b, double exponent) {
+    const double longer = std::max(a, b);
+    if (!(longer > 0)) return 0;
+    return longer *
+           std::pow(1 + std::pow(std::min(a, b) / longer, exponent), 1 / exponent);  // never overflows
+}
+
 double streamed_weight_bytes(const ModelCard& card, double tokens) {
     double bytes = static_cast<double>(card.dense_streamed_bytes);
     if (card.moe) {

@@ -73,6 +73,11 @@ struct ModelCard {
 /// The expected number of distinct experts that `tokens` tokens use in one layer: E·(1 − (1 − k/E)^tokens).
 double distinct_experts(double experts, double active, double tokens);
 
+/// Returns the time of two kinds of work that overlap in part, such as reading weights and multiplying by
+/// them: (a^q + b^q)^(1/q), where a and b are the times of each alone, and q = `exponent` ≥ 1. It is a + b
+/// for q = 1 and approaches the longer of the two for large q.
+double overlapped_seconds(double a, double b, double exponent);
+
 /// The bytes of weights that a step of `tokens` tokens reads: dense weights once, and the expected number of
 /// distinct routed experts.
 double streamed_weight_bytes(const ModelCard& card, double tokens = 1);

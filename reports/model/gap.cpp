@@ -226,11 +226,8 @@ class SimulatedServer {
   private:
     /// The time of the linear layers in a step. Reading the weights and multiplying overlap in part.
     double linear_s(double tokens) const {
-        const double reading = weight_pass_s(inputs_, tokens);
         const double computing = tokens * inputs_.linear_s_per_token.value_or(0);
-        const double longer = std::max(reading, computing);
-        if (!(longer > 0)) return 0;
-        return longer * std::pow(1 + std::pow(std::min(reading, computing) / longer, overlap_), 1 / overlap_);
+        return cards::overlapped_seconds(weight_pass_s(inputs_, tokens), computing, overlap_);
     }
 
     double cache_s(double tokens_per_pass) const {

@@ -10,16 +10,14 @@ namespace {
 
 constexpr std::int64_t kMostKept = 1 << 16;
 
-/// Returns the time of linear layers. Reading weights and multiplying overlap, which gives the q-norm of both
-/// times.
+/// Returns the time of linear layers. Reading weights and multiplying overlap in part.
 double linear_seconds(const Profile& profile, std::int64_t tokens) {
-    const double q = profile.linear_overlap_exponent;
     const double experts =
         profile.routed_layers * profile.expert_bytes *
         cards::distinct_experts(profile.routed_experts, profile.active_experts, static_cast<double>(tokens));
     const double reading = (profile.weight_bytes + experts) / profile.weight_bytes_per_s;
     const double computing = profile.linear_s_per_token * static_cast<double>(tokens);
-    return std::pow(std::pow(reading, q) + std::pow(computing, q), 1 / q);
+    return cards::overlapped_seconds(reading, computing, profile.linear_overlap_exponent);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr std::string_view kSuffix = ".json";
 constexpr std::int64_t kMostDrafts = 256;
 
 enum class Needs : std::uint8_t { batching, fixed, both };
-enum class Zero : std::uint8_t { refused, allowed };
+enum class Least : std::uint8_t { above_zero, zero, one };
 enum class Missing : std::uint8_t { refused, allowed };
 
 /// One field of a profile: its name, its member, and the timing that has it.
@@ -37,17 +37,17 @@ struct Field {
                  Hiccups Profile::*, Answers Profile::*>
         member;
     Needs needs = Needs::batching;
-    Zero zero = Zero::refused;
+    Least least = Least::above_zero;
     Missing missing = Missing::refused;  ///< whether a file may lack it: it then has its default
 };
 
 const Field kFields[] = {
-    {"ttft", &Profile::ttft, Needs::fixed, Zero::allowed},
-    {"itl", &Profile::itl, Needs::fixed, Zero::allowed},
+    {"ttft", &Profile::ttft, Needs::fixed, Least::zero},
+    {"itl", &Profile::itl, Needs::fixed, Least::zero},
     {"weight_bytes", &Profile::weight_bytes},
     {"weight_bytes_per_s", &Profile::weight_bytes_per_s},
     {"linear_s_per_token", &Profile::linear_s_per_token},
-    {"linear_overlap_exponent", &Profile::linear_overlap_exponent},
+    {"linear_overlap_exponent", &Profile::linear_overlap_exponent, Needs::batching, Least::one},
     {"layers", &Profile::layers},
     {"hidden_size", &Profile::hidden_size},
     {"vocabulary", &Profile::vocabulary, Needs::both},
@@ -55,32 +55,32 @@ const Field kFields[] = {
     {"kv_bytes_per_s", &Profile::kv_bytes_per_s},
     {"attention_flops_per_s", &Profile::attention_flops_per_s},
     {"lm_head_flops_per_s", &Profile::lm_head_flops_per_s},
-    {"step_s", &Profile::step_s, Needs::batching, Zero::allowed},
-    {"sequence_s", &Profile::sequence_s, Needs::batching, Zero::allowed},
+    {"step_s", &Profile::step_s, Needs::batching, Least::zero},
+    {"sequence_s", &Profile::sequence_s, Needs::batching, Least::zero},
     {"block_tokens", &Profile::block_tokens},
     {"blocks", &Profile::blocks},
     {"max_num_seqs", &Profile::max_num_seqs},
     {"max_batched_tokens", &Profile::max_batched_tokens},
-    {"jitter", &Profile::jitter, Needs::batching, Zero::allowed},
-    {"hiccup", &Profile::hiccup, Needs::batching, Zero::allowed, Missing::allowed},
-    {"speculative_tokens", &Profile::speculative_tokens, Needs::batching, Zero::allowed, Missing::allowed},
-    {"acceptance", &Profile::acceptance, Needs::batching, Zero::allowed, Missing::allowed},
-    {"routed_layers", &Profile::routed_layers, Needs::batching, Zero::allowed, Missing::allowed},
-    {"routed_experts", &Profile::routed_experts, Needs::batching, Zero::allowed, Missing::allowed},
-    {"active_experts", &Profile::active_experts, Needs::batching, Zero::allowed, Missing::allowed},
-    {"expert_bytes", &Profile::expert_bytes, Needs::batching, Zero::allowed, Missing::allowed},
-    {"window", &Profile::window, Needs::batching, Zero::allowed, Missing::allowed},
-    {"windowed_kv_bytes_per_token", &Profile::windowed_kv_bytes_per_token, Needs::batching, Zero::allowed,
+    {"jitter", &Profile::jitter, Needs::batching, Least::zero},
+    {"hiccup", &Profile::hiccup, Needs::batching, Least::zero, Missing::allowed},
+    {"speculative_tokens", &Profile::speculative_tokens, Needs::batching, Least::zero, Missing::allowed},
+    {"acceptance", &Profile::acceptance, Needs::batching, Least::zero, Missing::allowed},
+    {"routed_layers", &Profile::routed_layers, Needs::batching, Least::zero, Missing::allowed},
+    {"routed_experts", &Profile::routed_experts, Needs::batching, Least::zero, Missing::allowed},
+    {"active_experts", &Profile::active_experts, Needs::batching, Least::zero, Missing::allowed},
+    {"expert_bytes", &Profile::expert_bytes, Needs::batching, Least::zero, Missing::allowed},
+    {"window", &Profile::window, Needs::batching, Least::zero, Missing::allowed},
+    {"windowed_kv_bytes_per_token", &Profile::windowed_kv_bytes_per_token, Needs::batching, Least::zero,
      Missing::allowed},
     {"windowed_attention_flops_per_pair", &Profile::windowed_attention_flops_per_pair, Needs::batching,
-     Zero::allowed, Missing::allowed},
-    {"attention_flops_per_pair", &Profile::attention_flops_per_pair, Needs::batching, Zero::allowed,
+     Least::zero, Missing::allowed},
+    {"attention_flops_per_pair", &Profile::attention_flops_per_pair, Needs::batching, Least::zero,
      Missing::allowed},
-    {"prefix_cache", &Profile::prefix_cache, Needs::batching, Zero::allowed, Missing::allowed},
+    {"prefix_cache", &Profile::prefix_cache, Needs::batching, Least::zero, Missing::allowed},
     {"max_model_len", &Profile::max_model_len, Needs::both},
     {"answer_tokens", &Profile::answer_tokens, Needs::both},
-    {"reasoning", &Profile::reasoning, Needs::both, Zero::allowed, Missing::allowed},
-    {"answers", &Profile::answers, Needs::both, Zero::allowed, Missing::allowed},
+    {"reasoning", &Profile::reasoning, Needs::both, Least::zero, Missing::allowed},
+    {"answers", &Profile::answers, Needs::both, Least::zero, Missing::allowed},
 };
 
 bool applies(const Field& field, Timing timing) {
@@ -118,11 +118,20 @@ double number_in(std::string_view text, std::string_view name, const Profile& pr
 }
 
 void check_range(double value, const Field& field, const Profile& profile) {
-    const bool fine = std::isfinite(value) && (field.zero == Zero::allowed ? value >= 0 : value > 0);
-    if (!fine) {
-        throw UsageError(fmt::format("profile {}: {} is {}, but must be {}", profile.name, field.name, value,
-                                     field.zero == Zero::allowed ? "0 or more" : "above 0"));
-    }
+    const auto [fine, allowed] = [&]() -> std::pair<bool, std::string_view> {
+        switch (field.least) {
+            case Least::above_zero:
+                return {value > 0, "above 0"};
+            case Least::zero:
+                return {value >= 0, "0 or more"};
+            case Least::one:
+                return {value >= 1, "1 or more"};
+        }
+        return {};
+    }();
+    if (!fine || !std::isfinite(value))
+        throw UsageError(
+            fmt::format("profile {}: {} is {}, but must be {}", profile.name, field.name, value, allowed));
 }
 
 Answers answers_named(std::string_view text, const Profile& profile) {

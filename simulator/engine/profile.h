@@ -43,7 +43,8 @@ enum class Answers : std::uint8_t {
     garbage,  ///< one repeated word
 };
 
-/// The profile. The keys of a JSON file are the names of these fields.
+/// The profile. The keys of a JSON file are the names of these fields except `name` and `model`; "name" and
+/// "about" are remarks there.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
     /// The served model: the name without folder and changes or, for a profile made from cards, the name of
@@ -59,7 +60,7 @@ struct Profile {
     double weight_bytes = 0;  ///< bytes read once per step
     double weight_bytes_per_s = 0;
     double linear_s_per_token = 0;       ///< compute time of all linear layers
-    double linear_overlap_exponent = 1;  ///< q: 1 adds reading and computing, infinity takes the longer time
+    double linear_overlap_exponent = 1;  ///< of cards::overlapped_seconds()
     std::int64_t layers = 0;
     std::int64_t hidden_size = 0;
     std::int64_t vocabulary = 0;
@@ -74,7 +75,7 @@ struct Profile {
     std::int64_t max_num_seqs = 0;
     std::int64_t max_batched_tokens = 0;
     double jitter = 0;              ///< standard deviation of ln(step time)
-    Hiccups hiccup = {};            ///< "20ms/2s", "5ms-20ms/2s"
+    Hiccups hiccup = {};            ///< LENGTH/EVERY: "20ms/2s", "5ms-20ms/2s"
     std::int64_t prefix_cache = 1;  ///< 0: no prefix cache
 
     std::int64_t speculative_tokens = 0;  ///< drafts checked per step for each decoding sequence

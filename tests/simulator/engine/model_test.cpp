@@ -55,6 +55,15 @@ TEST(Model, AnOverlapExponentOfOneAddsReadingAndComputing) {
     EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 15e9 / 2.31e12 + 0.0218, 1e-9);
 }
 
+TEST(Model, AHighOverlapExponentTakesTheLongerTime) {
+    for (const char* exponent : {"200", "1e6"}) {
+        Profile profile = profile_named("llama3-8b-h100-bf16?step_s=0&sequence_s=0&linear_overlap_exponent=" +
+                                        std::string(exponent));
+        profile.vocabulary = 0;
+        EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 0.0218, 1e-9) << exponent;
+    }
+}
+
 TEST(Model, AStepReadsTheExpertsThatItsTokensAreRoutedTo) {
     Profile profile = paretoken::testing::simple_profile();
     profile.linear_s_per_token = 0;

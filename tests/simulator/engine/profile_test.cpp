@@ -61,6 +61,8 @@ TEST(Profile, RefusalsNameWhatIsWrongAndWhatIsKnown) {
     EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?blocks=2.5"), HasSubstr("whole number"));
     EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?blocks=0"), HasSubstr("above 0"));
     EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?jitter=-1"), HasSubstr("0 or more"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?linear_overlap_exponent=0.5"),
+                HasSubstr("1 or more"));
     EXPECT_THAT(refusal_of_profile("ideal?ttft"), HasSubstr("field=value"));
 }
 
