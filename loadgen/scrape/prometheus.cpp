@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <map>
 
 namespace paretoken::scrape {
 namespace {
@@ -148,55 +147,6 @@ std::optional<std::string> name_among(std::span<const Sample> samples,
         if (near) return near->name;
     }
     return std::nullopt;
-}
-
-std::optional<Buckets> buckets_of(std::span<const Sample> samples, std::string_view name,
-                                  const Labels& where) {
-    std::map<double, double> cumulative;
-    const std::string bucket = std::string(name) + "_bucket";
-    for (const Sample& sample : samples) {
-        if (sample.name != bucket || !includes(sample, where)) continue;
-        if (const auto edge = number_of(sample.label("le")); edge && !std::isnan(*edge)) {
-            cumulative[*edge] += sample.value;
-        }
-    }
-    if (cumulative.empty()) return std::nullopt;
-    Buckets buckets;
-    buckets.cumulative.assign(cumulative.begin(), cumulative.end());
-    buckets.sum = sum_of(samples, std::string(name) + "_sum", where).value_or(0);
-    buckets.count =
-        sum_of(samples, std::string(name) + "_count", where).value_or(buckets.cumulative.back().second);
-    return buckets;
-}
-
-std::optional<Buckets> difference(const Buckets& later, const Buckets& earlier) {
-    if (later.cumulative.size() != earlier.cumulative.size() || later.count < earlier.count)
-        return std::nullopt;
-    Buckets news{
-        .cumulative = later.cumulative, .sum = later.sum - earlier.sum, .count = later.count - earlier.count};
-    for (std::size_t i = 0; i < news.cumulative.size(); ++i) {
-        if (news.cumulative[i].first != earlier.cumulative[i].first) return std::nullopt;
-        news.cumulative[i].second -= earlier.cumulative[i].second;
-    }
-    return news;
-}
-
-std::optional<double> percentile(const Buckets& buckets, double p) {
-    if (buckets.cumulative.empty()) return std::nullopt;
-    const double all = buckets.cumulative.back().second;
-    if (!(all > 0) || std::isinf(all)) return std::nullopt;
-    const double rank = p * all;
-    double low = 0, below = 0;
-    for (const auto& [edge, count] : buckets.cumulative) {
-        if (count >= rank && count > below) {
-            if (!std::isinf(edge)) low += (edge - low) * (rank - below) / (count - below);
-            break;
-        }
-        low = edge;
-        below = count;
-    }
-    if (!std::isfinite(low)) return std::nullopt;  // invalid edges or counts
-    return low;
 }
 
 }  // namespace paretoken::scrape

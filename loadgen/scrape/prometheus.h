@@ -38,26 +38,4 @@ std::optional<double> sum_of(std::span<const Sample> samples, std::string_view n
 std::optional<std::string> name_among(std::span<const Sample> samples,
                                       std::span<const std::string_view> names);
 
-/// A histogram: cumulative counts at ascending upper edges (the last is +infinity), summed over
-/// engines.
-struct Buckets {
-    std::vector<std::pair<double, double>> cumulative;
-    double sum = 0;
-    double count = 0;
-
-    bool operator==(const Buckets&) const = default;
-};
-/// Returns the histogram `name`, given without "_bucket"; nothing when there is no such histogram.
-std::optional<Buckets> buckets_of(std::span<const Sample> samples, std::string_view name,
-                                  const Labels& where = {});
-
-/// Returns the samples added between two scrapes of one histogram; nothing when it was reset in between or
-/// has other edges.
-std::optional<Buckets> difference(const Buckets& later, const Buckets& earlier);
-
-/// Returns a percentile, linear within the bucket as in PromQL's histogram_quantile; p in [0, 1]. Returns
-/// nothing for no samples or invalid edges or counts; the largest finite edge when the percentile lies above
-/// it.
-std::optional<double> percentile(const Buckets& buckets, double p);
-
 }  // namespace paretoken::scrape

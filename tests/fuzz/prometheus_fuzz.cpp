@@ -57,19 +57,6 @@ void fuzz(Input input) {
             require(scrape::sum_of(scrape.samples, sample.name, sample.labels).has_value(),
                     "a sample counts in its own sum");
         }
-        constexpr std::string_view kBucket = "_bucket";
-        if (!sample.name.ends_with(kBucket)) continue;
-        const auto name = std::string_view(sample.name).substr(0, sample.name.size() - kBucket.size());
-        const auto buckets = scrape::buckets_of(scrape.samples, name);
-        if (!buckets) continue;
-        for (const double p : {0.0, 0.5, 0.99, 1.0}) {
-            const auto value = scrape::percentile(*buckets, p);
-            require(!value || std::isfinite(*value), "a percentile is a number, or not told");
-        }
-        if (const auto news = scrape::difference(*buckets, *buckets)) {
-            require(news->count == 0 || std::isnan(news->count),
-                    "nothing lies between a histogram and itself");
-        }
     }
 }
 

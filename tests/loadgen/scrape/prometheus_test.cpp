@@ -62,49 +62,12 @@ TEST(Prometheus, ANameIsFoundInTheSpellingOfTheServer) {
     EXPECT_EQ(name_among(samples, Names{"new", "newer"}), std::nullopt);
 }
 
-TEST(Prometheus, HistogramsAddOverEnginesAndSubtractOverTime) {
-    const auto at = [](int scale) {
-        std::string text;
-        for (int engine : {0, 1}) {
-            for (const auto& [edge, count] :
-                 std::vector<std::pair<std::string, int>>{{"+Inf", 10}, {"0.5", 4}, {"1.0", 8}}) {
-                text += "t_bucket{engine=\"" + std::to_string(engine) + "\",le=\"" + edge + "\"} " +
-                        std::to_string(scale * count) + "\n";
-            }
-            text += "t_sum{engine=\"" + std::to_string(engine) + "\"} " + std::to_string(scale * 7) + "\n";
-            text += "t_count{engine=\"" + std::to_string(engine) + "\"} " + std::to_string(scale * 10) + "\n";
-        }
-        return *buckets_of(samples_of(text), "t");
-    };
-    EXPECT_EQ(at(1), (Buckets{{{0.5, 8}, {1.0, 16}, {INFINITY, 20}}, 14, 20}));
-    EXPECT_EQ(difference(at(3), at(1)), at(2));
-    EXPECT_EQ(difference(at(1), at(3)), std::nullopt);
-    EXPECT_EQ(buckets_of({}, "t"), std::nullopt);
-}
-
-TEST(Prometheus, APercentileIsLinearInsideItsBucket) {
-    const Buckets buckets{{{0.5, 8}, {1.0, 16}, {INFINITY, 20}}, 14, 20};
-    EXPECT_DOUBLE_EQ(*percentile(buckets, 0.2), 0.25);
-    EXPECT_DOUBLE_EQ(*percentile(buckets, 0.6), 0.75);
-    EXPECT_DOUBLE_EQ(*percentile(buckets, 0.99), 1.0);
-    EXPECT_EQ(percentile(Buckets{}, 0.5), std::nullopt);
-    EXPECT_EQ(percentile(Buckets{{{0.5, 0}, {INFINITY, 0}}, 0, 0}, 0.5), std::nullopt);
-    EXPECT_EQ(percentile(Buckets{{{-INFINITY, 1}, {0.5, 3}}, 0, 3}, 0.1), 0) << "no edge lies below 0";
-    EXPECT_EQ(percentile(Buckets{{{-INFINITY, 1}, {0.5, 3}}, 0, 3}, 0.9), std::nullopt);
-    EXPECT_EQ(percentile(Buckets{{{0.5, 1}, {INFINITY, INFINITY}}, 0, 3}, 0.5), std::nullopt);
-    EXPECT_EQ(percentile(Buckets{{{INFINITY, 3}}, 0, 3}, 0.5), 0);
-}
-
 TEST(Prometheus, RealServersMetricsAreReadWhole) {
     const Scrape vllm = parse_prometheus(paretoken::testing::golden("metrics/vllm-0.32.prom"));
     EXPECT_EQ(vllm.bad_lines, 0u);
     EXPECT_EQ(sum_of(vllm.samples, "vllm:prefix_cache_queries_total"), 1295);
     EXPECT_EQ(sum_of(vllm.samples, "vllm:prefix_cache_hits_total"), 768);
     EXPECT_EQ(sum_of(vllm.samples, "vllm:prompt_tokens_by_source_total", {{"source", "local_compute"}}), 527);
-    const auto ttft = buckets_of(vllm.samples, "vllm:time_to_first_token_seconds");
-    ASSERT_TRUE(ttft);
-    EXPECT_GT(ttft->count, 0);
-    EXPECT_EQ(ttft->cumulative.back(), (std::pair<double, double>(INFINITY, ttft->count)));
     const Scrape llama = parse_prometheus(paretoken::testing::golden("metrics/llamacpp.prom"));
     EXPECT_EQ(llama.bad_lines, 0u);
     EXPECT_EQ(sum_of(llama.samples, "llamacpp:prompt_tokens_cached_total"), 93);
