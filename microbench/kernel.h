@@ -1,7 +1,7 @@
 #pragma once
-// The work that a benchmark row times: work over a ring of memory, cut into windows of a few MiB. A row is
-// prepared, checked and only then timed; every thread of a row has the same number of windows of the same
-// sizes.
+// The work that a row of the CPU suite times. It goes round a ring of memory that is cut into windows, mostly
+// of about 4 MiB. Every thread of a row has the same number of windows of the same sizes. Kernels that
+// compute something are checked before they are timed.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,15 +27,15 @@ class Kernel {
     /// Allocates and fills this thread's part. Called once, on the pinned thread that will use it (first
     /// touch).
     virtual void prepare(std::size_t thread) = 0;
-    /// Runs over poisoned outputs and compares with the fp64 reference. Returns nothing when right, else the
-    /// error.
+    /// Fills the outputs with NaN, runs every variant, and compares with the fp64 reference. Returns nothing
+    /// when all are right, else the error.
     virtual std::optional<std::string> check(std::size_t thread) = 0;
 
-    /// Returns the number of variants of the same work, all of them checked; the fastest depends on the CPU.
-    /// The first is used until choose() selects another, during which no thread may work.
+    /// Returns the number of variants of the same work; the fastest depends on the CPU. The first is used
+    /// until choose() selects another. No thread may work during a call of choose().
     virtual std::size_t variant_count() const { return 1; }
     virtual void choose(std::size_t) {}
-    /// Returns the bytes between a read of the chosen variant and its prefetch; 0 if it prefetches nothing.
+    /// Returns how many bytes ahead of a read the chosen variant prefetches; 0 if it does not prefetch.
     virtual std::size_t prefetch_bytes() const { return 0; }
 
     virtual std::size_t window_count() const = 0;

@@ -58,8 +58,8 @@ class AttentionKernel final : public Kernel {
     double flops_of(std::size_t tokens) const {
         return 4.0 * static_cast<double>(tokens * shape_.head_dim * group_);
     }
-    void compute(Part& part, std::size_t head, const std::byte* kv, const KvShape& shape);
-    void run_first_copy(Part& part);
+    void compute(Part& part, std::size_t head, const std::byte* kv, const KvShape& shape, Fetch fetch);
+    void run_first_copy(Part& part, Fetch fetch);
 
     KvShape shape_;
     std::size_t group_;
@@ -131,7 +131,8 @@ void AttentionKernel::scatter(Part& part) {
 }
 
 /// Computes one head. `kv` is the position of the cache if its blocks were in order.
-void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv, const KvShape& shape) {
+void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv, const KvShape& shape,
+                              Fetch fetch) {
     float* const out = part.out.data() + head * group_ * shape_.head_dim;
     const std::byte* const begin = part.ring.first_copy();
     const std::uint32_t* pages = nullptr;
@@ -142,13 +143,13 @@ void AttentionKernel::compute(Part& part, std::size_t head, const std::byte* kv,
                 .shape = shape,
                 .q = &heads_[head].q,
                 .out = out,
-                .fetch = fetch_});
+                .fetch = fetch});
 }
 
 void AttentionKernel::run(std::size_t thread, std::size_t index) {
     Part& part = parts_[thread];
-    part.ring.for_each(index,
-                       [&](std::size_t head, const std::byte* at) { compute(part, head, at, shape_); });
+    part.ring.for_each(
+        index, [&](std::size_t head, const std::byte* at) { compute(part, head, at, shape_, fetch_); });
 }
 
 double AttentionKernel::run_cached(std::size_t thread) {
@@ -156,25 +157,26 @@ double AttentionKernel::run_cached(std::size_t thread) {
     KvShape shape = shape_;
     const std::size_t blocks = std::max<std::size_t>(kCachedBytes / shape.block_bytes(), 1);
     shape.tokens = std::min(shape.tokens, blocks * shape.block);
-    compute(part, 0, part.ring.first_copy(), shape);
+    compute(part, 0, part.ring.first_copy(), shape, fetch_);
     return flops_of(shape.tokens);
 }
 
-void AttentionKernel::run_first_copy(Part& part) {
+void AttentionKernel::run_first_copy(Part& part, Fetch fetch) {
     std::fill(part.out.begin(), part.out.end(), std::numeric_limits<float>::quiet_NaN());
     const std::byte* at = part.ring.first_copy();
     for (std::size_t i = 0; i < part.ring.pieces_of_first_copy(); ++i, at += shape_.stored_bytes()) {
-        compute(part, i, at, shape_);
+        compute(part, i, at, shape_, fetch);
     }
 }
 
 std::optional<std::string> AttentionKernel::check(std::size_t thread) {
     Part& part = parts_[thread];
-    run_first_copy(part);
+    run_first_copy(part, fetch_);
     const std::vector<float> first = part.out;
-    run_first_copy(part);
-    if (std::memcmp(first.data(), part.out.data(), first.size() * sizeof(float)) != 0) {
-        return "the same inputs gave different bits";
+    for (const Fetch fetch : kFetches) {  // a prefetch changes no result
+        run_first_copy(part, fetch);
+        if (std::memcmp(first.data(), part.out.data(), first.size() * sizeof(float)) != 0)
+            return "the same inputs gave different bits";
     }
     for (std::size_t i = 0; i < part.ring.pieces_of_first_copy(); ++i) {
         const std::size_t size = group_ * shape_.head_dim;
