@@ -1,7 +1,8 @@
-# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…): one static library of every .cpp below NAME/ (main.cpp is
-#   left to its executable). COLD: release builds compile it with -O1, since its running time does not matter and its building
-#   does. APART: each source is compiled alone also with PARETOKEN_UNITY.
-# paretoken_tests(NAMES… [APART NAMES…]): one test program per folder, of every *_test.cpp below tests/NAME/.
+# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links… [ALONE paths…]): one static library of every .cpp below NAME/
+#   (main.cpp is left to its executable). COLD: release builds compile it with -O1, since its running time does not matter and
+#   its building does. APART: each source is compiled alone also with PARETOKEN_UNITY=ON. ALONE: the sources below these paths
+#   are compiled alone also with PARETOKEN_UNITY=ALL.
+# paretoken_tests(NAMES…): one test program per folder, of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -47,11 +48,12 @@ endif()
 
 # Sources that are compiled together share the headers that they include and the templates that they instantiate. In exchange,
 # a changed source compiles its whole group again, and names in anonymous namespaces must differ within a directory.
-option(PARETOKEN_UNITY "Compile the sources of a directory several at a time, for builds from nothing" OFF)
+set(PARETOKEN_UNITY OFF CACHE STRING
+    "Compile the sources of a directory several at a time, for builds from nothing: OFF, ON (not in APART folders) or ALL")
 
 # Puts the sources of a target into groups of up to 8 of one directory, each of which is compiled as one file.
-function(paretoken_compile_in_groups target)
-    if(NOT PARETOKEN_UNITY)
+function(paretoken_compile_in_groups target apart)
+    if(NOT PARETOKEN_UNITY OR (apart AND NOT PARETOKEN_UNITY STREQUAL "ALL"))
         return()
     endif()
     foreach(source IN LISTS ARGN)
@@ -68,7 +70,7 @@ function(paretoken_compile_in_groups target)
 endfunction()
 
 function(paretoken_folder name)
-    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD;APART" "PRECOMPILED" "")
+    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD;APART" "PRECOMPILED" "ALONE")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
     add_library(${name} STATIC ${sources})
@@ -81,9 +83,10 @@ function(paretoken_folder name)
     if(folder_COLD)
         target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
-    if(NOT folder_APART)
-        paretoken_compile_in_groups(${name} ${sources})
-    endif()
+    foreach(path IN LISTS folder_ALONE)
+        list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${path}")
+    endforeach()
+    paretoken_compile_in_groups(${name} ${folder_APART} ${sources})
 endfunction()
 
 # The library test_paths: what tests and benchmarks know of where they are (tests/support/paths.h).
@@ -111,25 +114,26 @@ function(paretoken_keep_threaded list)
     set(${list} ${kept} PARENT_SCOPE)
 endfunction()
 
-function(paretoken_tests)
-    cmake_parse_arguments(PARSE_ARGV 0 tests "" "" "APART")
+# A test program NAME_test of the library LIBRARY and the sources that follow.
+function(paretoken_test_program name library)
     include(GoogleTest)
     paretoken_test_paths()
-    foreach(name IN LISTS tests_UNPARSED_ARGUMENTS tests_APART)
+    add_executable(${name}_test ${ARGN})
+    target_link_libraries(${name}_test PRIVATE ${library} test_paths GTest::gmock_main nlohmann_json::nlohmann_json)
+    paretoken_precompiled(${name}_test test)
+    paretoken_compile_in_groups(${name}_test OFF ${ARGN})
+    gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/ PROPERTIES TIMEOUT 300 LABELS unit)
+endfunction()
+
+function(paretoken_tests)
+    foreach(name IN LISTS ARGN)
         file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*_test.cpp)
-        list(FILTER sources EXCLUDE REGEX "/virtual_gpu/runtime/")  # VirtualGpu.cmake's
+        list(FILTER sources EXCLUDE REGEX "/virtual_gpu/runtime/|${paretoken_gpu_kernel_tests}")  # VirtualGpu.cmake's
         if(PARETOKEN_SANITIZE MATCHES "thread")
             paretoken_keep_threaded(sources)
         endif()
-        if(NOT sources)
-            continue()
+        if(sources)
+            paretoken_test_program(${name} ${name} ${sources})
         endif()
-        add_executable(${name}_test ${sources})
-        target_link_libraries(${name}_test PRIVATE ${name} test_paths GTest::gmock_main nlohmann_json::nlohmann_json)
-        paretoken_precompiled(${name}_test test)
-        if(NOT name IN_LIST tests_APART)
-            paretoken_compile_in_groups(${name}_test ${sources})
-        endif()
-        gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/ PROPERTIES TIMEOUT 300 LABELS unit)
     endforeach()
 endfunction()

@@ -1,6 +1,7 @@
 # paretoken_fuzz(): one program <target>_fuzz per tests/fuzz/<target>_fuzz.cpp, with clang's libFuzzer (preset `fuzz`). It has a
-# library of its own that holds only the sources that are fuzzed, so that `scripts/fuzz` builds in little time. Beast is
-# compiled from its headers here.
+#   library of its own that holds only the sources that are fuzzed, so that `scripts/fuzz` builds in little time. Beast is
+#   compiled from its headers here.
+# paretoken_fuzz_replays(): one test fuzz/<target> per target, which runs its stored inputs (tests/fuzz/corpus/<target>).
 
 option(PARETOKEN_FUZZ "Build the fuzz targets of tests/fuzz (clang only)" OFF)
 
@@ -35,4 +36,18 @@ function(paretoken_fuzz)
         list(APPEND names ${name})
     endforeach()
     add_custom_target(fuzz DEPENDS ${names})
+endfunction()
+
+function(paretoken_fuzz_replays)
+    file(GLOB targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+    foreach(source IN LISTS targets)
+        get_filename_component(name ${source} NAME_WE)
+        string(REGEX REPLACE "_fuzz$" "" name ${name})
+        add_executable(${name}_replay ${source} tests/fuzz/replay.cpp)
+        target_link_libraries(${name}_replay PRIVATE loadgen reports nlohmann_json::nlohmann_json simdjson::simdjson)
+        paretoken_precompiled(${name}_replay std)
+        add_test(NAME fuzz/${name} COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
+        set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT 120 LABELS unit
+                             ENVIRONMENT "ASAN_OPTIONS=max_allocation_size_mb=1024;UBSAN_OPTIONS=print_stacktrace=1")
+    endforeach()
 endfunction()

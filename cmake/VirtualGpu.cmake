@@ -3,12 +3,13 @@
 #   virtual_gpu_runtime           the functions of libcudart that the programs call (tests/virtual_gpu/runtime/)
 #   paretoken-microbench-virtual  paretoken-microbench, linked with these in libcudart's place
 # and the tests of all of these. They are built with -DPARETOKEN_VIRTUAL_GPU=ON (preset gpu), which needs nvcc. With tests
-# but without that option, the library virtual_gpu and virtual_gpu_test, which need no nvcc, are built on request only:
-# `scripts/test --gpu` asks for them.
+# but without that option, the library virtual_gpu, virtual_gpu_test and gpu_kernels_test (which runs the code of kernels on
+# the CPU), all of which need no nvcc, are built on request only: `scripts/test --gpu` asks for them.
 
 option(PARETOKEN_VIRTUAL_GPU "Build paretoken-microbench-virtual; needs nvcc" OFF)
 set(paretoken_ptx_architectures 80 90)
 set(paretoken_ptx_folder ${CMAKE_BINARY_DIR}/ptx)
+set(paretoken_gpu_kernel_tests "/microbench/gpu/(attention/attention(_prefill)?|layer/(experts|layer)|mla/mla)_test\\.cpp$")
 
 # paretoken_ptx(TARGET sources…): a target that keeps the PTX of .cu files.
 function(paretoken_ptx target)
@@ -65,6 +66,10 @@ function(paretoken_virtual_gpu)
 endfunction()
 
 function(paretoken_virtual_gpu_tests)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/microbench/gpu/*_test.cpp)
+    list(FILTER sources INCLUDE REGEX "${paretoken_gpu_kernel_tests}")
+    paretoken_test_program(gpu_kernels microbench ${sources})
+    set_target_properties(gpu_kernels_test PROPERTIES EXCLUDE_FROM_ALL ON)
     if(NOT PARETOKEN_VIRTUAL_GPU)
         if(TARGET virtual_gpu_test)
             set_target_properties(virtual_gpu_test PROPERTIES EXCLUDE_FROM_ALL ON)

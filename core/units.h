@@ -4,6 +4,7 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 namespace paretoken {
 
@@ -33,6 +34,8 @@ struct TimeSpan {
     constexpr bool contains(TimePoint t) const { return begin <= t && t < end; }
     constexpr Duration length() const { return end - begin; }
 };
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A range of values, e.g. a confidence interval.
 struct Interval {

@@ -7,7 +7,7 @@
 namespace paretoken::loadgen {
 namespace {
 
-constexpr double kBusy = 0.85;
+constexpr double kBusyLoop = 0.85;
 
 std::optional<double> percentile_of(std::vector<double> values, double p) {
     if (values.empty()) return std::nullopt;
@@ -96,7 +96,7 @@ void add_processor(ClientHealth& health, const std::vector<WorkerReport>& worker
         health.cpu_share = std::max(health.cpu_share.value_or(0), moments_of(shares).mean);
         samples += static_cast<double>(shares.size());
         busy += static_cast<double>(
-            std::count_if(shares.begin(), shares.end(), [](double s) { return s > kBusy; }));
+            std::count_if(shares.begin(), shares.end(), [](double s) { return s > kBusyLoop; }));
     }
     health.cpu_windows_above_85 = ratio(busy, samples);
 }

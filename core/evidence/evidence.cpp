@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -10,8 +9,6 @@
 
 namespace paretoken {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The longest series. Longer ones are reduced to sums of consecutive values, so that the cost is bounded.
 constexpr std::size_t kLongest = 4096;

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "core/statistics.h"
 
 namespace paretoken {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Returns the value of Student's t that is exceeded with this probability, which is below a half.
 double t_exceeded(double probability, double degrees_of_freedom) {

@@ -31,46 +31,43 @@ double input_tokens(const Totals& t) {
     return t.fresh_input_tokens + t.cached_input_tokens;
 }
 
-constexpr auto kHigher = Better::higher;
-constexpr auto kNeither = Better::neither;
-
 constexpr std::array kFigures = {
-    Figure{figure::kOutputTokens, "tok/s", "Output tokens", kHigher,
+    Figure{figure::kOutputTokens, "tok/s", "Output tokens", Better::higher,
            "Output tokens per second, each credited to the moment it arrived.", always,
            per_second<&Totals::output_tokens>},
-    Figure{figure::kInputTokens, "tok/s", "Input tokens", kHigher,
+    Figure{figure::kInputTokens, "tok/s", "Input tokens", Better::higher,
            "Prompt tokens per second, credited to the moment their answer began.", knows_prompts,
            [](const Totals& t) {
                return Ratio{input_tokens(t), t.seconds};
            }},
-    Figure{figure::kFreshInputTokens, "tok/s", "Fresh input tokens", kHigher,
+    Figure{figure::kFreshInputTokens, "tok/s", "Fresh input tokens", Better::higher,
            "Prompt tokens per second without those that came from a prefix cache.", knows_prompts,
            per_second<&Totals::fresh_input_tokens>},
-    Figure{figure::kCachedInputTokens, "tok/s", "Cached input tokens", kHigher,
+    Figure{figure::kCachedInputTokens, "tok/s", "Cached input tokens", Better::higher,
            "Prompt tokens per second that came from a prefix cache, as the server's usage counts them.",
            knows_cached, per_second<&Totals::cached_input_tokens>},
-    Figure{figure::kTotalTokens, "tok/s", "Input and output tokens", kHigher,
+    Figure{figure::kTotalTokens, "tok/s", "Input and output tokens", Better::higher,
            "Prompt and output tokens per second together.", knows_prompts,
            [](const Totals& t) {
                return Ratio{input_tokens(t) + t.output_tokens, t.seconds};
            }},
-    Figure{figure::kRequests, "req/s", "Requests", kHigher, "Completed requests per second.", always,
+    Figure{figure::kRequests, "req/s", "Requests", Better::higher, "Completed requests per second.", always,
            per_second<&Totals::requests>},
-    Figure{figure::kMeanInFlight, "requests", "Requests in flight", kNeither,
+    Figure{figure::kMeanInFlight, "requests", "Requests in flight", Better::neither,
            "Mean number of requests in the system: their time in it, over the length of the stretch.", always,
            per_second<&Totals::time_in_system_s>},
-    Figure{figure::kGoodput, "req/s", "Good requests", kHigher,
+    Figure{figure::kGoodput, "req/s", "Good requests", Better::higher,
            "Requests per second that met every SLO; failures are not good.", was_judged,
            per_second<&Totals::good_requests>},
-    Figure{figure::kGoodputRatio, "ratio", "Share of good requests", kHigher,
+    Figure{figure::kGoodputRatio, "ratio", "Share of good requests", Better::higher,
            "Share of the requests due in the stretch that met every SLO; failures are not good.", was_judged,
            [](const Totals& t) {
                return Ratio{t.judged_good, t.judged};
            }},
-    Figure{figure::kGoodOutputTokens, "tok/s", "Good output tokens", kHigher,
+    Figure{figure::kGoodOutputTokens, "tok/s", "Good output tokens", Better::higher,
            "Output tokens per second of requests that met every SLO.", was_judged,
            per_second<&Totals::good_output_tokens>},
-    Figure{figure::kCachedPromptRatio, "ratio", "Cached share of prompts", kHigher,
+    Figure{figure::kCachedPromptRatio, "ratio", "Cached share of prompts", Better::higher,
            "Prompt tokens that came from a prefix cache, over all prompt tokens.", knows_cached,
            [](const Totals& t) {
                return Ratio{t.cached_input_tokens, input_tokens(t)};

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/radix_sort.h"
 #include "core/statistics.h"
+#include "core/units.h"
 
 namespace paretoken {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::optional<double> if_finite(double value) {
     if (!std::isfinite(value)) return std::nullopt;

@@ -14,6 +14,7 @@
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/text/json_nesting.h"
+#include "core/units.h"
 #include "core/version.h"
 #include "reports/files/plan_file.h"
 #include "reports/files/record_fields.h"
@@ -27,7 +28,6 @@ namespace paretoken::reports {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class T, class U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;

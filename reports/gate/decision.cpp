@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -12,12 +11,12 @@
 #include "core/result/slo.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
+#include "core/units.h"
 #include "reports/gate/why.h"
 
 namespace paretoken::reports {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLastLookShare = 0.4375;  ///< last look's share of the errors in a gate of 16 pairs
 
 // ---- what the runs say of one metric
