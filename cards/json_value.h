@@ -19,12 +19,12 @@ struct JsonValue {
     bool operator==(const JsonValue&) const = default;
 };
 
-/// Parses `text`. Throws a UsageError with `where` and the line when it is not one JSON value, or is nested
-/// deeper than 64 levels.
+/// Parses `text`. Throws a UsageError with `where` when it is nested deeper than 64 levels, and also with the
+/// line when it is not one JSON value.
 JsonValue parse_json_value(std::string_view text, const std::string& where);
 
-/// A position in a JsonValue, which must outlive the cursor. Functions that read a value throw UsageError, as
-/// complain() does, if it has another type or is out of range.
+/// A position in a JsonValue, which must outlive the cursor. Functions that read a value call complain() if
+/// that value has another type or is out of range.
 class JsonCursor {
   public:
     JsonCursor(const JsonValue& value, std::string where) : value_(&value), where_(std::move(where)) {}
@@ -37,7 +37,7 @@ class JsonCursor {
 
     /// The value under a key of an object; nothing when the key is absent or null.
     std::optional<JsonCursor> find(const std::string& key) const;
-    JsonCursor at(const std::string& key, std::string_view expected) const;  ///< throws when absent
+    JsonCursor at(const std::string& key, std::string_view expected) const;  ///< throws when absent or null
     std::vector<std::pair<std::string, JsonCursor>> members() const;
     std::vector<JsonCursor> elements() const;
     void expect_only(std::initializer_list<std::string_view> keys) const;  ///< throws on any other key

@@ -13,7 +13,8 @@ void expect_page_name(const std::string& option, const std::string& path);
 /// Writes the page of all devices of a file.
 void write_micro_page(const std::string& path, const reports::MicroFile& file);
 
-/// Writes a page that shows each device of both files in the same charts; devices are paired by position.
+/// Writes a page that compares two files: one set of charts for each device of `first` whose id ("gpu0") is
+/// also in `second`, with the results of both. Devices that only one file has are left out.
 void write_comparison_page(const std::string& path, const reports::MicroFile& first,
                            const reports::MicroFile& second);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The exceptions that end a command. Each says what went wrong, where, and what to do. They are caught once,
-// in cli/main. A failed request is not an error but data (core/record/record.h); a bug is an assert.
+// The exceptions that end a command unless a caller handles them. Each says what went wrong, where, and what
+// to do; main() prints that. A failed request is data (core/record/record.h); a bug is an assert.
 #include <stdexcept>
 #include <string>
 
@@ -9,11 +9,11 @@ namespace paretoken {
 /// Exit codes of every command.
 enum class ExitCode : int {
     ok = 0,
-    gate_failed = 1,
+    gate_failed = 1,          ///< a gate, a limit (SLO), an alert or a comparison failed
     usage = 2,                ///< the command line or an input file is wrong
     runtime = 3,              ///< the environment is wrong: unreachable host, refused request, full disk
     measurement_invalid = 4,  ///< the run ended, but its result proves nothing
-    gate_inconclusive = 5,
+    gate_inconclusive = 5,    ///< the evidence does not decide a gate, a search or a limit
 };
 
 class Error : public std::runtime_error {
@@ -25,7 +25,7 @@ class Error : public std::runtime_error {
     ExitCode code_;
 };
 
-/// The user asked for something impossible: exit 2.
+/// The command line or an input file is wrong: exit 2.
 class UsageError : public Error {
   public:
     explicit UsageError(const std::string& message) : Error(ExitCode::usage, message) {}

@@ -1,7 +1,7 @@
 #pragma once
 // The table of arrival processes, which set when requests start. A row has a name, its fields, and a
-// generator of times. The i-th time depends on the seed and i only (recorded times depend on i only). A new
-// process is a row.
+// generator of times. The i-th time depends on the seed and i only (recorded times depend on i only). To add
+// a process, add a row.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,11 +24,11 @@ using ArrivalTimes = std::function<std::optional<Duration>()>;
 struct Arrivals {
     std::string text;  ///< text of the user, e.g. "poisson:rate=8"
     bool at_once = true;
-    double rate = 0;          ///< requests/s; if the rate changes, its mean over the change; 0 when at_once
+    double rate = 0;          ///< requests/s; ramp: mean over the ramp; steps: mean of the rates; at_once: 0
     bool stationary = false;  ///< whether the rate is constant
     bool recorded = false;    ///< whether the dataset has the times; with_recorded_times() sets `times`
     double time_scale = 1;    ///< factor of recorded times
-    Duration spread{};        ///< time over which rows of one recorded time are spread, before scaling
+    Duration spread{};        ///< time over which rows of one recorded time are spread evenly, before scaling
     /// The number n of users who take turns: the k-th time (from 0) belongs to user k modulo n. Absent if
     /// times do not belong to users.
     std::optional<std::uint64_t> users = {};

@@ -36,7 +36,8 @@ struct PreparedRequest {
     std::optional<Duration> hangs_up_after = {};  ///< time from the start to giving the request up
 };
 
-/// The client's own part in the measured figures, over all exchanges.
+/// Counts over all finished requests. They show how far the client, and not the server, shaped the measured
+/// times.
 struct ClientCounters {
     std::uint64_t chunks = 0;
     std::uint64_t stamped_chunks = 0;       ///< chunks timed by a kernel stamp
@@ -51,8 +52,9 @@ class ClientSink {
     virtual ~ClientSink() = default;
     /// Reports the first output of an answer. Called at most once for a request, before on_finished.
     virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;
-    /// Reports the end of a request. `over_at`: when the last bytes of the answer reached this host (by
-    /// kernel stamp, if there is one), or when it failed.
+    /// Reports the end of a request. `over_at`: when its exchange ended, because the last bytes arrived (by
+    /// kernel stamp, if there is one), because it failed, or because the client stopped waiting for the end
+    /// of the HTTP message of a complete answer.
     virtual void on_finished(RequestRecord record, TimePoint over_at) = 0;
 };
 
@@ -63,8 +65,8 @@ class Client {
 
     PreparedRequest prepare(Request request) const;
 
-    /// Starts a request. `record` has the values known before (index, worker, warmup, scheduled, slot_wait);
-    /// the client adds the others and gives it to the sink.
+    /// Starts a request. `record` has the values known before (index, turn, worker, warmup, scheduled,
+    /// slot_wait, target); the client adds the others and gives it to the sink.
     void start(PreparedRequest prepared, RequestRecord record);
 
     /// Sends requests again that were lost on a closing connection. Never called from inside a callback.
@@ -88,8 +90,8 @@ class Client {
     void finish(Exchange& exchange, TimePoint over_at);
     bool leaves_answers_open() const { return left_open_in_a_row_ >= kLeftOpen; }
 
-    /// After this many answers in a row whose HTTP message stayed open after [DONE], the client no longer
-    /// waits for the end of a message.
+    /// After this many complete answers in a row whose HTTP message stayed open, the client no longer waits
+    /// for the end of a message.
     static constexpr int kLeftOpen = 3;
 
     http::Pool& pool_;

@@ -60,7 +60,7 @@ struct WorkerReport {
     Histogram unstamped_delay;  ///< upper bounds: Drain::unstamped_delay
     Duration largest_clock_jump{};
     std::vector<CpuSample> cpu;
-    std::optional<TimePoint> ran_dry;
+    std::optional<TimePoint> ran_dry;  ///< Mix::ran_dry()
     /// The limit (requests or duration) that ended the starts of this worker; nothing if a stop rule or an
     /// interruption ended them.
     std::optional<StopKind> ended_by;
@@ -71,9 +71,9 @@ class Worker final : private ClientSink {
     /// The most requests started between two rounds of reading, because a burst of starts must not delay the
     /// first answers.
     static constexpr int kMostStartsPerRound = 32;
-    /// The requests started between two rounds while more sockets are ready than a round serves. Starting
-    /// continues slowly, so that reading catches up. A first token that waits until the second one arrives
-    /// would have the second's time, because the kernel stamps the last bytes of a read.
+    /// The requests started between two rounds after a full round, when more sockets may be ready. Few starts
+    /// let reading catch up. If a stream's first token is still unread when its second arrives, one read
+    /// takes both, and both get the time of the second, because the kernel stamps the last bytes of a read.
     static constexpr int kStartsWhileBehind = 1;
 
     Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress, StopMonitor& monitor);

@@ -1,8 +1,8 @@
 #pragma once
-// Computes the figures of a benchmark row from timed windows, and judges whether they are valid. Pure. Every
-// window of a kernel that streams memory is paired with a window of its ceiling, which is the fastest known
-// read of as much memory. On the CPU the two are timed next to each other, so that noise that affects both
-// cancels in their ratio.
+// Computes the figures of a benchmark row from timed windows, and judges whether they are valid, without side
+// effects. A window of a kernel that streams memory is paired with its ceiling, which is the time of the
+// fastest known read of about as much memory. On the CPU the two are timed next to each other, so that noise
+// that affects both cancels in their ratio.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -11,8 +11,9 @@
 
 namespace paretoken::microbench {
 
-/// One timed window of a kernel and the timed read of as much memory next to it in time, over all threads.
-/// Both numbers of bytes are 0 for a benchmark that does not stream memory.
+/// One window of a kernel and a read of about as much memory, over all threads. On the CPU the two are timed
+/// next to each other; on a GPU the time of the read comes from a measured curve. Both numbers of bytes are 0
+/// for a benchmark that does not stream memory.
 struct PairedWindow {
     double kernel_s = 0;
     double ceiling_s = 0;
@@ -31,16 +32,17 @@ struct Measurement {
     double p90_s = 0;
     double cv = 0;        ///< variation of the medians of groups of windows: (p75 − p25) ÷ 1.349 ÷ p50
     std::uint64_t n = 0;  ///< number of windows
-    std::optional<double> bytes_per_second = {};  ///< median over windows
+    /// Median over windows; in rows that measure a limit it is replaced by the value of `…_best`.
+    std::optional<double> bytes_per_second = {};
     /// 90th percentile over windows, used for limits because noise only slows.
     std::optional<double> bytes_per_second_best = {};
-    std::optional<double> flops_per_second = {};       ///< median over windows
+    std::optional<double> flops_per_second = {};       ///< as `bytes_per_second`
     std::optional<double> flops_per_second_best = {};  ///< p90 over windows
     std::optional<double> of_ceiling = {};  ///< median over pairs of kernel bytes/s ÷ ceiling bytes/s
     std::optional<double> of_ceiling_p25 = {};
     std::optional<double> of_ceiling_p75 = {};
-    std::optional<double> ceiling_drift = {};  ///< |m ÷ n − 1|, where m and n are the ceiling's median
-                                               ///< speeds in the last and the first third of the windows
+    std::optional<double> ceiling_drift = {};  ///< |last ÷ first − 1| of the ceiling's median speeds in
+                                               ///< the last and the first third of the windows
 
     bool operator==(const Measurement&) const = default;
 };
@@ -49,13 +51,13 @@ struct Measurement {
 /// groups of `group` (≥ 1) neighbours.
 Measurement measurement_of(std::span<const PairedWindow> windows, std::size_t group);
 
-inline constexpr double kMaxVariation = 0.10;  ///< limit of `cv`, which allows for time slices of the host
+inline constexpr double kMaxVariation = 0.10;  ///< limit of `cv`; a host may pause the CPUs briefly
 inline constexpr double kMaxDrift = 0.03;      ///< limit of `ceiling_drift`; above it there is a note
 /// The limit of `of_ceiling`. The ceiling's reads do not reach the full bandwidth, so that a kernel can be a
 /// few percent faster. If it is much faster, other programs took the CPU during the ceiling's windows.
 inline constexpr double kMaxOfCeiling = 1.15;
 
-/// The conditions of a figure besides the clock.
+/// What decides, besides the measured times, whether a row is valid.
 struct Circumstances {
     std::uint64_t working_set_bytes = 0;
     std::uint64_t llc_bytes = 0;  ///< 0: unknown

@@ -1,6 +1,6 @@
 #pragma once
 // Describes the measured devices for a result: the CPU, and the GPU if there is a backend for one.
-// Every row belongs to one of them, by its backend.
+// A row belongs to the device that has the row's backend.
 #include <span>
 #include <string>
 #include <utility>
@@ -13,9 +13,9 @@ namespace paretoken::microbench {
 
 using ContextPairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns a JSON array of objects {id, backend, name, …}: the host's CPU as "cpu", and "gpu0" if `gpu` (the
-/// GPU backend's context) names one, with the driver's data of the GPU on its bus. Unknown quantities are
-/// absent; a GPU without a datasheet card has no `card`.
+/// Returns a JSON array of objects {id, backend, name, …}: "cpu" for the host's CPU, and "gpu0" if the GPU
+/// backend's context `gpu` has the name of a GPU. The quantities of "gpu0" come from `gpu` and from the entry
+/// of `of_driver` with the same PCI bus id. Unknown ones are absent, and so is `card` without a datasheet.
 std::string devices_json(const cards::HostFacts& host, const ContextPairs& gpu,
                          std::span<const cards::GpuDevice> of_driver);
 

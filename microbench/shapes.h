@@ -1,6 +1,7 @@
 #pragma once
-// The matrices of real models: those that one decoder layer multiplies by at decode, and its attention heads.
-// They come from model cards; q, k and v form one matrix, and so do gate and up.
+// Shapes of a model's weight matrices (of one decoder layer without its router, and of the output head) and
+// of its attention heads, from its model card. One matrix holds q, k and v, except with multi-head latent
+// attention, and one matrix holds gate and up.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ struct MatrixShape {
     std::string op;  ///< "qkv", "o", "gate_up", "down", "moe_gate_up", …
     std::size_t rows = 0;
     std::size_t k = 0;
-    std::size_t count = 1;  ///< number of matrices of this shape: the routed experts of one token
+    std::size_t count = 1;  ///< matrices of this shape: for routed experts those that a token uses, else 1
 
     bool operator==(const MatrixShape&) const = default;
 };
@@ -47,7 +48,7 @@ struct ModelShape {
 
 ModelShape model_shape_of(const cards::ModelCard& card);
 
-/// Returns the models with short names: "smollm2-135m", "llama3-8b", …
+/// Returns all presets (cards/presets.h) by their short names: "smollm2-135m", "llama3-8b", …
 std::vector<ModelShape> model_shapes();
 
 /// Returns the model of that name. Throws UsageError naming the known ones.

@@ -14,8 +14,8 @@
 
 namespace paretoken {
 
-/// Judges a record by SLOs: its own, if it has any, else those of its class, else the run's. It is not judged
-/// if there are none, if it is a warm-up, or if the run's end or its user cut it off.
+/// Judges a record by SLOs: its own, if it has any, else those of its class, else the run's. A record without
+/// SLOs, a warm-up, and a request that the end of the run or its simulated user cut off are not judged.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
 /// Returns the number of equal blocks into which an interval is divided for confidence intervals: as many as
@@ -23,9 +23,9 @@ Judgement judgement_of(const RequestRecord& record, const SummaryOptions& option
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s);
 
 /// The seconds of a run from its start. A last second of which less than 0.1 s belongs to the run is left
-/// out.
+/// out, unless it is the only one.
 struct SecondsOfRun {
-    TimeSpan span;
+    TimeSpan span;  ///< `count` whole seconds; may end after the run
     std::size_t count = 0;
 };
 /// Returns the seconds; nothing for a run without length.

@@ -30,7 +30,7 @@ class Pool {
   private:
     friend class Connection;
     void take_back(Connection& connection);  ///< after its exchange, for reuse
-    void drop(Connection& connection);       ///< ends it; it is freed when nobody is inside it
+    void drop(Connection& connection);       ///< removes it; free_dropped() closes and frees it
     void count(const Connection& connection, Facts& facts) const;
 
     Drain& drain_;

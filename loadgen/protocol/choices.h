@@ -1,6 +1,6 @@
 #pragma once
-// What chat and completions have in common: the fields of a request that servers may refuse, and the format
-// of answers, which come in "choices".
+// What the protocols chat and completions share: the optional fields of requests, in the order in which the
+// probe leaves them out when a server refuses them, and how to read answers, whose output is in "choices".
 #include <array>
 
 #include "loadgen/protocol/body.h"

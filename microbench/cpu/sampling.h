@@ -1,6 +1,6 @@
 #pragma once
-// The only loop that reads the clock. Actions take turns on small windows, so that a disturbance of the
-// machine affects all of them; threads meet at a barrier after each.
+// The loop that times the rows of the CPU. Actions take turns, mostly on small windows, so that a disturbance
+// of the machine affects all of them; threads meet at a barrier after each action.
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -27,8 +27,8 @@ struct Rounds {
     std::vector<std::vector<double>> seconds;  ///< [action][round − first]
 };
 
-/// Times the actions. Their order rotates with the rounds. The warm-up lasts for a tenth of `span.seconds`
-/// besides that time; its rounds are left out.
+/// Times the actions. Their order rotates with the rounds. A warm-up of a tenth of `span.seconds` comes
+/// first, in addition to that time; its rounds are left out.
 Rounds timed_rounds(PinnedThreads& threads, std::span<const Action> actions, const Span& span);
 
 /// Times kernel windows, each paired with a read of the window that is half a ring away.
@@ -40,9 +40,10 @@ std::vector<PairedWindow> sample_pairs(PinnedThreads& threads, Kernel& kernel, R
 std::vector<std::vector<PairedWindow>> sample_reads(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 
-/// Like sample_reads(), but times one variant after the other, and each time a read of the whole memory (a
-/// walk), which counts as one window. It is for working sets that are partly in caches: their windows differ,
-/// and variants that take turns would find too much in the caches. The span is for all variants together.
+/// Like sample_reads(), but times one variant after the other, each for an equal share of `span.seconds` and
+/// at least `span.least_rounds`. One read of the whole memory (a walk) counts as one window. This is for
+/// working sets that are partly in caches: their windows differ, and variants that take turns would find in
+/// the caches what another variant has just read.
 std::vector<std::vector<PairedWindow>> sample_walks(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 

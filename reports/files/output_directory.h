@@ -1,6 +1,6 @@
 #pragma once
-// The directory that a command writes its result to, held by one process at a time. An existing result is
-// only replaced if the user allows it, and a new directory that stays empty is removed again.
+// The directory that a command writes its result to, held by one process at a time. A new directory that
+// stays empty is removed again.
 #include <filesystem>
 #include <string>
 
@@ -20,8 +20,10 @@ struct OutputRequest {
 /// locks the file only shows the holder.
 class OutputDirectory {
   public:
-    /// Creates the directory if there is none. Throws UsageError when it holds a result that would be
-    /// replaced or hidden, and RuntimeError when another process writes to it or it cannot be created.
+    /// Creates the directory if there is none. Throws UsageError if it holds a result of another kind, if a
+    /// run would be among the points of a sweep, or if a run, a cache experiment or a watch would be replaced
+    /// and `overwrite` is false; sweeps and gates go on with what is there, and their commands check that it
+    /// fits. Throws RuntimeError when another process writes to the directory or it cannot be created.
     explicit OutputDirectory(const OutputRequest& request);
     ~OutputDirectory();
     OutputDirectory(const OutputDirectory&) = delete;
@@ -29,8 +31,8 @@ class OutputDirectory {
 
     const std::filesystem::path& path() const { return path_; }
 
-    /// Releases the directory; if it was created here and is still empty, it is removed. May be called from
-    /// another thread, once, before the process ends without running destructors.
+    /// Releases the lock, and removes the directory if this object created it and it is still empty. Another
+    /// thread may call this, once, right before it ends the process without running destructors.
     void release() noexcept;
 
   private:

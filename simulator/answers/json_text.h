@@ -5,7 +5,7 @@
 
 namespace paretoken::sim {
 
-/// Appends `text` without quotes; control characters, quotes and backslashes are escaped.
+/// Appends `text` without enclosing quotes; control characters, quotes and backslashes in it are escaped.
 void append_json_escaped(std::string& out, std::string_view text);
 
 /// Returns `text` as a JSON string with its quotes.
