@@ -1,7 +1,6 @@
-# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links… [ALONE paths…]): one static library of every .cpp below NAME/
-#   (main.cpp is left to its executable). COLD: release builds compile it with -O1, since its running time does not matter and
-#   its building does. APART: each source is compiled alone also with PARETOKEN_UNITY=ON. ALONE: the sources below these paths
-#   are compiled alone also with PARETOKEN_UNITY=ALL.
+# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…): one static library of every .cpp below NAME/ (main.cpp is
+#   left to its executable). COLD: release builds compile it with -O1, since its running time does not matter and its building
+#   does. APART: each source is compiled alone also with PARETOKEN_UNITY=ON.
 # paretoken_tests(NAMES…): one test program per folder, of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -51,11 +50,17 @@ endif()
 set(PARETOKEN_UNITY OFF CACHE STRING
     "Compile the sources of a directory several at a time, for builds from nothing: OFF, ON (not in APART folders) or ALL")
 
+# Sources below these paths are always compiled alone: kernels and protocols define functions of the same names, and two system
+# headers of sockets exclude each other.
+set(paretoken_alone microbench/ loadgen/protocol/ loadgen/http/tcp_facts tests/microbench/gpu/ tests/virtual_gpu/)
+
 # Puts the sources of a target into groups of up to 8 of one directory, each of which is compiled as one file.
 function(paretoken_compile_in_groups target apart)
     if(NOT PARETOKEN_UNITY OR (apart AND NOT PARETOKEN_UNITY STREQUAL "ALL"))
         return()
     endif()
+    list(JOIN paretoken_alone "|" alone)
+    list(FILTER ARGN EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/(${alone})")
     foreach(source IN LISTS ARGN)
         cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE directory)
         cmake_path(GET directory PARENT_PATH directory)
@@ -70,7 +75,7 @@ function(paretoken_compile_in_groups target apart)
 endfunction()
 
 function(paretoken_folder name)
-    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD;APART" "PRECOMPILED" "ALONE")
+    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD;APART" "PRECOMPILED" "")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
     add_library(${name} STATIC ${sources})
@@ -83,9 +88,6 @@ function(paretoken_folder name)
     if(folder_COLD)
         target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
-    foreach(path IN LISTS folder_ALONE)
-        list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${path}")
-    endforeach()
     paretoken_compile_in_groups(${name} ${folder_APART} ${sources})
 endfunction()
 

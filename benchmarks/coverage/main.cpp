@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/evidence/evidence.h"
 #include "tests/support/coverage.h"
 
 namespace paretoken::coverage {
@@ -59,7 +60,25 @@ struct Pooled {
     std::uint64_t cells = 0;                   ///< number of cells with at least half of their intervals
     std::vector<std::string> below;            ///< cells that cover less than 91 %
     std::vector<std::string> passing;          ///< cells with more than 2 % false passes
+    /// Number of intervals withheld in cells of light loads whose runs are worth fewer independent samples
+    /// than an interval needs, by length and percentile.
+    std::array<std::array<std::uint64_t, 3>, 3> impossible = {};
+    std::vector<std::string> avoidable;  ///< other cells of light, longer loads that withhold more than 10 %
 };
+
+/// Notes what a cell of a light load withholds, and whether its runs are worth an interval.
+void note_withheld(const std::string& name, std::size_t length, std::size_t i, const Cell& cell,
+                   Pooled& pooled) {
+    constexpr double kMost = 0.1;
+    const double needed = samples_for_interval(percentiles()[i]);
+    pooled.light[length][i] += cell;
+    if (cell.worth() < needed)
+        pooled.impossible[length][i] += cell.runs - cell.given;
+    else if (length > 0 && cell.withheld() > kMost)
+        pooled.avoidable.push_back(
+            fmt::format("{}: {:.0f} % withheld, a run is worth {:.0f} samples of {:.0f} needed", name,
+                        percent(cell.withheld()), cell.worth(), needed));
+}
 
 void pool(const Load& load, std::size_t length, const Cells& cells, Pooled& pooled) {
     constexpr double kLeast = 0.91;
@@ -67,12 +86,12 @@ void pool(const Load& load, std::size_t length, const Cells& cells, Pooled& pool
     for (const auto& [tag, of_percentiles] : cells) {
         for (std::size_t i = 0; i < of_percentiles.size(); ++i) {
             const Cell& cell = of_percentiles[i];
-            pooled.all += cell;
-            if (load.is_light) pooled.light[length][i] += cell;
-            if (2 * cell.given < cell.runs) continue;
-            ++pooled.cells;
             const auto name =
                 fmt::format("{}, n = {}, {} p{:g}", load.name, kLengths[length], tag, 100 * percentiles()[i]);
+            pooled.all += cell;
+            if (load.is_light) note_withheld(name, length, i, cell, pooled);
+            if (2 * cell.given < cell.runs) continue;
+            ++pooled.cells;
             const auto runs = static_cast<double>(cell.runs);
             if (cell.coverage() < kLeast)
                 pooled.below.push_back(fmt::format("{}: {:.1f} %", name, percent(cell.coverage())));
@@ -124,6 +143,17 @@ void print_pooled(const Pooled& pooled) {
                        percent(pooled.light[length][i].withheld()), i + 1 < percentiles().size() ? "," : "");
         fmt::print("{}", length + 1 < kLengths.size() ? ";" : ".\n");
     }
+    fmt::print("- Of these, withheld where runs are worth fewer samples than an interval needs:");
+    for (std::size_t length = 0; length < kLengths.size(); ++length) {
+        fmt::print(" n = {}:", kLengths[length]);
+        for (std::size_t i = 0; i < percentiles().size(); ++i) {
+            const Cell& light = pooled.light[length][i];
+            fmt::print(" p{:g} {} of {}{}", 100 * percentiles()[i], pooled.impossible[length][i],
+                       light.runs - light.given, i + 1 < percentiles().size() ? "," : "");
+        }
+        fmt::print("{}", length + 1 < kLengths.size() ? ";" : ".\n");
+    }
+    for (const auto& name : pooled.avoidable) fmt::print("  - withheld though enough: {}\n", name);
 }
 
 void measure(const Options& options) {

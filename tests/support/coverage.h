@@ -89,8 +89,7 @@ inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests
     });
 }
 
-inline RunSummary summary_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
-    const auto outcome = run_of_load(load, requests, seed);
+inline RunSummary summary_of(const Load& load, const testing::KeptOutcome& outcome) {
     SummaryOptions options;
     options.open_loop = load.open();
     options.last_dispatch = outcome.ran_dry;
@@ -162,6 +161,10 @@ struct Cell {
     std::uint64_t false_passes = 0;  ///< passes of an SLO at the true value
     std::uint64_t false_fails = 0;
     double widths = 0;  ///< Σ width of the interval ÷ true value
+    // Of the runs with a steady window:
+    double steady = 0;         ///< number of these runs
+    double shares = 0;         ///< Σ share of the window's values above the true value
+    double share_squares = 0;  ///< Σ of the squares of these shares
 
     Cell& operator+=(const Cell& other) {
         runs += other.runs;
@@ -170,11 +173,22 @@ struct Cell {
         false_passes += other.false_passes;
         false_fails += other.false_fails;
         widths += other.widths;
+        steady += other.steady;
+        shares += other.shares;
+        share_squares += other.share_squares;
         return *this;
     }
     double coverage() const { return static_cast<double>(covered) / static_cast<double>(given); }
     double withheld() const { return 1 - static_cast<double>(given) / static_cast<double>(runs); }
     double width() const { return widths / static_cast<double>(given); }
+    /// Returns the number of independent samples that a run is worth: that for which the share above the true
+    /// value would vary from run to run as it does. No single run can know it this well. 0 for too few runs.
+    double worth() const {
+        if (steady < 2) return 0;
+        const double mean = shares / steady;
+        const double variance = (share_squares / steady - mean * mean) * steady / (steady - 1);
+        return variance > 0 ? mean * (1 - mean) / variance : 0;
+    }
 };
 
 using Cells = std::map<std::string, std::array<Cell, 3>>;
@@ -193,18 +207,36 @@ inline Cell judged(const PercentileValue* held, double truth, bool higher_is_bet
     return cell;
 }
 
+/// Adds the share of ascending `values` above the true value.
+inline void add_share(Cell& cell, const std::vector<double>& values, double truth) {
+    if (values.empty()) return;
+    const auto above = values.end() - std::upper_bound(values.begin(), values.end(), truth);
+    const double share = static_cast<double>(above) / static_cast<double>(values.size());
+    cell.steady += 1;
+    cell.shares += share;
+    cell.share_squares += share * share;
+}
+
 /// Makes and judges one run.
 inline Cells cells_of(const Load& load, const Truth& truth, std::uint64_t requests, std::uint64_t seed) {
-    const auto summary = summary_of_load(load, requests, seed);
+    const auto outcome = run_of_load(load, requests, seed);
+    const auto summary = summary_of(load, outcome);
+    std::vector<const RequestRecord*> in_window;
+    for (const auto& record : outcome.records)
+        if (summary.window.contains(record.scheduled)) in_window.push_back(&record);
     Cells cells;
     for (const auto& [tag, values] : truth) {
         const auto* metric = metric_named(tag);
+        const bool inverse = !metric->inverse_of.empty();
+        const auto measured =
+            settled_values(inverse ? *metric_named(metric->inverse_of) : *metric, in_window);
         const auto key = key_of(*metric);
         const auto held = std::find_if(summary.metrics.begin(), summary.metrics.end(),
                                        [&](const auto& candidate) { return candidate.key == key; });
         for (std::size_t i = 0; i < percentiles().size(); ++i) {
             const auto* value = held == summary.metrics.end() ? nullptr : held->at(percentiles()[i]);
             cells[tag][i] = judged(value, values[i], metric->better == Better::higher);
+            add_share(cells[tag][i], measured, inverse ? 1 / values[i] : values[i]);
         }
     }
     return cells;
