@@ -103,7 +103,10 @@ std::optional<std::string> ChildProcess::read_line(Duration patience) {
         if (auto line = take_line()) return line;
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
         pollfd waiting{.fd = output_, .events = POLLIN, .revents = 0};
-        if (left <= 0 || ::poll(&waiting, 1, static_cast<int>(left)) == 0) return std::nullopt;
+        if (left <= 0) return std::nullopt;
+        const int ready = ::poll(&waiting, 1, static_cast<int>(left));
+        if (ready == 0) return std::nullopt;
+        if (ready < 0) continue;  // interrupted
         char bytes[4096];
         const ssize_t n = read(output_, bytes, sizeof bytes);
         if (n == 0 || (n < 0 && errno != EINTR)) return std::nullopt;

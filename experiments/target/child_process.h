@@ -1,6 +1,6 @@
 #pragma once
-// A program that this process starts. Its standard output is read, its standard input is held open to show
-// that we are alive, and it never outlives this object. It shares our standard error.
+// A program that this process starts and that ends with this object. We read its standard output, and it
+// shares our standard error. Its standard input ends when we end, even if we are killed.
 #include <sys/types.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ class ChildProcess {
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Returns the next line of its output without the newline; nothing at its end or after `patience`.
+    /// Returns the next line, without its newline; nothing if no newline comes by the end or `patience`.
     std::optional<std::string> read_line(Duration patience);
 
     /// Sends a signal; does nothing if the program has ended.

@@ -252,6 +252,12 @@ std::string with_port(std::string text, const std::string& port) {
     return text;
 }
 
+/// Returns whether the command or its environment is to be told the port.
+bool names_port(const ServerCommandLine& command) {
+    const auto names = [](const std::string& text) { return text.find(kPort) != std::string::npos; };
+    return names(command.text) || std::any_of(command.environment.begin(), command.environment.end(), names);
+}
+
 std::vector<std::string> words_to_start(const ServerCommandLine& command, const std::string& port) {
     if (command.shell) return {"/bin/sh", "-c", with_port(command.text, port)};
     std::vector<std::string> words = words_of(command.text);
@@ -265,6 +271,10 @@ int open_log(const std::filesystem::path& log) {
     return file;
 }
 
+bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 int exit_status_of(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -276,10 +286,13 @@ std::string url_in(std::string_view printed) {
         const std::string_view rest = printed.substr(begin);
         const std::size_t scheme = rest.starts_with("http://") ? 7 : rest.starts_with("https://") ? 8 : 0;
         if (scheme == 0) continue;
-        const std::size_t end = rest.find_first_of("/ \t\r\n'\",)]", scheme + (rest[scheme] == '[' ? 1 : 0));
-        if (end == std::string_view::npos) return "";  // the line may be incomplete
-        std::string url(rest.substr(0, rest[end] == ']' ? rest.find_first_of("/ \t\r\n'\",)", end) : end));
-        if (url.find_first_of("0123456789", url.rfind(':')) == std::string::npos) continue;
+        const std::size_t host_end = rest.substr(scheme).starts_with('[') ? rest.find(']', scheme) : scheme;
+        const std::size_t end = rest.find_first_of("/ \t\r\n'\",)]", host_end + (host_end > scheme ? 1 : 0));
+        if (host_end == std::string_view::npos || end == std::string_view::npos)
+            return "";  // the line may be incomplete
+        std::string url(rest.substr(0, end));
+        const std::size_t colon = url.find(':', host_end);
+        if (colon == std::string::npos || !is_number(std::string_view(url).substr(colon + 1))) continue;
         for (const std::string_view any : {"//0.0.0.0", "//[::]"})
             if (const auto found = url.find(any); found != std::string::npos)
                 url.replace(found, any.size(), "//127.0.0.1");
@@ -364,7 +377,7 @@ void run_to_end(const std::string& command, const std::vector<std::string>& envi
 CommandServer::CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop)
     : url_(command.url), log_(command.log), start_{.command = command.text} {
     std::string port;
-    if (command.text.find(kPort) != std::string::npos) {
+    if (names_port(command)) {
         port = fmt::format("{}", free_port());
         url_ = "http://127.0.0.1:" + port;
     } else if (!url_.empty() && asked(url_, "/health", std::chrono::seconds(1))) {
@@ -389,8 +402,12 @@ CommandServer::CommandServer(const ServerCommandLine& command, Watcher& watcher,
     output_write.close();
     guard_ = ::fork();
     if (guard_ == 0) guard(alive_read.number(), output_read.number(), log.number(), group_);
+    const int fork_failed = guard_ < 0 ? errno : 0;
     guard_pipe_ = alive_write.release();
     try {
+        if (fork_failed != 0)
+            throw RuntimeError(fmt::format("cannot start a process that guards '{}': {}", command.text,
+                                           std::strerror(fork_failed)));
         wait_until_ready(command, watcher, stop);
     } catch (...) {
         end();
@@ -478,14 +495,14 @@ void CommandServer::end() {
         }
         group_ = -1;
     }
-    const char byte = 0;
-    [[maybe_unused]] const ssize_t written = ::write(guard_pipe_, &byte, 1);
-    ::close(guard_pipe_);
     if (guard_ > 0) {
+        const char byte = 0;
+        [[maybe_unused]] const ssize_t written = ::write(guard_pipe_, &byte, 1);
         int status = 0;
         while (::waitpid(guard_, &status, 0) < 0 && errno == EINTR) {
         }
     }
+    ::close(guard_pipe_);
 }
 
 }  // namespace paretoken::experiments

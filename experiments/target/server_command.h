@@ -1,7 +1,7 @@
 #pragma once
 // A server that the user gives as a command. It is started for a measurement and stopped after it. Its
 // process group ends with this object, and also when this process is killed: another process (the guard)
-// holds a pipe to us and watches for its end. The guard also copies the server's output into a file.
+// reads a pipe that only we keep open, and ends the group when the pipe closes. It also writes the log.
 #include <sys/types.h>
 
 #include <filesystem>
@@ -22,13 +22,14 @@ namespace paretoken::experiments {
 inline constexpr std::size_t kLongestServerLog = std::size_t{64} << 20;
 
 struct ServerCommandLine {
-    std::string text;                              ///< the command; "{port}" becomes a free port
-    std::filesystem::path log;                     ///< file for standard output and standard error; replaced
+    std::string text;           ///< the command; "{port}" becomes a free port, also in `environment`
+    std::filesystem::path log;  ///< file for standard output and standard error; replaced
     Duration patience = std::chrono::minutes(10);  ///< longest time until it is ready
     bool shell = false;  ///< whether /bin/sh runs the text; else it is split into words
     std::vector<std::string> environment = {};  ///< "NAME=VALUE", added to this process's environment
-    /// URL where the server will listen. It is not used if `text` contains "{port}". If it is empty and there
-    /// is no "{port}", the first URL that the server prints is used.
+    /// URL where the server will listen. It is not used if there is a "{port}". If it is empty and there is
+    /// no
+    /// "{port}", the first URL that the server prints is used.
     std::string url = {};
     std::string ready_url = {};  ///< URL or path for is_ready()
 };
@@ -93,8 +94,8 @@ void wait_until_ready(const std::string& url, const std::string& ready_url, Dura
 /// it cannot be started or ends with another status than 0.
 void run_to_end(const std::string& command, const std::vector<std::string>& environment);
 
-/// Returns the first "http://HOST:PORT" or "https://…" in a server's output; empty when there is none. A host
-/// that means every address becomes the loopback.
+/// Returns the first "http://HOST:PORT" or "https://HOST:PORT" in a server's output, or "" if there is none
+/// or the text ends within it. The hosts 0.0.0.0 and [::] become 127.0.0.1.
 std::string url_in(std::string_view printed);
 
 /// Returns the last `count` lines that are not blank, joined by " | ".

@@ -88,6 +88,16 @@ TEST_F(ServerCommand, without_a_shell_is_split_into_words_and_its_start_is_told)
     EXPECT_FALSE(is_ready(server.url(), ""));
 }
 
+TEST_F(ServerCommand, may_learn_its_port_from_the_environment) {
+    std::string command = python_server("self.send_response(200); self.end_headers()");
+    command.replace(command.find("sys.argv[1]"), 11, "os.environ[\"AT\"]");
+    command.resize(command.find(" {port}"));
+    const CommandServer server(
+        {.text = command, .log = directory_ / "server.log", .environment = {"AT={port}"}}, watcher_,
+        stop_.get_token());
+    EXPECT_TRUE(is_ready(server.url(), ""));
+}
+
 TEST_F(ServerCommand, is_ready_when_the_path_that_was_named_is_answered_with_200) {
     const std::string only_ready =
         "self.send_response(200 if self.path == \"/up\" else 503); self.end_headers()";
@@ -148,7 +158,12 @@ TEST(UrlIn, is_the_first_address_that_a_server_prints) {
     EXPECT_EQ(url_in("http://127.0.0.1:9001/v1\n"), "http://127.0.0.1:9001");
     EXPECT_EQ(url_in("see http://docs for help; https://[::]:443, ready\n"), "https://127.0.0.1:443");
     EXPECT_EQ(url_in("http://127.0.0.1:80"), "") << "the line may go on: 8000";
+    EXPECT_EQ(url_in("http://[::1]:80"), "") << "this line too";
+    EXPECT_EQ(url_in("http://[::1]:8000/\n"), "http://[::1]:8000");
     EXPECT_EQ(url_in("no address here\n"), "");
+    EXPECT_EQ(url_in("from https://cdn-lfs-us-1.example.com/model to http://localhost:8000\n"),
+              "http://localhost:8000")
+        << "a digit in a host's name is no port";
 }
 
 TEST(LastLines, leave_out_blank_ones) {
