@@ -70,6 +70,17 @@ std::size_t size_hint(const Prompt& prompt) {
     return size + size / 8;
 }
 
+/// Applies a field of extra_body, or of a request's own body.
+void change_limit(BodyWriter::OutputLimit& limit, const std::string& key, const Json& value) {
+    const auto number = value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+    if (is_limit(key)) {
+        limit.is_wanted = false;
+        limit.given = number;
+    }
+    if ((key == "n" || key == "best_of") && number)
+        limit.choices = std::clamp<std::int64_t>(*number, limit.choices, kMostChoices);
+}
+
 }  // namespace
 
 BodyWriter::BodyWriter(const BodyOptions& options)
@@ -79,11 +90,7 @@ BodyWriter::BodyWriter(const BodyOptions& options)
     const Json extra = parse_extra_body(options.extra_body);
     for (const auto& [key, value] : extra.items()) {
         own_prompt_ &= !is_prompt(key);
-        own_max_tokens_ &= !is_limit(key);
-        if (is_limit(key) && value.is_number_integer()) extra_max_tokens_ = value.get<std::int64_t>();
-        if ((key == "n" || key == "best_of") && value.is_number_integer()) {
-            choices_ = std::clamp<std::int64_t>(value.get<std::int64_t>(), choices_, kMostChoices);
-        }
+        change_limit(limit_, key, value);
         if (value.is_null()) {
             fields.erase(key);
         } else {
@@ -95,14 +102,17 @@ BodyWriter::BodyWriter(const BodyOptions& options)
 }
 
 std::optional<std::int64_t> BodyWriter::asked_output_tokens(const Request& request) const {
-    const auto each = own_max_tokens_ ? request.wanted_output_tokens : extra_max_tokens_;
+    OutputLimit limit = limit_;
+    const Json own = request.body.empty() ? Json::object() : Json::parse(request.body);
+    for (const auto& [key, value] : own.items()) change_limit(limit, key, value);
+    const auto each = limit.is_wanted ? request.wanted_output_tokens : limit.given;
     if (!each) return std::nullopt;
-    return std::clamp<std::int64_t>(*each, 0, kMostTokens / choices_) * choices_;
+    return std::clamp<std::int64_t>(*each, 0, kMostTokens / limit.choices) * limit.choices;
 }
 
 /// Returns all fields except the prompt and its limit. The request's own model and fields override the run's.
 BodyWriter::Fields BodyWriter::fields_of(const Request& request) const {
-    Fields fields{.text = constant_, .own_prompt = own_prompt_, .own_max_tokens = own_max_tokens_};
+    Fields fields{.text = constant_, .own_prompt = own_prompt_, .own_max_tokens = limit_.is_wanted};
     if (request.model.empty() && request.body.empty()) return fields;
     Json object = Json::parse("{" + constant_ + "}");
     if (!request.model.empty()) object["model"] = request.model;

@@ -37,6 +37,13 @@ class BodyWriter {
     /// the run's. Throws std::invalid_argument for a prompt that the protocol does not take. Thread-safe.
     std::string body(const Request& request) const;
 
+    /// The limit on output tokens that fields of a body set.
+    struct OutputLimit {
+        bool is_wanted = true;              ///< whether it is Request::wanted_output_tokens
+        std::optional<std::int64_t> given;  ///< otherwise: the limit of the body, if it is a number
+        std::int64_t choices = 1;           ///< answers to one request: the larger of n and best_of
+    };
+
     /// Returns the most output tokens that the body allows for the answer, all choices together. Returns
     /// nothing when it sets no limit.
     std::optional<std::int64_t> asked_output_tokens(const Request& request) const;
@@ -51,10 +58,8 @@ class BodyWriter {
     bool is_prompt(std::string_view key) const;
 
     const Protocol* protocol_;
-    bool own_prompt_ = true;                        ///< whether extra_body has no prompt
-    bool own_max_tokens_ = true;                    ///< whether extra_body has no limit
-    std::optional<std::int64_t> extra_max_tokens_;  ///< limit of extra_body
-    std::int64_t choices_ = 1;                      ///< answers to one request: extra_body's n or best_of
+    bool own_prompt_ = true;  ///< whether extra_body has no prompt
+    OutputLimit limit_;       ///< with the fields of extra_body
     std::string_view limit_key_;
     std::string constant_;  ///< fields that all requests share, without braces: "\"model\":…,…"
 };

@@ -103,6 +103,20 @@ TEST(Body, TheUsersExtraBodyWins) {
     EXPECT_EQ(without, json::parse(R"({"max_tokens": 16, "messages": [{"role": "user", "content": "x"}]})"));
 }
 
+TEST(Body, TheLimitOnOutputTokensIsThatOfTheBodyThatIsSent) {
+    const auto asked = [](BodyOptions options, const std::string& own) {
+        Request request = request_of("x");  // wants 16 tokens
+        request.body = own;
+        return BodyWriter(options).asked_output_tokens(request);
+    };
+    EXPECT_EQ(asked({}, ""), 16);
+    EXPECT_EQ(asked({.extra_body = R"({"n": 4})"}, ""), 64);
+    EXPECT_EQ(asked({.extra_body = R"({"max_tokens": 5, "best_of": 2})"}, ""), 10);
+    EXPECT_EQ(asked({}, R"({"n": 64})"), 1024);
+    EXPECT_EQ(asked({.extra_body = R"({"max_tokens": 5})"}, R"({"max_tokens": 500, "n": 3})"), 1500);
+    EXPECT_EQ(asked({}, R"({"max_tokens": null})"), std::nullopt);
+}
+
 TEST(Body, AnExtraBodyThatIsNoObjectIsRefusedWithThePlace) {
     const auto message = [](std::string text) -> std::string {
         try {
