@@ -94,8 +94,8 @@ class Asker {
           fetcher_(options.url, address, options.tls, options.headers, options.stop) {
         if (!options.on_wait) return;
         fetcher_.when_slow(kSlow, [this](const std::string& what) {
-            options_.on_wait(fmt::format("waiting for {} to answer {} (at most {} s, --timeout)",
-                                         options_.url.text(), what, number_text(seconds(options_.timeout))));
+            options_.on_wait(fmt::format("waiting for {} to answer {} (at most {})", options_.url.text(),
+                                         what, longest_wait(what)));
         });
     }
 
@@ -104,12 +104,24 @@ class Asker {
 
     /// Sends a GET request that needs no computing.
     http::Fetched get(std::string_view path) {
-        return until_ready([&] { return fetcher_.get(path, std::min(kQuestion, options_.timeout)); });
+        return until_ready([&] { return fetcher_.get(path, patience_for("GET")); });
     }
 
     /// Sends a POST request that makes the server compute.
     http::Fetched post(std::string_view path, std::string_view body) {
-        return until_ready([&] { return fetcher_.post(path, body, options_.timeout, stream_is_done); });
+        return until_ready([&] { return fetcher_.post(path, body, patience_for("POST"), stream_is_done); });
+    }
+
+    /// Returns the time in which a request must be answered. `what` begins with its method.
+    Duration patience_for(std::string_view what) const {
+        return what.starts_with("GET") ? std::min(kQuestion, options_.timeout) : options_.timeout;
+    }
+
+    /// Returns whether --timeout is what limits that time.
+    bool is_limited_by_user(std::string_view what) const { return patience_for(what) == options_.timeout; }
+    std::string longest_wait(std::string_view what) const {
+        return fmt::format("{} s{}", number_text(seconds(patience_for(what))),
+                           is_limited_by_user(what) ? ", --timeout" : "");
     }
 
     /// Sends a request that a measurement does not need. Once one of these took too long, no further one is
@@ -169,9 +181,10 @@ class Asker {
                 throw RuntimeError(fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server?", url,
                                                what, why, other_scheme()));
             case Kind::timed_out:  // a plain HTTP server may wait forever for the rest of a TLS hello
-                throw RuntimeError(
-                    fmt::format("{}: {}: {} (--timeout); {}is this an OpenAI-compatible server?{}", url, what,
-                                why, options_.url.tls ? other_scheme() : "", proxy_note(options_, address_)));
+                throw RuntimeError(fmt::format("{}: {}: {}{}; {}is this an OpenAI-compatible server?{}", url,
+                                               what, why, is_limited_by_user(what) ? " (--timeout)" : "",
+                                               options_.url.tls ? other_scheme() : "",
+                                               proxy_note(options_, address_)));
             case Kind::too_long:
             case Kind::stopped:
                 break;
@@ -404,7 +417,20 @@ Request small_request(Prompt prompt) {
     return request;
 }
 
-/// Leaves out the options that the server refuses, one by one. Throws when it refuses the plainest request.
+/// Returns an option that the requests still have: the first whose name is in `message`, else the first.
+const protocol::OptionalField* option_to_leave_out(const protocol::BodyOptions& body,
+                                                   std::string_view message) {
+    const protocol::OptionalField* chosen = nullptr;
+    for (const protocol::OptionalField& option : body.protocol->optional_fields) {
+        if (!(body.*option.flag)) continue;
+        if (message.find(option.name) != std::string_view::npos) return &option;
+        if (chosen == nullptr) chosen = &option;
+    }
+    return chosen;
+}
+
+/// Leaves out the options that the server refuses, one by one: those that its message names first. Throws
+/// when it refuses the plainest request.
 void settle_options(Asker& asker, EndpointFacts& facts) {
     if (facts.body.ignore_eos &&
         !protocol::has_field(*facts.body.protocol, &protocol::BodyOptions::ignore_eos)) {
@@ -413,11 +439,11 @@ void settle_options(Asker& asker, EndpointFacts& facts) {
     }
     const Request request = small_request(std::string("Hello there, how are you?"));
     Trial trial = attempt(asker, facts.body, request, Need::must);
-    for (const protocol::OptionalField& option : facts.body.protocol->optional_fields) {
-        if (!trial.refused_options()) break;
-        if (!(facts.body.*option.flag)) continue;
-        facts.body.*option.flag = false;
-        facts.refused.emplace_back(option.name);
+    while (trial.refused_options()) {
+        const protocol::OptionalField* option = option_to_leave_out(facts.body, trial.fetched.body);
+        if (option == nullptr) break;
+        facts.body.*option->flag = false;
+        facts.refused.emplace_back(option->name);
         trial = attempt(asker, facts.body, request, Need::must);
     }
     const std::string what = "POST " + target_of(asker.options());

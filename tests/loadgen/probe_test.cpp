@@ -81,6 +81,21 @@ TEST(Probe, LeavesOutTheOptionThatAServerRefuses) {
     EXPECT_EQ(facts.refused, std::vector<std::string>{"ignore_eos"});
 }
 
+TEST(Probe, KeepsTheOptionsThatARefusalDoesNotName) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (!text.starts_with("POST")) return json(404, "{}");
+        if (text.find("ignore_eos") != std::string::npos)
+            return json(400, R"({"error":{"message":"unknown: ignore_eos"}})");
+        return stream(5);
+    });
+    EndpointOptions options = options_for(server);
+    options.body.return_token_ids = true;
+    const EndpointFacts facts = probe(options);
+    EXPECT_TRUE(facts.body.return_token_ids);
+    EXPECT_EQ(facts.refused, std::vector<std::string>{"ignore_eos"});
+}
+
 /// Counts 2 tokens for each of our words, `of_prose` for each word of the text "w w w …", and 9 as overhead.
 ScriptedServer::Script counting(int of_prose) {
     return [of_prose](int, int, const std::string& text) {
