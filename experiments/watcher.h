@@ -16,10 +16,10 @@ class Watcher {
   public:
     virtual ~Watcher() = default;
 
-    /// Reports something that the user should know before the load begins.
+    /// Reports a problem that does not end the experiment. May be called at any time.
     virtual void warn(const std::string&) {}
 
-    /// Reports in a sentence that the experiment waits for an answer of the server.
+    /// Reports what the experiment now waits for, such as an answer of the server.
     virtual void wait(const std::string&) {}
 
     /// Reports that a load over sockets begins and ends. `progress` is updated in between.
@@ -27,8 +27,8 @@ class Watcher {
                              const loadgen::Limits&) {}
     virtual void load_ends() {}
 
-    /// Reports that a sweep begins the `number`-th of `points` points (0: as many as a search needs). Never
-    /// called from two threads at once.
+    /// Reports that an experiment begins its `number`-th point of at most `points` (0: unknown). A gate calls
+    /// it for both sides of a pair, with the pair's number. Never called from two threads at once.
     virtual void point_begins(std::size_t /*number*/, std::size_t /*points*/, const std::string& /*label*/,
                               bool /*already_measured*/) {}
 
@@ -36,7 +36,7 @@ class Watcher {
     virtual void point_ends(const reports::SweepPoint& /*point*/,
                             const std::filesystem::path& /*directory*/) {}
 
-    /// Reports that the current point gets more requests than the user asked for, to reach its level.
+    /// Reports that the point that just began gets more requests than asked for, to reach its concurrency.
     virtual void point_lengthened(const std::string& /*label*/, std::uint64_t /*requests*/,
                                   std::uint64_t /*asked*/) {}
 };

@@ -31,7 +31,7 @@ std::string_view take_field(std::string_view& line) {
 /// character if it is one of `separators`.
 std::optional<int> take_number(std::string_view& text, std::size_t digits, std::string_view separators) {
     int value = 0;
-    if (text.size() < digits) return std::nullopt;
+    if (text.size() < digits || text.front() == '-') return std::nullopt;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + digits, value);
     if (error != std::errc{} || stop != text.data() + digits) return std::nullopt;
     text.remove_prefix(digits);
@@ -73,7 +73,7 @@ std::int64_t csv_tokens(std::string_view row, std::string_view header, std::stri
     const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), tokens);
     if (error != std::errc{} || stop != field.data() + field.size() || !(tokens >= 1) || tokens > 1e9 ||
         tokens != std::floor(tokens))
-        place.refuse(fmt::format("'{}' under '{}' is not a whole number of at least 1", field, column));
+        place.refuse(fmt::format("'{}' under '{}' is not a whole number from 1 to 1e9", field, column));
     return static_cast<std::int64_t>(tokens);
 }
 

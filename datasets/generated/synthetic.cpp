@@ -95,8 +95,9 @@ class Synthetic : public Dataset {
 
 IdRange safe_token_ids(std::optional<std::uint32_t> vocabulary) {
     constexpr std::uint32_t kTop = 16;
-    const std::uint32_t size = vocabulary.value_or(kHighestId);
-    if (size >= 2 * kLowestId) return {kLowestId, static_cast<std::int32_t>(std::min(size, kHighestId))};
+    const std::uint32_t size = vocabulary.value_or(kHighestId + kTop);
+    if (size >= 2 * kLowestId)
+        return {kLowestId, static_cast<std::int32_t>(std::min(size - kTop, kHighestId))};
     const std::uint32_t low = size / 2;
     return {static_cast<std::int32_t>(low),
             static_cast<std::int32_t>(std::max(low + 1, size - std::min(size, kTop)))};

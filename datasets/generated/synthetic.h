@@ -1,6 +1,6 @@
 #pragma once
-// Random prompts of a wanted length. Lengths are a function of (seed, i), words and ids are a function of
-// (seed, salt, i): a salt makes every prompt new to a cache and changes no length.
+// Random prompts of a wanted length. The length of request i depends on the seed and i only. Its words or
+// token ids depend on the salt too, so another salt makes every prompt new to a cache and keeps its length.
 #include <memory>
 
 #include "datasets/catalog.h"
@@ -11,9 +11,9 @@ namespace paretoken::datasets {
 /// to each that is a plain number. "synthetic:isl=pairs:…" takes LengthPairs, without osl and ratio.
 std::unique_ptr<Dataset> make_synthetic(const DatasetOptions& options);
 
-/// A range of ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary, 8000)). Bytes
-/// and control tokens lie below 1000 (Tekken reserves all of them) and at the top of the vocabulary. For a
-/// vocabulary below 2000, the range is its upper half without the last 16.
+/// A range of ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary − 16, 8000)).
+/// Bytes and control tokens lie below 1000 (Tekken reserves all of them) and at the top of the vocabulary.
+/// For a vocabulary below 2000, the range is its upper half without the last 16.
 struct IdRange {
     std::int32_t low = 0;
     std::int32_t high = 0;  ///< first id behind the range

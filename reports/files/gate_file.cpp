@@ -223,9 +223,8 @@ GateAsked parse_gate_asked(std::string_view text, const std::string& where) {
         return UsageError(
             fmt::format("{}: not the {} that a gate wrote; give another --out", where, kGateFileName));
     };
-    if (!object.is_object() || object.value("schema", "") != kGateSchema || !object.contains("asked"))
-        throw refuse();
     try {
+        if (object.at("schema") != kGateSchema) throw refuse();
         const Json& asked = object.at("asked");
         GateAsked read{.baseline = asked.at("baseline"),
                        .candidate = asked.at("candidate"),

@@ -17,8 +17,8 @@ constexpr double kRounding = 1e-9;
 
 /// The parts in their order. A remedy is something that a user can change; empty if there is nothing.
 struct KnownPart {
-    const char* name;
-    const char* remedy;
+    std::string_view name;
+    std::string_view remedy;
 };
 enum Place : std::size_t {
     kLimit,
@@ -39,7 +39,7 @@ constexpr KnownPart kKnownParts[kParts] = {
     {"attention bandwidth that kernels reach", "another attention kernel, or a smaller KV format"},
     {"communication between GPUs", "fewer ranks, or a faster link"},
     {"step overhead", "graphs of launches, or more tokens per step"},
-    {"prefill interference", "prefix caching, or prefill on GPUs of its own"},
+    {kPrefillPart, "prefix caching, or prefill on GPUs of its own"},
     {"batch shortfall", "memory for more KV cache, or a higher limit of sequences"},
     {"speculation shortfall", "drafts that are right more often, or fewer of them"},
     {"expert imbalance", "experts distributed by their use"},
@@ -334,7 +334,8 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
     const double to_ms = per_step / run.work.output_tokens * kMilliseconds;
     double before = 0;
     for (std::size_t place = kLimit; place < kParts; ++place) {
-        GapPart part{.name = kKnownParts[place].name, .remedy = kKnownParts[place].remedy};
+        GapPart part{.name = std::string(kKnownParts[place].name),
+                     .remedy = std::string(kKnownParts[place].remedy)};
         if (place == kResidual) {
             const double left = gap.step_ms - before;
             part.ms = std::abs(left) > kRounding * gap.step_ms ? left : 0;

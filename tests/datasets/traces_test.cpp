@@ -98,6 +98,7 @@ TEST(TokenTraces, HaveTheTimesAndLengthsOfTheirColumns) {
 
 TEST(TokenTraces, ThatAreWrongAreRefusedWithLineAndField) {
     const std::string header = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+    EXPECT_THAT(refusal_of("azure", header + "2023-11-16 -1:15:46,5,10\n"), HasSubstr("2023-11-16 -1:15:46"));
     EXPECT_THAT(refusal_of("azure", header + "2023-11-16 18:15:46,0,10\n"),
                 HasSubstr(":2: '0' under 'ContextTokens'"));
     EXPECT_THAT(refusal_of("azure", header + "soon,5,10\n"), HasSubstr(":2: 'soon'"));

@@ -83,7 +83,8 @@ TEST(GateFile, tells_what_it_was_asked_for) {
                           .options = {{"isl", "512"}, {"seed", "0"}}};
     EXPECT_EQ(parse_gate_asked(gate_json(failed_report(), asked), "gate.json"), asked);
     EXPECT_THROW(parse_gate_asked(gate_json(failed_report(), std::nullopt), "gate.json"), UsageError);
-    EXPECT_THROW(parse_gate_asked("{}", "gate.json"), UsageError);
+    for (const char* text : {"{}", "", "[1]", R"({"schema": 1, "asked": {}})"})
+        EXPECT_THROW(parse_gate_asked(text, "gate.json"), UsageError) << text;
     EXPECT_THROW(parse_gate_asked(R"({"schema": "paretoken/gate/1", "asked": 3})", "gate.json"), UsageError);
 }
 
