@@ -281,11 +281,12 @@ class RealServer(Case):
     busy = True
 
     def test_llamacpp_with_its_cache_and_without(self):
-        options = ("--prefix", "96", "--suffix", "16", "--hit", "0.5", "--samples", "6", "--concurrency", "1", "--osl", "4")
-        for switch, first in ((), "works"), (("--no-prompt-cache",), "off"):
+        options = ("--hit", "0", "--samples", "6", "--concurrency", "1", "--osl", "4")
+        for switch, first, lengths in (((), "works", ("--prefix", "96")),
+                                       (("--no-prompt-cache",), "off", ("--prefix", "48", "--suffix", "16"))):
             with self.subTest(first), llamacpp("--slots", 1, *switch) as address:
                 out = self.directory / first
-                self.measures(paretoken("cache", address, *options, "--out", out, timeout=600))
+                self.measures(paretoken("cache", address, *options, *lengths, "--out", out, timeout=600))
                 report = json.loads((out / "cache.json").read_text())
                 codes = codes_in(report)
                 self.assertEqual(codes[0], first, report["verdicts"])

@@ -29,7 +29,7 @@ class RealServer(Case):
     def test_a_sweep_becomes_a_report_below_the_hardware_limit(self):
         out, micro = self.directory / "sweep", micro_of_this_machine()
         with llamacpp() as address:
-            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 64, "--osl", 24, "--num-prompts", 12,
+            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 32, "--osl", 12, "--num-prompts", 12,
                               "--num-warmups", 4, "--out", out, timeout=600)
         self.measures(swept)
         page = self.directory / "report.html"
