@@ -12,8 +12,8 @@ struct ModelPreset {
 };
 std::span<const ModelPreset> model_presets();
 
-/// The name of the card for a row's preset. The share of a model on one of several GPUs ("deepseek-v3-tp8")
-/// has the card of the whole model. A name that is not a preset is taken as the name of a card.
+/// Returns the card's name for a row's preset. An ending "-tp" and a number (the share of one GPU of several)
+/// is ignored. The rest, if it is no preset, is itself the card's name; the result then views `name`.
 std::string_view card_of_preset(std::string_view name);
 
 }  // namespace paretoken::cards

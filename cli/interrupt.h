@@ -32,9 +32,9 @@ class InterruptWatch {
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-    /// Makes the first signal end the process at once from now on, after another thread has called `last`.
-    /// While a command prepares, there is no measurement to end properly, and the command may be waiting for
-    /// a file or a server.
+    /// From now on the next signal makes this object's thread call `last` and then end the process. This is
+    /// for the preparation of a command: there is no measurement to end properly, and the command may be
+    /// waiting for a file or a server.
     void end_at_once(std::function<void()> last);
     /// Reverts end_at_once().
     void end_in_order();

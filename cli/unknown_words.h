@@ -1,6 +1,6 @@
 #pragma once
-// Finds errors of a command line before any option is read: words that name no command or option, with the
-// name that was probably meant, and options without a value.
+// Finds errors that the parser of command lines would explain badly or accept: words that name no command or
+// option (the message suggests the nearest name), and options with an empty value.
 #include <string>
 #include <vector>
 
@@ -10,9 +10,9 @@ class App;
 
 namespace paretoken::cli {
 
-/// Throws UsageError at the first word of `arguments` (without the program's name) that is no command, or
-/// looks like an option that its command does not have. The parser itself would take the value behind an
-/// unknown option for the URL, and complain about that.
+/// Throws UsageError when the word of `arguments` (without the program's name) in the place of the command is
+/// none, or a word looks like an option that its command does not have. The parser itself would take the
+/// word after an unknown option for the URL, and report that as the error.
 void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// Makes the parser refuse an empty value of any option of any command. An unset shell variable leaves an

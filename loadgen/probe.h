@@ -1,7 +1,7 @@
 #pragma once
-// Asks a server for its facts before any clock starts: whether it is reachable, its model, the options that
-// it accepts, token ids or text, and how many tokens our words make. A problem without a workaround ends the
-// command with one clear line; any other (no tokenizer, a refused option) is noted in the facts.
+// Asks a server for its facts before the measurement: whether it is reachable, its model, the options that it
+// accepts, whether prompts may be token ids, and how many tokens the words of prompts have. A problem that
+// prevents the measurement is thrown; any other (no tokenizer, a refused option) is noted in the facts.
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,9 +30,9 @@ struct EndpointOptions {
     bool calibrate = true;       ///< whether to find out how many tokens our words make
     std::string prose = {};      ///< a piece of the prose that prompts are cut from; empty: no prose
     bool token_ids = true;       ///< whether prompts are token ids if the server accepts them
-    Duration timeout = std::chrono::minutes(10);  ///< for the answer to one request
-    std::stop_token stop = {};                    ///< ends the probe with RuntimeError "interrupted"
-    /// Called with a sentence on what the probe waits for, when an answer takes longer than 2 s.
+    Duration timeout = std::chrono::minutes(10);  ///< for one answer; a GET has at most 10 s
+    std::stop_token stop = {};                    ///< ends the probe with a RuntimeError
+    /// Called with a sentence when an answer takes longer than 2 s, or the server is busy.
     std::function<void(const std::string&)> on_wait = {};
     std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty: none
 };
@@ -55,14 +55,14 @@ struct EndpointFacts {
     std::map<std::string, double> simulator_terms;
 };
 
-/// Throws RuntimeError (unreachable, refused, not OpenAI, unknown model, interrupted) or UsageError. A server
-/// that is busy or still loading (429, 503) is asked again after its Retry-After, for at most a minute or the
-/// timeout. Its words are reported without the secrets that were sent to it.
+/// Throws RuntimeError (unreachable, refused, not OpenAI, unknown model, interrupted), or UsageError when the
+/// extra body is no JSON object. A request answered by 429 or 503 is repeated after its Retry-After, for a
+/// minute or the timeout, whichever is shorter. Secrets are removed from the server's messages.
 EndpointFacts probe(const EndpointOptions& options);
 
-/// Sends one request as the load would, but asks for at most two output tokens. Returns the server's token
-/// counts. Throws RuntimeError with the server's message when the request is refused or fails, for example
-/// because the prompt is longer than the context or the extra body is invalid.
+/// Sends one request as the load would, but with a limit of two output tokens (a limit in a body overrides
+/// it). Returns the server's token counts. Throws RuntimeError with the server's message when the request is
+/// refused or fails, for example because the prompt is longer than the context.
 TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
 /// Returns the path of generation requests: that of the options with a leading slash, or the endpoint type's.

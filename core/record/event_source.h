@@ -23,8 +23,8 @@ class EventSource {
 
     virtual ~EventSource() = default;
 
-    /// Calls `visit` once for each request whose events exist, in an order that is the same every time.
-    /// The events are valid only during the call.
+    /// Calls `visit` once for each request with stored events (a file may store an empty list), in the same
+    /// order in every pass. The events are valid until `visit` returns.
     virtual void for_each(const Visit& visit) const = 0;
 };
 

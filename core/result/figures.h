@@ -37,7 +37,7 @@ std::span<const Figure> figures();
 /// Returns null when there is no such key.
 const Figure* figure_named(std::string_view key);
 
-// Keys that formulas use. A test compares them with the table.
+// Keys that the code names. A test compares them with the table.
 namespace figure {
 inline constexpr std::string_view kRequests = "requests_per_s";
 inline constexpr std::string_view kInputTokens = "input_tokens_per_s";
@@ -74,11 +74,11 @@ struct Figures {
 /// Returns every figure of the table that the totals have.
 Figures figures_of(const Totals& totals);
 
-/// Computes the figures with 95 % confidence intervals. `blocks`: the totals of consecutive parts, equal in
-/// length, of the time that `totals` covers; fewer than 10 give no confidence intervals. The confidence
-/// interval of a ratio follows from `above` − value · `below` of each block (linearisation). block_mean()
-/// merges neighbouring blocks until these differences are nearly independent, but never to fewer than 10, and
-/// widens the interval if they still depend on each other.
+/// Computes the figures with 95 % confidence intervals. `blocks` are totals of consecutive parts, equal in
+/// length, of the time that `totals` covers; fewer than 10 give no intervals. For the interval of a figure,
+/// the difference `above` − figure · `below` is computed for each block (linearisation). The interval of the
+/// mean difference, by block_mean() (core/statistics.h), is divided by the mean `below` and added to the
+/// figure. It is cut at 0 and, for a share, at 1.
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
 
 }  // namespace paretoken

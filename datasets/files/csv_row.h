@@ -9,7 +9,7 @@
 
 namespace paretoken::datasets {
 
-/// Returns the field of `row` under `column`, without quotes. Throws through `place` if either lacks it.
+/// Returns the field of `row` in `column`, unquoted. Throws by place.refuse() if header or row lacks it.
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 
@@ -20,11 +20,11 @@ std::int64_t csv_tokens(std::string_view row, std::string_view header, std::stri
 /// Returns a header of numbers, "1,2,3", for rows without a header, so that columns are found by number.
 std::string csv_numbers(std::string_view row);
 
-/// Returns whether a field is a number; the names in a header are not.
+/// Returns whether a field has only digits and dots. It tells a first row of lengths from a header.
 bool is_length(std::string_view field);
 
-/// Returns the seconds since 1970 of "2023-11-16 18:15:46.6805900", also with 'T', 'Z' or an offset (UTC if
-/// no offset is given). A number from 0 is returned unchanged. Returns nothing for any other text.
+/// Returns the seconds since 1970 of "2023-11-16 18:15:46.6805900", also with '/', 'T', 'Z' or "+01:00" (UTC
+/// if no offset is given). A number that is not negative is returned unchanged; for other texts, nothing.
 std::optional<double> seconds_of_time(std::string_view text);
 
 }  // namespace paretoken::datasets

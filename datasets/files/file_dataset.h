@@ -18,13 +18,13 @@ namespace paretoken::datasets {
 
 /// The content of one row.
 struct Row {
-    std::optional<Prompt> prompt = {};  ///< nothing: one of `input_tokens` tokens is generated
+    std::optional<Prompt> prompt = {};  ///< if absent, a prompt of `input_tokens` tokens is generated
     std::optional<std::int64_t> input_tokens = {};
     std::optional<std::int64_t> output_tokens = {};
     std::optional<double> at_s = {};         ///< time of the request in seconds, from any zero
     std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names mean equal content
     std::string request_class = {};
-    std::string slo = {};                   ///< limits in the form of RequestRecord
+    std::string slo = {};                   ///< limits: "ttft:500 tpot:20"; empty: the run's
     std::string conversation = {};          ///< name of its conversation; rows of equal name are its turns
     std::optional<std::int64_t> turn = {};  ///< number of the turn from 0, if the row has it
     std::vector<Messages> further = {};     ///< later turns, if this row holds several
@@ -43,12 +43,12 @@ struct RowFormat {
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
 };
 
-/// Makes the dataset. Throws the errors of RowFile and of the format's reader, and UsageError if rows do not
-/// fit together: a time before the previous row's, times in some rows only, more than 1,000 different SLOs,
-/// or turns out of order.
+/// Makes the dataset. Throws the errors of RowFile and of the format's reader, and UsageError if osl is below
+/// 1, the prose is too short, or rows do not fit together: a time before the previous row's, times in some
+/// rows only, more than 1,000 different SLOs, or turns that conversation_index.h refuses.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
-/// Calls `visit` with every row of a file in order, for `dataset describe` and `dataset convert`.
+/// Calls `visit` with every row of a file in order. Throws the errors of RowFile and of the format's reader.
 void for_each_row(const std::string& path, const RowFormat& format,
                   const std::function<void(const Row& row, const RowPlace& place)>& visit);
 

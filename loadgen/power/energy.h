@@ -18,9 +18,9 @@ struct PowerReading {
     cards::PowerSample sample;  ///< values; the utilization is the mean over merged readings
     std::uint32_t merged = 1;   ///< number of readings that it replaces
     // For merged readings only:
-    std::optional<double> joules = {};           ///< energy since the reading before this one, by the power
+    std::optional<double> joules = {};           ///< integral of the power since the kept reading before
     std::optional<double> throttled_share = {};  ///< share of the readings that were throttled
-    Duration longest_gap{};                      ///< longest gap from the reading before this one on
+    Duration longest_gap{};                      ///< longest gap since the kept reading before
 
     bool operator==(const PowerReading&) const = default;
 };
@@ -35,9 +35,9 @@ struct PowerReadings {
 /// The most readings that a run of any length keeps.
 inline constexpr std::size_t kMostReadings = 16384;
 
-/// Adds a reading in bounded memory: above kMostReadings, every two neighbours are merged, and later readings
-/// are merged as they come, `stride` at a time. The energy between the remaining readings is that of all
-/// readings, and the longest gap is kept.
+/// Adds a reading. Whenever there are more than kMostReadings, every two neighbours after the first reading
+/// are merged and `stride` doubles; later readings are merged as they come, `stride` at a time. The energy
+/// between kept readings stays that of all readings, and the longest gap is kept.
 void add_reading(PowerReadings& power, const PowerReading& reading);
 
 /// The longest gap between readings that may be interpolated.

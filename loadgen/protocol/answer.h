@@ -1,8 +1,8 @@
 #pragma once
 // Reads one answer: turns body bytes with their arrival times into a RequestRecord's events, tokens and
-// outcome. Knows nothing of sockets or HTTP. Invariant: the record depends on the bytes and on which read
-// brought them, not on how the layers between cut them. While an answer arrives, it is stored as a log of its
-// chunks; the record is written from the log at the end.
+// outcome. Uses no sockets and no HTTP. The record depends on the bytes and on the socket read that each came
+// with, not on the pieces in which the layers below pass them on. While an answer arrives, its chunks are
+// stored in a log; the events are written from the log at the end.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -50,17 +50,15 @@ class AnswerReader {
     void begin(RequestRecord& record, const AnswerOptions& options = {});
 
     /// Takes body bytes of one read, with kReadablePadding readable bytes after them. A read may bring
-    /// several pieces: `new_read` is true for the first of them only. `stamp`: when the read's last byte
-    /// reached this host. Returns the number of chunks that these bytes completed, not counting the first
-    /// chunk of the whole read.
+    /// several pieces; `new_read` is true for the first only. `stamp` is when the read's last byte reached
+    /// this host (`kernel_stamp`: by the kernel's time stamp). Returns the number of chunks (events with
+    /// output) that these bytes completed and that are not the first chunk of the read.
     std::uint32_t on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
 
-    /// Returns whether the answer is complete (its last event has come) or has failed finally; later bytes
-    /// are ignored.
+    /// Returns whether the stream's end marker has come or the answer has failed; later bytes are ignored.
     bool done() const { return done_; }
     bool has_output() const { return !log_.empty(); }  ///< whether the first token of a stream has come
-    bool non_streaming() const { return whole_; }      ///< whether one JSON object came, without first token
-    std::uint64_t comments() const { return sse_.comments(); }  ///< number of keep-alive comments and pings
+    bool non_streaming() const { return whole_; }      ///< whether the answer is read as one JSON object
 
     /// Ends the answer; http_complete: the HTTP message came to its end. Decides the tokens of each
     /// event and, unless the caller has already set a failure, the outcome: ok, stream_error, truncated,

@@ -17,7 +17,7 @@ inline constexpr std::string_view kGateFileName = "gate.json";
 std::string policy_json(const GatePolicy& policy);
 
 /// Reads a policy. Settings that the file does not name stay as in default_policy(). `where` is the file's
-/// name. Throws a UsageError that names the file, the key and its line.
+/// name. Throws a UsageError that names the file and, for a wrong key or value, the key and its line.
 GatePolicy parse_policy_json(std::string_view text, const std::string& where);
 
 /// The request that a gate was started with, for resuming it.
@@ -34,7 +34,7 @@ struct GateAsked {
 /// The text of gate.json. `asked` is absent if the gate judges runs that were measured before.
 std::string gate_json(const GateReport& report, const std::optional<GateAsked>& asked);
 
-/// Reads the request from gate.json. Throws a UsageError that names the file and what is missing.
+/// Reads the request from gate.json. Throws a UsageError that names the file if the request is not in it.
 GateAsked parse_gate_asked(std::string_view text, const std::string& where);
 
 }  // namespace paretoken::reports

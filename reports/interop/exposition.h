@@ -13,9 +13,9 @@ struct MetricSample {
 };
 
 struct MetricFamily {
-    std::string name;  ///< name with the base unit; for a counter without "_total"
-    std::string help;  ///< one sentence
-    bool counter = false;
+    std::string name;      ///< ends with the base unit; the "_total" of a counter is added by the writer
+    std::string help;      ///< one sentence
+    bool counter = false;  ///< otherwise a gauge
     std::vector<MetricSample> samples = {};
 };
 

@@ -4,8 +4,8 @@
 // the time that its cause adds. A part for which nothing was measured has no time (it is unattributed). The
 // last part, the residual, is the measured step less all other parts, and may be negative. Pure.
 //
-// A pass is one forward pass of one sequence. In one step, every request in flight makes one pass, so that a
-// step takes (requests in flight × tokens per pass ÷ output tokens per second) seconds.
+// A pass is one forward pass of one sequence. A step here is one pass of every request in flight, running or
+// waiting, and takes (requests in flight × tokens per pass ÷ output tokens per second) seconds.
 #include <map>
 #include <optional>
 #include <string>
@@ -22,8 +22,8 @@ inline constexpr std::string_view kPrefillPart = "prefill interference";
 
 /// The limits and the other measured times that the waterfall is computed from.
 struct GapInputs {
-    LimitInputs datasheet;  ///< hardware limit by the datasheet alone
-    LimitInputs measured;   ///< hardware limit with measured bandwidths, or `datasheet` if none were measured
+    LimitInputs datasheet;  ///< hardware limit by the datasheet alone, or `measured` without a datasheet
+    LimitInputs measured;   ///< with measured bandwidths, or `datasheet`; for a simulator, by its profile
     /// The terms of a simulated server's profile (Provenance::simulator), from which its parts are computed;
     /// empty for a real server.
     std::map<std::string, double> simulator = {};
