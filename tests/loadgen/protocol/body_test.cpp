@@ -104,7 +104,7 @@ TEST(Body, TheUsersExtraBodyWins) {
 }
 
 TEST(Body, TheLimitOnOutputTokensIsThatOfTheBodyThatIsSent) {
-    const auto asked = [](BodyOptions options, const std::string& own) {
+    const auto asked = [](const BodyOptions& options, const std::string& own) {
         Request request = request_of("x");  // wants 16 tokens
         request.body = own;
         return BodyWriter(options).asked_output_tokens(request);
