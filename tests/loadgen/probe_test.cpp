@@ -67,14 +67,17 @@ TEST(Probe, TakesTheFirstModelOfTheList) {
     EXPECT_TRUE(facts.refused.empty());
 }
 
+/// Refuses requests with ignore_eos, and names it.
+ScriptedAnswer without_ignore_eos(int, int, const std::string& text) {
+    if (text.starts_with("GET /v1/models")) return json(200, kModels);
+    if (!text.starts_with("POST")) return json(404, "{}");
+    if (text.find("ignore_eos") != std::string::npos)
+        return json(400, R"({"error":{"message":"unknown: ignore_eos"}})");
+    return stream(5);
+}
+
 TEST(Probe, LeavesOutTheOptionThatAServerRefuses) {
-    const ScriptedServer server([](int, int, const std::string& text) {
-        if (text.starts_with("GET /v1/models")) return json(200, kModels);
-        if (!text.starts_with("POST")) return json(404, "{}");
-        if (text.find("ignore_eos") != std::string::npos)
-            return json(400, R"({"error":{"message":"unknown: ignore_eos"}})");
-        return stream(5);
-    });
+    const ScriptedServer server(without_ignore_eos);
     const EndpointFacts facts = probe(options_for(server));
     EXPECT_FALSE(facts.body.ignore_eos);
     EXPECT_TRUE(facts.body.include_usage);
@@ -82,13 +85,7 @@ TEST(Probe, LeavesOutTheOptionThatAServerRefuses) {
 }
 
 TEST(Probe, KeepsTheOptionsThatARefusalDoesNotName) {
-    const ScriptedServer server([](int, int, const std::string& text) {
-        if (text.starts_with("GET /v1/models")) return json(200, kModels);
-        if (!text.starts_with("POST")) return json(404, "{}");
-        if (text.find("ignore_eos") != std::string::npos)
-            return json(400, R"({"error":{"message":"unknown: ignore_eos"}})");
-        return stream(5);
-    });
+    const ScriptedServer server(without_ignore_eos);
     EndpointOptions options = options_for(server);
     options.body.return_token_ids = true;
     const EndpointFacts facts = probe(options);
