@@ -161,8 +161,8 @@ struct Cell {
     std::uint64_t false_passes = 0;  ///< passes of an SLO at the true value
     std::uint64_t false_fails = 0;
     double widths = 0;  ///< Σ width of the interval ÷ true value
-    // Of the runs with a steady window:
-    double steady = 0;         ///< number of these runs
+    // Of the runs whose window holds values, steady or not:
+    double measured = 0;       ///< number of these runs
     double shares = 0;         ///< Σ share of the window's values above the true value
     double share_squares = 0;  ///< Σ of the squares of these shares
 
@@ -173,7 +173,7 @@ struct Cell {
         false_passes += other.false_passes;
         false_fails += other.false_fails;
         widths += other.widths;
-        steady += other.steady;
+        measured += other.measured;
         shares += other.shares;
         share_squares += other.share_squares;
         return *this;
@@ -184,9 +184,9 @@ struct Cell {
     /// Returns the number of independent samples that a run is worth: that for which the share above the true
     /// value would vary from run to run as it does. No single run can know it this well. 0 for too few runs.
     double worth() const {
-        if (steady < 2) return 0;
-        const double mean = shares / steady;
-        const double variance = (share_squares / steady - mean * mean) * steady / (steady - 1);
+        if (measured < 2) return 0;
+        const double mean = shares / measured;
+        const double variance = (share_squares / measured - mean * mean) * measured / (measured - 1);
         return variance > 0 ? mean * (1 - mean) / variance : 0;
     }
 };
@@ -212,7 +212,7 @@ inline void add_share(Cell& cell, const std::vector<double>& values, double trut
     if (values.empty()) return;
     const auto above = values.end() - std::upper_bound(values.begin(), values.end(), truth);
     const double share = static_cast<double>(above) / static_cast<double>(values.size());
-    cell.steady += 1;
+    cell.measured += 1;
     cell.shares += share;
     cell.share_squares += share * share;
 }
