@@ -40,13 +40,14 @@ InterruptWatch::~InterruptWatch() {
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-void InterruptWatch::end_at_once(std::function<void()> last) {
-    const std::lock_guard lock(mutex_);
-    last_ = std::move(last);
+InterruptWatch::Preparation::Preparation(InterruptWatch& watch, std::function<void()> last) : watch_(watch) {
+    const std::lock_guard lock(watch_.mutex_);
+    watch_.last_ = std::move(last);
 }
 
-void InterruptWatch::end_in_order() {
-    end_at_once({});
+void InterruptWatch::Preparation::end() {
+    const std::lock_guard lock(watch_.mutex_);
+    watch_.last_ = {};
 }
 
 void InterruptWatch::watch() {

@@ -32,12 +32,21 @@ class InterruptWatch {
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-    /// From now on the next signal makes this object's thread call `last` and then end the process. This is
-    /// for the preparation of a command: there is no measurement to end properly, and the command may be
-    /// waiting for a file or a server.
-    void end_at_once(std::function<void()> last);
-    /// Reverts end_at_once().
-    void end_in_order();
+    /// The preparation of a command, when there is no measurement to end properly and the command may be
+    /// waiting for a file or a server. While it lasts, a signal makes the thread of the InterruptWatch call
+    /// `last` and then end the process. It lasts until end() is called or this object is destroyed; after
+    /// that `last` is not called, so it may refer to objects that were created before this one.
+    class Preparation {
+      public:
+        Preparation(InterruptWatch& watch, std::function<void()> last);
+        ~Preparation() { end(); }
+        Preparation(const Preparation&) = delete;
+        Preparation& operator=(const Preparation&) = delete;
+        void end();
+
+      private:
+        InterruptWatch& watch_;
+    };
 
     std::stop_token token() const { return source_.get_token(); }
     std::stop_token cut_off() const { return cut_off_.get_token(); }

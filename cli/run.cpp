@@ -67,12 +67,12 @@ void run(LoadPlan asked, const experiments::Access& access) {
     if (streams && !asked.virtual_time) experiments::require_descriptors(*streams);
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
-    interrupt.end_at_once([&output] { output.release(); });
+    InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     ServingWatcher watcher(asked.listen);
     asked = experiments::with_dataset(std::move(asked));
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(asked, output.path());
-    interrupt.end_in_order();
+    preparation.end();
     const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
                                                {interrupt.token(), interrupt.cut_off()});
     fmt::print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));

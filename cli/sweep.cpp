@@ -282,7 +282,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::sweep));
     const std::filesystem::path& directory = output.path();
-    interrupt.end_at_once([&output] { output.release(); });
+    InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     plan.asked = experiments::with_dataset(plan.asked);
     ConsoleWatcher watcher;
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
@@ -290,7 +290,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     if (auto_rates > 0) {
         if (plan.asked.overwrite) std::filesystem::remove_all(directory / "pilot");
         const auto target = launcher.open(experiments::in_cell(plan.asked, plan.cells.front()), directory);
-        interrupt.end_in_order();
+        preparation.end();
         plan.levels = experiments::rates_to_saturation(*target, plan, auto_rates, directory, invocation,
                                                        watcher, interruption);
     }
@@ -312,7 +312,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     if (!search) fmt::print(stderr, "{}\n", experiments::text_of(experiments::outline_of(plan, file)));
     std::unique_ptr<experiments::Target> target;
     if (search) target = launcher.open(experiments::in_cell(plan.asked, plan.cells.front()), directory);
-    interrupt.end_in_order();
+    preparation.end();
     if (plan.asked.overwrite) experiments::remove_points(file, directory);
     try {
         if (search) {

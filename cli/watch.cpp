@@ -76,7 +76,7 @@ void require_quiet(const experiments::WatchState& state) {
 void watch(experiments::WatchPlan plan, const experiments::Access& access) {
     InterruptWatch interrupt(kEndingTheWatch, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::watch));
-    interrupt.end_at_once([&output] { output.release(); });
+    InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     std::unique_ptr<experiments::MetricsServer> metrics;
     if (!plan.asked.listen.empty()) {
         metrics = std::make_unique<experiments::MetricsServer>(plan.asked.listen);
@@ -86,7 +86,7 @@ void watch(experiments::WatchPlan plan, const experiments::Access& access) {
     ConsoleWatcher watcher;
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(plan.asked, output.path());
-    interrupt.end_in_order();
+    preparation.end();
     fmt::print("{} every {}, {}\n", target->url(), text_of(plan.every), output.path().string());
     const auto show = [&](const experiments::WatchState& state) {
         fmt::print("{}\n", reports::watch_text(state.line));

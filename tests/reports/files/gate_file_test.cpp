@@ -46,6 +46,13 @@ TEST(GatePolicyFile, leaves_what_it_does_not_name_at_the_default) {
     EXPECT_EQ(policy.metrics, default_policy().metrics);
 }
 
+TEST(GatePolicyFile, may_list_no_metric_because_the_command_line_can_add_limits) {
+    GatePolicy policy = parse_policy_json(R"({"metrics": []})", "policy.json");
+    EXPECT_THROW(check(policy), UsageError);
+    policy.limits = {parse_limit("ttft_p95<800ms")};
+    EXPECT_NO_THROW(check(policy));
+}
+
 TEST(GatePolicyFile, is_refused_with_the_key_and_its_line) {
     EXPECT_THAT(refused("{\n  \"alpha\": 0.01,\n  \"looks\": 3\n}"), HasSubstr("policy.json:3: \"looks\""));
     EXPECT_THAT(
