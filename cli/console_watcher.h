@@ -9,10 +9,12 @@
 
 namespace paretoken::cli {
 
-/// Returns the time left, "3:20", of a sweep whose measured points took `measured_s`; empty before the first.
+/// Estimates the time left of a sweep, "3:20": `left` points at the mean time of the `measured` points, which
+/// took `measured_s` seconds in all. Returns an empty text if `measured` is 0.
 std::string time_left(double measured_s, std::size_t measured, std::size_t left);
 
-/// Returns the row of a point on one line: its figures, the reason of a warning, and its directory.
+/// Returns one line about a measured point: its load, its figures, the verdict on its run with the reason if
+/// there is one, and its directory. For a point that failed, the error takes the place of the figures.
 std::string point_text(const reports::SweepPoint& point, const std::filesystem::path& directory);
 
 class ConsoleWatcher : public experiments::Watcher {

@@ -25,8 +25,8 @@ class InterruptWatch {
     static constexpr std::string_view kCuttingOff =
         "\ncutting off what is in flight: what was measured is being written (once more to give up)\n";
 
-    /// `first` is printed on the first signal and must outlive this (a literal). If `second` is given, it is
-    /// printed on the second signal, which then requests cut_off().
+    /// `first` is printed on the first signal. If `second` is given, it is printed on the second signal,
+    /// which then requests cut_off(). Neither text is copied: both must outlive this object, as literals do.
     explicit InterruptWatch(std::string_view first = kEndingTheRun, std::string_view second = {});
     ~InterruptWatch();
     InterruptWatch(const InterruptWatch&) = delete;
@@ -34,8 +34,9 @@ class InterruptWatch {
 
     /// The preparation of a command, when there is no measurement to end properly and the command may be
     /// waiting for a file or a server. While it lasts, a signal makes the thread of the InterruptWatch call
-    /// `last` and then end the process. It lasts until end() is called or this object is destroyed; after
-    /// that `last` is not called, so it may refer to objects that were created before this one.
+    /// `last`, print that nothing was measured, and end the process. The preparation lasts until end() is
+    /// called or this object is destroyed. `last` is not called after that, so it may refer to objects that
+    /// were created before this one. The InterruptWatch must outlive this object.
     class Preparation {
       public:
         Preparation(InterruptWatch& watch, std::function<void()> last);
@@ -48,7 +49,9 @@ class InterruptWatch {
         InterruptWatch& watch_;
     };
 
+    /// The first signal requests the stop of this token.
     std::stop_token token() const { return source_.get_token(); }
+    /// The second signal requests the stop of this token, if the constructor was given `second`.
     std::stop_token cut_off() const { return cut_off_.get_token(); }
 
   private:

@@ -17,22 +17,28 @@ namespace paretoken::cli {
 /// Returns this process's arguments for provenance, after without_secrets().
 experiments::Invocation this_invocation();
 
-/// Returns `argv` with the values of -H, --header and of secret variables in --server-env, credentials in
-/// URLs and keys in query strings hidden, because results are shared.
+/// Returns `argv` with "***" in place of secrets, because results are shared. Secrets are the values of -H
+/// and --header, the values of variables in --server-env whose names suggest a secret ("HF_TOKEN"), and the
+/// credentials and query values of URLs.
 std::vector<std::string> without_secrets(std::vector<std::string> argv);
 
-/// Returns the API key of an environment variable, without the spaces and line ends that an editor or `$(cat
-/// key)` leaves. Throws UsageError when it is `required` and missing, or cannot be sent in a header.
+/// Returns the API key in an environment variable, without spaces and line ends around it, which an editor
+/// may leave in a file. Returns an empty text if the variable is missing or empty and the key is not
+/// `required`. Throws UsageError if the key is required and missing, or contains a control character, which a
+/// header cannot carry.
 std::string api_key_in(const std::string& variable, bool required);
 
-/// Returns the API key and the proxy variable. Throws UsageError as api_key_in() does, if the user named the
-/// key's variable.
+/// Returns the API key, and the name of the first proxy variable that is set ("https_proxy"; empty: none).
+/// The key comes from the variable of --api-key-env, in which it is required, or else from OPENAI_API_KEY, in
+/// which it may be missing. Throws UsageError as api_key_in() does.
 experiments::Access access_of(const LoadPlan& plan);
 
-/// Returns the output directory of a command: --out, or else a new "runs/20261121-094512".
+/// Returns the request for a command's output directory: --out, or else a new directory that is named after
+/// the local time, "runs/20261121-094512". Creates nothing.
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
 
-/// Calls `action`. Secrets are hidden in the message of an error that it throws.
+/// Calls `action`, and hides secrets in the message of an exception that it throws. An Error keeps its exit
+/// code; any other std::exception becomes a RuntimeError.
 template <class Action>
 void without_telling(const Secrets& secrets, const Action& action) {
     try {

@@ -9,14 +9,17 @@
 
 namespace paretoken::cli {
 
-/// Replaces the result that was kept before. Returns its path; nothing when there is no cache folder or it
-/// cannot be written. No result is lost then, because it is also in the file that the user named.
+/// Keeps `json`, a result of `paretoken micro`, in place of the one that was kept before, and returns the
+/// path of the kept file. Returns nothing if there is no cache folder or it cannot be written. The result is
+/// not lost then, because it is also in the file that the user named.
 std::optional<std::string> keep_micro(const std::string& json);
 
 struct KeptMicro {
     std::vector<reports::MicroResults> results;  ///< results for the devices of this machine
     std::string note;  ///< says when the result was measured, or why it is not used; empty: there is none
 };
+/// Reads the kept result. A file that is damaged or was measured on other devices throws nothing: `results`
+/// is then empty, and `note` says why.
 KeptMicro kept_micro();
 
 }  // namespace paretoken::cli

@@ -1,6 +1,7 @@
 #pragma once
-// The options of `run` and `sweep`, made from the list of a plan's fields (core/plan/plan_fields.h), and the
-// configuration file, whose values they replace.
+// The options of the commands that make a load (`run`, `sweep`, `gate`, `cache`, `watch`), made from the list
+// of a plan's fields (core/plan/plan_fields.h), and the configuration file (--config). An option on the
+// command line replaces the file's value.
 #include <CLI/App.hpp>
 #include <set>
 #include <string>
@@ -12,29 +13,32 @@ namespace paretoken::cli {
 
 /// The options that the user gave, as text.
 struct PlanOptions {
-    PlanTexts given;
-    std::string recipe;
-    std::string config;
+    PlanTexts given;     ///< values from the command line, by the names of their fields
+    std::string recipe;  ///< name given to --recipe; empty: none
+    std::string config;  ///< path given to --config; empty: none
     bool print_config = false;
 };
 
-/// The number of values that a command takes for fields that have levels.
+/// The number of values that a command takes for the concurrency and for the request rate.
 enum class Levels {
     one,     ///< a run: one value
     several  ///< a sweep: a ladder of values, "1..64"
 };
 
 /// Adds the options of all fields except those named in `without`, and --recipe (left out if `without` has
-/// "recipe"), --config and --print-config. A sweep has no --arrivals, because its levels decide them.
+/// "recipe"), --config and --print-config. Parsing fills `options`, which must outlive `command`. With
+/// Levels::several there is no --arrivals, because the levels of a sweep decide the arrivals.
 void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
                       const std::set<std::string_view>& without = {});
 
-/// Returns the recipe's values, replaced by those of the configuration file, and both replaced by those of
-/// the command line. Hidden secrets come from the environment. Throws UsageError.
+/// Returns the values of the recipe, the configuration file and the command line together. For a field that
+/// several of them set, the command line goes before the file, and the file before the recipe. Secrets that
+/// the file hides ("***") are read from environment variables. Throws UsageError for an unknown recipe, a
+/// file that cannot be read or is not valid, and a missing variable.
 PlanTexts texts_of(const PlanOptions& options);
 
-/// Returns a configuration file for the same plan, with secrets hidden. `levels` are texts that a plan cannot
-/// hold: the ladder of a sweep.
+/// Returns the text of a configuration file for the plan `asked`, with secrets hidden. `levels` are further
+/// values, which a plan cannot hold: the levels of a sweep ("1..64"), by the name of their field.
 std::string config_text(const LoadPlan& asked, const PlanTexts& levels = {});
 
 }  // namespace paretoken::cli

@@ -15,11 +15,14 @@ namespace paretoken::cli {
 /// Returns a duration as text: "3:05", "1:02:05".
 std::string clock_text(double seconds);
 
-/// Returns the text of the line, without colours or control characters. Pure.
+/// Returns the text of the line, without colours or control characters. `elapsed` is the time since the load
+/// began. The time left is shown if `limits` bound the load and more than 2 % of it is done.
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed);
 
-/// Draws the line until destroyed, then removes it. Prints separate lines if standard error cannot redraw.
+/// Shows the line on standard error, from its own thread, until this object is destroyed, which removes the
+/// line. If standard error is not a terminal that can redraw a line, it prints separate lines, which stay.
+/// `progress` must outlive this object.
 class ProgressLine {
   public:
     ProgressLine(std::string label, const loadgen::Progress& progress, const loadgen::Limits& limits);

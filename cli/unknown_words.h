@@ -10,9 +10,10 @@ class App;
 
 namespace paretoken::cli {
 
-/// Throws UsageError when the word of `arguments` (without the program's name) in the place of the command is
-/// none, or a word looks like an option that its command does not have. The parser itself would take the
-/// word after an unknown option for the URL, and report that as the error.
+/// Throws UsageError if the first word of `arguments` (without the program's name) that is no option is not a
+/// command either, or if a word looks like an option that the command does not have. Values of options, and
+/// words after "--", are not checked. The parser itself would take the word after an unknown option for the
+/// URL, and would report the URL as the error.
 void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// Makes the parser refuse an empty value of any option of any command. An unset shell variable leaves an

@@ -13,8 +13,8 @@ struct EmbeddedFile {
     std::string_view text;
 };
 
-std::span<const EmbeddedFile> embedded_cards();
-std::span<const EmbeddedFile> embedded_simulator();
-std::span<const EmbeddedFile> embedded_reports();
+std::span<const EmbeddedFile> embedded_cards();      ///< JSON files about models, GPUs and prices
+std::span<const EmbeddedFile> embedded_simulator();  ///< JSON profiles of the simulated server
+std::span<const EmbeddedFile> embedded_reports();    ///< template, styles and scripts of HTML reports
 
 }  // namespace paretoken

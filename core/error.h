@@ -9,7 +9,7 @@ namespace paretoken {
 /// Exit codes of every command.
 enum class ExitCode : int {
     ok = 0,
-    gate_failed = 1,          ///< a gate, a limit (SLO), an alert or a comparison failed
+    gate_failed = 1,          ///< a gate, a limit (SLO), an alert, a comparison or a search failed
     usage = 2,                ///< the command line or an input file is wrong
     runtime = 3,              ///< the environment is wrong: unreachable host, refused request, full disk
     measurement_invalid = 4,  ///< the run ended, but its result proves nothing

@@ -1,8 +1,8 @@
 #pragma once
 // The number formats of weights and KV caches: the one table that model cards, kernels, KV caches,
 // reports and the simulator share. Every spelling of a format leads to the same row. Formats with blocks
-// include the scales within them (q4_1: 20 bytes for 32 values), so that sizes are exact. int4, int8 and fp8
-// have no scales here, because their number depends on the checkpoint.
+// include the scales within them (q4_1: 20 bytes for 32 values), so that sizes are exact. The sizes of int4,
+// int8 and fp8 do not include scales, because the number of scales depends on the checkpoint.
 #include <cstdint>
 #include <span>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 // Reproducible random numbers: a stream is named by (seed, purpose, index), so that the i-th request or
-// arrival does not depend on earlier draws or on the thread. Integers are equal bit for bit on every
-// platform; reals up to the last bit of the C library's log and pow.
+// arrival does not depend on earlier draws or on the thread. Integers and uniform() are equal bit for bit on
+// every platform. The other distributions use the C library's log and pow, whose last bit may differ.
 #include <cstdint>
 #include <string_view>
 

@@ -1,7 +1,8 @@
 #pragma once
-// Parses the small languages of the command line: durations ("30s", "20ms"), counts ("64k"), ladders
-// ("1,2,4", "1..64", "8..64:8") and named specs ("lognormal:mean=512,cv=1"). All functions throw UsageError
-// naming the text and what was expected.
+// Parses the values of command-line options that have a syntax of their own: durations ("30s", "20ms"),
+// counts ("64k"), ladders of load levels ("1,2,4", "1..64", "8..64:8") and specs, which are names with fields
+// ("lognormal:mean=512,cv=1"). The functions that read a text throw UsageError naming it and what was
+// expected.
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -13,7 +14,8 @@
 
 namespace paretoken {
 
-/// Reads "30s", "1.5m", "20ms", "300us", "2h"; a bare number is seconds.
+/// Reads "30s", "1.5m", "20ms", "300us", "50ns", "2h"; a number without a unit is in seconds. Accepts 0 to
+/// 1e9 s.
 Duration parse_duration(std::string_view text);
 
 /// Returns a text that parse_duration() reads: "90s", "1500us". The unit is the largest of s, ms, us and ns
@@ -29,14 +31,16 @@ std::uint64_t parse_count(std::string_view text);
 /// Returns whether a text can be a name: letters, digits, - and _, at least one.
 bool is_plain_name(std::string_view text);
 
-/// The kinds of steps that a ladder may have.
+/// The kinds of numbers that a ladder may have; none is above 1e9.
 enum class Rungs : std::uint8_t {
     whole,    ///< whole numbers of at least 1
-    decimal,  ///< numbers above 0
+    decimal,  ///< numbers of at least 0.000001
 };
 
-/// Reads "1,2,4" as a list; "1..64" by doubling; "8..64:8" in steps; "0.25..8" if decimals are allowed. The
-/// end of a range is always included. The result is ascending without repeats.
+/// Reads a ladder, the values that a sweep measures one after the other: a list ("1,2,4"), a range by
+/// doubling ("1..64") or a range in equal steps ("8..64:8"), or several of these with commas between them.
+/// The end of a range is always included. The result is ascending without repeats. More than 10,000 values
+/// are refused.
 std::vector<double> parse_ladder(std::string_view text, Rungs rungs);
 
 /// A name with fields: "poisson:rate=8" → name "poisson", fields {rate: "8"}; "64" → name "64", no fields.

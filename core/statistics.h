@@ -1,6 +1,7 @@
 #pragma once
-// Statistics of samples: percentiles with their intervals, early-stopping certificates, autocorrelation,
-// blocks. Samples are sorted ascending if a function requires it; a failed request is +infinity.
+// Statistics of samples: percentiles with their intervals, the numbers of samples that decide a limit,
+// autocorrelation, trends and shifts, and means of blocks. A parameter named `sorted` must be ascending. A
+// failed request is +infinity.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,8 +39,8 @@ struct Moments {
 /// Returns the moments of the finite values.
 Moments moments_of(std::span<const double> values);
 
-/// Computes the moments of a stream of values, `weight` equal values at a time; n is the total weight
-/// (Welford 1962; weights: West 1979).
+/// Computes the moments of the finite values of a stream, `weight` equal values at a time; n is the total
+/// weight (Welford 1962; weights: West 1979).
 class RunningMoments {
   public:
     void add(double value, std::uint64_t weight = 1);
@@ -50,17 +51,18 @@ class RunningMoments {
     double squares_ = 0;  ///< Σ (value − mean)²
 };
 
-/// Returns the fewest independent samples that certify percentile p when `over` of them exceed the limit, by
-/// MLPerf's early-stopping rule (d = 0). At 99 % confidence p .90 needs 44 samples with none over; p .99
-/// needs 459 with none over and 662 with one.
+/// Returns the fewest independent samples that certify percentile p, that is, show with this confidence that
+/// it meets a limit, when `over` of them exceed the limit. This is MLPerf's early-stopping rule with a
+/// tolerance of 0. At 99 % confidence p .90 needs 44 samples with none over; p .99 needs 459 with none over
+/// and 662 with one.
 std::uint64_t samples_to_certify(double p, std::uint64_t over = 0, double confidence = 0.99);
 
 /// Returns the largest number of samples over the limit with which n samples still certify p; nothing when n
 /// is too small even if none is over.
 std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double confidence = 0.99);
 
-/// Returns the smallest number of samples over the limit with which n samples refute that percentile p meets
-/// it; nothing when even n over the limit would not.
+/// Returns the smallest number of samples over a limit with which n samples show that percentile p does not
+/// meet the limit; nothing when even n samples over it would not show that.
 std::optional<std::uint64_t> refuting_over(double p, std::uint64_t n, double confidence = 0.99);
 
 /// Returns the value below which the share `probability` of a beta distribution lies; a and b above 0.

@@ -1,6 +1,6 @@
 #pragma once
-// Time on one clock (CLOCK_MONOTONIC, nanoseconds). Raw doubles are used only inside formulas and in JSON,
-// where the unit is part of the name (`ttft_s`).
+// Types for points in time and durations on one clock (CLOCK_MONOTONIC, in nanoseconds), and for intervals. A
+// time is a double only inside formulas and in JSON, where the unit is part of the name (`ttft_s`).
 #include <chrono>
 #include <compare>
 #include <cstdint>

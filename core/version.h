@@ -1,6 +1,6 @@
 #pragma once
-// Version information of this build: the project's version and the commit it was built from ("unknown"
-// outside a checkout).
+// Version information of this build: the project's version, and the first 12 digits of the commit it was
+// built from ("unknown" outside a checkout), with "-dirty" appended if a tracked file was changed.
 #include <string_view>
 
 namespace paretoken {

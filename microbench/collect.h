@@ -1,8 +1,9 @@
 #pragma once
-// Computes the figures of a benchmark row from timed windows, and judges whether they are valid, without side
-// effects. A window of a kernel that streams memory is paired with its ceiling, which is the time of the
-// fastest known read of about as much memory. On the CPU the two are timed next to each other, so that noise
-// that affects both cancels in their ratio.
+// Computes the figures of a benchmark row from timed windows, and judges whether the figures are valid,
+// without side effects. A window is a part of a kernel's work that is timed as a whole. A window of a kernel
+// that streams memory is paired with its ceiling, which is the time of the fastest known read of about as
+// much memory. On the CPU the two are timed next to each other, so that noise that affects both cancels in
+// their ratio.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -32,11 +33,11 @@ struct Measurement {
     double p90_s = 0;
     double cv = 0;        ///< variation of the medians of groups of windows: (p75 − p25) ÷ 1.349 ÷ p50
     std::uint64_t n = 0;  ///< number of windows
-    /// Median over windows; in rows that measure a limit it is replaced by the value of `…_best`.
+    /// Median over windows. Rows `ceiling/cached_read` of the CPU replace it by `bytes_per_second_best`.
     std::optional<double> bytes_per_second = {};
     /// 90th percentile over windows, used for limits because noise only slows.
     std::optional<double> bytes_per_second_best = {};
-    std::optional<double> flops_per_second = {};       ///< as `bytes_per_second`
+    std::optional<double> flops_per_second = {};       ///< median; p90 in rows `ceiling/flops` of the CPU
     std::optional<double> flops_per_second_best = {};  ///< p90 over windows
     std::optional<double> of_ceiling = {};  ///< median over pairs of kernel bytes/s ÷ ceiling bytes/s
     std::optional<double> of_ceiling_p25 = {};

@@ -11,11 +11,13 @@
 
 namespace paretoken::microbench {
 
+/// The context of a backend: names of properties and their values as text.
 using ContextPairs = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns a JSON array of objects {id, backend, name, …}: "cpu" for the host's CPU, and "gpu0" if the GPU
 /// backend's context `gpu` has the name of a GPU. The quantities of "gpu0" come from `gpu` and from the entry
-/// of `of_driver` with the same PCI bus id. Unknown ones are absent, and so is `card` without a datasheet.
+/// of `of_driver` with the same PCI bus id. Unknown quantities are absent. The key `card` names the GPU's
+/// datasheet and is absent if there is none.
 std::string devices_json(const cards::HostFacts& host, const ContextPairs& gpu,
                          std::span<const cards::GpuDevice> of_driver);
 

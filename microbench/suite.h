@@ -1,5 +1,6 @@
 #pragma once
-// Registers rows with Google Benchmark: one iteration, manual time, our own sampling inside.
+// Registers rows with Google Benchmark. A row is one iteration with manual time, because rows do their own
+// sampling.
 #include <string>
 #include <utility>
 #include <vector>

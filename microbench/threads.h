@@ -15,7 +15,8 @@ namespace paretoken::microbench {
 class SpinBarrier {
   public:
     explicit SpinBarrier(std::size_t threads) : threads_(threads) {}
-    /// Waits. After some spinning it yields the CPU, so that more threads than CPUs still finish.
+    /// Waits until all threads have called it; the barrier can then be used again. After some spinning it
+    /// yields the CPU, so that more threads than CPUs still finish.
     void wait();
 
   private:
@@ -34,7 +35,7 @@ class PinnedThreads {
 
     std::size_t size() const { return threads_.size(); }
     /// Runs `work(thread index)` on every thread and returns when all have; rethrows the first exception.
-    /// Work that throws must do so before its first barrier.
+    /// Work that waits at a barrier must not throw, because the other threads would then wait for ever.
     void run(const std::function<void(std::size_t)>& work);
 
   private:

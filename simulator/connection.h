@@ -45,8 +45,8 @@ class ConnectionOwner {
 
 class Connection : public std::enable_shared_from_this<Connection> {
   public:
-    /// `scratch` is shared by all connections of the thread. `identity` must outlive the connection; null: no
-    /// TLS.
+    /// `scratch` is a buffer for received bytes that all connections of the thread share. `owner`, `scratch`
+    /// and `identity` must outlive the connection. Without an `identity` (null), the connection has no TLS.
     Connection(boost::asio::ip::tcp::socket socket, ConnectionOwner& owner, std::span<char> scratch,
                const TlsIdentity* identity);
     ~Connection();
@@ -59,6 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// all is written.
     void finish(bool keep_alive);
 
+    /// Closes the connection now. Bytes that the kernel has not accepted yet are lost.
     void close();
 
     /// Resets the connection: the peer sees a reset, not an end.

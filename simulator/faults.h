@@ -37,7 +37,7 @@ enum class Misbehaviour : std::uint8_t {
 
 enum class FaultKind : std::uint8_t { quirk, fault };
 
-/// One switch as the user set it.
+/// One quirk or fault that the user requested.
 struct Fault {
     Misbehaviour what = Misbehaviour::crlf;
     double probability = 1;                  ///< probability of affecting a request
@@ -63,7 +63,7 @@ struct FaultRow {
 std::span<const FaultRow> fault_table();
 
 /// Reads "crlf", "split:bytes=7", "reset:p=.01,after=5tok,seed=3", "stall:ms=200,after=2". Throws UsageError
-/// naming the known ones.
+/// naming the mistake and, for an unknown name or field, the known ones.
 Fault parse_fault(FaultKind kind, std::string_view text);
 
 /// Returns the rows of a kind, one per line, for --help.

@@ -42,6 +42,8 @@ class Server {
     /// Binds and listens. Throws RuntimeError when that fails, UsageError for an invalid certificate.
     /// `io` must be run by one thread only.
     Server(boost::asio::io_context& io, const ServerOptions& options);
+    /// Does not stop a server that was started: pending operations keep it alive until stop() is called or
+    /// the io_context is destroyed.
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;

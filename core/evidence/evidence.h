@@ -1,8 +1,9 @@
 #pragma once
 // Computes how much independent evidence a run has about a percentile. Requests that were in flight together
-// shared the server's state, so n of them count as fewer independent samples. One quantity decides confidence
-// intervals, certificates and the verdicts on SLOs: the effective sample. docs/statistics.md explains the
-// method and has its measured coverage.
+// shared the server's state, so n of them have as much evidence as fewer independent samples. That smaller
+// number is the effective sample. It decides confidence intervals, certificates (whether the run is large
+// enough to show at 99 % confidence that a percentile meets a limit) and the verdicts on SLOs.
+// docs/statistics.md explains the method and has its measured coverage.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -46,7 +47,9 @@ struct LoadMemory {
 /// at once, are nearly all taken. At each arrival in the window, the requests that have had their first
 /// output and have not ended are counted, and the largest count is taken as the number of slots. If at least
 /// a twentieth of the arrivals count nearly that many (fewer by at most a tenth), `most_samples` is the
-/// number of times that 1.5 relaxation times of a queue with that many slots fit into the window.
+/// number of times that 1.5 relaxation times of a queue with that many slots fit into the window; it is 0 if
+/// the slots may be saturated. With fewer than 10 arrivals in the window, an open loop is not tested either:
+/// then, as in a closed loop, only `window_s` and `residence_s` are set.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 
 /// Returns the number of independent samples that have as much evidence about the share Σ over ÷ Σ weights as
@@ -69,13 +72,14 @@ double effective_sample_above(std::span<const double> values, double limit, cons
 std::optional<Interval> percentile_levels(double p, double n, double confidence = 0.95);
 
 /// Returns the 95 % confidence interval of percentile p from `sorted` ascending values with `effective_n`
-/// effective samples. An end among failures is +infinity. Returns nothing when the samples are too few, or
-/// when both ends are one value.
+/// effective samples. Failed requests have the value +infinity, so an end of the interval may be +infinity.
+/// Returns nothing when the samples are too few, or when both ends are one value.
 std::optional<Interval> effective_interval(std::span<const double> sorted, double p, double effective_n);
 
 /// Returns the limits on percentile p that the values decide at 99 % confidence (MLPerf's early-stopping rule
-/// on the effective sample): a limit at or above `high` is met, one below `low` is missed, between them the
-/// evidence is insufficient. `low` is 0 and `high` +infinity if no limit can be decided.
+/// on the effective sample). `sorted` is ascending. A limit at or above `high` is met, and one below `low` is
+/// missed; between them the evidence is insufficient. `high` is +infinity if no limit can be shown to be met,
+/// and `low` is 0 if none can be shown to be missed.
 Interval decided_limits(std::span<const double> sorted, double p, double effective_n);
 
 /// Returns the smallest number of independent samples that gives percentile p an interval; it may have a

@@ -53,8 +53,8 @@ double p_above(const Shift& shift, double limit);
 /// the limit. A small value means that the true shift is below the limit.
 double p_below(const Shift& shift, double limit);
 
-/// Returns the value that the true shift exceeds with at most the probability `error`; infinity for an error
-/// of 0.
+/// Returns the value that the true shift exceeds with at most the probability `error`, which must be below a
+/// half; infinity for an error of 0.
 double upper_bound(const Shift& shift, double error);
 
 /// Returns the two-sided confidence interval of a shift. It does not allow for several looks.
@@ -88,7 +88,7 @@ struct Failures {
     std::uint64_t requests = 0;
 
     bool operator==(const Failures&) const = default;
-    double share() const;
+    double share() const;  ///< failed ÷ requests; 0 without requests
 };
 
 /// Returns the probability that the candidate has at least as many failures as it had, if both sides fail
@@ -106,7 +106,8 @@ struct RobustTrend {
 
     bool operator==(const RobustTrend&) const = default;
 };
-/// Finds the trend; there is none (p_value 1) for fewer than 6 values, which cannot prove one.
+/// Finds the trend. For fewer than 6 values, which cannot show a trend at the 1 % level, there is none
+/// (p_value 1).
 RobustTrend robust_trend(std::span<const double> series);
 
 /// Returns the two-sided significance of `better` pairs that changed for the better and `worse` pairs that

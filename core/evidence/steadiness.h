@@ -43,7 +43,7 @@ struct Unsteady {
     /// part begins. The change that `text` states is the difference of the means before and after the shift,
     /// which include these two parts. Absent if the quantity drifted over the whole time.
     std::optional<TimeSpan> shift;
-    double p = 1;
+    double p = 1;  ///< p-value of the test that found the change
 };
 
 /// The results of the tests of one series. Both tests are always reported; a constant or a very short series

@@ -1,5 +1,6 @@
 #pragma once
-// Users who hang up: their share, and how long they wait.
+// Simulated users who hang up, which means that they close the connection before the answer is complete:
+// their share, and how long they wait.
 #include <string_view>
 
 #include "core/plan/random_duration.h"
@@ -7,8 +8,8 @@
 namespace paretoken {
 
 struct HangUp {
-    double share = 0;      ///< share of the requests
-    RandomDuration after;  ///< time from the start of the request
+    double share = 0;      ///< share of the requests on which users hang up, above 0 and at most 1
+    RandomDuration after;  ///< time from RequestRecord::started until the user hangs up
 
     bool operator==(const HangUp&) const = default;
 };

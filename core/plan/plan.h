@@ -90,26 +90,30 @@ struct ServerLaunch {
 struct LoadPlan {
     // ---- the servers
     std::vector<std::string> targets = {"sim:"};  ///< URLs, or "sim:PROFILE" for the simulated server
-    std::string route = "round-robin";      ///< choice among several targets; or "least-in-flight", "prefix"
-    std::string model = {};                 ///< model; empty: the first that the server lists
+    /// The rule that chooses one of several targets for a request: "round-robin", "least-in-flight" or
+    /// "prefix" (requests that begin alike go to the same target).
+    std::string route = "round-robin";
+    /// The model that requests name, or a mix of models in the form of core/plan/model_mix.h. Empty: the
+    /// first that the server lists.
+    std::string model = {};
     std::string endpoint_type = "chat";     ///< name of a protocol: "chat", "completions", …
     std::string endpoint_path = {};         ///< path; empty: the endpoint type's own
     std::vector<std::string> headers = {};  ///< "Name: value"; the values are secret
     std::string api_key_env = {};           ///< variable that holds the key; empty: OPENAI_API_KEY, if set
-    bool insecure = false;
-    std::string ca_file = {};
+    bool insecure = false;                  ///< whether any TLS certificate is accepted
+    std::string ca_file = {};  ///< PEM file of certificate authorities to trust besides the system's
     ServerLaunch server = {};
 
     // ---- the requests
     std::vector<RequestClass> classes = {RequestClass{}};  ///< never empty
     /// The classes as the user wrote them: "batch:rate=2,isl=8k". The values of each replace those that all
-    /// classes share; with_classes() makes `classes` of them.
+    /// classes share; with_classes() (core/plan/plan_fields.h) computes `classes` from them.
     std::vector<std::string> class_specs = {};
     std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; resolved: not auto
     Sampling sampling = {};
     std::vector<std::string> refused = {};  ///< resolved: options that the server refuses
     std::uint64_t seed = 0;
-    std::string salt = {};          ///< salt; empty: a new one for every run
+    std::string salt = {};          ///< makes prompts new to a prefix cache; empty: a new one for every run
     bool salt_prompts = false;      ///< whether prompts of a file begin with a few words of the salt
     std::string text = {};          ///< file that generated prompts are cut from; empty: random words
     std::string text_content = {};  ///< hash of that file's content; empty when there is none
@@ -117,7 +121,7 @@ struct LoadPlan {
     // ---- the amount and the end
     StopRules stop = {};
     std::uint64_t warmups = 0;
-    std::optional<Duration> warmup_duration = {};  ///< time in which started requests are warm-ups
+    std::optional<Duration> warmup_duration = {};  ///< requests that start within this time are warm-ups
     Duration request_timeout = std::chrono::minutes(10);
     bool no_keepalive = false;                  ///< whether every request has its own connection
     Duration grace = std::chrono::seconds(30);  ///< time that requests in flight have after an interrupt
@@ -127,13 +131,15 @@ struct LoadPlan {
     Duration turnaround =
         std::chrono::microseconds(100);  ///< virtual time: time from an answer to the next request
     Duration write_time{};               ///< virtual time: time to write one event
-    std::uint32_t workers = 1;
+    std::uint32_t workers = 1;           ///< number of threads that generate the load
     Duration spin{};  ///< time before each due request in which a worker polls instead of sleeping
+    /// Whether the time of an event is that after it was read, and not the kernel's receive timestamp.
     bool user_timestamps = false;
     /// The places where metrics of servers and other exporters are read, in the form of
     /// core/plan/scrape_places.h.
     std::vector<std::string> scrape = {"auto"};
-    /// Regular expressions: other series of these places whose names match are kept in the result.
+    /// Regular expressions. Further series at the places in `scrape` whose whole names match one are kept in
+    /// the result.
     std::vector<std::string> scrape_keep = {};
     Duration scrape_interval = std::chrono::seconds(1);
     std::string power = "auto";   ///< power meter: "auto", "none", "nvml", "rapl" or "dcgm=URL"

@@ -1,5 +1,6 @@
 #pragma once
-// Makes a command line for a plan from its echo in a result. Pure.
+// Computes a command line from a plan's echo, which is the plan as a result holds it: the values of its
+// fields as texts. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,9 @@ std::string shell_line(const std::vector<std::string>& argv);
 std::vector<std::string> with_option(std::vector<std::string> argv, std::string_view name,
                                      std::string_view value);
 
-/// Returns options for the fields of `echo` that are not at their defaults. Left out are hidden secrets, the
-/// salt (each run has a new one), --out, --overwrite and --metadata.
+/// Returns the URL and the options for the fields of `echo` that are not at their defaults. Hidden secrets,
+/// the salt (each run has a new one), --out, --overwrite and --metadata are left out, and so are the fields
+/// of classes that have a name ("batch.isl"). A text of a list may not contain ", ".
 std::vector<std::string> arguments_of(const PlanEcho& echo);
 
 }  // namespace paretoken

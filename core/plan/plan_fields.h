@@ -1,7 +1,7 @@
 #pragma once
 // The list of all fields of a LoadPlan. The options of `run` and `sweep`, their help, configuration files,
 // the echo in result files, the fingerprint of a workload and the comparison of a resumed sweep all iterate
-// it: a new option is a row here and its use.
+// it. A new option is a member of LoadPlan, a row in plan_fields.cpp, and the code that uses it.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,14 +19,14 @@ namespace paretoken {
 /// The part of a run that a field decides.
 enum class FieldKind : std::uint8_t {
     workload,   ///< the content of requests: part of the fingerprint
-    load,       ///< the servers, the number and the times of requests
-    measuring,  ///< the way of measuring, and the name of the hardware
+    load,       ///< the servers, model, headers, seed and salt; the number and the times of requests
+    measuring,  ///< the way of measuring, the questions of a probe, the names of hardware and model card
     judging,    ///< the limits for the result; recorded requests can be judged anew
-    none,       ///< none of these: files, notes, credentials
+    none,       ///< other fields: files, notes, the key's variable, the reading of metrics and power
 };
 std::string_view name_of(FieldKind kind);
 
-/// The type of a field: it decides how its text is read, and its JSON type in files.
+/// The type of a field's value. It decides its JSON type in files and the form of its option.
 enum class FieldType : std::uint8_t { text, flag, count, number, duration, list };
 
 /// A field's value as texts: none when the value is absent or empty, several for a list.
@@ -37,8 +37,10 @@ using Texts = std::vector<std::string>;
 using PlanTexts = std::map<std::string, Texts, std::less<>>;
 
 struct PlanField {
-    std::string_view name;        ///< name in files: "num_prompts"
-    std::string_view flags = {};  ///< names of the option, ours before those of other tools; empty: no option
+    std::string_view name;  ///< name in files: "num_prompts"
+    /// The names of the option with commas between them, ours before those of other tools. A name after "!"
+    /// turns a flag off, and a name without dashes is a positional argument. Empty: the field has no option.
+    std::string_view flags = {};
     std::string_view group = {};  ///< heading in --help
     FieldType type = FieldType::text;
     FieldKind kind = FieldKind::none;
@@ -60,7 +62,7 @@ struct PlanField {
 std::span<const PlanField> plan_fields();
 const PlanField* plan_field_named(std::string_view name);  ///< null when there is none
 
-/// "--num-prompts"; the field's name when it has no option.
+/// Returns the first long name of the field's option ("--num-prompts"), or the field's name if it has none.
 std::string option_of(const PlanField& field);
 
 /// Returns the default plan with the values of `texts` set, in the order of plan_fields(). Throws UsageError
@@ -68,8 +70,10 @@ std::string option_of(const PlanField& field);
 LoadPlan plan_of(const PlanTexts& texts);
 
 /// Returns the plan with one class for each of its `class_specs`. Each class begins as a copy of the plan's
-/// only class; its spec then replaces values. A plan without class_specs, or whose classes have names
-/// already, is returned unchanged. Throws UsageError naming --class and the mistake.
+/// only class; its spec then replaces values. A spec with a rate, arrivals or a concurrency also removes the
+/// copied values of these three, and a spec with a dataset removes the copied dataset and its file, except
+/// for the output length. A plan without class_specs, or whose classes have names already, is returned
+/// unchanged. Throws UsageError naming --class and the mistake.
 LoadPlan with_classes(LoadPlan asked);
 
 /// Returns the values of a plan's options, for plan_of(): of every field that has an option and a value, even
@@ -82,11 +86,14 @@ PlanTexts texts_of(const LoadPlan& plan);
 PlanEcho echo_of(const LoadPlan& plan);
 
 /// Replaces each hidden secret in `texts` by its value from `environment`, which returns the value of a
-/// variable or nothing. Throws UsageError naming the variable that is missing.
+/// variable or nothing. The variable is PARETOKEN_FIELD, or PARETOKEN_FIELD_NAME if the text begins with a
+/// name: PARETOKEN_HEADER_AUTHORIZATION for a header "Authorization: ***". Throws UsageError naming the
+/// variable that is missing.
 void restore_secrets(PlanTexts& texts,
                      const std::function<std::optional<std::string>(const std::string&)>& environment);
 
-/// The first field in which two plans differ, and both values; a value is empty if it is not given.
+/// The first field in which two plans differ, and both values. A value that was not given is the default,
+/// which may be empty.
 struct PlanDifference {
     const PlanField* field = nullptr;
     std::string name;  ///< option, with the class if it has a name: "--isl of class batch"
@@ -99,14 +106,15 @@ struct PlanDifference {
 std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
-/// Compares two echoes in the same way, for example one from a file. A difference between
-/// hidden values is not found. A field that an echo lacks has its default value.
+/// Compares two echoes like the plans above, for example one echo from a file. A difference between hidden
+/// values is not found. A field that an echo lacks has its default value.
 std::optional<PlanDifference> difference(const PlanEcho& before, const PlanEcho& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
-/// Returns the fingerprint of "paretoken/workload/2": 16 hexadecimal digits over the workload fields of a
-/// resolved plan that are not at their defaults. Runs with equal fingerprints are comparable. Seed, salt,
-/// model and load are not part of it.
+/// Returns the fingerprint of a workload: 16 hexadecimal digits of a hash over the fields of kind `workload`
+/// of a resolved plan that are not at their defaults, and over the version of this definition,
+/// "paretoken/workload/2". Runs with equal fingerprints are comparable. Seed, salt, model and load are not
+/// part of it.
 std::string workload_fingerprint(const LoadPlan& resolved);
 
 }  // namespace paretoken

@@ -8,8 +8,9 @@
 
 namespace paretoken {
 
-/// "2s" · "uniform:min=1s,max=3s" · "exponential:mean=2s" · "normal:mean=2s,stddev=500ms" (drawn again while
-/// negative) · "lognormal:mean=2s,cv=1" (or stddev=). Inside another spec ';' replaces ','.
+/// A distribution of durations. Its text is "2s" (fixed), "uniform:min=1s,max=3s", "exponential:mean=2s",
+/// "normal:mean=2s,stddev=500ms" (negative values are drawn again) or "lognormal:mean=2s,cv=1" (cv is the
+/// coefficient of variation; stddev= may replace it). Inside another text with commas, ';' replaces ','.
 class RandomDuration {
   public:
     /// Throws UsageError naming the text and what was expected.
@@ -26,7 +27,7 @@ class RandomDuration {
     std::string text_;
     Shape shape_ = Shape::fixed;
     double a_ = 0;  ///< seconds: value, least value or mean; lognormal: mean of the logarithm
-    double b_ = 0;  ///< largest value, or standard deviation
+    double b_ = 0;  ///< seconds: largest value or standard deviation; lognormal: that of the logarithm
 };
 
 }  // namespace paretoken

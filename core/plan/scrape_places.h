@@ -16,18 +16,19 @@ struct Exporter {
 
 struct ScrapePlaces {
     bool automatic = true;                  ///< whether to read /metrics of the server under load
-    std::vector<std::string> servers = {};  ///< URLs that are read in place of it
+    std::vector<std::string> servers = {};  ///< URLs of metrics that are read in place of that /metrics
     std::vector<Exporter> exporters = {};
 
     bool operator==(const ScrapePlaces&) const = default;
 };
 
-/// Reads the texts. Throws UsageError naming the mistake: an unknown text, auto together with none, either of
-/// them together with a server's URL, two exporters of one name, or a name that a source of the run itself
-/// has.
+/// Reads the texts. Throws UsageError naming the mistake: an unknown text, "auto" together with "none",
+/// either of them together with a server's URL, two exporters of one name, or an exporter with a name that is
+/// reserved for the run's own series ("requests", "server", "nvml", "rapl", "dcgm").
 ScrapePlaces parse_scrape_places(const std::vector<std::string>& texts);
 
-/// Returns a text with the credentials of its URL hidden.
+/// Returns a text with the credentials and the values of the query string of its URL hidden, as by
+/// redacted_url() (core/text/secrets.h).
 std::string redacted_scrape_place(std::string_view text);
 
 /// Throws UsageError naming a text that is not a regular expression (ECMAScript).

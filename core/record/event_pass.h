@@ -10,7 +10,7 @@ namespace paretoken {
 
 class EventPass {
   public:
-    /// Both must outlive this.
+    /// `requests` and `events` must outlive this object.
     EventPass(const RequestTable& requests, const EventSource& events);
 
     /// Calls `visit(row, record)` for every request that has events; `record` contains them and is valid

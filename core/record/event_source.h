@@ -28,7 +28,7 @@ class EventSource {
     virtual void for_each(const Visit& visit) const = 0;
 };
 
-/// The events of records in memory, which must outlive this.
+/// The events of records in memory. The records must outlive this object.
 class KeptEvents final : public EventSource {
   public:
     explicit KeptEvents(std::span<const RequestRecord> records) : records_(records) {}

@@ -19,14 +19,14 @@ enum class Outcome : std::uint8_t {
     cancelled,  ///< the run ended before the request did, so the request is neither good nor bad
     connect_failed,
     tls_failed,
-    timed_out,
+    timed_out,     ///< not finished within the request timeout
     disconnected,  ///< the connection broke before the answer's end
     http_error,    ///< a status other than 200
     stream_error,  ///< an error object inside a 200
     truncated,     ///< the stream ended before a finish_reason
     empty,         ///< a proper end without any token
     too_short,     ///< fewer tokens than asked for although ignore_eos was accepted
-    malformed,     ///< not HTTP, not SSE, not the protocol
+    malformed,     ///< an answer that breaks HTTP, SSE or the protocol, is far too long, or is compressed
     abandoned,     ///< the user hung up, as the load plans it; the answer is incomplete
 };
 std::string_view name_of(Outcome outcome);
@@ -59,11 +59,11 @@ struct StreamEvent {
     bool operator==(const StreamEvent&) const = default;
 };
 
-/// The totals of the server's `usage`.
+/// The numbers of tokens that the server's `usage` gives.
 struct TokenUsage {
-    std::optional<std::int64_t> prompt;
-    std::optional<std::int64_t> cached_prompt;
-    std::optional<std::int64_t> completion;
+    std::optional<std::int64_t> prompt;         ///< all prompt tokens, including cached ones
+    std::optional<std::int64_t> cached_prompt;  ///< prompt tokens from a prefix cache
+    std::optional<std::int64_t> completion;     ///< all output tokens, including those of reasoning
     std::optional<std::int64_t> reasoning;
 
     bool operator==(const TokenUsage&) const = default;
@@ -103,25 +103,26 @@ struct RequestRecord {
     int http_status = 0;
     std::string finish_reason;
 
-    /// In an open loop, the drawn arrival. In a closed loop, when its slot came free: the time at which the
-    /// last bytes of the request before it reached this host, plus the think time and the delay after a
-    /// failure; for the first request of a slot, the time at which the slot opened. It is later if a cap on
-    /// prefills (--prefill-concurrency) allows the start only later. For a further turn of a conversation, in
-    /// either loop, when it is due: the end of the turn before plus the think time, or the turn's own fixed
-    /// time if that is later.
+    /// The time at which the request should start. In an open loop, it is the planned arrival. In a closed
+    /// loop, it is the time at which the request's slot came free: when the last bytes of the slot's previous
+    /// answer reached this host, plus the think time and the delay after a failure; for the first request of
+    /// a slot, when the slot opened. In a closed loop it is later if a cap on prefills
+    /// (--prefill-concurrency) allows the start only later. For a further turn of a conversation, in either
+    /// loop, it is the end of the turn before plus the think time, or the turn's own fixed time if that is
+    /// later.
     TimePoint scheduled;
     /// Time from `scheduled` until the caps on requests in flight and on prefills allowed the start. It is 0
     /// in a closed loop, except for a further turn that waits for the cap on prefills.
     Duration slot_wait{};
-    TimePoint started;              ///< when a worker took it
-    TimePoint ready;                ///< when it had a usable connection
-    std::optional<TimePoint> sent;  ///< clock just before the sendmsg of its last byte
-    std::optional<TimePoint> headers;
+    TimePoint started;                      ///< when a worker took it
+    TimePoint ready;                        ///< when it had a usable connection
+    std::optional<TimePoint> sent;          ///< clock just before the sendmsg of its last byte
+    std::optional<TimePoint> headers;       ///< when the head of the HTTP response had arrived
     std::optional<TimePoint> first_event;   ///< first content, reasoning or tool-call event
     std::optional<TimePoint> first_answer;  ///< first event that is not reasoning
-    std::optional<TimePoint> last_event;
-    std::optional<TimePoint> finished;  ///< when the marker of the answer's end came
-    TimePoint closed;                   ///< when the exchange was over
+    std::optional<TimePoint> last_event;  ///< last event with output; not streamed: last bytes of the answer
+    std::optional<TimePoint> finished;    ///< when the answer's end marker came; without one, its last bytes
+    TimePoint closed;                     ///< when the HTTP exchange was over, or was given up
 
     std::optional<ConnectTimes> connect;
     bool resent = false;  ///< whether it was sent twice: its kept-alive connection closed before any answer
@@ -137,7 +138,7 @@ struct RequestRecord {
     std::optional<Duration> longest_gap;
     std::optional<std::int64_t> wanted_input_tokens;
     std::optional<std::int64_t> wanted_output_tokens;
-    std::uint64_t bytes_received = 0;
+    std::uint64_t bytes_received = 0;  ///< bytes of the response's body
 
     std::string answer;  ///< text of the answer, if it is kept; not in requests.jsonl
 

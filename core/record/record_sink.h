@@ -1,6 +1,7 @@
 #pragma once
-// The receiver of finished records. Any worker thread may call it, in the order in which requests end.
-// It takes the record and its events and must not block the caller.
+// The receiver of finished records. Worker threads call record() at the same time, each in the order in which
+// its requests end, so an implementation must be thread-safe. It takes over the record with its events, and
+// must not block a caller that works in real time.
 #include "core/record/record.h"
 
 namespace paretoken {

@@ -86,7 +86,8 @@ class RequestTable {
     /// Stores each text that requests share once. Text 0 is empty.
     class Texts {
       public:
-        /// Returns the number of `text`; 0 when there are `most` different ones already.
+        /// Returns the number of `text`, which is added if it is new; 0 if it is new and there are `most`
+        /// different texts already.
         std::uint32_t number_of(const std::string& text, std::size_t most);
         const std::string& operator[](std::uint32_t number) const { return texts_[number]; }
 
@@ -95,7 +96,9 @@ class RequestTable {
         std::unordered_map<std::string, std::uint32_t> numbers_;
     };
 
-    /// A packed record. Times are in nanoseconds since boot; kAbsent: not given.
+    /// A packed record. Times are in nanoseconds since boot. An absent value is the smallest value of its
+    /// type; an absent target is 255. The class, the error, the SLO and the finish reason are numbers of
+    /// texts (Texts), and `connect` is an index into `connects_`.
     struct Row {
         std::uint64_t index;
         std::int64_t conversation;

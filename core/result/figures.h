@@ -28,7 +28,7 @@ struct Figure {
     Better better = Better::neither;
     std::string_view definition;  ///< one sentence, shown by --help and on hover
 
-    bool (*known)(const Totals&) = nullptr;  ///< whether the totals have it
+    bool (*known)(const Totals&) = nullptr;  ///< whether the totals have the sums that the figure needs
     Ratio (*of)(const Totals&) = nullptr;    ///< both parts are linear in the totals
 };
 
@@ -71,7 +71,7 @@ struct Figures {
     void set(std::string_view key, double value, std::optional<Interval> ci95 = std::nullopt);
 };
 
-/// Returns every figure of the table that the totals have.
+/// Returns the figures without intervals. A figure that is not known, or whose `below` is 0, is left out.
 Figures figures_of(const Totals& totals);
 
 /// Computes the figures with 95 % confidence intervals. `blocks` are totals of consecutive parts, equal in

@@ -1,7 +1,7 @@
 #pragma once
 // A histogram of durations with bounded relative error and constant memory: 1 ns to 2^46 ns (19 h), 64
-// buckets per doubling (relative error < 1.6 %). Recording takes a few instructions and never allocates.
-// Histograms can be added.
+// buckets per doubling (relative error < 1.6 %). Longer durations share the last bucket. Adding a value takes
+// a few instructions and never allocates. Histograms can be added.
 #include <array>
 #include <cstdint>
 
@@ -16,7 +16,7 @@ class Histogram {
 
     std::uint64_t count() const { return count_; }
     Duration max() const { return max_; }
-    Duration mean() const;
+    Duration mean() const;                ///< exact mean; 0 when empty
     Duration percentile(double p) const;  ///< upper edge of its bucket, at most max(); 0 when empty
     /// Returns the share of values in buckets above that of `limit`; 0 when empty.
     double share_above(Duration limit) const;

@@ -1,9 +1,10 @@
 #pragma once
-// Computes percentiles, intervals and certificates of one metric over the requests of a window. Failures are
-// +infinity if lower is better and left out otherwise. A metric without any successful request has no
-// summary. A request that was abandoned after its first token counts only for the metrics whose value that
-// token decides. A request that was abandoned before its first token is only known to take longer than its
-// wait: if lower is better it counts as infinite, and percentiles above the shortest such wait have no value.
+// Computes percentiles, intervals and certificates (PercentileValue::certified) of metrics over the
+// requests of a window. The value of a failure is +infinity if lower is better. It is 0 for a metric that is
+// the inverse of such a metric, and is left out otherwise. A metric without any finite value has no summary.
+// A request that was abandoned after its first token counts only for the metrics whose value that token
+// decides. A request that was abandoned before its first token is only known to take longer than its wait: if
+// lower is better it counts as infinite, and percentiles above the shortest such wait have no value.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -21,9 +22,9 @@ namespace paretoken {
 /// The percentiles that every metric has, in ascending order.
 inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 
-/// The input of a summary. Intervals, certificates and decided limits all come from the effective sample
-/// (core/evidence/evidence.h) and exist only if the window is steady and long enough. Equal values count
-/// as one sample, but each failure counts.
+/// The input of a summary. PercentileValue's `ci95`, `certified` and `decided` all come from the effective
+/// sample (core/evidence/evidence.h) and exist only if the window is steady and long enough. The effective
+/// sample is at most the number of different values; each failure counts as one.
 struct MetricScope {
     /// The requests that were scheduled in the window, without warm-up and cancelled ones, in the order of
     /// their scheduled start.

@@ -34,9 +34,9 @@ struct Metric {
     std::string_view definition;  ///< one sentence, shown by --help and on hover
 
     // Exactly one of these three is set.
-    std::optional<double> (*of_request)(const RequestRecord&) = nullptr;  ///< nothing: undefined
-    void (*pool)(const RequestRecord&, std::vector<PooledValue>&) = nullptr;
-    std::string_view inverse_of = {};  ///< metric whose percentiles are inverted
+    std::optional<double> (*of_request)(const RequestRecord&) = nullptr;      ///< nothing: undefined
+    void (*pool)(const RequestRecord&, std::vector<PooledValue>&) = nullptr;  ///< appends the values
+    std::string_view inverse_of = {};  ///< tag of the metric whose percentiles are inverted
 
     bool known_at_first_token = false;  ///< whether the first token decides the value finally
 };

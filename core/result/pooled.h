@@ -98,9 +98,9 @@ class PooledFold {
     std::vector<std::uint64_t> before_;  ///< values in lower buckets; has one more entry than buckets
     std::vector<Treatment> treatments_;  ///< treatment of each bucket
     std::vector<double> weights_;        ///< values per block of time
-    std::vector<double> above_;          ///< [block][percentiles below]: values in higher buckets
+    std::vector<double> above_;          ///< values by [block of time][percentiles in lower buckets]
     std::vector<Collected> collected_;   ///< ascending by value once a pass has ended
-    std::vector<std::uint64_t> ranks_;   ///< rank of the first of each collected value
+    std::vector<std::uint64_t> ranks_;   ///< rank of the first value that each of `collected_` stands for
     RunningMoments running_;
     Moments moments_;  ///< moments, from the end of the first pass on
     bool first_ = true;

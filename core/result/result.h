@@ -32,7 +32,7 @@ struct ServerStart {
     std::string command;         ///< the command with placeholders filled in and secrets hidden
     std::string version = {};    ///< version that the server reports; empty if it reports none
     double ready_s = 0;          ///< time from its start until it was ready
-    std::uint64_t restarts = 0;  ///< number of times that it was started before, in one measurement
+    std::uint64_t restarts = 0;  ///< number of servers that the same measurement started before this one
     std::string log = {};        ///< file with its output, relative to the run's directory
 
     bool operator==(const ServerStart&) const = default;
@@ -49,7 +49,7 @@ struct Provenance {
     std::string host_cpu;    ///< its CPU model
     std::uint32_t host_cores = 0;
     std::string kernel;
-    std::string clock;  ///< "kernel receive stamps" or "user-space reads"
+    std::string clock;  ///< "kernel receive stamps", "user-space reads" or "virtual time"
     std::string url;
     std::string model;        ///< model id in requests
     std::string server_kind;  ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
@@ -87,8 +87,10 @@ struct Workload {
     std::string endpoint;     ///< name of the protocol: "chat", "completions", …
     std::uint64_t seed = 0;
     std::string salt;
-    std::string prompt_form;    ///< "token ids" or "text"
-    std::string length_source;  ///< "token ids", "/tokenize", "usage" or "uncalibrated"
+    std::string prompt_form;  ///< "token ids" or "text"
+    /// The way in which prompts got their lengths in tokens: "token ids", "/tokenize" or "usage" (the server
+    /// counted sample texts), "exact" (virtual time) or "uncalibrated".
+    std::string length_source;
     /// The material of generated prompts: "random words", "random token ids", or the name of a text file and
     /// the hash of its content. Empty if the dataset holds all prompts.
     std::string text = {};
@@ -123,8 +125,9 @@ struct Reason {
     bool operator==(const Reason&) const = default;
 };
 
+/// The judgement of whether a run proves anything about the server.
 struct Validity {
-    Verdict verdict = Verdict::valid;
+    Verdict verdict = Verdict::valid;  ///< largest severity of the reasons
     std::vector<Reason> reasons;
 
     bool operator==(const Validity&) const = default;
@@ -168,8 +171,9 @@ struct Counts {
 
 struct PercentileValue {
     double p = 0;  ///< level: .5, .75, .9, .95, .99, .999, or another that was asked for
-    /// The percentile's value. Absent if it falls among failures or abandoned requests, or if the run
-    /// withholds its percentiles because the server did not keep up with the load.
+    /// The percentile's value. Absent if it falls among failures (0 for a metric that is the inverse of a
+    /// latency) or abandoned requests, or if the run withholds its percentiles because the server did not
+    /// keep up with the load.
     std::optional<double> value;
     /// The confidence interval; absent when the evidence is insufficient. An end among failures is +infinity
     /// (null in JSON).
@@ -178,8 +182,9 @@ struct PercentileValue {
     /// that this percentile meets a limit, provided that no value exceeds the limit. It is false if it is
     /// false for a lower percentile.
     bool certified = false;
-    /// The number of independent samples that have as much evidence (core/evidence/evidence.h); absent if no
-    /// steady state was found.
+    /// The number of independent samples that have as much evidence (core/evidence/evidence.h). Absent if no
+    /// steady state was found, if the run withholds `value`, if `value` lies beyond the wait of an abandoned
+    /// request, and for a pooled metric if the window is too short.
     std::optional<double> effective_n = {};
     /// Only without `ci95`: the number of requests (for pooled metrics, of values) that would give an
     /// interval.
@@ -212,8 +217,9 @@ struct SloResult {
 
 struct MetricSummary {
     std::string key;  ///< "ttft_s"
-    /// The number of values. If lower is better, each failure and each request that was abandoned before its
-    /// first token counts as a value. For a pooled metric it is the number of tokens or arrivals.
+    /// The number of values. If lower is better, or if the metric is the inverse of such a metric, each
+    /// failure counts as a value; if lower is better, so does each request that was abandoned before its
+    /// first token, if its wait bounds the value. For a pooled metric it is the number of tokens or arrivals.
     std::uint64_t n = 0;
     // Over the finite values; absent if the run withholds its percentiles:
     std::optional<double> mean;
@@ -245,7 +251,7 @@ struct ProbeScore {
 /// the window. All other figures are those of the whole run with its warm-up. A figure is absent if nothing
 /// was measured for it.
 struct ClientHealth {
-    std::string timing;  ///< "kernel" if at least half of the events have a kernel stamp, else "user"
+    std::string timing;  ///< "kernel" if at least half of the events have a kernel stamp; "user" or "virtual"
     std::optional<double> kernel_stamp_share;  ///< share of events with a kernel stamp
     /// The client's own delay before sending: the time from the scheduled start until the request was sent,
     /// less the waits for the in-flight cap and for a connection.
@@ -259,7 +265,7 @@ struct ClientHealth {
     std::optional<double> achieved_rate_ratio;
     std::optional<double> user_delay_p50_s;  ///< time from an event's kernel stamp until the client read it
     std::optional<double> user_delay_p99_s;
-    std::optional<double> unstamped_delay_p99_s;  ///< estimate of this delay for events without a stamp
+    std::optional<double> unstamped_delay_p99_s;  ///< estimate of user_delay_p99_s for events without a stamp
     std::optional<double> grouped_share;  ///< share of events that came in one read with the event before
     std::optional<double> late_grouped_share;    ///< share of events that did so because the client read late
     std::optional<double> cpu_share;             ///< mean load of the busiest worker, as share of one core
@@ -309,8 +315,9 @@ struct ServerFigures {
     bool operator==(const ServerFigures&) const = default;
 };
 
-/// The state of an alert. It is unknown if its series was not measured, or if the value to compare with is
-/// missing: the baseline, or the series' value some time ago.
+/// The state of an alert. It is pending if its condition holds, but has not held long enough to fire. It is
+/// unknown if its series was not measured, or if the value to compare with is missing: the baseline, or the
+/// series' value some time ago.
 enum class AlertState : std::uint8_t { inactive, pending, firing, unknown };
 
 enum class AlertSeverity : std::uint8_t { warn, fail };

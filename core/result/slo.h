@@ -34,8 +34,8 @@ std::vector<std::string> slo_texts(std::string_view text);
 /// The percentile that a limit without a percentile stands for.
 inline constexpr double kSloPercentile = 0.9;
 
-/// The percentiles that a limit may have: those that every result holds, or any that can be folded from the
-/// requests of a run.
+/// The percentiles that a limit may have: `held` are those that every result has (kPercentiles), `any` are
+/// those from p10 to p99.9999, which can be computed from the requests of a run.
 enum class SloPercentiles { held, any };
 
 /// Reads "ttft:500" or, for a percentile, "ttft_p95:500". A time is in milliseconds unless it has a unit
@@ -54,7 +54,8 @@ std::optional<SloVerdict> slo_verdict_named(std::string_view name);
 /// insufficient between the decided limits, if the window was not steady, and for pooled metrics.
 SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better);
 
-/// Returns the name of a limit without its value, as parse_slo() reads it: "ttft_p95".
+/// Returns the name of a limit without its value, as parse_slo() reads it: "ttft_p95". The name of a limit
+/// without a percentile has kSloPercentile: "ttft_p90".
 std::string name_of(const Slo& slo);
 
 /// The finding of one run about one SLO.
@@ -77,8 +78,8 @@ SloFinding finding_on(const RunResult& result, const Slo& slo);
 /// nothing when the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
-/// Returns the finding for each limit, by finding_on(), with its evidence. `over` is 0; count_over() counts
-/// it.
+/// Returns the finding for each limit, by finding_on(), with the number of values and the effective sample.
+/// `over` is 0; count_over() counts it.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
 
 /// Adds 1 to `over` of each limit that a request misses, by a failure or by its value. `results` are those of

@@ -20,17 +20,19 @@ namespace paretoken {
 
 struct SummaryOptions {
     bool open_loop = false;
-    std::optional<std::uint64_t> concurrency;  ///< largest number of requests in flight; nothing: no limit
-    std::optional<TimePoint> last_dispatch;    ///< when the schedule ended; nothing: last request's `started`
+    /// The number of requests that a closed loop keeps in flight. Nothing if there is no cap on requests in
+    /// flight, or if think times or a cap on prefills keep the load below that cap.
+    std::optional<std::uint64_t> concurrency;
+    std::optional<TimePoint> last_dispatch;  ///< when the schedule ended; nothing: last request's `started`
     std::vector<Slo> slos;
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
 };
 
 /// The results for all requests, and those that exist only for the run as a whole.
 struct RunSummary : Scope {
-    TimeSpan window;  ///< window on the clock of the records
-    TimeSpan run;
-    Window window_report;
+    TimeSpan window;       ///< window on the clock of the records
+    TimeSpan run;          ///< whole run on the same clock, as run_of() (core/result/window.h)
+    Window window_report;  ///< window as a result holds it; zero_s is not set
     std::map<std::string, Scope> classes;  ///< scopes by class name, if requests have classes
     std::vector<Scope> turns;              ///< scopes of turns, as in RunResult
     std::vector<Scope> targets;            ///< scopes of servers, as in RunResult

@@ -16,8 +16,8 @@ class Secrets {
     /// words.
     static constexpr std::size_t kShortest = 4;
 
-    /// Adds a secret, and its forms in a JSON string and in a URL (percent-encoded or not). Spaces
-    /// and line ends around it are ignored.
+    /// Adds a secret as it is, as it is written in a JSON string, percent-encoded, and percent-decoded. White
+    /// space around it is ignored.
     void add(std::string_view secret);
 
     /// Adds the value of a request header and the part after its scheme: for "Bearer KEY", the whole and KEY.

@@ -1,6 +1,6 @@
 #pragma once
-// Rows that measure the machine itself: reading memory, reading sets that partly stay in the caches,
-// and computing.
+// The work of the rows that measure the machine itself: reading memory, reading sets that partly stay in the
+// caches, and computing.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,10 +18,12 @@ struct ReadOptions {
     std::uint64_t total_bytes = 0;
     std::size_t threads = 1;
     std::uint64_t seed = 0;
-    std::uint64_t window_bytes = 0;  ///< window of all threads together; 0: kWindowBytes each
+    std::uint64_t window_bytes = 0;  ///< window of all threads together; 0: 4 MiB for each thread
     std::size_t page_bytes = 0;  ///< size of pages in random order, whole KiB that divide 64 KiB; 0: in order
 };
 
+/// Memory of random numbers, in windows. run() does nothing: sample_reads() and sample_walks() read the
+/// windows.
 class ReadMemory final : public Kernel {
   public:
     explicit ReadMemory(const ReadOptions& options);
@@ -38,7 +40,9 @@ class ReadMemory final : public Kernel {
     std::unique_ptr<Parts> parts_;
 };
 
-/// Measures the fastest instructions of this CPU for a kind.
+/// Runs the variants of a kind that this CPU supports, in turn and on all threads, for about `seconds`.
+/// Returns the windows of the variant that had the fastest window. These windows have no bytes and no
+/// ceiling.
 std::vector<PairedWindow> measured_flops(PinnedThreads& threads, FlopsKind kind, double seconds);
 
 }  // namespace paretoken::microbench

@@ -12,7 +12,7 @@ namespace paretoken::microbench {
 enum class FlopsKind { f32_fma, bf16_dot, int8_dot };
 std::string_view name_of(FlopsKind kind);
 
-/// Repeats a block of independent instructions; the result depends on all of them.
+/// Repeats a block of independent instructions, which the compiler cannot remove. The result has no meaning.
 using Burn = std::uint64_t (*)(std::uint64_t repeats);
 
 struct FlopsVariant {

@@ -39,7 +39,8 @@ constexpr std::size_t block_values(WeightType type) {
 ///   q8_0  34: d (f16), 32 signed bytes                        w = d·q
 ///   q4_0  18: d (f16), 16 bytes of two nibbles                w = d·(q − 8)
 ///   q4_1  20: d (f16), m (f16), 16 bytes of two nibbles       w = d·q + m
-/// Byte j of the nibbles holds weight j in its low half and weight j + 16 in its high half. Of 256 weights:
+/// Byte j of the nibbles holds weight j in its low half and weight j + 16 in its high half. The K types have
+/// blocks of 256 weights:
 ///   q4_k 144: d, m (f16), 12 bytes of scales (unpack_scales), 128 bytes of two nibbles; w = d·s·q − m·t with
 ///             one s and t per 32. Nibble bytes 32c … 32c + 31 hold weights 64c … in their low halves and
 ///             64c + 32 … in their high halves.
@@ -80,7 +81,8 @@ SixBitScales unpack_scales(const std::byte* twelve);
 unsigned q4_k_number(const std::byte* block, std::size_t i);
 unsigned q6_k_number(const std::byte* block, std::size_t i);
 
-/// Writes one row of k weights as floats; exact.
+/// Writes the first values.size() weights of a row as floats; the number is a multiple of block_values(type).
+/// The values are exact, except that the last addition for q4_1 and q4_k rounds to float.
 void dequantise(WeightType type, const std::byte* row, std::span<float> values);
 
 /// Returns `rows` × `k` valid weights, row by row as in a GGUF file. k is a multiple of block_values(type).

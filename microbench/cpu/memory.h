@@ -1,7 +1,8 @@
 #pragma once
-// Large memory in huge pages, if the kernel grants them: a ring of 1 GiB in 4 KiB pages would measure the
-// TLB. Pages belong to the memory near the CPU that touches them first. The kernel takes up to a second to
-// provide 1 GiB, so memory that is given back is kept for the next allocation on the same CPU.
+// Large memory in huge pages, if the kernel grants them: reading 1 GiB in 4 KiB pages would measure the TLB.
+// Pages belong to the memory near the CPU that touches them first. The kernel takes up to a second to provide
+// 1 GiB, so memory that is given back is kept (one piece for each CPU) for the next allocation on the same
+// CPU.
 #include <cstddef>
 #include <optional>
 #include <span>

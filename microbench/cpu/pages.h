@@ -20,7 +20,8 @@ class PageOrder {
     bool empty() const { return pages_.empty(); }
     /// Returns the pages in the order of use, as numbers counted from the start of the ring.
     std::span<const std::uint32_t> pages() const { return pages_; }
-    /// Returns the pages that are used in place of the `size` bytes at `offset` of the ring.
+    /// Returns the pages that are used in place of the `size` bytes at `offset` of the ring; both are
+    /// multiples of the page size.
     std::span<const std::uint32_t> of(std::size_t offset, std::size_t size) const;
     /// Returns the window with the pages that are used in its place. `begin` is the start of the ring's
     /// memory.

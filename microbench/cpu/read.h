@@ -19,7 +19,7 @@ struct ReadVariant {
     std::string_view name;
     Isa isa = Isa::scalar;
     Read read = nullptr;
-    std::size_t streams = 1;  ///< read side by side
+    std::size_t streams = 1;  ///< number of streams that are read side by side
 };
 
 /// Returns the variants of one instruction set. Scalar code has one: a plain stream. AVX2 adds a stream with

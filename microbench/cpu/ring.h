@@ -13,8 +13,9 @@
 namespace paretoken::microbench {
 
 inline constexpr std::size_t kWindowBytes = 4 << 20;
-inline constexpr std::size_t kCachedBytes = 256
-                                            << 10;  ///< fits beside activations in the L2 of a server's core
+/// The size of the part of an operand that Kernel::run_cached() uses, at least one unit of it (a panel or a
+/// KV block). It fits beside activations in the L2 of a server's core.
+inline constexpr std::size_t kCachedBytes = 256 << 10;
 
 /// A contiguous part of the operand; pieces follow each other without gaps.
 struct Piece {

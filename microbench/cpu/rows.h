@@ -16,7 +16,7 @@ std::string_view name_of(Extent extent);    ///< "quick", "default", "full"
 
 struct CpuSettings {
     Extent extent = Extent::normal;
-    std::vector<int> cpus;  ///< CPUs with one thread each; rows exist for one thread and for all
+    std::vector<int> cpus;  ///< one thread each; rows use 1 thread and all threads, a quick run only all
     Isa isa = Isa::scalar;
     std::uint64_t llc_bytes = 0;  ///< 0: unknown
     std::uint64_t working_set_bytes = 0;
@@ -24,7 +24,7 @@ struct CpuSettings {
     std::vector<HeadShape> heads;  ///< heads of `attention` rows
     double seconds_per_row = 1;
     std::uint64_t seed = 0;
-    bool plant_fault = false;
+    bool plant_fault = false;  ///< whether to corrupt each operand, so that every check must fail
 };
 
 /// Returns max(1 GiB, 4 × `llc_bytes`), with 512 MiB instead of 1 GiB for a quick run, but at most half of
@@ -33,7 +33,8 @@ std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes);
 
 std::vector<Row> cpu_rows(const CpuSettings& settings);
 
-/// Returns the reasons for missing rows: "w:q4_k: no matrix of … has whole blocks of 256".
+/// Returns the reasons why weight types, or the attention of the model, have no rows: "w:q4_k: no matrix of …
+/// has rows of whole blocks of 256".
 std::vector<std::string> left_out(const CpuSettings& settings);
 
 }  // namespace paretoken::microbench

@@ -42,7 +42,8 @@ PARETOKEN_INLINE_AVX2 __m256 halves_as_floats(const std::byte* halves) {
 }
 
 /// Returns per 32-bit lane the sum of four products of signed bytes; `magnitude` is |w|. vpmaddubsw adds two
-/// of them in 16 bits and saturates; |w| ≤ 128 times |x| ≤ 127, twice, is 32,512, just below the limit.
+/// products in 16 bits and saturates. With |w| ≤ 128 and |x| ≤ 127 their sum is at most 32,512, which is
+/// below the limit of 32,767.
 PARETOKEN_INLINE_AVX2 __m256i dot_signed(__m256i w, __m256i magnitude, __m256i x) {
     const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
@@ -67,7 +68,7 @@ PARETOKEN_INLINE_AVX2 void store_rows(float* y, std::size_t rows, const __m256 (
     if (rows > 16) store_rows(y + 16, rows - 16, all[2], all[3]);
 }
 
-/// Loads the scales of four blocks `stride` bytes apart.
+/// Loads the f16 scales with which four blocks begin that are `stride` bytes apart, as floats.
 PARETOKEN_INLINE_AVX512 __m128 four_halves(const std::byte* block, std::size_t stride) {
     std::uint16_t bits[4];
     for (std::size_t i = 0; i < 4; ++i) std::memcpy(&bits[i], block + i * stride, 2);

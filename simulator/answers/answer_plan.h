@@ -14,11 +14,11 @@ struct AnswerPlan {
     std::uint64_t seed = 0;
     std::int64_t tokens = 0;                    ///< length of the answer, reasoning included
     std::int64_t reasoning_tokens = 0;          ///< number of reasoning tokens, which come first
-    std::string tool = {};                      ///< tool that the other tokens call; empty: they are text
+    std::string tool = {};                      ///< name of the tool to call after the reasoning; empty: text
     std::string_view finish_reason = "length";  ///< or "stop", "tool_calls"
-    /// The texts of tokens that the answer repeats in turn; empty: the answer consists of random words. The
-    /// prefix cache identifies the tokens of every answer as random words. If `pieces` is not empty, a later
-    /// prompt that contains the answer therefore finds no block of it in the cache.
+    /// The texts of the tokens after the reasoning, repeated in turn; empty: random words. The prefix cache
+    /// identifies the tokens of every answer as random words. If `pieces` is not empty, a later prompt that
+    /// contains the answer therefore finds none of the answer's blocks in the cache.
     std::vector<std::string> pieces = {};
 
     bool operator==(const AnswerPlan&) const = default;

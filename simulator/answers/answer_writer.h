@@ -1,6 +1,7 @@
 #pragma once
-// Appends the frames of one answer, in the format of a dialect, to a buffer of the caller, which is reused so
-// that no token allocates memory. No I/O; the server decides the times and the writes.
+// Writes one answer in the format of a dialect. The events of a stream are appended to a buffer of the
+// caller, which is reused so that no token allocates memory. No I/O; the server decides the times and the
+// writes.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,7 +18,7 @@ namespace paretoken::sim {
 
 enum class Endpoint : std::uint8_t { chat, completions };
 
-/// The values that stay the same from the first frame to the last.
+/// The values that stay the same from the first event to the last.
 struct AnswerTerms {
     Dialect dialect = Dialect::vllm;
     Endpoint endpoint = Endpoint::chat;
@@ -59,15 +60,17 @@ class AnswerWriter {
   public:
     virtual ~AnswerWriter() = default;
 
-    /// Appends the part that precedes the first token, such as vLLM's frame with the role; llama.cpp has
-    /// none.
+    /// Appends the part that precedes the first token: for a chat of vLLM, the event with the role. llama.cpp
+    /// writes that event together with the first token.
     virtual void append_opening(std::string& out) const = 0;
 
-    /// Appends the event of tokens [first, first + count) of the plan, count ≥ 1.
+    /// Appends the events of tokens [first, first + count) of the plan, count ≥ 1: one event for all of them
+    /// (vLLM), or one for each (llama.cpp).
     virtual void append_tokens(std::string& out, std::int64_t first, std::int64_t count,
                                const AnswerState& state) const = 0;
 
-    /// Returns the number of events that append_tokens() writes for so many tokens.
+    /// Returns the number of events with tokens that append_tokens() writes for `count` tokens. An event that
+    /// only has the role is not counted.
     virtual std::int64_t events_for(std::int64_t count) const = 0;
 
     /// Appends the part that follows the last token: usage if it was asked for, [DONE], the end of the body.
@@ -77,7 +80,8 @@ class AnswerWriter {
     virtual std::string whole(const AnswerState& state) const = 0;
 };
 
-/// Appends our own key with the truth, if there is one, to an event: nanoseconds of CLOCK_MONOTONIC.
+/// Appends the key "sim", which real servers do not have, with the times of state.truth in nanoseconds of
+/// CLOCK_MONOTONIC. Appends nothing if state.truth is empty.
 void append_event_truth(std::string& out, const AnswerState& state);
 
 std::unique_ptr<AnswerWriter> answer_writer(AnswerTerms terms);

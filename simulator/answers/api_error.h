@@ -47,7 +47,7 @@ ApiError body_too_large(Dialect dialect);
 ApiError malformed_http(Dialect dialect, std::string_view reason);
 ApiError overloaded(Dialect dialect, int status);  ///< 429 or 503
 
-/// Returns the plain event of a stream that cannot continue.
+/// Returns the event that reports, inside a stream, that the server failed: "data: {…}\n\n".
 std::string error_event(Dialect dialect);
 
 }  // namespace paretoken::sim

@@ -21,7 +21,7 @@ struct HttpHead {
     Dialect dialect = Dialect::vllm;
 };
 
-/// Returns the phrase behind a status: "OK".
+/// Returns the reason phrase of a status: "OK"; "Error" for a status that the server never sends in a head.
 std::string_view reason_phrase(int status);
 
 /// Returns the status line and headers, up to and including the empty line.
@@ -33,10 +33,11 @@ std::string http_answer(HttpHead head, std::string_view body);
 /// Begins a chunk of a body and returns the position of its content. Writes only with Framing::chunked.
 std::size_t open_chunk(std::string& out, Framing framing);
 
-/// Ends the chunk whose content begins at `begin`, and writes its size.
+/// With Framing::chunked, ends the chunk whose content begins at `begin`, and writes the size of the content,
+/// which must be at least 1 byte and less than 16 MiB.
 void close_chunk(std::string& out, std::size_t begin, Framing framing);
 
-/// Appends the bytes that follow the last chunk.
+/// With Framing::chunked, appends the bytes that follow the last chunk.
 void append_end(std::string& out, Framing framing);
 
 }  // namespace paretoken::sim

@@ -1,7 +1,8 @@
 #pragma once
 // Finds the value that a prompt asks for, so that the simulated server can answer a question of recall
-// correctly. It understands one kind of sentence only: the last word in double quotes is the name asked for,
-// and the first number after an earlier occurrence of the name is its value. Pure.
+// correctly. It understands one kind of prompt only: the last text in double quotes is the name asked for,
+// and the first number after the first occurrence of the quoted name, and before the last one, is its value.
+// Pure.
 #include <string>
 #include <string_view>
 

@@ -8,7 +8,7 @@
 
 namespace paretoken::sim {
 
-/// A Prometheus histogram: counts below ascending edges.
+/// A Prometheus histogram. The edges ascend; a bucket counts the values up to and including its edge.
 class BucketCounts {
   public:
     explicit BucketCounts(std::span<const double> edges) : edges_(edges), counts_(edges.size() + 1) {}
@@ -16,6 +16,7 @@ class BucketCounts {
     void add(double value);
     std::uint64_t count() const;
     double sum() const { return sum_; }
+    /// Appends the metric in the text format of Prometheus. `labels` must not be empty: `a="1",b="2"`.
     void append_text(std::string& out, std::string_view name, std::string_view labels) const;
 
   private:
@@ -27,9 +28,9 @@ class BucketCounts {
 struct Telemetry {
     Telemetry();
 
-    std::uint64_t prompt_tokens = 0;
-    std::uint64_t cached_tokens = 0;  ///< cached tokens of the prompts
-    std::uint64_t longest_sequence = 0;
+    std::uint64_t prompt_tokens = 0;     ///< tokens of the prompts of completed requests
+    std::uint64_t cached_tokens = 0;     ///< part of `prompt_tokens` that was found in the prefix cache
+    std::uint64_t longest_sequence = 0;  ///< largest number of tokens of a prompt and its answer together
     std::uint64_t generation_tokens = 0;
     std::uint64_t stopped = 0;  ///< requests that ended by themselves
     std::uint64_t reached_length = 0;

@@ -27,7 +27,7 @@ struct ServedModel {
     std::int64_t block_tokens = 0;  ///< block of the prefix cache; 0: no cache, so blocks need no names
     Dialect dialect = Dialect::vllm;
     std::int64_t max_num_seqs = 1;
-    bool recalls = false;  ///< whether answers return values from the prompt
+    bool recalls = false;  ///< whether an answer returns the value that its prompt asks for
 
     bool operator==(const ServedModel&) const = default;
 };
@@ -81,6 +81,7 @@ std::variant<std::string, ApiError> tokenize_answer(std::string_view body, const
 std::variant<std::string, ApiError> detokenize_answer(std::string_view body, const ServedModel& model,
                                                       const PieceMemory& memory);
 
+/// Answers GET /sim/profile: the profile's name, and the result of limit_terms().
 std::string profile_answer(const std::string& name, const std::map<std::string, double>& limit_terms);
 
 }  // namespace paretoken::sim

@@ -27,14 +27,14 @@ struct CardEfficiencies {
 bool names_cards(std::string_view spec);
 
 /// Returns the model that a profile of the form MODEL/GPU serves, with the types that the spec names; nothing
-/// for any other profile.
+/// for any other profile. Throws UsageError for an unknown model or type.
 std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile);
 
 /// Returns the number of GPUs: 2 for "llama3-70b/h200x2/fp8?jitter=0"; 1 for a profile that names no GPU.
 std::uint32_t gpu_count_of(std::string_view profile);
 
-/// Makes the profile of a spec without changes. Throws UsageError for an unknown model, GPU or type (naming
-/// the known ones), or weights that leave no room for a KV cache.
+/// Makes the profile of a spec, which must not have changes ("?field=value"). Throws UsageError for an
+/// unknown model, GPU or type (naming the known ones), or weights that leave no room for a KV cache.
 Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies = {});
 
 }  // namespace paretoken::sim

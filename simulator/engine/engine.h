@@ -101,7 +101,8 @@ class Engine {
     /// that are submitted later join a later step. Returns nothing when there is no work.
     virtual std::optional<TimePoint> begin_step() = 0;
 
-    /// Ends the current step (begin_step returned a time). The result is valid until the next begin_step.
+    /// Ends the step that begin_step() has begun; the latest call of begin_step() must have returned a time.
+    /// The result is valid until the next call of begin_step().
     virtual const Step& end_step() = 0;
 
     virtual EngineState state() const = 0;

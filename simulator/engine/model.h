@@ -16,8 +16,8 @@ struct StepWork {
     std::int64_t decode_context_tokens = 0;    ///< Σ context over decodes
     double prefill_token_pairs = 0;            ///< Σ chunk · (context before + chunk / 2) over prefills
     std::int64_t drafts = 0;                   ///< drafts of speculation among `tokens`
-    std::int64_t windowed_context_tokens = 0;  ///< decode_context_tokens with at most the window for each
-    double windowed_token_pairs = 0;           ///< prefill_token_pairs with at most chunk · window for each
+    std::int64_t windowed_context_tokens = 0;  ///< Σ min(context, window) over decodes
+    double windowed_token_pairs = 0;           ///< Σ min(pairs, chunk · window) over prefills
 
     bool operator==(const StepWork&) const = default;
 };
@@ -42,7 +42,8 @@ class StepTimes {
 double lm_head_seconds_per_sequence(const Profile& profile);
 
 /// Returns the floating-point operations of one query token and one context token, for scores and weighted
-/// values, in the layers that see the whole context: attention_flops_per_pair, or 4 · layers · hidden_size.
+/// values, in the layers that see the whole context. It is the profile's attention_flops_per_pair or, if that
+/// is 0, 4 · layers · hidden_size.
 double attention_flops_per_token_pair(const Profile& profile);
 
 }  // namespace paretoken::sim

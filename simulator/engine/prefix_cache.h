@@ -11,8 +11,8 @@
 
 namespace paretoken::sim {
 
-/// Names blocks by a running hash over tokens, taken at every block's end, so that a block's name covers all
-/// tokens before it and the salt.
+/// Names blocks by a running hash over tokens, taken at every block's end, so that a block's name depends on
+/// its own tokens, on all tokens before them, and on the salt.
 class BlockHasher {
   public:
     explicit BlockHasher(std::int64_t block_tokens = 16, std::uint64_t salt = 0)

@@ -1,7 +1,7 @@
 #pragma once
 // The profile of the simulated server: a model on a machine, given by the terms of a step's time
-// (simulator/engine/model.h), or by fixed times. A spec names a profile: an embedded one, or a JSON file,
-// with changes of fields after a "?".
+// (simulator/engine/model.h), or by fixed times. A spec is a text that names a profile: an embedded one, a
+// JSON file, or a model on GPUs. It may change fields after a "?": "ideal?ttft=20ms&itl=10ms".
 #include <cstdint>
 #include <map>
 #include <string>
@@ -60,7 +60,7 @@ struct Profile {
     double weight_bytes = 0;  ///< bytes read once per step
     double weight_bytes_per_s = 0;
     double linear_s_per_token = 0;       ///< compute time of all linear layers
-    double linear_overlap_exponent = 1;  ///< of cards::overlapped_seconds()
+    double linear_overlap_exponent = 1;  ///< q in (a^q + b^q)^(1/q): a for reading weights, b for computing
     std::int64_t layers = 0;
     std::int64_t hidden_size = 0;
     std::int64_t vocabulary = 0;

@@ -20,7 +20,8 @@ class PromptTokens {
     /// `block_tokens`: tokens per block; 0: there is no prefix cache, so blocks get no names.
     PromptTokens(std::int64_t vocabulary, std::int64_t block_tokens, std::uint64_t salt = 0);
 
-    void add_special(std::int64_t count, std::string_view name);  ///< adds tokens of the chat template
+    /// Adds `count` tokens of a group of the chat template, special_piece(name, 0) and the following ones.
+    void add_special(std::int64_t count, std::string_view name);
     void add_text(std::string_view text);
     void add_id(std::int64_t id);
 
@@ -38,7 +39,8 @@ class PromptTokens {
     std::vector<std::uint64_t> blocks_;
 };
 
-/// Returns the tokens of `prompt` with those that a chat's template or a completion's start adds.
+/// Returns the tokens of `prompt` with those that a chat's template or a completion's start adds. Nothing is
+/// added to a prompt of token ids.
 PromptTokens prompt_tokens_of(const Prompt& prompt, bool chat, std::int64_t vocabulary,
                               std::int64_t block_tokens);
 

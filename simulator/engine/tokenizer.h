@@ -13,8 +13,9 @@
 
 namespace paretoken::sim {
 
-/// The special tokens of a chat: the start of the text, each message's header and end, and the header of the
-/// answer, which is that of an assistant's message, so that an answer has the same tokens in the next prompt.
+/// The numbers of special tokens in a prompt. One token starts the text. Each message of a chat has a header
+/// of four tokens and one token at its end. The header of the answer equals that of an assistant's message,
+/// so that an answer has equal tokens when the next prompt contains it.
 constexpr std::int64_t kTokensPerText = 1;
 constexpr std::int64_t kTokensPerMessage = 5;
 constexpr std::int64_t kTokensOfAnswerHeader = 4;
@@ -25,19 +26,22 @@ std::size_t first_piece(std::string_view text);
 std::int64_t count_tokens(std::string_view text);
 
 /// Returns the id of a piece. If the piece is word_of_id(id) for an id of the vocabulary, with or without the
-/// leading space, it is that id; otherwise it is a hash in [256, vocabulary).
+/// leading space, the result is that id. Otherwise it is a hash in [256, vocabulary), or 256 if that range is
+/// empty.
 std::int32_t token_id_of(std::string_view piece, std::int64_t vocabulary);
 
-/// Returns the word of an id, " t1234": it is one piece, and token_id_of() returns the id.
+/// Returns the word of an id, " t1234". For an id below 10,000,000 the word is one piece, for which
+/// token_id_of() returns the id if it is below `vocabulary`.
 std::string word_of_id(std::int64_t id);
 
 /// Returns word k of a generated answer: one token, with its leading space unless k is 0.
 std::string_view answer_word(std::uint64_t seed, std::int64_t k);
 
-/// Maps ids to pieces. A hash cannot be reversed, so tokenized pieces are remembered. Bounded.
+/// Maps ids to pieces. A hash cannot be reversed, so tokenized pieces are remembered, for at most 2^20 ids;
+/// later ids are not remembered.
 class PieceMemory {
   public:
-    /// Knows the words of answers.
+    /// Remembers the words of answers from the start.
     explicit PieceMemory(std::int64_t vocabulary);
 
     void remember(std::int32_t id, std::string_view piece);

@@ -43,17 +43,18 @@ struct KvShape {
     std::size_t bytes() const { return 2 * tokens * token_bytes(); }  ///< without padding
 };
 
-/// K or V in the form of a cache: [tokens, head_dim].
+/// K or V of all tokens of one KV head, rounded to the type of the cache but not packed: [tokens, head_dim].
 struct KvNumbers {
     KvType type = KvType::bf16;
     std::size_t head_dim = 0;
-    std::vector<std::uint16_t> bits;  ///< bits of a half, or of a code in the low byte
+    std::vector<std::uint16_t> bits;  ///< a bf16 or f16 number, or an int8 code in the low byte
     std::vector<float> scale;         ///< scale per token; empty if the type has none
 
     float value(std::size_t token, std::size_t d) const;
 };
 
-/// Rounds values to the type: halves to nearest, codes with the scale max |x| / 127 of their token.
+/// Rounds values to the type: to the nearest bf16 or f16 number, or to codes with the scale max |x| / 127 of
+/// their token.
 KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t head_dim);
 
 /// Packs keys and values into blocks, each of K's half and V's half:
@@ -64,13 +65,14 @@ KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t hea
 /// with zeros for missing tokens of the last block.
 std::vector<std::byte> packed_kv(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values);
 
-/// The queries of one group, in the forms that kernels read: rounded to bf16 for a bf16 cache, to codes
-/// −127 … 127 with a scale per head for int8.
+/// The queries of one group (the query heads that share a KV head), in the forms that kernels read: rounded
+/// to bf16 for a bf16 cache, unchanged for f16, and rounded to codes −127 … 127 with a scale per head for
+/// int8.
 struct Queries {
     std::size_t group = 0;
     std::size_t head_dim = 0;
     std::vector<float> values;         ///< [group, kMaxHeadDim], the exact values of the forms below
-    std::vector<std::uint32_t> pairs;  ///< bf16: [group, kMaxHeadDim / 2] of two
+    std::vector<std::uint32_t> pairs;  ///< bf16: [group, kMaxHeadDim / 2] of two numbers
     std::vector<std::uint32_t> quads;  ///< int8: [group, kMaxHeadDim / 4] of four codes
     std::vector<float> scale;          ///< int8: [group]
     std::vector<std::int32_t> start;   ///< int8: [group] of −128 · Σ codes, as K's bytes have 128 added

@@ -16,6 +16,7 @@ namespace paretoken::microbench {
 
 inline constexpr std::size_t kTile = 16;  // tokens of K, or dims of V, that are stored side by side
 inline constexpr float kLowest = -1e30F;  // "no maximum yet": finite, so that differences stay numbers
+/// Kernels compute 2^x for max(x, kLowestExponent), so that the result stays a normal number.
 inline constexpr float kLowestExponent = -126.F;
 /// The coefficients of the power series of 2^f up to f^6. The first term left out, that of f^7, is below 2e-7
 /// for |f| ≤ 1/2.
@@ -48,7 +49,9 @@ constexpr auto attention_table(Isa isa) {
     return table;
 }
 
-/// The scores and probabilities of one block. Heads are kMaxKvBlock apart, so that addresses differ by
+/// The scores of one block, and its weights: the probabilities, which for int8 are multiplied by V's scales.
+/// A kernel fills only the forms of the weights that it reads: floats (`weight`), pairs of bf16 (`pairs`), or
+/// integers in two limbs (`quads`, see kLimbBits). Heads are kMaxKvBlock apart, so that addresses differ by
 /// constants.
 struct BlockScores {
     alignas(64) float score[kMaxGroup * kMaxKvBlock];
@@ -92,6 +95,7 @@ struct FetchFrom {
     }
 };
 
+/// The positions of the parts of one block, and the prefetches to make while its keys and values are read.
 struct BlockView {
     const std::byte* keys = nullptr;
     const std::byte* key_scales = nullptr;  // floats

@@ -1,6 +1,7 @@
 #pragma once
-// The kernels of a weight type, written once for all types: batches of 1, 4 or 8 per instruction set, 16
-// for packed ones, any batch for scalar ones, and packed AVX-512 kernels with every way of prefetching.
+// The table of the kernels of one weight type, as a template for all types. Scalar kernels take any batch.
+// AVX2 and AVX-512 kernels exist for batches of 1, 4 and 8, and those of the packed layout also for 16.
+// Packed AVX-512 kernels exist with every way of prefetching.
 #include <array>
 
 #include "microbench/cpu/weights/weights.h"

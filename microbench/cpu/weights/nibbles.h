@@ -1,7 +1,7 @@
 #pragma once
-// The order of the nibbles in a packed panel, which q4_0, q4_1 and q4_k share. 32 nibbles of each of the
-// panel's 32 rows are stored as [4][32 rows][4] bytes. Byte j of a row in line i holds weight 8i + j in its
-// low half and weight 8i + 4 + j in its high half.
+// The order of the nibbles in a packed panel (32 rows of weights that are stored together), which q4_0, q4_1
+// and q4_k share. 32 nibbles of each row are stored as [4 lines][32 rows][4] bytes. Byte j of a row in line i
+// holds weight 8i + j in its low half and weight 8i + 4 + j in its high half.
 #include <cstddef>
 #include <cstdint>
 
@@ -14,7 +14,7 @@
 namespace paretoken::microbench {
 
 inline constexpr std::size_t kNibbleLine = 4 * kPanel;       // bytes of eight nibbles of each row
-inline constexpr std::size_t kNibblePart = 4 * kNibbleLine;  // and of 32
+inline constexpr std::size_t kNibblePart = 4 * kNibbleLine;  // bytes of 32 nibbles of each row
 
 /// Returns the byte of nibble `i` of `row`; it is in the low or the high half.
 constexpr std::size_t nibble_place(std::size_t row, std::size_t i) {
@@ -57,7 +57,8 @@ PARETOKEN_INLINE_AVX512 __m512i high_nibbles(__m512i both) {
 }
 
 /// Computes sums of products in 16-bit lanes for 8 · kRegisters rows from row 8 · `from` on. A lane adds 16
-/// products of a nibble (≤ 15) and |x| ≤ 127, at most 30,480, which is below 32,767. `quads` is [8, kBatch].
+/// products of a nibble (≤ 15) and |x| ≤ 127, at most 30,480, which is below 32,767. `quads` is [8, kBatch],
+/// of four bytes of x each.
 template <int kBatch, int kRegisters>
 PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, const std::int32_t* quads,
                                             __m256i (&pairs)[kBatch][kRegisters]) {
@@ -80,8 +81,8 @@ PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, con
     }
 }
 
-/// Computes Σ of the 32 nibbles times x for the first and the last 16 rows, for kAtOnce of a batch of kBatch,
-/// whose `quads` are [8, kBatch] and begin at the first of them.
+/// Computes Σ of a row's 32 nibbles times x, for the first and the last 16 rows, and for kAtOnce members of a
+/// batch of kBatch. `quads` points to the first of these members in [8, kBatch], of four bytes of x each.
 template <int kBatch, int kAtOnce, Fetch kFetch>
 PARETOKEN_INLINE_AVX512 void dots_of_nibbles(const std::byte* part, const std::int32_t* quads,
                                              __m512i (&first)[kAtOnce], __m512i (&last)[kAtOnce]) {

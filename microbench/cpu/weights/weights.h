@@ -101,7 +101,8 @@ struct Activations {
 /// `x` is [batch, k].
 Activations activations_for(WeightType type, std::span<const float> x, std::size_t batch);
 
-/// Row kernels may read 128 bytes after the weights, which must be zeros or further blocks of the type.
+/// Kernels of the row layout may read the 128 bytes after the weights, which must be zeros or further blocks
+/// of the type.
 struct GemvCall {
     const std::byte* weights = nullptr;
     std::size_t rows = 0;
@@ -132,7 +133,8 @@ std::span<const GemvVariant> tile_gemvs();  ///< kernels of Isa::amx; only bf16 
 /// give equal bits and differ in the way of prefetching, of which the fastest depends on the CPU.
 std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
-/// Converts the row layout to the packed layout; missing rows of the last panel are zeros.
+/// Converts the row layout to the packed layout; missing rows of the last panel are zeros. "per 32" and "per
+/// 256" count weights along k, and "32 × d" are the values d of the panel's 32 rows.
 ///   bf16  [k / 2][32 rows][2]
 ///   f16   [k][32 rows]
 ///   q8_0  per 32: 32 × d, then [8][32 rows][4] bytes with 128 added

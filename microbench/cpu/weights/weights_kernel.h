@@ -27,12 +27,13 @@ struct WeightsOptions {
     ModelShape model;
 };
 
-/// Returns the layer's matrices that the type can hold (k is a multiple of the block), with each expert as a
-/// matrix of its own. If they would take more than `most_bytes`, the rows of all are reduced by the same
-/// factor, to whole panels, at least one.
+/// Returns the layer's matrices that the type can hold (k is a multiple of the block), with each expert that
+/// a token uses as a matrix of its own. If they would take more than `most_bytes`, the rows of all are
+/// reduced by the same factor to whole panels of 32, but to no less than one panel.
 std::vector<MatrixShape> streamed_matrices(const ModelShape& model, WeightType type,
                                            std::uint64_t most_bytes);
 
+/// The type must be able to hold at least one matrix of the model.
 std::unique_ptr<Kernel> weights_kernel(const WeightsOptions& options, const StreamOptions& stream);
 
 }  // namespace paretoken::microbench
