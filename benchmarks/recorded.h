@@ -1,6 +1,7 @@
 #pragma once
-// An answer as a real server streamed it, extended to a given number of tokens by repeating a plain event.
-// Invariant: every returned piece has 64 readable bytes after it, as the parsers require.
+// An answer as a real server streamed it, extended to a given number of tokens by repeating its second event
+// with output; the input of benchmarks of the parsers. Invariant: every returned piece has 64 readable bytes
+// after it, as the parsers require.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -8,17 +9,18 @@
 
 namespace paretoken::benchmarks {
 
+/// The answer. The returned views refer to this object, which must neither be copied nor moved.
 class Answer {
   public:
-    /// `recording`: a file of tests/golden/streams with at least two and at most `tokens` events with output,
-    /// else std::runtime_error.
+    /// `recording` names a file of tests/golden/streams, an HTTP response whose body is chunked. Throws
+    /// std::runtime_error if there is no such file, or if the number of its events with output (text that is
+    /// not empty) is below two or above `tokens`.
     Answer(std::string_view recording, int tokens);
 
     const std::vector<std::string_view>& events() const { return events_; }  ///< events of the body
-    const std::vector<std::string_view>& reads() const {
-        return reads_;
-    }                           ///< bytes on the wire: the head, then one chunk each
-    std::size_t bytes() const;  ///< size of the body
+    /// The bytes on the wire in pieces: the HTTP head, one chunk for each event, and the empty last chunk.
+    const std::vector<std::string_view>& reads() const { return reads_; }
+    std::size_t bytes() const;  ///< size of the body without HTTP chunks
 
   private:
     std::string body_;
@@ -27,7 +29,8 @@ class Answer {
     std::vector<std::string_view> reads_;
 };
 
-/// Returns the text after "data: " on an event's only line, in the form that framing gives.
+/// Returns the data of a server-sent event that has a single line: the text after "data: ", without the end
+/// of the line.
 std::string_view data_of(std::string_view event);
 
 }  // namespace paretoken::benchmarks

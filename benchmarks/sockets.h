@@ -1,7 +1,7 @@
 #pragma once
-// Code that the two bare programs share: CLOCK_MONOTONIC in nanoseconds, pinning, loopback sockets, and
-// options of the form --name value. Invariant: plain system calls only, so that this code does not affect
-// measurements.
+// Code that bare_client.cpp and bare_server.cpp, the baselines of benchmarks, share: clocks in nanoseconds,
+// pinning to a core, loopback sockets, and options of the form --name value. Invariant: plain system calls
+// only, so that this code does not affect measurements.
 #include <netinet/in.h>
 
 #include <cstdint>
@@ -17,18 +17,22 @@ std::int64_t process_cpu_ns();
 /// Keeps the calling thread on one core. Throws std::runtime_error when the core does not exist.
 void pin_to(int cpu);
 
-/// Throws errno as an exception: "what: why".
+/// Throws std::runtime_error with `what` and the text of errno: "bind: Address already in use".
 [[noreturn]] void fail(const std::string& what);
 
 void set_nodelay(int fd);
 void set_nonblocking(int fd);
 
-/// Asks the kernel to stamp received bytes; connections inherit it from their listener.
+/// Asks the kernel for software timestamps of received bytes (SO_TIMESTAMPING). Connections inherit this
+/// setting from the listening socket that accepted them.
 void request_receive_stamps(int fd);
 
 sockaddr_in loopback(std::uint16_t port);
 
-/// Reads `--name value` pairs. Throws std::runtime_error for malformed or unknown ones.
+/// Reads `--name value` pairs. number(), nanoseconds() and text() return `otherwise` if the option is not
+/// given. std::runtime_error is thrown by the constructor for arguments that are not such pairs, by number()
+/// for a value that is no whole number of at least 0, and by nanoseconds() for a value that is no time with a
+/// unit (us, ms or s).
 class Options {
   public:
     Options(int argc, char** argv);
@@ -36,7 +40,9 @@ class Options {
     std::int64_t number(std::string_view name, std::int64_t otherwise);
     std::int64_t nanoseconds(std::string_view name, std::int64_t otherwise);  ///< "20ms", "300us", "1.5s"
     std::string text(std::string_view name, std::string_view otherwise);
-    void done() const;  ///< throws for options that were not read
+    /// Throws std::runtime_error for a given option that none of the functions above has read. To be called
+    /// last.
+    void done() const;
 
   private:
     struct Given {

@@ -1,5 +1,6 @@
 #pragma once
-// Reads cards from the files that are embedded in the program, or from a path that the user gave.
+// Reads cards. A card is a JSON file with facts about a model, a GPU or prices. Shipped cards are embedded in
+// the program; others are read from a path that the user gave.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@ std::optional<std::string_view> shipped_card(std::string_view kind, std::string_
 /// The sorted names of the shipped cards of a kind.
 std::vector<std::string> shipped_cards(std::string_view kind);
 
-/// Reads a file of at most 16 MiB. Throws a UsageError with the path and the system's reason.
+/// Reads a whole file of at most 16 MiB. Throws a UsageError with the path and the reason when the file
+/// cannot be read or is larger.
 std::string read_card_file(const std::filesystem::path& path);
 
 }  // namespace paretoken::cards

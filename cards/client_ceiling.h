@@ -11,7 +11,9 @@ namespace paretoken::cards {
 
 /// The measured ceilings. All rates are per worker thread; `streams` is for the whole process.
 struct ClientCeiling {
-    double events_per_s = 0;    ///< highest rate at which the p99 of read − kernel stamp was below 1 ms
+    /// The highest rate of stream events (pieces of streamed answers) for which the p99 of the time from the
+    /// kernel's receive timestamp to the client's read was below 1 ms.
+    double events_per_s = 0;
     double requests_per_s = 0;  ///< rate of one-token requests over kept-alive connections
     std::uint64_t streams = 0;  ///< most streams that the limit on file descriptors allows
     std::string cpu;            ///< CPU of the host that was measured
@@ -29,19 +31,22 @@ struct IntendedLoad {
     std::uint32_t workers = 1;
 };
 
-/// One sentence for each quantity of the load that is known and above the measured ceiling, of all its
-/// workers together; empty if there is none. Pure.
+/// Compares a load with the ceiling; rates are compared with the ceiling of all its workers together. Returns
+/// one sentence for each quantity that exceeds the ceiling. Quantities that are not known, or whose ceiling
+/// is 0, are left out. Pure.
 std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeiling& ceiling);
 
-/// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or the same below
-/// ~/.local/state. Empty without a home directory.
+/// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or
+/// ~/.local/state/paretoken/client_ceiling.json if that variable is not set. Empty if HOME is not set either.
 std::filesystem::path default_ceiling_path();
 
-/// Reads the stored ceiling. Nothing when there is no such file or it was measured on another CPU. Throws
-/// UsageError when it is damaged.
+/// Reads the stored ceiling. Returns nothing when `path` is empty, when there is no such file, or when the
+/// ceiling was measured on a CPU other than `cpu`. Throws UsageError when the file cannot be read or is
+/// damaged.
 std::optional<ClientCeiling> stored_ceiling(const std::filesystem::path& path, const std::string& cpu);
 
-/// Writes the ceiling. Throws RuntimeError when the file cannot be written.
+/// Writes the ceiling; creates the directories of `path`. Throws RuntimeError when the file cannot be
+/// written.
 void store(const ClientCeiling& ceiling, const std::filesystem::path& path);
 
 }  // namespace paretoken::cards

@@ -1,13 +1,14 @@
 #pragma once
-// The part of the hardware that a model spread over tensor-parallel ranks can use. The simulated server and
-// the hard limit (the upper bound on throughput that reports compute) both use these functions. Pure.
+// Quantities of a model that is served by tensor-parallel ranks (GPUs that share its weights): the ranks that
+// hold different parts of its KV cache, the memory for that cache, and the FLOP per token. The simulated
+// server and the hardware limit (the upper bound on throughput that reports compute) use them. Pure.
 #include <optional>
 
 #include "cards/model.h"
 
 namespace paretoken::cards {
 
-/// The share of the memory that servers use, as in vLLM's default configuration.
+/// The share of the GPU memory that a server is assumed to use, as in vLLM's default configuration.
 inline constexpr double kMemoryShare = 0.9;
 
 /// The number of ranks that hold different parts of the KV cache: at most the number of KV heads, because
@@ -19,7 +20,8 @@ double kv_ranks(const ModelCard& model, double ranks);
 /// weights; nothing when nothing is left.
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes);
 
-/// The FLOP of one token in all linear layers, including the output head.
+/// The FLOP of one token in all linear layers, including the output head. Of the routed experts, only those
+/// that are active for a token count.
 double linear_flops_per_token(const ModelCard& model);
 
 /// The FLOP of the output head (the projection to the vocabulary) for one token. An engine computes it once

@@ -12,8 +12,8 @@
 
 namespace paretoken::cards {
 
-/// The length of an array, and its numbers. They are left out (empty) for an array of texts, and for one of
-/// more than 4096 numbers, which is no list with one number per layer.
+/// An array: its length and its numbers. `numbers` is empty for an array of strings, and for one of more than
+/// 4096 numbers, because an array with one number per layer is shorter.
 struct GgufArray {
     std::uint64_t length = 0;
     std::vector<double> numbers;
@@ -21,14 +21,15 @@ struct GgufArray {
     bool operator==(const GgufArray&) const = default;
 };
 
+/// A value of the metadata. All types of numbers are read as double.
 using GgufValue = std::variant<bool, double, std::string, GgufArray>;
 
 struct GgufTensor {
     std::string name;
     std::vector<std::uint64_t> shape;  ///< sizes of the dimensions, the fastest-varying first
-    std::string dtype;                 ///< number format by its name in core/formats.h
+    std::string dtype;                 ///< number format: "bf16", "q4_k" (the names of core/formats.h)
     std::uint64_t values = 0;          ///< number of values
-    std::uint64_t bytes = 0;           ///< their size
+    std::uint64_t bytes = 0;           ///< size of all values in bytes
 
     bool operator==(const GgufTensor&) const = default;
 };
@@ -38,14 +39,16 @@ struct GgufHeader {
     std::map<std::string, GgufValue> metadata;
     std::vector<GgufTensor> tensors;
 
-    // These return nothing (null) when the key is absent or has another type. A flag is the number 0 or 1.
+    // Each returns the value of a metadata key; nothing (null) when the key is absent or has another type.
+    // number() returns 0 or 1 for a boolean.
     std::optional<double> number(const std::string& key) const;
     std::optional<std::string> string(const std::string& key) const;
     const GgufArray* array(const std::string& key) const;
 };
 
-/// Reads the header of a file. Throws a UsageError that names the file and the problem: not GGUF, another
-/// version, cut off (also within the weights), impossible sizes.
+/// Reads the header of a file. Throws a UsageError that names the file and the problem: the file cannot be
+/// read, is not GGUF, has another version, is cut off (also within the weights), or has a tensor of an
+/// unknown type or an impossible size.
 GgufHeader read_gguf_header(const std::filesystem::path& path);
 
 /// Whether the file begins with GGUF's magic number; false for a file that cannot be read.

@@ -1,6 +1,7 @@
 #pragma once
-// Datasheet figures of accelerators, which a limit uses if nothing was measured. All figures are dense
-// (without structured sparsity); every card names the source of its figures.
+// Datasheet figures of GPUs. The hardware limit (the upper bound on throughput that reports compute) uses
+// them if nothing was measured, and the simulated server uses them too. FLOP are dense (without structured
+// sparsity); every card names the source of its figures.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +15,7 @@ namespace paretoken::cards {
 struct GpuCard {
     std::string name;   ///< "h100-sxm"
     std::string title;  ///< "NVIDIA H100 SXM 80 GB"
+    /// Other names by which find_gpu() finds the card: "h100 80gb hbm3".
     std::vector<std::string> aliases;
     double memory_bytes = 0;
     double memory_bytes_per_s = 0;
@@ -21,7 +23,7 @@ struct GpuCard {
     std::optional<double> tdp_w;
     std::optional<double> link_bytes_per_s;  ///< link to the machine's other GPUs, in one direction
     std::string source;
-    std::string as_of;
+    std::string as_of;  ///< month of the source: "2023-03"
 
     bool operator==(const GpuCard&) const = default;
 };
@@ -35,7 +37,8 @@ struct GpuSpec {
 };
 
 /// Finds the card that a text names: the text contains all words of the card's name or of one of its aliases,
-/// in any order. If several cards match, the one with the most words wins: "NVIDIA H100 80GB HBM3",
+/// in any order and in upper or lower case; a count, as in "h200x2", is ignored. If several cards match, the
+/// one whose matching name or alias has the most words wins: "NVIDIA H100 80GB HBM3",
 /// "sim:llama3-8b-h100-bf16" → h100-sxm. Returns nothing when no card matches or the best match is a tie. A
 /// product variant that has no card of its own matches no card. Words such as "NVL", "Laptop" or "MIG", or
 /// another size of memory, show that a text names a variant: "NVIDIA H200 NVL", "NVIDIA GeForce RTX 4090
@@ -49,12 +52,13 @@ GpuCard gpu_card(std::string_view text);
 /// a count of 0.
 GpuSpec parse_gpu_spec(std::string_view text);
 
+/// A kind of arithmetic, and the dense FLOP per second that a card has for it.
 struct GpuFlops {
     std::string dtype;  ///< key in GpuCard::flops
     double per_s = 0;
 };
-/// The kinds of arithmetic that can multiply weights of this format, the fastest first: "fp4", "fp8", "bf16",
-/// "f16" for mxfp4. An unknown format is treated as 8-bit integers.
+/// The kinds of arithmetic with which a GPU can multiply weights of this format, the fastest first: "fp4",
+/// "fp8", "bf16", "f16" for mxfp4. f32 and f64 are treated as f16, and an unknown format as 8-bit integers.
 std::span<const std::string_view> arithmetic_for_weights(std::string_view weight_dtype);
 
 /// The first of arithmetic_for_weights() for which the card has a figure; nothing when it has none.

@@ -1,6 +1,6 @@
 #pragma once
-// Facts about the machine that this process runs on. A report compares a run against a local server with
-// those CPU microbenchmarks that were measured on the same `cpu`.
+// Facts about the machine that this process runs on. For a run whose server was on this machine, a report
+// uses the results of those CPU microbenchmarks that were measured on the same `cpu`.
 #include <cstdint>
 #include <string>
 
@@ -8,7 +8,7 @@ namespace paretoken::cards {
 
 struct HostFacts {
     std::string name;         ///< host name
-    std::string cpu;          ///< CPU model of /proc/cpuinfo with blanks folded, or the architecture
+    std::string cpu;          ///< CPU model in /proc/cpuinfo, runs of blanks as one; else the architecture
     std::uint32_t cores = 1;  ///< number of CPUs that this process may run on
     std::string kernel;       ///< "Linux 6.1.0"
     std::uint64_t memory_bytes = 0;

@@ -11,6 +11,7 @@
 
 namespace paretoken::cards {
 
+/// A JSON value. Null is std::monostate, and every number is a double.
 struct JsonValue {
     using Array = std::vector<JsonValue>;
     using Object = std::map<std::string, JsonValue>;
@@ -23,8 +24,8 @@ struct JsonValue {
 /// line when it is not one JSON value.
 JsonValue parse_json_value(std::string_view text, const std::string& where);
 
-/// A position in a JsonValue, which must outlive the cursor. Functions that read a value call complain() if
-/// that value has another type or is out of range.
+/// A position in a JsonValue, which must outlive the cursor. `where` names the file in errors. Functions that
+/// read a value call complain() if that value has another type or is out of range.
 class JsonCursor {
   public:
     JsonCursor(const JsonValue& value, std::string where) : value_(&value), where_(std::move(where)) {}

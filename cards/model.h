@@ -1,8 +1,9 @@
 #pragma once
-// The cost of holding a model and of computing a step, from its shape alone: bytes of weights resident and
-// streamed, bytes of KV cache, and parameters that are used for each token. The shape comes from a shipped
-// card, a Hugging Face config.json or a GGUF file. The lookup in the embedding is never streamed; the output
-// projection always is, even when it is the embedding (tied).
+// The memory that a model takes and the work of one forward pass (a step), computed from the model's shape:
+// bytes of all weights, bytes of weights that a step reads from memory (streams), bytes of KV cache, and
+// parameters that are used for each token. The shape comes from a shipped card (a JSON file embedded in the
+// program), a Hugging Face config.json or a GGUF file. A step never streams the embedding table for its
+// lookup. It always streams the output projection, even if that is the embedding table (tied).
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -27,11 +28,11 @@ struct MixtureOfExperts {
 
 /// Multi-head latent attention (DeepSeek): one compressed vector and one rotary key per token and layer.
 struct LatentAttention {
-    std::uint64_t kv_rank = 0;
-    std::uint64_t rope_dim = 0;
-    std::uint64_t q_rank = 0;       ///< 0: queries are not compressed
-    std::uint64_t qk_head_dim = 0;  ///< with rope_dim
-    std::uint64_t v_head_dim = 0;
+    std::uint64_t kv_rank = 0;      ///< width of the compressed vector
+    std::uint64_t rope_dim = 0;     ///< width of the rotary key
+    std::uint64_t q_rank = 0;       ///< width of a compressed query; 0: queries are not compressed
+    std::uint64_t qk_head_dim = 0;  ///< width of one head's query, including rope_dim
+    std::uint64_t v_head_dim = 0;   ///< width of one head's value
 
     bool operator==(const LatentAttention&) const = default;
 };
@@ -46,7 +47,7 @@ struct ModelCard {
     std::uint64_t kv_heads = 0;
     std::uint64_t head_dim = 0;
     std::uint64_t vocab = 0;
-    std::uint64_t ffn = 0;  ///< width in dense layers; 0 if every layer has experts
+    std::uint64_t ffn = 0;  ///< feed-forward width of dense layers; no meaning if every layer has experts
     bool gated_ffn = true;  ///< whether there are three matrices (gate, up and down) or two (up and down)
     bool tied_embeddings = false;
     std::optional<std::uint64_t> sliding_window;  ///< tokens that the layers with a window see
@@ -64,13 +65,14 @@ struct ModelCard {
     std::uint64_t active_parameters = 0;    ///< used per token: no embedding lookup, only active experts
     std::uint64_t kv_values_per_token = 0;  ///< keys and values of one token, all layers without a window
     std::uint64_t windowed_kv_values_per_token = 0;  ///< such values in all layers with a window
-    double attention_flops_per_pair = 0;  ///< FLOP of a query token and a key, all layers without a window
+    double attention_flops_per_pair = 0;  ///< FLOP per pair of query and key token, layers without a window
     double windowed_attention_flops_per_pair = 0;  ///< FLOP of such a pair in all layers with a window
 
     bool operator==(const ModelCard&) const = default;
 };
 
-/// The expected number of distinct experts that `tokens` tokens use in one layer: E·(1 − (1 − k/E)^tokens).
+/// Returns the expected number of distinct experts that `tokens` tokens use in one layer, if each token uses
+/// any k = `active` of the E = `experts` with equal probability: E·(1 − (1 − k/E)^tokens). 0 for no experts.
 double distinct_experts(double experts, double active, double tokens);
 
 /// Returns the time of two kinds of work that overlap in part, such as reading weights and multiplying by
@@ -91,13 +93,13 @@ double kv_bytes_per_sequence(const ModelCard& card, double context);
 struct ModelCardOptions {
     /// The type of the linear layers; it replaces the quantisation that the config describes. If it is an
     /// unquantised format of at least 16 bits (bf16, f16, f32), the embedding, the output projection and the
-    /// router have it too; otherwise these keep the dtype of the config. A GGUF file with this option is an
-    /// error.
+    /// router have it too; otherwise these keep the dtype of the config. For a GGUF file this option is
+    /// refused with a UsageError.
     std::optional<std::string> weight_dtype;
     std::optional<std::string> kv_dtype;  ///< type of the KV cache
 };
 
-/// The hf_quant_config.json that ModelOpt writes beside a config.json.
+/// The hf_quant_config.json that ModelOpt (NVIDIA's tool for quantisation) writes beside a config.json.
 struct QuantizationFile {
     std::string text;
     std::string where;  ///< name of the file, for messages
@@ -105,10 +107,11 @@ struct QuantizationFile {
     bool operator==(const QuantizationFile&) const = default;
 };
 
-/// The card for a shipped card's name, a config.json (or its directory), a GGUF file, or a card as a JSON
-/// file. For a config.json, the hf_quant_config.json beside it is read too. Types may follow, as in
-/// "llama-3.1-8b:kv=fp8,weights=int4"; types in `options` take precedence. Throws a UsageError that says what
-/// was looked for, what is wrong with it, and which names are known.
+/// Returns the card for the name or an alias of a shipped card, or for the path of a config.json (or of its
+/// directory), of a GGUF file, or of a JSON file in the form of a shipped card. For a config.json, the
+/// hf_quant_config.json beside it is read too. The types of weights and KV cache may follow, as in
+/// "llama-3.1-8b:kv=fp8,weights=int4"; types in `options` take precedence. Throws a UsageError that names the
+/// card or file and what is wrong with it, or the known names if there is no such card or file.
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options = {});
 
 /// The card from the text of a config.json; `where` is its name, for messages. `quantization` is used if the
@@ -117,11 +120,12 @@ ModelCard model_card_of_config(std::string_view json, const std::string& where,
                                const ModelCardOptions& options = {},
                                const std::optional<QuantizationFile>& quantization = {});
 
-/// The card from the header of a GGUF file, exact to the byte (over all parts of a split file). Throws
-/// UsageError.
+/// The card from the header of a GGUF file; its bytes of weights are exact. For a split file, `path` is the
+/// first part, and the other parts are read from the same directory. Throws UsageError.
 ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardOptions& options = {});
 
-/// A hash of every value that a report uses, so that a card that has changed since a run is noticed.
+/// A hash of the numbers and formats with which a report computes, but not of the name. It shows whether a
+/// card has changed since a run.
 std::string content_hash_of(const ModelCard& card);
 
 std::vector<std::string> known_models();

@@ -13,9 +13,9 @@ namespace paretoken::cards {
 class NvmlLibrary {
   public:
     using Device = void*;
-    static constexpr int kSuccess = 0;
-    static constexpr int kSmClock = 1;
-    static constexpr int kMemoryClock = 2;
+    static constexpr int kSuccess = 0;      ///< NVML_SUCCESS
+    static constexpr int kSmClock = 1;      ///< NVML_CLOCK_SM
+    static constexpr int kMemoryClock = 2;  ///< NVML_CLOCK_MEM
 
     struct Memory {
         unsigned long long total;
@@ -23,6 +23,7 @@ class NvmlLibrary {
         unsigned long long used;
     };
 
+    /// Loads the library of this file name and initialises it; if one of the two fails, ready() is false.
     explicit NvmlLibrary(const std::string& name) : handle_(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         if (!handle_) return;
         const auto init = function<int (*)()>("nvmlInit_v2");
@@ -35,6 +36,7 @@ class NvmlLibrary {
     NvmlLibrary(const NvmlLibrary&) = delete;
     NvmlLibrary& operator=(const NvmlLibrary&) = delete;
 
+    /// Returns whether the functions below may be called.
     bool ready() const { return ready_; }
 
     /// The library's function with this name; null when there is none.

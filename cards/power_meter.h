@@ -34,8 +34,9 @@ class PowerMeter {
     virtual std::optional<PowerSample> read() = 0;
 };
 
-/// The meter of the GPUs that run processes now, or of all GPUs if none does. GPUs that do not report their
-/// power are left out. Null when there is no library or no such GPU.
+/// The meter of those GPUs that run compute processes at the time of the call, or of all GPUs if none does.
+/// GPUs that do not report their power are left out. Null when no GPU is left, or when NVML, whose file name
+/// is `library`, is absent.
 std::unique_ptr<PowerMeter> gpu_power_meter(const std::string& library = "libnvidia-ml.so.1");
 
 /// The meter of the CPU packages. Null when there is none whose counter may be read. A counter that falls has

@@ -14,10 +14,10 @@ namespace paretoken::cards {
 
 /// The price of one kind of GPU or machine that is rented or owned.
 struct PricedItem {
-    std::map<std::string, double> usd_per_h;  ///< "on_demand", "reserved_1y", "spot", "owned_tco" → price
+    std::map<std::string, double> usd_per_h;  ///< by basis: "on_demand", "reserved_1y", "spot", "owned_tco"
     std::optional<double> power_w_allin;      ///< power with its share of host and cooling; no PUE is applied
     std::optional<double> tdp_w;              ///< power of the board alone; the PUE is applied
-    std::optional<std::uint32_t> cores;       ///< cores of a CPU machine; a host is priced by its cores
+    std::optional<std::uint32_t> cores;       ///< cores of the CPU machine that the price is for
 
     bool operator==(const PricedItem&) const = default;
 };
@@ -60,7 +60,7 @@ struct PriceCard {
     std::optional<double> utilization;  ///< share of the paid time in which the hardware serves
     std::optional<Availability> availability;
     double ops_usd_month = 0;            ///< operation of the whole deployment; a month has 720 h
-    std::optional<Interval> price_band;  ///< factors on the rates, e.g. [0.8, 1.25]
+    std::optional<Interval> price_band;  ///< factors for a report's low and high cost: [0.8, 1.25]
     std::map<std::string, ApiPrice> apis;
 
     bool operator==(const PriceCard&) const = default;
@@ -82,11 +82,11 @@ struct MeasuredPower {
 };
 
 struct HourlyRate {
-    double usd_per_h = 0;       ///< cost of the whole deployment: GPUs held, power and operation by the card
+    double usd_per_h = 0;       ///< cost of the whole deployment: hardware, power and operation
     std::string item;           ///< entry of the card: "h100-sxm" or "cpu"
     std::string basis;          ///< "on_demand", or the mix in words
     double unit_usd_per_h = 0;  ///< rate of one GPU or machine, before power and operation
-    std::string how;            ///< "2 × $3.50/h"
+    std::string how;            ///< how the cost was computed: "2 × $3.50/h"
     /// The source of the power: "card" or "measured by NVML"; empty if the rate includes power.
     std::string power = {};
     std::optional<double> power_w = {};  ///< power of the deployment at the plug; absent if in the rate
@@ -99,7 +99,7 @@ struct HourlyRate {
 /// The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise the
 /// only basis of the entry. The function throws UsageError if the entry has no price for this basis or for a
 /// part of the mix, or has several bases without "on_demand"; it never uses another basis instead. The rate
-/// of a CPU host is multiplied by its share of the cores that the price is for.
+/// of a CPU host is multiplied by its cores ÷ PricedItem::cores if both are known.
 ///
 /// If the rate does not include power, the cost of power is added. `measured` (times the PUE) is used if it
 /// covers exactly the priced devices: the same number of GPUs, or the packages of the CPU host. Otherwise the
@@ -115,12 +115,14 @@ double earning_share(const PriceCard& card);
 /// Reads a shipped card by its name, or a card at a path. Throws a UsageError that names the file, the key
 /// and what was expected.
 PriceCard price_card(const std::string& name_or_path);
+/// Parses the JSON text of a price card. `name` becomes the card's name and stands in errors. Throws
+/// UsageError.
 PriceCard parse_price_card(std::string_view json, const std::string& name);
 
 std::vector<std::string> known_price_cards();
 
-/// The prices of an API, from the shipped card of APIs or one of `cards`. Throws a UsageError that lists the
-/// known names.
+/// The prices of an API, from the first of `cards` that has it, or else from the shipped card of APIs. Throws
+/// a UsageError that lists the known names if none has it.
 ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& cards);
 
 /// The dollars per million tokens of a mix of fresh input, cached input and output tokens; only the ratios of

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "core/result/slo.h"
@@ -53,20 +54,20 @@ void ConsoleWatcher::load_ends() {
 
 void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const std::string& label,
                                   bool already_measured) {
-    const std::string left =
-        points > 0 ? time_left(measured_s_, measured_, points - number + 1) : std::string();
+    if (already_measured) ++skipped_;
+    // Points may be measured at the same time, so the time of all counts, not that of each.
+    const double passed_s = first_began_ ? seconds(Clock::now() - *first_began_) : 0;
+    const std::size_t ended = std::min(points, skipped_ + measured_);
+    const std::string left = points > 0 ? time_left(passed_s, measured_, points - ended) : std::string();
     const std::string place = points > 0 ? fmt::format("{}/{}", number, points) : fmt::format("{}", number);
     fmt::print(stderr, "[{}] {}{}{}\n", place, label, already_measured ? ": already measured" : "",
                already_measured || left.empty() ? "" : fmt::format(" (about {} left)", left));
     std::fflush(stderr);
-    if (!already_measured) point_began_ = Clock::now();
+    if (!already_measured && !first_began_) first_began_ = Clock::now();
 }
 
 void ConsoleWatcher::point_ends(const reports::SweepPoint& point, const std::filesystem::path& directory) {
-    if (point_began_) {
-        measured_s_ += seconds(Clock::now() - *point_began_);
-        ++measured_;
-    }
+    ++measured_;
     fmt::print(stderr, "  {}\n", point_text(point, directory));
     std::fflush(stderr);
 }

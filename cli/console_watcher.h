@@ -9,8 +9,8 @@
 
 namespace paretoken::cli {
 
-/// Estimates the time left of a sweep, "3:20": `left` points at the mean time of the `measured` points, which
-/// took `measured_s` seconds in all. Returns an empty text if `measured` is 0.
+/// Estimates the time left of a sweep, "3:20": `left` points at the mean time of the `measured` points, after
+/// which `measured_s` seconds had passed. Returns an empty text if `measured` is 0.
 std::string time_left(double measured_s, std::size_t measured, std::size_t left);
 
 /// Returns one line about a measured point: its load, its figures, the verdict on its run with the reason if
@@ -31,9 +31,9 @@ class ConsoleWatcher : public experiments::Watcher {
 
   private:
     std::optional<ProgressLine> line_;
-    std::optional<TimePoint> point_began_;
-    double measured_s_ = 0;
-    std::size_t measured_ = 0;
+    std::optional<TimePoint> first_began_;  ///< when the first point began that was measured
+    std::size_t measured_ = 0;              ///< points that ended since
+    std::size_t skipped_ = 0;               ///< points that were already measured
 };
 
 }  // namespace paretoken::cli

@@ -25,6 +25,32 @@ std::string proxy_variable() {
     return {};
 }
 
+/// Returns the text with the secrets of each URL in it hidden. A URL begins with its scheme and ends at a
+/// blank, a quotation mark or the next URL.
+std::string with_redacted_urls(const std::string& text) {
+    constexpr std::string_view kMark = "://";
+    constexpr std::string_view kEnds = " \t\n\r\"'";
+    const auto in_scheme = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+               c == '-' || c == '.';
+    };
+    const auto next_url = [&](std::size_t from) {
+        std::size_t begin = std::min(text.find(kMark, from), text.size());
+        while (begin < text.size() && begin > from && in_scheme(text[begin - 1])) --begin;
+        return begin;
+    };
+    std::size_t begin = next_url(0);
+    std::string out = text.substr(0, begin);
+    while (begin < text.size()) {
+        const std::size_t next = next_url(text.find(kMark, begin) + kMark.size());
+        const std::size_t end = std::min(next, text.find_first_of(kEnds, begin));
+        out += redacted_url(text.substr(begin, end - begin));
+        out.append(text, end, next - end);
+        begin = next;
+    }
+    return out;
+}
+
 }  // namespace
 
 experiments::Invocation this_invocation() {
@@ -56,9 +82,8 @@ std::vector<std::string> without_secrets(std::vector<std::string> argv) {
             argument = "--header=" + hide(argument.substr(9));
         } else if (argument.starts_with("-H")) {
             argument = "-H" + hide(argument.substr(2));
-        } else if (argument.find("://") != std::string::npos) {
-            const auto scheme = argument.find("http");  // --url= may stand before it
-            argument = argument.substr(0, scheme) + redacted_url(argument.substr(scheme));
+        } else {
+            argument = with_redacted_urls(argument);
         }
     }
     return argv;

@@ -17,12 +17,12 @@ constexpr Duration kPlainLine = std::chrono::seconds(10);
 
 /// Returns the share of the run that is done, by the limit that is nearer.
 std::optional<double> share_done(const loadgen::Progress& progress, const loadgen::Limits& limits,
-                                 Duration elapsed) {
+                                 Duration measured) {
     std::optional<double> share;
     if (limits.requests && *limits.requests > 0) {
         share = static_cast<double>(progress.conversations.load()) / static_cast<double>(*limits.requests);
     }
-    if (limits.duration) share = std::max(share.value_or(0), seconds(elapsed) / seconds(*limits.duration));
+    if (limits.duration) share = std::max(share.value_or(0), seconds(measured) / seconds(*limits.duration));
     if (share) share = std::min(*share, 1.0);
     return share;
 }
@@ -52,14 +52,14 @@ std::string clock_text(double s) {
 }
 
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
-                          const loadgen::Limits& limits, Duration elapsed) {
-    const double s = std::max(seconds(elapsed), 1e-3);
-    std::string text = fmt::format("{}  {}", label, clock_text(s));
+                          const loadgen::Limits& limits, Duration elapsed, Duration measured) {
+    const double s = std::max(seconds(measured), 1e-3);
+    std::string text = fmt::format("{}  {}", label, clock_text(seconds(elapsed)));
     if (progress.warming_up.load()) return text + "  warming up";
     text += fmt::format("  {}  {} in flight  {:.0f} tok/s", ended_text(progress, limits),
                         progress.in_flight.load(), static_cast<double>(progress.output_tokens.load()) / s);
     if (const auto failed = progress.failed.load(); failed > 0) text += fmt::format("  {} failed", failed);
-    if (const auto share = share_done(progress, limits, elapsed); share && *share > 0.02) {
+    if (const auto share = share_done(progress, limits, measured); share && *share > 0.02) {
         text += fmt::format("  ETA {}", clock_text(s * (1 - *share) / *share));
     }
     return text;
@@ -81,16 +81,24 @@ ProgressLine::~ProgressLine() {
     std::fflush(stderr);
 }
 
+void ProgressLine::note_end_of_warmup() {
+    if (!measuring_since_ && !progress_.warming_up.load()) measuring_since_ = Clock::now();
+}
+
+std::string ProgressLine::text() const {
+    const TimePoint now = Clock::now();
+    return progress_text(label_, progress_, limits_, now - began_, now - measuring_since_.value_or(now));
+}
+
 void ProgressLine::print_until_over() {
     constexpr auto kSlice = std::chrono::milliseconds(50);
     TimePoint due = began_ + kPlainLine;
     while (!over_) {
         std::this_thread::sleep_for(kSlice);
+        note_end_of_warmup();
         if (Clock::now() < due) continue;
         due += kPlainLine;
-        std::fputs(
-            fmt::format("{}\n", progress_text(label_, progress_, limits_, Clock::now() - began_)).c_str(),
-            stderr);
+        std::fputs((text() + "\n").c_str(), stderr);
         std::fflush(stderr);
     }
 }
@@ -98,13 +106,11 @@ void ProgressLine::print_until_over() {
 void ProgressLine::draw_until_over() {
     while (!over_) {
         // fputs, since fmt::print throws when the terminal is gone
-        std::fputs(
-            fmt::format("\r\033[K{:.79}", progress_text(label_, progress_, limits_, Clock::now() - began_))
-                .c_str(),
-            stderr);
+        std::fputs(fmt::format("\r\033[K{:.79}", text()).c_str(), stderr);
         std::fflush(stderr);
         for (Duration slept{}; slept < kRedraw && !over_; slept += kRedraw / 10) {
             std::this_thread::sleep_for(kRedraw / 10);
+            note_end_of_warmup();
         }
     }
 }

@@ -16,9 +16,10 @@ namespace paretoken::cli {
 std::string clock_text(double seconds);
 
 /// Returns the text of the line, without colours or control characters. `elapsed` is the time since the load
-/// began. The time left is shown if `limits` bound the load and more than 2 % of it is done.
+/// began, `measured` that since its first request after the warm-up. The time left is shown if `limits` bound
+/// the load and more than 2 % of it is done.
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
-                          const loadgen::Limits& limits, Duration elapsed);
+                          const loadgen::Limits& limits, Duration elapsed, Duration measured);
 
 /// Shows the line on standard error, from its own thread, until this object is destroyed, which removes the
 /// line. If standard error is not a terminal that can redraw a line, it prints separate lines, which stay.
@@ -33,11 +34,14 @@ class ProgressLine {
   private:
     void draw_until_over();
     void print_until_over();
+    void note_end_of_warmup();
+    std::string text() const;
 
     std::string label_;
     const loadgen::Progress& progress_;
     loadgen::Limits limits_;
     TimePoint began_;
+    std::optional<TimePoint> measuring_since_;  ///< when the warm-up was over, to within 50 ms
     std::atomic<bool> over_{false};
     bool redraws_ = false;
     std::thread thread_;

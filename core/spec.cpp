@@ -86,7 +86,7 @@ double rung(std::string_view text, std::string_view ladder, Rungs rungs) {
     const auto value = scaled_number(text);
     const bool whole = rungs == Rungs::whole;
     if (!value || *value > kMost || (whole && (*value < 1 || *value != std::floor(*value))))
-        refuse_ladder(ladder, fmt::format("'{}' is not a {} of at least {}", text,
+        refuse_ladder(ladder, fmt::format("'{}' is not a {} from {} to 1000000000", text,
                                           whole ? "whole number" : "number", whole ? "1" : "0.000001"));
     if (*value < kLeast)
         refuse_ladder(ladder, fmt::format("'{}' is not a number of at least 0.000001", text));
@@ -132,6 +132,11 @@ Duration parse_duration(std::string_view text) {
             "'{}' is not a duration; expected a number with h, m, s, ms, us or ns, e.g. 30s or 1.5m", text));
     }
     return Duration(std::llround(parsed->number * *unit));
+}
+
+Duration parse_milliseconds(std::string_view text) {
+    const auto parsed = leading_number(text);
+    return parse_duration(parsed && parsed->rest.empty() ? std::string(text) + "ms" : std::string(text));
 }
 
 std::string text_of(Duration duration) {

@@ -18,6 +18,9 @@ namespace paretoken {
 /// 1e9 s.
 Duration parse_duration(std::string_view text);
 
+/// Reads a duration like parse_duration(), but a number without a unit is in milliseconds.
+Duration parse_milliseconds(std::string_view text);
+
 /// Returns a text that parse_duration() reads: "90s", "1500us". The unit is the largest of s, ms, us and ns
 /// that needs no fraction.
 std::string text_of(Duration duration);

@@ -1,5 +1,6 @@
 #pragma once
-// The table of all datasets: a row has a name and the function that makes it. A new one is a file and a row.
+// The table of all datasets. A row has the name of a dataset and the function that makes it. A new dataset
+// needs a source file with this function, and a row.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,7 +25,7 @@ struct DatasetOptions {
     std::uint64_t seed = 0;
     std::string salt = {};  ///< text that changes every prompt and no length
     PromptForm form = PromptForm::text;
-    std::optional<Calibration> calibration = {};   ///< token counts of texts; nothing: uncalibrated()
+    std::optional<Calibration> calibration = {};   ///< tokens of each word; nothing: one token per word
     std::optional<std::uint32_t> vocabulary = {};  ///< the model's number of token ids, if known
     std::string path = {};                         ///< the dataset's file; empty: the spec's field "path"
     std::shared_ptr<const Prose> prose = {};       ///< text that prompts are cut from; null: random words
@@ -50,8 +51,8 @@ std::span<const CatalogRow> catalog();
 /// Returns the names of the datasets that are files: "custom, sharegpt, …".
 std::string names_of_file_formats();
 
-/// Throws UsageError on an unknown name (naming the known ones) or field, RuntimeError when a file cannot be
-/// read.
+/// Makes the dataset that `options.spec` names. Throws UsageError on an unknown name (naming the known ones),
+/// an unknown field, a wrong value, or wrong content of a file; RuntimeError when a file cannot be read.
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options);
 
 /// Returns whether prompts of a wanted length are generated. Throws UsageError on an unknown name.

@@ -24,7 +24,7 @@ class Dataset {
     virtual ~Dataset() = default;
 
     /// Returns the opening of conversation `index`. Thread-safe. From size() on the requests repeat from the
-    /// first one.
+    /// first one, with ids of their own. Throws RuntimeError when a file can no longer be read.
     virtual Request request(std::uint64_t index) const = 0;
 
     /// Returns request(index) for callers that only need its lengths: its prompt may have another form, or be
@@ -57,7 +57,7 @@ class Dataset {
     /// Returns the hash of the file's content (core/text/content_hash.h); empty if the dataset is not a file.
     virtual std::string content() const { return {}; }
 
-    /// Return the mean lengths, if they are known.
+    /// Return the mean number of prompt tokens and of output tokens per request; nothing if it is not known.
     virtual std::optional<double> mean_input_tokens() const { return std::nullopt; }
     virtual std::optional<double> mean_output_tokens() const { return std::nullopt; }
 };

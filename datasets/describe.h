@@ -1,6 +1,6 @@
 #pragma once
-// Describes a file of requests by figures for planning a load and a server. The file is read in one pass; a
-// row costs 24 bytes of memory, and a block of a prompt that was not seen before about 40.
+// Describes a file of requests by figures for planning a load and a server. The file is read in one pass. A
+// row costs about 32 bytes of memory, and a block of a prompt that was not seen before about 40.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +21,8 @@ struct LengthSummary {
 };
 
 /// Amounts per second: the mean over the whole time, and the means over the busiest second, minute and hour.
-/// These intervals follow each other from the first row on. If the file is shorter than one, the mean is over
-/// the file's time (at least 1 s).
+/// These intervals follow each other from the first row on. If the time from the first row to the last is
+/// shorter than an interval, the mean for this interval is over that time (at least 1 s).
 struct RateSummary {
     double mean = 0;
     double peak_second = 0;
@@ -45,12 +45,14 @@ struct FileDescription {
     /// cache of unlimited size would find. Nothing if rows have no blocks.
     std::optional<double> block_hits = {};
     std::optional<double> token_hits = {};
-    std::optional<std::int64_t> max_model_len = {};  ///< ⌈1.2 · p99 of input and output together⌉
+    std::optional<std::int64_t> max_model_len = {};  ///< suggested context length: ⌈1.2 · p99 of `total`⌉
 
     bool operator==(const FileDescription&) const = default;
 };
 
-/// Describes a file. Throws the errors of RowFile, and those of the format's reader if a row is wrong.
+/// Describes a file. Throws UsageError naming the line when a row is wrong or its time is before that of the
+/// previous row, UsageError when the file is not a regular file or has no rows, and RuntimeError when it
+/// cannot be read.
 FileDescription description_of(const std::string& path, const RowFormat& format);
 
 /// Returns the name of the dataset whose format the file probably has, by the names of fields and columns in

@@ -21,9 +21,13 @@ struct Expectation {
     bool operator==(const Expectation&) const = default;
 };
 
-/// Returns why no answer can meet it: the regular expression or the number is malformed. Empty if one can.
+/// Returns the reason why no answer can meet the expectation: its regular expression or its number is
+/// malformed. Returns an empty text if an answer can.
 std::string why_impossible(const Expectation& expectation);
 
+/// Returns whether an answer meets an expectation for which why_impossible() is empty. A regular expression
+/// sees only the first 64 KiB of the answer. Numbers are equal if they differ by at most 1e-9 of their size;
+/// "," separates thousands.
 bool is_met(const Expectation& expectation, std::string_view answer);
 
 }  // namespace paretoken::datasets

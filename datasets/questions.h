@@ -1,6 +1,6 @@
 #pragma once
-// The questions of a probe and their expected answers. They come from a file of JSON lines, or ask for values
-// that are hidden in long texts (datasets/generated/recall.h).
+// The questions that check the quality of a server's answers (--probe), and their expected answers. They come
+// from a file of JSON lines, or ask for values that are hidden in long texts (datasets/generated/recall.h).
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +19,10 @@ struct Questions {
     bool operator==(const Questions&) const = default;
 };
 
-/// Reads a file whose rows hold "messages" or "prompt", and "expect" with one of exact, regex, contains and
-/// number; or makes those of "recall:ctx=4k,n=40". Throws UsageError naming the file, the line and the
-/// mistake; RuntimeError when the file cannot be read.
+/// Returns the questions that `text` names: the path of a file whose rows hold "messages" or "prompt", and
+/// "expect" with one of exact, regex, contains and number; or a spec such as "recall:ctx=4k,n=40". Throws
+/// UsageError if `text` is neither, or naming the file, the line and the mistake; RuntimeError when the file
+/// cannot be read.
 Questions questions_of(std::string_view text);
 
 }  // namespace paretoken::datasets

@@ -1,7 +1,8 @@
 #pragma once
-// The experiment of `paretoken cache`: sends prompts of equal length that repeat beginnings in several ways,
-// at one load level after the other. Each level is a run with a directory of its own; cache.json is written
-// after each level.
+// The experiment of `paretoken cache`, which measures the effect of a server's prefix cache. It sends prompts
+// of equal length that repeat the beginnings of earlier prompts in several ways (arms, listed in
+// datasets/generated/prefix_arms.h), at one load level after the other. Each level is a run with a directory
+// of its own; cache.json is written after each level.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -30,7 +31,7 @@ struct CachePlan {
     /// measure_cache(). There is then also the arm "pinned", in which all requests with the same prefix go to
     /// the same slot. 0: the server has no such slots.
     std::uint64_t slots = 0;
-    std::uint64_t samples = 30;
+    std::uint64_t samples = 30;  ///< number of times that a level measures every arm at every prefix length
     /// The search for the working set: the smallest and the largest number of prefixes that are used in turn.
     /// If `working_set_from` is 0, there is no search.
     std::uint64_t working_set_from = 0;
@@ -43,7 +44,8 @@ struct CachePlan {
 };
 
 /// Returns the prefixes that leave room in `context` tokens for the suffix, the answer and 64 tokens of a
-/// chat template. Throws UsageError if no prefix fits, or if one does not fit and `cut_prefixes` is false.
+/// chat template; all prefixes if the context is not known. Throws UsageError if no prefix fits, or if one
+/// does not fit and `cut_prefixes` is false.
 std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context);
 
 /// Returns the plan of the run at `level` requests in flight.
@@ -55,7 +57,8 @@ LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t
 /// Returns the plan of a run that sends one prefix, waits, and sends it again.
 LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double idle_s);
 
-/// Returns the plan of a run of 90 s, whose rate is four times as high from 30 s to 60 s.
+/// Returns the plan of a run of 90 s in an open loop that sends `burst_prefixes` prefixes in turn, at
+/// `burst_rate` requests per second and from 30 s to 60 s at four times this rate. `burst_rate` must be set.
 LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 
 /// Returns the requests of the run in `directory`, each with the number of its prompt's tokens that repeat
@@ -63,12 +66,11 @@ LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
-/// Runs the experiment. If each slot of the server has a cache of its own, there is also the arm "pinned", in
-/// which all requests with the same prefix go to the same slot. CacheLevel::invalid says why the run of a
-/// level is not valid. Throws
-/// UsageError; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
-/// requested; Error with ExitCode::measurement_invalid when prompts that should be equally long
-/// differ by more than 1 % and 2 tokens.
+/// Runs the experiment: all levels, then the searches and the burst that the plan asks for.
+/// CacheLevel::invalid says why the run of a level is not valid. Throws UsageError when no prefix fits into
+/// the server's context; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
+/// requested; Error with ExitCode::measurement_invalid when prompts that should be equally long differ by
+/// more than 1 % and 2 tokens.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);

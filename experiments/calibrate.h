@@ -1,5 +1,6 @@
 #pragma once
-// Finds the largest load that this host's client can carry, against the simulated server with fixed times.
+// Finds the largest load that the client on this host can generate without distorting what it measures. The
+// load goes to the simulated server, whose response times are fixed.
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -15,7 +16,7 @@ inline constexpr std::uint64_t kCalibrationStreams = 256;
 struct CalibrationLevel {
     double asked_per_s = 0;             ///< wanted stream events
     double events_per_s = 0;            ///< stream events that came
-    std::optional<double> delay_p99_s;  ///< time from the kernel's receive stamp to the read
+    std::optional<double> delay_p99_s;  ///< p99 of the time from the kernel's receive stamp to the read
     bool carried = false;               ///< whether delay_p99_s < 1 ms and events_per_s > 90 % of asked_per_s
 };
 
@@ -30,7 +31,8 @@ double events_ceiling(const Invocation& invocation, const std::stop_token& stop,
 /// events_ceiling() does.
 double requests_ceiling(const Invocation& invocation, const std::stop_token& stop);
 
-/// Returns the number of streams that the limit on file descriptors allows.
+/// Returns the number of streams that this process's limit on file descriptors allows beside 64 other files;
+/// 0 if the limit is lower or unknown.
 std::uint64_t streams_ceiling();
 
 }  // namespace paretoken::experiments

@@ -36,7 +36,7 @@ struct GatePlan {
     GateSide baseline;
     GateSide candidate;
     reports::GatePolicy policy = reports::default_policy();
-    std::set<reports::Across> across = {};
+    std::set<reports::Across> across = {};  ///< differences that are allowed between the sides
     std::optional<Duration> max_time = {};  ///< time limit: no pair begins that would probably exceed it
     bool checklist = false;                 ///< whether the report has the checklist for a rollout
 };
@@ -48,16 +48,18 @@ Secrets gate_secrets(const GatePlan& plan, const Access& access);
 /// Returns whether a pair begins with the candidate: baseline, candidate, candidate, baseline, and so on.
 bool candidate_is_first(std::uint64_t pair);
 
-/// Returns the plan of one run. The seed depends on the pair only, so that both sides do the same work.
+/// Returns the plan of one run against the server at `url`; pairs are counted from 0. The seed depends on the
+/// pair only, so that both sides do the same work. The first pair always keeps the texts of answers, and only
+/// it asks the questions of --probe.
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair);
 
 /// Receives the verdict so far after each look, which is a number of pairs after which a decision is allowed.
 using TellReport = std::function<void(const reports::GateReport&)>;
 
-/// Measures a gate, and continues from the pairs in `directory`. Throws UsageError when the gate there has
-/// other options, or the sides do not do the same work; RuntimeError when a side cannot be reached, nothing
-/// can be written, or `stop` is requested; Error with ExitCode::measurement_invalid when a run is invalid
-/// twice.
+/// Measures a gate, and continues from the pairs in `directory`, or removes them if the plan says to
+/// overwrite. `tell` may be empty. Throws UsageError when the gate there has other options, or the sides do
+/// not do the same work; RuntimeError when a side cannot be reached, nothing can be written, or `stop` is
+/// requested; Error with ExitCode::measurement_invalid when a run is invalid twice.
 reports::GateReport measure_gate(const GatePlan& plan, const Access& access,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  Watcher& watcher, const std::stop_token& stop, const TellReport& tell);
@@ -75,7 +77,9 @@ struct GateDirectories {
 
 /// Judges runs that were measured before; each directory holds one or several. They count as pairs if there
 /// are at least 3 on each side and are_interleaved(). A single run per side is judged by its own intervals if
-/// `within_run`. Otherwise the sides count as two separate sets. Throws as measure_gate() does.
+/// `within_run`. Otherwise the sides count as two separate sets. Throws UsageError when a directory has no
+/// run or one that cannot be read, or when the sides did not do the same work; Error with
+/// ExitCode::measurement_invalid when a run is invalid.
 reports::GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
                                const std::set<reports::Across>& across, bool within_run,
                                bool checklist = false);

@@ -1,5 +1,6 @@
 #pragma once
-// Measures the quality of a server's answers: asks questions with known answers at temperature 0.
+// Measures the quality of a server's answers: asks the questions of --probe, whose right answers are known,
+// at temperature 0.
 #include <optional>
 #include <vector>
 
@@ -16,11 +17,12 @@ struct Quality {
 };
 
 /// Returns the load that asks each question of `asked.probe` once. As many are in flight as the first class
-/// of the plan allows (8 if it has no cap). Answers end by themselves; the temperature is 0. Throws
-/// UsageError.
+/// of the plan allows (8 if it has no cap). The option ignore_eos is off, so that the model ends its answers;
+/// the temperature is 0. Throws UsageError, or RuntimeError when the file of questions cannot be read.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
-/// Asks the questions. A missing answer counts as a wrong one. Returns nothing when interrupted. Blocks.
+/// Asks the questions and scores the answers. A missing answer counts as a wrong one. Returns nothing when
+/// interrupted. Blocks. Throws as load_of_probe() does.
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 
@@ -28,7 +30,9 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
 /// tokens, instead of read from a file.
 bool probe_makes_prompts(const LoadPlan& asked);
 
-/// Throws UsageError when the probe cannot be read, or its prompts exceed the context.
+/// Throws when the questions cannot be read (as load_of_probe() does), and UsageError when the mean prompt
+/// and its answer exceed `context`, the most tokens that the server has for a request, if it is known. Does
+/// nothing for a plan without questions.
 void check_probe(const LoadPlan& asked, std::optional<std::int64_t> context);
 
 }  // namespace paretoken::experiments

@@ -27,6 +27,7 @@
 #include "experiments/target/resolve.h"
 #include "experiments/target/server_command.h"
 #include "experiments/watch/alerting.h"
+#include "loadgen/http/url.h"
 #include "reports/files/events.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/probe_file.h"
@@ -224,7 +225,8 @@ LoadPlan at_url(LoadPlan asked, const CommandServer* server) {
 /// Returns the command after a run, with the port of the server filled in.
 std::string after_run_command(const LoadPlan& plan) {
     const std::string& url = plan.targets.front();
-    return command_with_values(plan.server.after_run_command, {{"port", url.substr(url.rfind(':') + 1)}});
+    return command_with_values(plan.server.after_run_command,
+                               {{"port", std::to_string(http::parse_url(url).port)}});
 }
 
 /// Closes the records and writes the result, as far as the disk allows. Returns what failed.
@@ -244,17 +246,24 @@ std::string written(RunResult& result, reports::RecordWriter& records, const fs:
 }
 
 /// Adds the score of the questions to the result. Warns if the server answered none of them, because a score
-/// of 0 would look like wrong answers.
-void add_quality(const Quality& quality, const fs::path& directory, RunResult& result) {
+/// of 0 would look like wrong answers. Returns why the file of the answers could not be written; empty: it
+/// was.
+std::string add_quality(const Quality& quality, const fs::path& directory, RunResult& result) {
     result.quality = quality.score;
-    reports::write_probe_file(directory / reports::kProbeFileName, quality.answers);
-    if (quality.failure.empty()) return;
+    std::string failure;
+    try {
+        reports::write_probe_file(directory / reports::kProbeFileName, quality.answers);
+    } catch (const RuntimeError& error) {
+        failure = error.what();
+    }
+    if (quality.failure.empty()) return failure;
     result.validity.reasons.push_back(
         {.severity = Verdict::warn,
          .check = "probe_failed",
          .text = fmt::format("None of the {} questions of --probe was answered: {}.", quality.score.n,
                              quality.failure)});
     result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
+    return failure;
 }
 
 /// Returns the SLOs of a plan with a single class; several classes have SLOs of their own.
@@ -318,11 +327,12 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
                         .targets = target.urls(),
                         .validity = {.max_failed = load.plan.max_failed}});
     judge_percentiles(result, outcome.records, outcome.began, percentile_slos_of(load.plan));
+    std::string answers_not_written;
     if (!load.plan.probe.empty() && !result.partial) {
         const WhileServed while_served(server, interruption);
         const auto quality = quality_of(target, at_url(asked, server), while_served.interruption());
         result.partial = !quality.has_value();
-        if (quality) add_quality(*quality, directory, result);
+        if (quality) answers_not_written = add_quality(*quality, directory, result);
     }
     result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
     if (target.in_virtual_time()) {
@@ -334,6 +344,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());
     std::string failure = written(result, records, directory);
+    if (failure.empty()) failure = std::move(answers_not_written);
     if (result.partial && server != nullptr && server->has_ended())
         throw ServerFailed(target.secrets().redacted(server->how_it_ended()));
     if (!result.partial && !load.plan.server.after_run_command.empty())

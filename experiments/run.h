@@ -19,9 +19,10 @@ struct Measured {
 };
 
 /// Makes one run in `directory`, which is created; the files of an earlier run are replaced. Throws
-/// RuntimeError when nothing can be written there at the start or when the command after the run fails, and
-/// ServerFailed when the server that a command started has ended. Measured::not_written tells of later
-/// failures to write.
+/// UsageError when the plan does not fit the target; RuntimeError when nothing can be written there at the
+/// start, when the server's prefix cache cannot be emptied (--reset-cache), or when the command after the run
+/// (--after-run-cmd) fails; ServerFailed when the server that a command started ended during the run.
+/// Measured::not_written tells of later failures to write.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 

@@ -678,8 +678,8 @@ void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
         std::move(writes.begin(), writes.end(), std::back_inserter(affected.held_back));
         return;
     }
-    for (const std::string& bytes : writes) exchange.connection->send(bytes);
     exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
+    for (const std::string& bytes : writes) exchange.connection->send(bytes);
 }
 
 /// Ends an answer early; its HTTP message looks complete.
@@ -709,9 +709,9 @@ void Server::Loop::let_go(std::uint64_t id) {
         exchange.head_sent = true;
         exchange.connection->send(http_head(head_of(exchange)));
     }
+    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
     for (const std::string& bytes : affected.held_back) exchange.connection->send(bytes);
     affected.held_back.clear();
-    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
     if (affected.ended) end_exchange(id, true);
 }
 

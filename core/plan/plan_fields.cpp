@@ -356,7 +356,7 @@ void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) 
     slos.clear();
     for (const std::string& text : texts) {
         for (std::string& slo : slo_texts_in(text)) {
-            (void)parse_slo(slo);
+            (void)parse_request_slo(slo);
             slos.push_back(std::move(slo));
         }
     }
@@ -1322,8 +1322,8 @@ constexpr std::array kFields = {
               .kind = judging,
               .of_class = true,
               .words = true,
-              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000; TAG_pNN:LIMIT "
-                      "names the percentile that a report compares with the limit",
+              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000 (--slo sets limits on "
+                      "percentiles)",
               .get = Goodput::get,
               .set = set_goodput},
     PlanField{.name = "slo",

@@ -135,7 +135,7 @@ std::optional<MetricSummary> summary_of_values(const Values& values, const Metri
     set_moments(summary, moments_of(finite), finite.front(), finite.back());
     summary.percentiles = percentiles_of(values.in_order, sorted, scope);
     for (PercentileValue& held : summary.percentiles)
-        if (held.value > values.shortest_wait) held = {.p = held.p, .value = {}};
+        if (held.value.value_or(kInfinity) > values.shortest_wait) held = {.p = held.p, .value = {}};
     return summary;
 }
 

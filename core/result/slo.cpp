@@ -35,14 +35,10 @@ std::string known_tags() {
     return tags;
 }
 
-bool is_number(std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
 /// Reads a limit: times are in milliseconds unless they have a unit; others in the metric's own unit.
 double parse_limit(const Metric& metric, std::string_view text) {
     if (metric.unit.substr(0, 1) == "s") {  // "s", "s_per_tok"
-        return seconds(parse_duration(is_number(text) ? std::string(text) + "ms" : std::string(text)));
+        return seconds(parse_milliseconds(text));
     }
     const Spec spec{std::string(metric.tag), {{"limit", std::string(text)}}};
     return spec.number("limit");

@@ -99,7 +99,7 @@ SloVerdict verdict_on_all(const std::vector<SloResult>& results);
 class RequestSlos {
   public:
     /// Returns the limits of a text, valid as long as this object. Throws as slo_texts() and
-    /// parse_request_slo() do.
+    /// parse_request_slo() do, and therefore for every preset, because each has a limit on a percentile.
     const std::vector<Slo>& of(const std::string& text);
 
   private:

@@ -407,6 +407,16 @@ FoldsByScope<ScopeFold> folded_scopes(const RequestTable& requests, const EventS
 }
 
 /// Returns run and window of a finished result, on the clock of its requests, whose epoch is `zero`.
+/// Returns SummaryOptions of a finished run.
+SummaryOptions options_of_finished(const RunResult& result, const std::vector<Slo>& slos,
+                                   const std::map<std::string, std::vector<Slo>>& class_slos) {
+    return {.open_loop = result.open_loop(),
+            .concurrency = kept_in_flight(result),
+            .last_dispatch = {},
+            .slos = slos,
+            .class_slos = class_slos};
+}
+
 FoldOptions fold_of_finished(const RunResult& result, TimePoint zero, const SummaryOptions& options) {
     const auto at = [&](double since_start_s) {
         return zero + from_seconds(result.window.zero_s + since_start_s);
@@ -420,6 +430,15 @@ FoldOptions fold_of_finished(const RunResult& result, TimePoint zero, const Summ
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> kept_in_flight(const RunResult& result) {
+    const auto holds_back = [](const PlanEcho::value_type& field) {
+        const std::string_view name = std::string_view(field.first).substr(field.first.rfind('.') + 1);
+        return (name == "think_time" || name == "prefill_concurrency") && !field.second.empty();
+    };
+    if (std::any_of(result.plan.begin(), result.plan.end(), holds_back)) return std::nullopt;
+    return result.concurrency;
+}
 
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options) {
     RunSummary summary;
@@ -449,11 +468,7 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos) {
-    const SummaryOptions options{.open_loop = result.open_loop(),
-                                 .concurrency = result.concurrency,
-                                 .last_dispatch = {},
-                                 .slos = slos,
-                                 .class_slos = class_slos};
+    const SummaryOptions options = options_of_finished(result, slos, class_slos);
     const FoldOptions fold = fold_of_finished(result, zero, options);
     FoldsByScope<TotalsFold> folds(requests, [&](const RequestRows& rows) {
         return TotalsFold(fold, median_e2e(measured_in(rows, fold.window.span)));
@@ -480,11 +495,7 @@ void judge_anew(RunResult& result, const RequestTable& requests, const EventSour
 
 void fold_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                const FoldAnew& anew) {
-    const SummaryOptions options{.open_loop = result.open_loop(),
-                                 .concurrency = result.concurrency,
-                                 .last_dispatch = {},
-                                 .slos = anew.slos,
-                                 .class_slos = anew.class_slos};
+    const SummaryOptions options = options_of_finished(result, anew.slos, anew.class_slos);
     FoldOptions fold = fold_of_finished(result, zero, options);
     fold.memory = memory_of_load(requests, fold.window.span, options);
     for (const double p : anew.percentiles) {

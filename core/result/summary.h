@@ -28,6 +28,9 @@ struct SummaryOptions {
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
 };
 
+/// Returns SummaryOptions::concurrency of a run from its result.
+std::optional<std::uint64_t> kept_in_flight(const RunResult& result);
+
 /// The results for all requests, and those that exist only for the run as a whole.
 struct RunSummary : Scope {
     TimeSpan window;       ///< window on the clock of the records

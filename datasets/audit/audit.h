@@ -1,7 +1,8 @@
 #pragma once
-// Audits a log of requests for prefix caching: the share of input tokens that came from the cache by usage,
-// the share of prompts that repeats earlier prompts, and the parts near their front that change. The log is
-// read line by line, a second time if such parts are found; memory does not grow with its length.
+// Audits a log of requests for prefix caching. It computes the share of input tokens that came from the cache
+// according to the usage in the log, and the share of the prompts' text that repeats the start of earlier
+// prompts. It finds parts near the front of prompts that change from one prompt to the next. The log is read
+// line by line, a second time if such parts are found; a line costs 8 bytes of memory.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,7 +32,7 @@ struct AuditChange {
     std::string group = {};  ///< the class
     ChangeKind kind = ChangeKind::text;
     std::string example = {};   ///< at most 20 characters
-    std::string before = {};    ///< the words in front of it, at most 20 characters
+    std::string before = {};    ///< the text in front of it, at most 20 bytes
     std::size_t at = 0;         ///< its first byte in the prompt
     std::uint64_t prompts = 0;  ///< number of prompts in which it differed from an earlier one
 
@@ -60,7 +61,7 @@ struct LogAudit {
 };
 
 struct AuditOptions {
-    std::size_t blocks = std::size_t{1} << 23;  ///< capacity of the table in block names, 8 bytes each
+    std::size_t blocks = std::size_t{1} << 23;  ///< most prompt blocks that are remembered, 8 bytes each
 };
 
 /// Audits a log of JSON lines: a request ("messages" or "prompt", also in "request" or "body"), "usage" (also

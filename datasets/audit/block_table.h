@@ -21,8 +21,8 @@ class BlockTable {
     /// texts for different models share no blocks.
     std::size_t seen_bytes(std::string_view text, std::uint64_t world);
 
-    std::size_t room() const { return names_.size(); }
-    std::uint64_t forgotten() const { return forgotten_; }
+    std::size_t room() const { return names_.size(); }      ///< number of names that the table can hold
+    std::uint64_t forgotten() const { return forgotten_; }  ///< number of names replaced by newer ones
 
   private:
     /// Adds a name. Returns whether it was in the table already.

@@ -1,6 +1,6 @@
 #pragma once
 // Finds the part that changes near the front of prompts that are otherwise alike, such as a date in a system
-// prompt. A prefix cache finds nothing behind it. Pure.
+// prompt. A prefix cache cannot reuse anything after this part. Pure.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,13 +26,16 @@ struct ChangingPart {
 /// nothing if there is no such part, or if one text is the beginning of the other.
 std::optional<ChangingPart> changing_part(std::string_view earlier, std::string_view text);
 
+/// Returns the kind of a part: white space only; a date or a time of day; a number (digits, and neither
+/// letters nor "-"); an id (other text with digits); a name (its first letter is a capital); or other text.
 ChangeKind kind_of(std::string_view text);
 
 /// Returns `text` with its own changing part, which lies between `part.before` and `part.after`, moved to the
-/// end; unchanged if `text` has none.
+/// end. Returns `text` unchanged if it lacks one of the two, or has more than 256 bytes between them.
 std::string moved_back(const ChangingPart& part, std::string_view text);
 
-/// Returns the text in a form that may be shown: at most 20 characters.
+/// Returns the first 20 characters of the text, followed by "…" if it is longer, so that a prompt's content
+/// is not shown at length.
 std::string redacted(std::string_view text);
 
 }  // namespace paretoken::datasets

@@ -1,7 +1,8 @@
 #pragma once
-// Maps conversations to the rows of a file. Rows name their conversation, and the rows of one conversation
-// are its turns in order, with rows of others between them; a row may also hold several turns. The index
-// needs no memory until the first conversation with a second turn.
+// Maps conversations to the rows of a file. A row may name its conversation. The rows of one conversation are
+// its turns in order; rows of other conversations may lie between them. A row without a name is a
+// conversation of its own and may hold several turns. While the file is read, the index holds the names.
+// Apart from them it needs no memory until the first conversation with a second turn.
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -23,8 +24,10 @@ std::size_t recorded_replies(const Messages& messages);
 
 class ConversationIndex {
   public:
-    /// Adds the next row of the file. `with_replies`: recorded replies are required. Throws through `place`
-    /// on a follow-up without an opening, turns out of order, or a follow-up without a message of the user.
+    /// Adds the next row of the file. `with_replies`: a follow-up must begin with the recorded reply to the
+    /// turn before. Throws UsageError by place.refuse() if it does not, on a follow-up without an opening or
+    /// without a message of the user, on turns out of order, on token ids in a row that names a conversation,
+    /// and on more than 65,535 turns.
     void add(const Row& row, bool with_replies, const RowPlace& place);
 
     /// Ends the index after the last row.

@@ -20,7 +20,8 @@ std::int64_t csv_tokens(std::string_view row, std::string_view header, std::stri
 /// Returns a header of numbers, "1,2,3", for rows without a header, so that columns are found by number.
 std::string csv_numbers(std::string_view row);
 
-/// Returns whether a field has only digits and dots. It tells a first row of lengths from a header.
+/// Returns whether a field has only digits and dots, and at least one. If a field of the first row does, this
+/// row holds lengths and is not a header.
 bool is_length(std::string_view field);
 
 /// Returns the seconds since 1970 of "2023-11-16 18:15:46.6805900", also with '/', 'T', 'Z' or "+01:00" (UTC

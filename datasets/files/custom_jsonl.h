@@ -1,12 +1,12 @@
 #pragma once
 // Requests from a file, one JSON object per line: "prompt" (text or token ids) or "messages" ([{role,
 // content}]), and optionally "output_tokens", "input_tokens" (the prompt's length, which results show beside
-// the length that the server counts; ignored for token ids), "at_s" (seconds), "class", "model", "slo"
-// (limits for this request in place of the run's: "ttft:500 tpot:20") and "body" (an object that is merged
-// into the request's). The content of a message is text or a list of parts, which is sent unchanged. Rows
-// that name the same "conversation" are its turns: each adds its
-// messages, which may begin with the assistant's recorded reply; "turn" (from 0) is checked where it is
-// given.
+// the length that the server counts; ignored for token ids), "at_s" (time of the request in seconds),
+// "class", "model", "slo" (limits for this request in place of the run's: "ttft:500 tpot:20") and "body" (an
+// object that is merged into the JSON body of the request). The content of a message is text or a list of
+// parts, which is sent unchanged. Rows with the same value of "conversation" are the turns of one
+// conversation. Each of them adds its messages, which may begin with the assistant's recorded reply. "turn",
+// the number of the turn from 0, is optional and must then be right.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

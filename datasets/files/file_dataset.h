@@ -36,16 +36,18 @@ struct Row {
 struct RowFormat {
     std::string_view name;
     RowLayout layout = RowLayout::lines;
-    /// Reads a row. `header` is the first line of a csv. Refuses a wrong row by place.refuse(), which throws
-    /// UsageError. Thread-safe. `text` has RowFile::kPadding readable bytes behind it.
+    /// Reads a row; it has a prompt, or else `input_tokens`. `header` is the first line of a csv, and empty
+    /// for other layouts. Refuses a wrong row by place.refuse(), which throws UsageError. Thread-safe. `text`
+    /// has RowFile::kPadding readable bytes behind it.
     Row (*read)(std::string_view text, const std::string& header, const RowPlace& place) = nullptr;
     std::int64_t block_tokens = 0;          ///< tokens per block, if rows have blocks
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
 };
 
-/// Makes the dataset. Throws the errors of RowFile and of the format's reader, and UsageError if osl is below
-/// 1, the prose is too short, or rows do not fit together: a time before the previous row's, times in some
-/// rows only, more than 1,000 different SLOs, or turns that conversation_index.h refuses.
+/// Makes the dataset. The spec's field "osl" is the number of output tokens for rows that have none. Throws
+/// the errors of RowFile and of the format's reader, and UsageError if osl is below 1, the prose is too
+/// short, or rows do not fit together: a time before the previous row's, times in some rows only, more than
+/// 1,000 different SLOs, or turns that ConversationIndex::add() refuses.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
 /// Calls `visit` with every row of a file in order. Throws the errors of RowFile and of the format's reader.

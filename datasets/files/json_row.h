@@ -13,13 +13,15 @@ class element;
 
 namespace paretoken::datasets {
 
-/// Parses a row, which is an object. It is valid until the thread's next call. `text` has RowFile::kPadding
-/// readable bytes behind it. Throws through `place`, as the other functions do.
+/// Parses a row, which is an object. The result is valid until this thread calls object_of() again. `text`
+/// has RowFile::kPadding readable bytes behind it. This function and those below throw UsageError by
+/// place.refuse() when the row or the value has another form.
 const simdjson::dom::element& object_of(std::string_view text, const RowPlace& place);
 
 /// Returns a whole number from 1; nothing if it is absent or null.
 std::optional<std::int64_t> tokens_in(const simdjson::dom::element& object, std::string_view key,
                                       const RowPlace& place);
+/// Returns a whole number from 1, which must be there.
 std::int64_t needed_tokens_in(const simdjson::dom::element& object, std::string_view key,
                               const RowPlace& place);
 

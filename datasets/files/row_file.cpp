@@ -97,6 +97,8 @@ class RowFile::Reader {
                 RowPlace{file_.path_, line_}.refuse(
                     fmt::format("the row is longer than {} MiB; is this a file of rows?", kLongestRow >> 20));
         }
+        if (file_.array_ && !closed_)
+            RowPlace{file_.path_, line_}.refuse("the JSON array has no end; is the file complete?");
         file_.bytes_ = at_ + buffer_.size();
         file_.content_ = hash_.text();
         if (file_.places_.empty()) throw UsageError(fmt::format("'{}' holds no requests", file_.path_));

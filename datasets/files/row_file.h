@@ -34,13 +34,16 @@ class RowFile {
 
     using Visit = std::function<void(std::string_view row, const RowPlace& place)>;
 
-    /// Calls `visit` for every row, the header of a csv first. Throws RuntimeError when the file cannot be
-    /// read, UsageError when it is not a regular file, has no rows or has one that is too long.
+    /// Calls `visit` for every row, the header of a csv first, each with kPadding readable bytes behind it
+    /// and without white space around it. Throws RuntimeError when the file cannot be read; UsageError when
+    /// it is not a regular file, has no rows, has a row of more than 16 MiB or has text behind the array; and
+    /// the errors of `visit`.
     RowFile(std::string path, RowLayout layout, const Visit& visit);
     ~RowFile();
     RowFile(const RowFile&) = delete;
     RowFile& operator=(const RowFile&) = delete;
 
+    /// Returns the number of rows; the header of a csv is not counted.
     std::size_t size() const { return places_.size(); }
     /// Returns a row without padding. Thread-safe. Throws RuntimeError when it can no longer be read.
     std::string row(std::size_t index) const;

@@ -1,7 +1,8 @@
 #pragma once
-// The number of tokens that a server's tokenizer makes of our words. Pure: these functions give the texts to
-// ask about and read the counts; the caller asks the server. Counts from /tokenize are exact per word; usage
-// gives only their mean.
+// The number of tokens that a server's tokenizer makes of the words from which prompts are made, which are
+// those of vocabulary() (text.h). Pure: these functions give the texts to ask about and read the counts; the
+// caller asks the server. Counts from the endpoint /tokenize are exact per word; the usage in an answer gives
+// only the mean over words.
 #include <optional>
 #include <span>
 #include <string>
@@ -38,8 +39,9 @@ struct CountSample {
     double tokens = 0;
 };
 
-/// Fits overhead and tokens per word by least squares. Returns nothing without two different numbers of
-/// words, or when the fit makes no sense (no tokens per word).
+/// Fits overhead and tokens per word by least squares. An overhead below 0 becomes 0, and tokens per word
+/// within 0.001 of 1 become 1. Returns nothing without two different numbers of words, or when the fit has no
+/// tokens per word.
 std::optional<Calibration> calibration_from_counts(std::span<const CountSample> samples);
 
 /// The tokens that a calibrated text was expected to have, and those that the server counted.

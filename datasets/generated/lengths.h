@@ -23,10 +23,10 @@ struct NormalLengths {
     std::int64_t high = 1;
 };
 
-/// Ranks with probabilities ∝ rank^−s, counted from `low`.
+/// The lengths low, low + 1, low + 2 and so on have the ranks 1, 2, 3 and so on, and probabilities ∝ rank^−s.
 struct ZipfLengths {
     std::int64_t low = 1;
-    std::vector<double> below;  ///< probability of each rank or a lower one
+    std::vector<double> below;  ///< cumulative probability: of this rank or a lower one
 };
 
 /// Lengths that were observed, all equally likely.
@@ -41,7 +41,7 @@ struct EmpiricalLengths {
 /// the name in its header. Inside another spec ';' stands for ','.
 class Lengths {
   public:
-    /// Throws UsageError naming the text and what was expected.
+    /// Throws UsageError naming the text and what was expected; RuntimeError when a file cannot be read.
     explicit Lengths(std::string_view text);
 
     std::int64_t draw(Random& random) const;
@@ -61,10 +61,11 @@ struct LengthPair {
     bool operator==(const LengthPair&) const = default;
 };
 
-/// "pairs:512/128=.7;4096/256=.3": pairs of an input and an output length, with their shares.
+/// "pairs:512/128=.7;4096/256=.3": pairs of an input and an output length, with their shares. A share that is
+/// not given is 1; the shares are then scaled so that they add up to 1.
 class LengthPairs {
   public:
-    /// Throws UsageError naming the text and what was expected.
+    /// `text` must begin with "pairs:". Throws UsageError naming the text and what was expected.
     explicit LengthPairs(std::string_view text);
 
     LengthPair draw(Random& random) const;

@@ -1,7 +1,8 @@
 #pragma once
 // Makes prompts of a wanted length, as text or as token ids. Prompts are numbered: equal seed, salt, number
 // (`place`) and length make equal prompts. Another salt changes every prompt and no length. Texts are random
-// words, or are cut from prose after a few random words that keep a prefix cache from finding them.
+// words; or they are a few random words, with which neighbouring prompts begin differently, followed by words
+// cut from prose.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,9 @@ class PromptMaker {
   public:
     explicit PromptMaker(const DatasetOptions& options);
 
-    /// Returns prompt number `place`, of `tokens` tokens with the overhead. It begins with another word or
-    /// token than the prompts with the nearest numbers, so that they share no beginning.
+    /// Returns prompt number `place`. It has `tokens` tokens (at least 1), including overhead_tokens(). It
+    /// begins with another word or token than the prompts with the nearest numbers, so that they share no
+    /// beginning.
     Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
 
     /// Appends `tokens` token ids, or words of so many tokens, to `prompt`. They are a function of seed, salt
@@ -31,7 +33,7 @@ class PromptMaker {
     Prompt begin() const;
 
     PromptForm form() const { return form_; }
-    /// Returns the tokens that a chat template adds to a prompt from begin().
+    /// Returns the number of tokens that a chat template adds to a text; 0 for token ids.
     std::int64_t overhead_tokens() const;
     const TextWriter& writer() const { return writer_; }
 
@@ -39,7 +41,8 @@ class PromptMaker {
     bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
     /// Throws UsageError if prompts are cut from prose that is too short for one of `tokens` tokens.
     void require_prose_for(std::int64_t tokens) const;
-    /// Requires enough prose for the longest of many requests, whose tokens `tokens_of(index)` gives.
+    /// Calls require_prose_for() for the longest of the first 4096 requests; `tokens_of(index)` returns the
+    /// tokens of a request.
     template <class TokensOf>
     void require_prose_for_many(TokensOf tokens_of) const {
         constexpr std::uint64_t kMany = 4096;

@@ -1,6 +1,6 @@
 #pragma once
 // A text written by people, from which prompts are cut: its words in order, with one blank between them.
-// Speculation and routed experts behave on such prompts as in real use; on random words they do not.
+// Speculative decoding and routed experts behave on such prompts as in real use; on random words they do not.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,8 +13,8 @@ class Prose {
     /// The least number of words. Prompts from a shorter text would be too much alike.
     static constexpr std::size_t kFewestWords = 1000;
 
-    /// Reads a UTF-8 text. Throws RuntimeError when the file cannot be read, and UsageError when it is not a
-    /// text or has fewer than kFewestWords words.
+    /// Reads a UTF-8 text. Throws RuntimeError when the file cannot be read, and UsageError when it is not
+    /// UTF-8, is larger than 1 GiB or has fewer than kFewestWords words.
     explicit Prose(const std::string& path);
 
     const std::string& path() const { return path_; }
@@ -22,8 +22,8 @@ class Prose {
     const std::string& content() const { return content_; }  ///< hash of the file
     std::size_t words() const { return begins_.size(); }
 
-    /// Appends `count` words from the `first`-th one on, modulo words(). After its last word the text starts
-    /// again.
+    /// Appends `count` words to `text`, with a blank before them unless `text` is empty. The first of them is
+    /// word `first` modulo words(). After its last word the prose starts again.
     void append(std::string& text, std::size_t count, std::uint64_t first) const;
 
   private:

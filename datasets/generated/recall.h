@@ -1,6 +1,6 @@
 #pragma once
-// Long texts that hide numbers with names; the question asks for one of them. A server gets these answers
-// wrong first when it keeps its KV cache in too few bits, or loses a part of it.
+// Long texts that hide numbers with names; the question at the end asks for one of them. If a server keeps
+// its KV cache in too few bits, or loses a part of it, these answers become wrong before others do.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,9 +26,11 @@ struct RecallOptions {
     std::int64_t output_tokens = 64;
 };
 
-/// "recall:ctx=4k,n=40". Throws UsageError.
+/// Reads "recall:ctx=4k,n=40,osl=64". Throws UsageError, also for a context below 128 tokens.
 RecallOptions recall_options(const Spec& spec);
 
+/// Makes the dataset. Its prompts are texts that do not depend on the seed and the salt in `options`, so that
+/// the answers of different runs can be compared.
 std::unique_ptr<Dataset> make_recall(const DatasetOptions& options);
 
 }  // namespace paretoken::datasets

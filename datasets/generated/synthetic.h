@@ -12,7 +12,8 @@ namespace paretoken::datasets {
 std::unique_ptr<Dataset> make_synthetic(const DatasetOptions& options);
 
 /// A range of ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary − 16, 8000)).
-/// Bytes and control tokens lie below 1000 (Tekken reserves all of them) and at the top of the vocabulary.
+/// Bytes and control tokens lie below 1000 (Mistral's tokenizer Tekken reserves all of these ids) and at the
+/// top of the vocabulary. `vocabulary` is the number of ids; if it is not known, the range is [1000, 8000).
 /// For a vocabulary below 2000, the range is its upper half without the last 16.
 struct IdRange {
     std::int32_t low = 0;

@@ -48,7 +48,7 @@ class TextWriter {
     Calibration calibration_;
     std::vector<std::uint32_t> openings_;  ///< first words: those of one token, or all if these are few
     std::vector<std::uint32_t> singles_;   ///< words of exactly one token; empty if these are few
-    std::vector<std::uint32_t> by_cost_;   ///< all words with a cost, cheapest first
+    std::vector<std::uint32_t> by_cost_;   ///< words of more than 0 tokens, those of the fewest first
 };
 
 }  // namespace paretoken::datasets

@@ -1,6 +1,7 @@
 #pragma once
-// The cells of a sweep. A cell is one combination of values of a plan's options and of the placeholders of
-// its server's command; a sweep measures its axis in every cell. Pure.
+// The cells of a sweep. A cell is one combination of values of a plan's options and of the placeholders
+// ("{name}") in its server's command. A sweep measures its axis, which is concurrency or request rate, in
+// every cell. All functions but in_cell() are pure.
 #include <map>
 #include <set>
 #include <string>
@@ -53,8 +54,9 @@ std::pair<std::string, std::string> parse_link(std::string_view text,
 /// plan's field is replaced by the value of that field.
 LoadPlan with_links(LoadPlan asked);
 
-/// Returns `asked` with the cell's values in its options and in the command of its server. Throws UsageError
-/// naming the option whose value is wrong.
+/// Returns `asked` with the cell's values in its options and in the command of its server. Sets the defaults
+/// of the dataset and hashes its file (with_dataset() in resolve.h). Throws UsageError naming the option
+/// whose value is wrong, RuntimeError when a file cannot be read.
 LoadPlan in_cell(LoadPlan asked, const Cell& cell);
 
 /// text_of() returns "isl=512,temperature=0.7", with the names in alphabetical order. directory_name_of()

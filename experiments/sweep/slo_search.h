@@ -45,7 +45,8 @@ std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSea
                               const std::filesystem::path& directory, const Invocation& invocation);
 
 /// Does nothing if the search found a load (SweepSearch::pass). Otherwise it throws Error: with
-/// ExitCode::gate_failed if a level failed and none passed even once, else with ExitCode::gate_inconclusive.
+/// ExitCode::gate_failed if a level failed and no lower level passed in a first run
+/// (SweepSearch::unconfirmed), else with ExitCode::gate_inconclusive.
 void require_found(const reports::SweepSearch& search);
 
 }  // namespace paretoken::experiments

@@ -1,7 +1,8 @@
 #pragma once
-// A sweep measures one run after the other over the levels of an axis, in every cell and for every repeat,
-// each in a directory of its own below the sweep's. sweep.json is written before and after every point, so
-// that a sweep can be resumed; the options that its points share must then stay the same.
+// A sweep measures a run for every level of an axis (concurrency or request rate), in every cell (combination
+// of other options, cells.h) and for every repeat. Such a combination is a point; its run has a directory of
+// its own below the sweep's. sweep.json is written before and after every point, so that a sweep can be
+// resumed; the options that its points share must then stay the same.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -38,7 +39,7 @@ enum class Restart : std::uint8_t {
 Restart restart_named(const std::string& name);  ///< throws UsageError
 
 struct SweepPlan {
-    LoadPlan asked;  ///< plan without a level, after with_dataset()
+    LoadPlan asked;  ///< plan without a level, to which with_dataset() (resolve.h) was applied
     Axis axis = Axis::concurrency;
     std::vector<double> levels = {};  ///< levels, ascending and above 0
     std::vector<Cell> cells = {
@@ -49,14 +50,15 @@ struct SweepPlan {
     /// URLs of a second server. Every cell then exists twice, once for each server, and the points of both
     /// are measured in turn, load by load. Empty: there is one server.
     std::vector<std::string> against = {};
-    bool anyway = false;  ///< whether the two may serve different models
+    bool anyway = false;  ///< whether the two servers may serve different models
 };
 
 /// Returns the names of the two servers in cells, with credentials hidden; empty without a second server.
 std::vector<std::string> servers_of(const SweepPlan& plan);
 
-/// Doubles each cell, once for each server. Throws UsageError when both servers are the same, or when the
-/// plan starts its server by a command.
+/// Makes `urls` (with commas between them) the second server of the plan, and replaces each cell by two, one
+/// for each server. Throws UsageError when both servers are the same, or when the plan starts its server by a
+/// command.
 void set_against(SweepPlan& plan, const std::string& urls);
 
 /// Returns the plan of one point.
@@ -102,12 +104,13 @@ std::string text_of(const Outline& outline);
 void judge_points_anew(reports::SweepFile& file, const LoadPlan& asked,
                        const std::filesystem::path& directory);
 
+/// Returns whether all points are done.
 bool nothing_to_measure(const reports::SweepFile& file);
 
 /// Returns the highest level of concurrency that is left to measure; 0 on another axis.
 std::uint64_t most_in_flight(const reports::SweepFile& file);
 
-/// Returns a point of the axis that the sweep has not measured.
+/// Returns a point in the state pending, with its directory and its label. `repeat` counts from 1.
 reports::SweepPoint pending_point(Axis axis, double level, const Cell& cell = {}, std::uint64_t repeat = 1);
 
 /// Removes the runs of an earlier sweep at the points of `file`, so that no report takes them for new ones.
@@ -116,7 +119,7 @@ void remove_points(const reports::SweepFile& file, const std::filesystem::path& 
 /// Points that are measured one after the other on one target, or on the targets of two servers.
 struct Stretch {
     std::vector<std::size_t> points;  ///< positions in the sweep's file, in the order of measuring
-    std::string server;               ///< server_key() of their plans
+    std::string server;               ///< server_key() of their plans; empty if no command starts the server
     bool anew = false;                ///< whether it begins with a new start of the server
 
     bool operator==(const Stretch&) const = default;

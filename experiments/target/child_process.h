@@ -1,6 +1,7 @@
 #pragma once
-// A program that this process starts and that ends with this object. We read its standard output, and it
-// shares our standard error. Its standard input ends when we end, even if we are killed.
+// A program that this process starts as a child and ends when the object is destroyed. This process reads the
+// child's standard output; both share standard error. The child's standard input is a pipe without data. It
+// reaches its end when this process ends, even if that is killed, so that the child can notice it.
 #include <sys/types.h>
 
 #include <filesystem>
@@ -16,11 +17,12 @@ class ChildProcess {
   public:
     /// Throws RuntimeError naming the program when it cannot be started.
     ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments);
-    ~ChildProcess();  ///< closes its input, then asks it to end, then kills it
+    ~ChildProcess();  ///< closes the child's input; if it still runs, sends SIGTERM and later SIGKILL
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Returns the next line, without its newline; nothing if no newline comes by the end or `patience`.
+    /// Returns the next line of output, without its newline. Returns nothing if the output ends, or
+    /// `patience` passes, before a newline comes.
     std::optional<std::string> read_line(Duration patience);
 
     /// Sends a signal; does nothing if the program has ended.

@@ -13,15 +13,16 @@ namespace paretoken::experiments {
 
 /// Splits a command into words like a POSIX shell: blanks separate, '…' and "…" quote, a backslash takes
 /// the next character literally. Nothing is expanded. Throws UsageError naming the mistake: a quote that does
-/// not end, no word, or something that only a shell can do (|, ;, &, <, >, `, $NAME, NAME=value before the
-/// command).
+/// not end, a backslash at the end, no word, or something that only a shell can do (|, ;, &, <, >, `, $NAME,
+/// NAME=value before the command).
 std::vector<std::string> words_of(std::string_view line);
 
 /// Returns the names in braces ("{port}", "{max_num_seqs}"): letters, digits and underscores, not beginning
 /// with a digit. "{{name}}", JSON and empty braces are no placeholders.
 std::set<std::string> placeholders_in(std::string_view text);
 
-/// Returns the placeholders in all server options of a plan, except "port".
+/// Returns the placeholders in all server options of a plan, except "port", which becomes a free port when
+/// the server is started.
 std::set<std::string> placeholders_of(const ServerLaunch& server);
 
 /// Returns `text` with each placeholder replaced by its value, if it has one.

@@ -1,6 +1,6 @@
 #pragma once
-// Opens the target of a plan, and starts the server of the plan's command if it is not running
-// yet.
+// Opens the target of a plan (the server or servers that its load goes to). If the plan has a command that
+// starts the server, and the server is not running yet, starts it first.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -36,10 +36,10 @@ class ServerLauncher {
     ServerLauncher& operator=(const ServerLauncher&) = delete;
 
     /// Opens the target of a plan. If the plan's command is not running yet, or if `anew` is set, the running
-    /// server is ended and the command is started, with its output in `directory`/server.log. A plan without
-    /// a command but with a ready timeout (--ready-timeout) waits for the servers at its URLs. If a server
-    /// that a command starts fails or does not serve the plan, throws ServerFailed, with secrets hidden.
-    /// Otherwise throws as open_target() does.
+    /// server is ended and the command is started, with its output in `directory`/server.log. For a plan
+    /// without a command but with a ready timeout (--ready-timeout), the function waits until the servers at
+    /// its URLs are ready. Throws ServerFailed (server_command.h), with secrets hidden, if the server of a
+    /// command fails or does not serve the plan. Otherwise throws as open_target() does.
     std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
                                  bool anew = false);
 

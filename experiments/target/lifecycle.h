@@ -1,7 +1,7 @@
 #pragma once
-// A server that is started for a measurement and stopped after it. It is a process of its own, so that load
-// and server share no thread, no allocator and no lock. It ends with its object, and by itself if this
-// process dies.
+// A simulated server that is started for a measurement and stopped after it. It is a process of its own, so
+// that load and server share no thread, no allocator and no lock. It ends when its object is destroyed, and
+// by itself if this process dies.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace paretoken::experiments {
 
-/// The command of a server. It shows that it is ready by a line on its standard output: `ready`, followed by
-/// its URL.
+/// The command of a server. The first line on the server's standard output shows that it is ready: the text
+/// `ready`, followed by the server's URL.
 struct ServerCommand {
     std::filesystem::path program;
     std::vector<std::string> arguments;
@@ -42,7 +42,8 @@ bool names_simulator(const std::string& url);
 /// Returns the profile that "sim:PROFILE" names; "sim:" is the default one. Throws UsageError.
 sim::Profile simulated_profile(const std::string& url);
 
-/// Starts the simulated server of "sim:PROFILE". Throws UsageError on an unknown profile.
+/// Starts the simulated server of "sim:PROFILE" and blocks until it is ready. Throws UsageError on an unknown
+/// profile, RuntimeError when the server does not become ready.
 std::unique_ptr<StartedServer> start_simulator(const std::string& url, std::uint64_t seed);
 
 }  // namespace paretoken::experiments

@@ -14,6 +14,8 @@ struct Invocation {
     std::string command;  ///< the command as one line for a shell
 };
 
+/// Returns the provenance of a run that starts now. Throws UsageError when the plan's GPU or model card is
+/// wrong.
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
 
 /// Returns the current time: "2026-11-21T09:45:12Z".

@@ -53,6 +53,9 @@ void redact(RunResult& result, const Secrets& secrets) {
     redact_values(from.metadata, secrets);
     redact_values(result.plan, secrets);
     redact_values(result.counts.example_errors, secrets);
+    for (auto& [name, scope] : result.classes) redact_values(scope.counts.example_errors, secrets);
+    for (Scope& scope : result.turns) redact_values(scope.counts.example_errors, secrets);
+    for (Scope& scope : result.targets) redact_values(scope.counts.example_errors, secrets);
     for (Reason& reason : result.validity.reasons) redact(reason.text, secrets);
 }
 

@@ -14,7 +14,9 @@ namespace paretoken::experiments {
 /// environment variables of the server (--server-env) whose names suggest a secret.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
-/// Hides `secrets` in every text of a result.
+/// Hides `secrets` in the texts of a result that may hold them: command line, URL, model, metadata, options,
+/// example errors of the run and of its classes, turns and targets, reasons, and what the server tells about
+/// itself.
 void redact(RunResult& result, const Secrets& secrets);
 
 /// Passes records on with the secrets hidden in their error texts and answer texts.

@@ -20,13 +20,14 @@ std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 /// raised to at least this level, because fewer requests would never reach it.
 LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 
-/// Names the dataset, sets default lengths, and hashes the content of a file unless the plan has the hash.
-/// It is applied to the plan as asked and to the plan as resolved. Throws UsageError when options
-/// contradict each other, RuntimeError when the file cannot be read.
+/// Names the dataset of every class, sets default lengths (512 prompt tokens, 128 output tokens), and hashes
+/// the files of datasets and of prose unless the plan has the hashes. Also reads the questions (--probe) and
+/// the model card, so that a mistake in them is found early. A second application changes nothing. Throws
+/// UsageError when options are wrong or contradict each other, RuntimeError when a file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
-/// Gives every class its arrivals, caps in-flight requests in a closed loop, and sets the number of requests.
-/// Throws UsageError when options contradict each other. Pure.
+/// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,
+/// sets its number of requests. Throws UsageError when options contradict each other. Pure.
 LoadPlan with_load(LoadPlan plan);
 
 /// Applies with_dataset() and with_load(), and sets what the server accepts: model, form of prompts, options.

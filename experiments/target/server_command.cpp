@@ -448,7 +448,8 @@ void CommandServer::wait_until_ready(const ServerCommandLine& command, Watcher& 
         }
         if (stop.stop_requested()) throw RuntimeError("interrupted before the server was ready");
         if (url_.empty()) url_ = url_in(text_in(log_, kFirstLines, false));
-        if (!url_.empty() && is_ready(url_, with_port(command.ready_url, url_.substr(url_.rfind(':') + 1))) &&
+        if (!url_.empty() &&
+            is_ready(url_, with_port(command.ready_url, std::to_string(http::parse_url(url_).port))) &&
             !has_ended())
             return;
         const auto waited = Clock::now() - began;

@@ -1,7 +1,8 @@
 #pragma once
 // A server that the user gives as a command. It is started for a measurement and stopped after it. Its
-// process group ends with this object, and also when this process is killed: another process (the guard)
-// reads a pipe that only we keep open, and ends the group when the pipe closes. It also writes the log.
+// process group is ended when the object is destroyed, and also when this process is killed: another process
+// (the guard) reads a pipe that only this process keeps open, and ends the group when the pipe closes. The
+// guard also copies the server's output into the log.
 #include <sys/types.h>
 
 #include <filesystem>
@@ -18,7 +19,8 @@
 
 namespace paretoken::experiments {
 
-/// The most bytes of a server's output that are kept: its beginning, and its last lines.
+/// The most bytes of a server's output that are kept. Of a longer output, the beginning and the last 16 KiB
+/// are kept.
 inline constexpr std::size_t kLongestServerLog = std::size_t{64} << 20;
 
 struct ServerCommandLine {
@@ -28,8 +30,7 @@ struct ServerCommandLine {
     bool shell = false;  ///< whether /bin/sh runs the text; else it is split into words
     std::vector<std::string> environment = {};  ///< "NAME=VALUE", added to this process's environment
     /// URL where the server will listen. It is not used if there is a "{port}". If it is empty and there is
-    /// no
-    /// "{port}", the first URL that the server prints is used.
+    /// no "{port}", the first URL that the server prints is used.
     std::string url = {};
     std::string ready_url = {};  ///< URL or path for is_ready()
 };
@@ -45,7 +46,7 @@ class CommandServer {
     /// Starts the server and blocks until it is ready. Throws UsageError when the text cannot be split into
     /// words; ServerFailed, with the server's last lines if it printed any, when it cannot be started, ends
     /// before it is ready or is not ready in time, and when something listens at `url` already; RuntimeError
-    /// when `stop` is requested.
+    /// when `stop` is requested, or when the log cannot be written.
     CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
     ~CommandServer();
     CommandServer(const CommandServer&) = delete;
@@ -53,7 +54,8 @@ class CommandServer {
 
     const std::string& url() const { return url_; }
     const std::filesystem::path& log() const { return log_; }
-    /// Returns the command without the port filled in, the version, and the time until it was ready.
+    /// Returns the command without the port filled in, the version that the server reports, and the time
+    /// until it was ready. The caller of the constructor may set the other fields.
     const ServerStart& start() const { return start_; }
     ServerStart& start() { return start_; }
 
@@ -98,7 +100,7 @@ void run_to_end(const std::string& command, const std::vector<std::string>& envi
 /// or the text ends within it. The hosts 0.0.0.0 and [::] become 127.0.0.1.
 std::string url_in(std::string_view printed);
 
-/// Returns the last `count` lines that are not blank, joined by " | ".
+/// Returns the last `count` lines that are not blank, each cut to 400 bytes, joined by " | ".
 std::string last_lines(std::string_view text, std::size_t count);
 
 /// Returns a TCP port of the loopback that nobody listens on at this moment. Throws RuntimeError.

@@ -1,7 +1,7 @@
 #pragma once
-// A target is the server that a load is made for. It is probed once (the simulated server, the TLS context
-// and the facts of the probe are kept), then measured at one load level after the other. There are two kinds:
-// a server behind sockets and the simulated server in virtual time.
+// A target is the server, or the set of servers, that a load is sent to. When it is opened, requests find out
+// what it is and what it accepts (the probe). It is then measured at one load level after the other without
+// being opened again. There are two kinds: servers behind sockets, and the simulated server in virtual time.
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -23,7 +23,8 @@ struct Load {
     LoadPlan plan;
     std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< dataset of each class
     loadgen::LoadOptions options;
-    /// Called from other threads; may be empty.
+    /// Called during the load, from other threads, with each reading of the server's metrics and of the power
+    /// meter; may be empty.
     std::function<void(const scrape::ServerScrape&)> on_scrape = {};
     std::function<void(const power::PowerReading&)> on_power = {};
 };
@@ -32,14 +33,17 @@ class Target {
   public:
     virtual ~Target() = default;
 
+    /// Returns what the probe found out about the first server.
     virtual const loadgen::EndpointFacts& facts() const = 0;
     virtual std::string url() const = 0;                               ///< URL in results
     virtual std::vector<std::string> urls() const { return {url()}; }  ///< URL of each server
     virtual bool in_virtual_time() const = 0;  ///< whether times are simulated; such runs may overlap
     virtual std::string clock(const ClientHealth& client) const = 0;  ///< clock that timed the events
+    /// Returns the secrets to hide in everything that is stored about this target.
     const Secrets& secrets() const { return secrets_; }
 
-    /// Returns the load of `asked` for this target. Throws UsageError.
+    /// Returns the load of `asked` for this target. Throws UsageError, or RuntimeError when a file cannot be
+    /// read.
     virtual Load load_for(const LoadPlan& asked) const = 0;
 
     /// Runs the load; every finished record goes to `sink` at once. Blocks.
@@ -53,7 +57,8 @@ class Target {
     /// Returns the server that a command started for this target; null if none did.
     virtual CommandServer* started_server() const { return nullptr; }
 
-    /// Empties the server's prefix cache. Throws RuntimeError when the server has no endpoint for it.
+    /// Empties the prefix cache of every server; does nothing in virtual time. Throws RuntimeError when a
+    /// server has no endpoint for it or the request fails.
     virtual void reset_cache() const {}
 
   protected:
@@ -72,9 +77,11 @@ struct Access {
 };
 
 /// Opens a target. In virtual time it only reads the profile. Else it starts the simulator if the URL names
-/// it, probes, and tries the workload's first request. `watcher` is told of waits, and must outlive the
-/// target. Throws when measuring would be pointless, and when `stop` is requested meanwhile. `server`: the
-/// server at the plan's URL, if a command started it; it lives as long as the target.
+/// it, probes every server, and sends each a request of the workload as a trial. `watcher` is told of waits
+/// and of problems, and must outlive the target. Throws UsageError when options are wrong or do not fit the
+/// server, RuntimeError when a server does not answer or refuses the trial, or when `stop` is requested
+/// meanwhile. `server`: the server at the plan's URL, if a command started it; it lives as long as the
+/// target.
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop,
                                     std::shared_ptr<CommandServer> server = nullptr);

@@ -12,10 +12,11 @@ namespace paretoken::experiments {
 struct Alerting {
     std::vector<AlertRule> rules;
     AlertBaseline baseline;
-    std::set<std::string> fingerprints;  ///< fingerprints of the baseline's workloads
+    std::set<std::string> fingerprints;  ///< hashes of the workload options of the baseline's runs
 };
 
-/// Reads the files that the plan names. Throws UsageError.
+/// Reads the files that the plan names; without a file of alerts, the rules are the default ones. Throws
+/// UsageError when a file cannot be read or is wrong, or a run of the baseline is invalid.
 Alerting alerting_of(const LoadPlan& plan);
 
 /// Returns why the baseline does not fit a run: it has another workload. Empty if it fits or there is none.

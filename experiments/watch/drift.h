@@ -21,7 +21,8 @@ struct Drift {
     bool operator==(const Drift&) const = default;
 };
 
-/// Compares moments of logarithms. Returns nothing for fewer than two values on a side.
+/// Compares two sets of values, given as the moments of their natural logarithms. Returns nothing for fewer
+/// than two values on a side.
 std::optional<Drift> drift_between(const Moments& reference, const Moments& now);
 
 /// Follows one quantity through the intervals of a watch. If no reference is given, it consists of the first

@@ -1,5 +1,6 @@
 #pragma once
-// Serves this program's own figures on /metrics while a command runs, on a separate thread.
+// Serves this program's own figures on /metrics in the text format of Prometheus while a command runs, on a
+// separate thread.
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -17,7 +18,7 @@ struct WatchState;
 
 class MetricsServer {
   public:
-    /// Returns the text to serve; `open_metrics`: the reader asked for that format.
+    /// Returns the text to serve; `open_metrics`: the client's Accept header asks for the OpenMetrics format.
     using Text = std::function<std::string(bool open_metrics)>;
 
     /// `address`: "127.0.0.1:9464", "[::1]:9464"; port 0 means a free port. Throws UsageError for a text that
@@ -26,8 +27,9 @@ class MetricsServer {
 
     std::string url() const;  ///< "http://127.0.0.1:9464/metrics"
 
-    /// Sets the function whose text is served from now on. `text` is called from the server's thread until it
-    /// is replaced. After the return of publish() the earlier function is not called any more.
+    /// Sets the function whose text is served from now on; before the first call no figures are served.
+    /// `text` is called from the server's thread until it is replaced. After publish() has returned, the
+    /// earlier function is not called any more.
     void publish(Text text);
 
   private:

@@ -1,7 +1,8 @@
 #pragma once
 // A small web server for the pages of a report and for this program's own figures for Prometheus. It has one
-// thread, answers GET and HEAD, and takes one request per connection. A reader that stalls is dropped and
-// delays nobody.
+// thread, answers GET and HEAD, and takes one request per connection. A client that has not sent its request
+// after 10 s is dropped and delays nobody. A client that takes no bytes of its answer for 10 s is dropped
+// too, but other clients wait meanwhile.
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -26,7 +27,8 @@ enum class Reach { this_machine, any };
 
 class PageServer {
   public:
-    /// Returns the requested page; nothing if there is none. The text of a thrown Error becomes the answer.
+    /// Returns the requested page; nothing if there is none. If it throws an Error, the answer has the status
+    /// 500 and the Error's text. It must not throw anything else.
     using Answer = std::function<std::optional<ServedPage>(const PageRequest& request)>;
 
     /// Listens on `address`, "127.0.0.1:0", "localhost:8080" or "[::1]:0"; port 0 means a free port.

@@ -1,6 +1,8 @@
 #pragma once
-// The results of an experiment on prefix caching: times and hits of each arm, the time that a cached token
-// saves, the size of the cache's blocks, and verdicts in words. Pure.
+// The results of an experiment on prefix caching (`paretoken cache`), computed from its requests. An arm is a
+// group of requests that repeat parts of earlier prompts in the same way. The results are the times and hits
+// of each arm, the time that a cached token saves, the size of the cache's blocks, and verdicts in words.
+// Pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,17 +17,21 @@ namespace paretoken::reports {
 
 /// One request of the experiment. Samples are in the order in which the requests were sent.
 struct CacheSample {
-    /// The part of earlier prompts that this prompt repeats (datasets::Arm). "cold": none. "primed": a prefix
-    /// that its "primer" sent just before. "warm": a prefix that is sent in every round. "pinned": like warm,
-    /// always on the same slot of the server. "dynamic-first": the warm prefix, behind a part that changes.
-    /// "shared": a given share of a warm prefix. "varied": a random part of one. "repeat": the whole prompt.
+    /// The name of the arm (datasets::Arm), by the part of earlier prompts that this prompt repeats. "cold":
+    /// none. "primer": none; it sends the prefix of the "primed" request that comes next. "primed": the
+    /// prefix of its primer. "warm": a prefix that is sent in every round. "pinned": like warm, but always on
+    /// the same slot of the server. "dynamic-first": the warm prefix, but behind a text that changes.
+    /// "shared": the share `hit` of a warm prefix. "varied": a part of a warm prefix with a random length.
+    /// "repeat": the whole prompt.
     std::string arm = {};
-    bool setup = false;         ///< whether it only fills the cache; then it only counts for CacheLevel::hits
-    std::int64_t prefix = 0;    ///< length of the prefix in tokens, by which results are grouped
-    double hit = 0;             ///< for `shared`: share of the prefix that repeats
-    std::int64_t repeated = 0;  ///< tokens after the head that repeat the start of an earlier request
-    std::int64_t head = 0;      ///< tokens at the start of every prompt, such as a chat template's
-    std::int64_t wanted_tokens = 0;                  ///< length of the prompt that was intended
+    /// Whether the request only fills the cache. It then counts for CacheLevel::hits and granularity_of(),
+    /// but for no other result.
+    bool setup = false;
+    std::int64_t prefix = 0;         ///< length of the prefix in tokens, by which results are grouped
+    double hit = 0;                  ///< for `shared`: share of the prefix that repeats
+    std::int64_t repeated = 0;       ///< tokens after the head that repeat the start of an earlier request
+    std::int64_t head = 0;           ///< tokens at the start of every prompt, such as a chat template's
+    std::int64_t wanted_tokens = 0;  ///< length of the prompt that was intended
     std::optional<std::int64_t> prompt_tokens = {};  ///< as reported in `usage`
     std::optional<std::int64_t> cached_tokens = {};  ///< as reported in `usage`
     std::optional<double> ttft_s = {};               ///< absent if the request failed
@@ -43,6 +49,8 @@ struct CacheHits {
     bool operator==(const CacheHits&) const = default;
 };
 
+/// The results of the requests of one load level with the same arm, prefix and hit. Requests that only fill
+/// the cache (CacheSample::setup) are left out.
 struct CacheArm {
     std::string arm = {};
     std::int64_t prefix = 0;
@@ -74,8 +82,8 @@ struct CacheLevel {
     std::string invalid = {};    ///< reason why the run is not valid; empty if it is
     std::vector<CacheArm> arms = {};
     std::optional<TtftFit> fit = {};
-    /// The milliseconds of time to first token that 1000 cached tokens save, by `fit`. Absent without a fit,
-    /// or if its slope is not certainly above 0.
+    /// The milliseconds of time to first token that 1000 cached tokens save, by the linear term of `fit`.
+    /// Absent without a fit, or if the 95 % interval of the linear term is not above 0.
     std::optional<double> saved_ms_per_1k_cached = {};
     std::optional<double> output_tokens_per_s = {};
     CacheHits hits = {};  ///< hits of all requests, including those that fill the cache
@@ -117,9 +125,15 @@ struct CacheBurst {
     bool operator==(const CacheBurst&) const = default;
 };
 
+/// A verdict on the cache's effect, or a problem that was found.
 struct CacheVerdict {
-    std::string code = {};  ///< "works", "off", "partly", "per_slot", "thrashing", "dynamic_head",
-                            ///< "contaminated", "response_cache", "disagree", "unknown"
+    /// The codes for the effect are "works"; "off": nothing is reused; "thrashing": a prefix is found right
+    /// after it was sent, but not a round later; "partly": only some requests find their prefix; "per_slot":
+    /// the same on llama.cpp, where each slot has its own cache; "unknown". The codes for problems are
+    /// "dynamic_head": a changing text at the start of a prompt prevents reuse; "contaminated": prompts that
+    /// should be new were in the cache; "response_cache": a proxy answers equal prompts itself; "disagree":
+    /// `usage` and the server's counters differ.
+    std::string code = {};
     std::string text = {};  ///< meaning of the verdict, and what to do
     std::string evidence = {};
 
@@ -129,7 +143,9 @@ struct CacheVerdict {
 struct CacheReport {
     std::string target = {};
     std::string model = {};
-    std::string engine = {};  ///< name of the engine by its metrics; may be empty
+    /// The name of the engine by its metrics or, if no metrics were read, the detected kind of server. May be
+    /// empty.
+    std::string engine = {};
     std::vector<CacheLevel> levels = {};
     std::optional<std::int64_t> granularity_tokens = {};  ///< granularity_of(): size of a block of the cache
     /// least_cached_prefix_of(): the shortest repeated beginning of a prompt of which any token was reused.
@@ -143,21 +159,24 @@ struct CacheReport {
     bool operator==(const CacheReport&) const = default;
 };
 
-/// The number of tokens that a chat template puts in front of every prompt, as far as the cache shows them:
-/// the tokens that even cold prompts reuse. 0 if that is more than the template's `template_tokens`, or if
-/// cached tokens are not reported.
+/// The number of tokens that a chat template puts in front of every prompt, estimated as the smallest number
+/// of cached tokens of any cold request. 0 if that is more than `template_tokens`, the number of tokens that
+/// the template adds to a prompt, or if cached tokens are not reported.
 std::int64_t head_of(std::span<const CacheSample> samples, double template_tokens);
 
-/// The greatest common divisor of the counts of cached tokens, without counts of 0 and without the arm
-/// "repeat". Nothing for fewer than three different counts.
+/// The size of a block of the cache in tokens, estimated as the greatest common divisor of the counts of
+/// cached tokens. Counts of 0 and the arm "repeat" are left out. Nothing for fewer than three different
+/// counts.
 std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples);
 
 /// The shortest repeated beginning (CacheSample::repeated) in the arm "varied" of which at least one token
 /// was reused. Nothing if there is none.
 std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples);
 
-/// The results of a level. The arms "primer" and "varied" only count for its hits. `granularity` is absent if
-/// it is not known and then counts as 1. `server` is the hit ratio by the server's counters.
+/// The results of a level. The arms "primer" and "varied" only count for its hits and its fit; the arm
+/// "repeat" does not count for the fit. `granularity` (granularity_of()) counts as 1 if it is absent.
+/// `server` is the hit ratio by the server's counters. The caller sets `directory`, `invalid` and
+/// `output_tokens_per_s` of the result.
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
                     std::optional<std::int64_t> granularity, std::optional<double> server);
 
@@ -181,7 +200,8 @@ IdleTime idle_time_of(const std::map<double, double>& found);
 void add_prices(CacheReport& report, double usd_per_h);
 
 /// The verdicts from one level and its samples: one verdict on the cache's effect, and one more for each
-/// problem. `engine` determines which flags are named.
+/// problem. `engine` ("vllm", "sglang", "trtllm", "llamacpp" or another name) selects the flags that a
+/// verdict names. Only "llamacpp" can get the verdict "per_slot".
 std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,
                                       const std::string& engine);
 

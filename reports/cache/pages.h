@@ -15,8 +15,9 @@ std::string cache_console(const CacheReport& report);
 /// The results as Markdown. `depth` is the level of the first heading.
 std::string cache_markdown(const CacheReport& report, int depth = 1);
 
-/// One HTML section for each experiment. `alone` says that the page holds nothing else; then the link to the
-/// numbers leads to the first table here.
+/// One HTML section for each experiment. `alone` must be true if the page shows no runs of a load. The
+/// heading of the first table of arms then gets the id "numbers", to which the page's link "Skip to every
+/// number" leads.
 std::string cache_sections(const std::vector<CachePicture>& caches, bool alone);
 
 }  // namespace paretoken::reports

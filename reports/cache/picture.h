@@ -1,6 +1,7 @@
 #pragma once
-// An experiment on prefix caching as charts: times to first token by arm and prefix, their fit, and the share
-// that was found of each working set and after each idle time. Pure.
+// An experiment on prefix caching as charts: the times to first token of each arm (a way of repeating earlier
+// prompts, see CacheSample::arm) by prefix, their fit by the tokens that were not cached, and the share of
+// tokens that was found in the cache for each working set and after each idle time. Pure.
 #include <string>
 
 #include "reports/cache/analysis.h"
@@ -19,8 +20,9 @@ CachePicture picture_of(const LoadedCache& cache);
 /// The name of an arm, for `shared` with the share of its prefix that repeats: "shared 50 %".
 std::string name_of(const CacheArm& arm);
 
-/// The mean number of prompt tokens of the arm's requests that were not cached; nothing if it is not
-/// reported.
+/// The mean number of prompt tokens of the arm's requests that did not come from the cache. If the server
+/// does not report cached tokens, these are all tokens for the arm "cold", and nothing is returned for other
+/// arms. Nothing if no request succeeded.
 std::optional<double> uncached_tokens(const CacheArm& arm);
 
 /// The time to first token that the fit gives for a number of tokens that are not cached.

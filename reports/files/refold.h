@@ -24,8 +24,8 @@ struct Refold {
     std::vector<double> percentiles = {};         ///< percentiles besides those in run.json
 };
 
-/// Adds the SLOs of a text: "ttft:500 tpot:15" or, for one class, "interactive=ttft:500". Presets are those
-/// of slo_texts(). Throws UsageError.
+/// Adds the SLOs of a text: "ttft:500 tpot:15" or, for one class, "interactive=ttft:500". Throws
+/// UsageError, also for a limit on a percentile and for a preset, because each preset has such a limit.
 void add_goodput(Refold& refold, const std::string& text);
 
 /// Replaces the counts, totals, figures and metrics of `result`, and the SLOs in its plan, with values

@@ -80,11 +80,14 @@ void ensure_directory(const fs::path& directory) {
 
 /// The result of a run that began but never wrote its end, computed from its records.
 RunResult interrupted_run(RunResult begun, const RequestTable& requests, const EventSource& events) {
-    const RunSummary summary = summarize(
-        requests, events,
-        {.open_loop = begun.open_loop(), .concurrency = begun.concurrency, .last_dispatch = {}, .slos = {}});
+    const RunSummary summary = summarize(requests, events,
+                                         {.open_loop = begun.open_loop(),
+                                          .concurrency = kept_in_flight(begun),
+                                          .last_dispatch = {},
+                                          .slos = {}});
     begun.partial = true;
     begun.window = summary.window_report;
+    if (requests.size() > 0) begun.window.zero_s = seconds(summary.run.begin - TimePoint{});
     static_cast<Scope&>(begun) = summary;
     begun.classes = summary.classes;
     begun.turns = summary.turns;

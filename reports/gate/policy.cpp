@@ -168,9 +168,7 @@ GateLimit parse_limit(std::string_view text) {
         throw UsageError(fmt::format("'{}': {} is better {}; write {}{}{}", text, limit.name,
                                      limit.at_most ? "higher" : "lower", limit.name,
                                      limit.at_most ? ">" : "<", number));
-    const bool plain = !number.empty() && number.find_first_not_of("0123456789.") == std::string_view::npos;
-    limit.limit = is_time(quantity) ? seconds(parse_duration(std::string(number) + (plain ? "ms" : "")))
-                                    : parse_number(number);
+    limit.limit = is_time(quantity) ? seconds(parse_milliseconds(number)) : parse_number(number);
     return limit;
 }
 

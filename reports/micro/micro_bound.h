@@ -20,8 +20,8 @@ inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from 
 /// multiply-adds only, but unpacking and scaling need instructions too.
 inline constexpr double kNearCompute = 0.5;
 
-/// A kernel whose speed is at least this share of its own speed with the operand in cache counts as near the
-/// bound of arithmetic. Unlike the arithmetic ceiling, that speed includes all of the kernel's instructions.
+/// The share of the kernel's own speed with its operand in cache from which arithmetic is the bound. The
+/// speed in cache includes the time of all of the kernel's instructions; the arithmetic ceiling does not.
 inline constexpr double kNearCached = 0.8;
 
 /// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the
@@ -45,16 +45,17 @@ std::string text_of(const RowBound& bound);
 
 /// The bound of each row, in the order of `rows`. It is absent for ceilings, for rows that are not valid or
 /// have no share of the read ceiling, and if bound_by() returns nothing. A row is compared with its kernel's
-/// own speed in cache if it has one. Otherwise it is compared with the arithmetic ceiling of its number
-/// format, device and threads (ceiling/flops/…), if there is one.
+/// own speed in cache if it has one. Otherwise it is compared with the fastest arithmetic ceiling
+/// (ceiling/flops/…) of its number format, device and number of threads. If there is no such ceiling, the
+/// fastest one of any format is used on a GPU, and on a CPU for formats without a ceiling of their own.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 
 /// The share of the read ceiling below which held_back_by() gives a reason.
 inline constexpr double kHeldBack = 0.9;
 
 /// Returns what keeps a kernel of a CPU from the read ceiling, as a sentence without a full stop: page walks,
-/// arithmetic, arithmetic that does not overlap with reading, or its way of reading. Empty for ceilings, for
-/// rows that are not valid or reach kHeldBack, and where the row does not tell.
+/// arithmetic, arithmetic that does not overlap with reading, or its way of reading. Empty for rows of a GPU,
+/// for ceilings, for rows that are not valid or reach kHeldBack, and for rows without the necessary figures.
 std::string held_back_by(const MicroRow& row);
 
 }  // namespace paretoken::reports

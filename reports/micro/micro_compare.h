@@ -1,6 +1,7 @@
 #pragma once
-// Compares two micro.json files, row by row. A verdict needs both an effect of at least a given size and
-// intervals that do not overlap; otherwise the row is called ambiguous. Pure.
+// Compares two micro.json files, which `paretoken micro` writes, row by row. A row is the same if its median
+// speeds differ by at most a given share. Otherwise it is faster or slower if the intervals of the speeds do
+// not overlap, and ambiguous if they do. A row that is not valid in one of the files is ambiguous. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,8 +20,9 @@ enum class MicroVerdict {
 };  ///< verdict on the second file against the first
 std::string_view name_of(MicroVerdict verdict);
 
-/// A median speed and the interval of the windows' speeds: [p25, p75] if the row has both in both files,
-/// otherwise [p10, p90].
+/// The median speed of a row, in the unit RowComparison::unit, and the interval of the speeds of its windows
+/// (the parts of the work that were timed one by one): [p25, p75] if the row has both percentiles in both
+/// files, otherwise [p10, p90].
 struct Speed {
     double median = 0;
     Interval interval;
@@ -61,6 +63,7 @@ struct MicroComparison {
 
 inline constexpr double kLeastEffect = 0.03;
 
+/// Compares the rows that have the same name and the same device id in both files.
 MicroComparison comparison_of(const MicroFile& before, const MicroFile& after,
                               double least_effect = kLeastEffect);
 

@@ -1,7 +1,7 @@
 #pragma once
-// The time of an operation by its size: a fixed part and a bandwidth, T = a + V ÷ b, from rows of one kernel
-// that differ only in size. The asymptotic bandwidth alone would promise a speed that small matrices cannot
-// reach. Pure.
+// Fits the time T of an operation by its size V in bytes: T = a + V ÷ b, with a fixed time a and a bandwidth
+// b, from rows of one kernel that differ only in size. The bandwidth alone would predict a speed that small
+// matrices cannot reach. Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -19,8 +19,8 @@ struct SizedTime {
 };
 
 /// Fits by least squares of relative errors, so that small sizes count as much as large ones. The fixed part
-/// is never negative. Nothing for fewer than three sizes, sizes within a factor of four, or times that do not
-/// grow.
+/// is never negative. Nothing for fewer than three points, for sizes within a factor of four, or for times
+/// that do not grow with the size. `kernel` and `device` of the result are empty.
 std::optional<SizeFit> size_fit(std::span<const SizedTime> points);
 
 double seconds_of(const SizeFit& fit, double bytes);

@@ -48,7 +48,8 @@ struct KernelSpeeds {
 /// The speeds of one rank from valid rows with the model's number formats (for prefill, bf16 if there are
 /// none): rows of the model's own matrices if there are any, else rows of other models. `ranks` is the number
 /// of GPUs that share each layer: for `weights` and `attention`, rows for that share are preferred; prefill
-/// uses rows of the whole layer. `layers` holds only rows of this model for this share.
+/// uses rows of the whole layer. `layers` holds only rows of this model for this share. Each of the other
+/// lists holds the fastest kernel for each batch and number of tokens, in ascending order.
 KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& model, std::uint32_t ranks);
 
 /// The bytes/s of KernelSpeeds::weights at a batch. Between measured batches the time per byte is

@@ -1,6 +1,6 @@
 #pragma once
 // Finds the devices of stored results that belong to this machine. A result that the user did not name may
-// only be used if it was measured on the same CPU or GPU, with the same memory and driver. Pure.
+// only be used if it was measured on a CPU or GPU of this machine, as difference_from() decides. Pure.
 #include <span>
 #include <string>
 #include <vector>
@@ -11,7 +11,9 @@
 
 namespace paretoken::reports {
 
-/// The difference between a device and this machine, in words; empty when there is none.
+/// The first difference between a device and this machine, in words; empty if there is none. A CPU must have
+/// the same name, number of cores and memory; a GPU must have the same name, UUID (if both are known), driver
+/// and memory. Sizes of memory count as the same if they differ by at most 2 %.
 std::string difference_from(const cards::HostFacts& host, std::span<const cards::GpuDevice> gpus,
                             const MicroDevice& device);
 
@@ -19,6 +21,7 @@ struct ResultsOfMachine {
     std::vector<MicroResults> same;
     std::vector<std::string> others;  ///< for each other device, the reason why it is not one of this machine
 };
+/// Splits results by whether difference_from() finds a difference between their device and this machine.
 ResultsOfMachine results_of_machine(std::vector<MicroResults> results, const cards::HostFacts& host,
                                     std::span<const cards::GpuDevice> gpus);
 

@@ -1,7 +1,8 @@
 #pragma once
-// The measurements of one device, ready to be drawn: series over batch, context and prompt length with the
-// ceilings, whole layers as stacks of their operations, and the ceilings as a table. Rows that are not valid
-// are kept and marked. Pure.
+// The measurements of `paretoken micro` on one device, ready to be drawn: series over batch, context and
+// prompt length with the ceilings (the highest speeds that probes reached), whole layers as stacks of their
+// operations, and the ceilings as a table. Rows that are not valid are kept and marked. Picture and its parts
+// also describe the other charts of a report. Pure.
 #include <optional>
 #include <string>
 #include <utility>
@@ -99,7 +100,8 @@ struct DevicePicture {
 
 DevicePicture picture_of(const MicroResults& micro);
 
-/// Two results in the same charts: each series and each ceiling once as "…, first" and once as "…, second".
+/// Two results in the same charts. The names of the series, lines, layers, ceilings and facts of `first` end
+/// in ", first", those of `second` in ", second".
 DevicePicture picture_of_both(const MicroResults& first, const MicroResults& second);
 
 }  // namespace paretoken::reports

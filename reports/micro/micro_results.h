@@ -1,7 +1,7 @@
 #pragma once
 // The measurements of `paretoken micro` on one device, read from micro.json files. The read ceiling is the
-// best bandwidth of any read probe on that device, as an upper bound for kernels and servers. Every figure
-// keeps the name of the row that it was read from.
+// best bandwidth of any probe on that device that reads far more memory than the caches hold. It is an upper
+// bound for kernels and servers. Every figure keeps the name of the row that it was read from.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -68,6 +68,8 @@ const SizeFit* fastest_read_fit(const MicroResults& micro, double bytes);
 /// Reads the results of each device in a file; devices without rows are left out. `where` is the file's name,
 /// for messages. Throws a UsageError that names the file, the key and what was expected.
 std::vector<MicroResults> parse_micro_results(std::string_view json, const std::string& where);
+/// The results of each device with rows, from a file that was already parsed. Throws a UsageError that names
+/// the file and the row if a row lacks a figure that its name requires.
 std::vector<MicroResults> results_of(const MicroFile& file);
 
 /// Merges the results of each device from several files (e.g. probes before and after a sweep) into one
@@ -80,7 +82,8 @@ std::vector<MicroResults> read_micro_results(const std::vector<std::filesystem::
 
 /// The result that bounds `count` devices that work in parallel, from the results `same` of equal devices
 /// (not empty). The fastest `count` of them are assumed to be used, and the slowest of these limits the
-/// others. Devices without a read ceiling come last.
+/// others. Devices without a read ceiling are left out, unless no device has one. A reference to one of the
+/// given results is returned.
 const MicroResults& bounding_result(std::span<const MicroResults* const> same, std::uint32_t count);
 
 /// The difference between equal devices in words, if their read ceilings differ by more than 3 %; otherwise

@@ -1,6 +1,7 @@
 #pragma once
-// A micro.json (Google Benchmark's format with our context) as plain values: the devices, and the rows as
-// they are in the file, valid or not. Other files judge the rows.
+// Reads a micro.json file, which `paretoken micro` writes, into plain values: the devices, and one row per
+// benchmark, also if the row is not valid. The format is Google Benchmark's JSON output with further keys in
+// its object "context". Pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -35,7 +36,9 @@ struct MicroDevice {
     bool operator==(const MicroDevice&) const = default;
 };
 
-/// A figure that is absent was not measured. Times are of one window or launch, all threads together.
+/// One benchmark of a file. On a CPU its work is cut into windows, and each window is timed as a whole; on a
+/// GPU each launch of the kernel is timed. Times are wall times of one window or launch, and bytes and FLOP
+/// are those of all threads together. A figure that is absent was not measured.
 struct MicroRow {
     std::string name;
     std::string device = {};                ///< id of one of the file's devices
@@ -48,9 +51,10 @@ struct MicroRow {
     std::optional<double> p75_s = {};
     std::optional<double> p90_s = {};
     std::optional<double> bytes_per_s = {};
-    std::optional<double> best_bytes_per_s = {};  ///< bandwidth of the fastest decile
+    std::optional<double> best_bytes_per_s = {};  ///< 90th percentile of the bandwidth over windows
     std::optional<double> flops_per_s = {};
-    /// Median of bandwidth ÷ read ceiling that was measured next to it.
+    /// Median over windows of the bandwidth ÷ the bandwidth of a plain read of about as many bytes, which a
+    /// CPU times next to the window.
     std::optional<double> of_ceiling = {};
     std::optional<double> cached_flops_per_s = {};  ///< speed of the kernel with its operand in caches
     std::optional<double> huge_page_share = {};     ///< share of the memory that was in huge pages
@@ -80,8 +84,8 @@ struct MicroFile {
     std::string where;
     std::string date;
     std::vector<MicroDevice> devices = {};
-    std::map<std::string, std::string> context = {};  ///< every text in the context
-    std::vector<MicroRow> rows = {};                  ///< rows without aggregates
+    std::map<std::string, std::string> context = {};  ///< entries of the file's "context" that are texts
+    std::vector<MicroRow> rows = {};                  ///< all rows except Google Benchmark's aggregates
     std::vector<SizeFit> fits = {};                   ///< fits that `paretoken micro` wrote
 
     bool operator==(const MicroFile&) const = default;
@@ -100,6 +104,7 @@ struct RowName {
 RowName parse_row_name(std::string_view name);
 
 /// The row's name with "op:*" in place of "op:qkv", for rows that are summed over the operations of a layer.
+/// `name` is the parsed `row`. A name without "op" is returned as it is.
 std::string over_all_ops(const std::string& row, const RowName& name);
 
 /// The title of a device: "NVIDIA H200", "AMD EPYC (2 cores)".

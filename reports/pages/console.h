@@ -20,11 +20,13 @@ std::string definitions_text();
 /// The summary of one run: throughput, latencies with their intervals, failures, lengths, verdict, files.
 std::string run_summary(const RunResult& result, const ConsoleStyle& style = {});
 
-/// The summary of a sweep: a table for each cell, the differences between repeats, and the result of a
+/// The summary of a sweep: a table for each cell (a combination of values of the options that the sweep
+/// varies besides the load), the spread of repeats, the comparison of two servers, and the result of a
 /// search.
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style = {});
 
-/// A table of points with one line per load level.
+/// A table with one line per point (a load level, or a repeat of one). Below it are the errors of points that
+/// failed.
 std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style = {});
 
 }  // namespace paretoken::reports

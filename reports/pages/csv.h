@@ -1,11 +1,15 @@
 #pragma once
-// The points of a report as comma-separated values (RFC 4180), with all digits and with units in the keys.
+// The runs of a report as comma-separated values (RFC 4180), with all digits and with units in the column
+// names.
 #include <string>
 
 #include "reports/model/report_model.h"
 
 namespace paretoken::reports {
 
+/// A line of column names, then one line for each run. A value that was not measured is empty; a percentile
+/// that falls among failures is "inf". An apostrophe precedes a text that a spreadsheet would take for a
+/// formula.
 std::string csv_report(const ReportModel& model);
 
 }  // namespace paretoken::reports

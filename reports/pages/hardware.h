@@ -1,6 +1,7 @@
 #pragma once
-// The part of a page that shows the measured figures of each device: charts with their tables, whole layers
-// as stacks, ceilings. HTML for the report and for a separate page, Markdown for a pull request. Pure.
+// The part of a page that shows what `paretoken micro` measured on each device: charts with their tables,
+// whole decoder layers as stacks of their operations, and ceilings (the highest speeds that probes reached).
+// Both the report and the page of `paretoken micro` contain it, as HTML or as Markdown. Pure.
 #include <string>
 #include <vector>
 

@@ -18,8 +18,8 @@ std::string served_html_report(const ReportModel& model, std::string_view versio
 /// The text escaped for HTML, including attributes.
 std::string html_escaped(std::string_view text);
 
-/// `template_text` with every {{name}} replaced. Replacement values are not searched for names again. An
-/// unknown name is a bug.
+/// `template_text` with every {{name}} replaced by its value. Values are not searched for names again. It is
+/// asserted that every name in the template is in `values`.
 std::string filled_in(std::string_view template_text,
                       const std::vector<std::pair<std::string_view, std::string_view>>& values);
 

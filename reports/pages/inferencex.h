@@ -1,15 +1,18 @@
 #pragma once
-// The rows of a report in the format of InferenceX: one object per run, times in seconds, rates per GPU.
+// The runs of a report in the JSON format of InferenceX, a public benchmark of LLM inference: one object per
+// run, times in seconds, rates per GPU.
 #include <string>
 
 #include "reports/model/report_model.h"
 
 namespace paretoken::reports {
 
-/// A JSON array with a row for each valid closed-loop run, because only such a run has a `conc`. `tp`, `pp`,
-/// `ep`, `dp_attention`, `disagg`, `precision` and `framework` come from the run's metadata. Where the
-/// metadata lack them, `tp` is the number of GPUs and the others are 1, false, the weights' number format and
-/// the engine.
+/// A JSON array with an object for each closed-loop run that is not invalid. Open-loop runs are left out
+/// because they have no value for the key `conc`, the number of requests in flight. The keys `tp`, `pp`,
+/// `ep`, `dp_attention`, `disagg`, `spec_decoding`, `precision` and `framework` come from the run's metadata.
+/// Where the metadata lack them, `tp` is the number of GPUs, `pp` and `ep` are 1, `dp_attention` and `disagg`
+/// are false, `spec_decoding` is "none" (or "draft" for a simulated server with draft tokens), `precision` is
+/// the number format of the weights, and `framework` is the name of the engine.
 std::string inferencex_report(const ReportModel& model);
 
 }  // namespace paretoken::reports

@@ -1,6 +1,6 @@
 #pragma once
-// A chart on a page: the element that report.js draws it in and the table of its numbers, and the table as
-// Markdown. Pure.
+// A chart on a page: the HTML element in which report.js, the page's script, draws it, the table of its
+// numbers, and the same table as Markdown. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +26,7 @@ std::string html_of(const Sheet& sheet);
 /// A table with the alignment of its columns; the first column holds the titles of the rows.
 std::string html_of(const Table& table);
 
-/// HTML that is folded below a summary.
+/// HTML in a <details> element, which shows it after a click on the summary. Neither text is escaped.
 std::string folded_html(std::string_view summary, const std::string& html);
 
 /// The element for a chart and, folded below it, its table. `lines` describes in words the lines that are

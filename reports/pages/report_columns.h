@@ -1,6 +1,7 @@
 #pragma once
-// The columns of a report's table: the figures of a point that are shown, with their units and definitions.
-// HTML, Markdown and CSV iterate this table; a new column is a new row in it.
+// The columns of a report's table: the figures of a point (a run) that are shown, with their units and
+// definitions. The writers of HTML, Markdown and CSV iterate over report_columns(), so that a new column is
+// added in one place.
 #include <functional>
 #include <optional>
 #include <span>
@@ -17,13 +18,13 @@ enum class ColumnStyle { number, dollars, percent };
 
 struct ReportColumn {
     std::string_view key;    ///< key in CSV, with the unit: "ttft_p50_s"
-    std::string_view group;  ///< title of the group: "Time to first token"; its columns are adjacent
+    std::string_view group;  ///< title of the group: "TTFT"; its columns are adjacent
     std::string_view title;  ///< "p50"
     std::string_view unit;   ///< "ms"
     double scale = 1;        ///< factor from the stored value to the shown value
     ColumnStyle style = ColumnStyle::number;
     std::string_view brief_title;  ///< title in Markdown's short table; empty if the column is not in it
-    std::string_view definition;   ///< one sentence
+    std::string_view definition;   ///< meaning of the figure, in one or two sentences
     /// The value for a point. Absent: not measured. +infinity: the percentile falls among failures.
     std::function<std::optional<double>(const ReportPoint& point)> value;
 };

@@ -1,5 +1,6 @@
 #pragma once
-// A server's own figures during a run, as rows of text that both the console and the page show.
+// The server's own metrics, the power and the alerts of a run as texts that both the console and the page
+// show.
 #include <string>
 #include <vector>
 
@@ -12,13 +13,14 @@ struct ServerRow {
     std::string text;   ///< "40 %"
 };
 
-/// The power figures of the window; quantities that could not be read are left out.
+/// The power figures of the run's measured window. Quantities that could not be read are left out; the last
+/// row is PowerFigures::note, if there is one.
 std::vector<ServerRow> power_rows(const PowerFigures& power);
 
 /// The alerts of a run that fired or were pending.
 std::vector<std::string> alert_texts(const RunResult& run);
 
-/// The server's figures of the window; quantities that it did not report are left out.
+/// The server's figures of the run's measured window; quantities that it did not report are left out.
 std::vector<ServerRow> server_rows(const ServerFigures& server);
 
 }  // namespace paretoken::reports

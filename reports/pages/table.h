@@ -29,7 +29,8 @@ struct TimeUnit {
 TimeUnit time_unit_for(double typical_seconds);
 
 /// Any text from a server as one line that is safe for a terminal: control characters become spaces, several
-/// blanks become one, and text beyond `width` columns becomes an ellipsis.
+/// spaces become one, spaces at both ends are removed, characters that change the direction of writing become
+/// escapes such as \u202e, and text beyond `width` columns becomes an ellipsis.
 std::string printable(std::string_view text, std::size_t width = 1000);
 
 /// The number of columns that a UTF-8 text takes (combining and double-width characters count as one).
@@ -38,8 +39,8 @@ std::size_t display_width(std::string_view text);
 /// The lines of `text` broken at blanks so that none is wider than `width` (longer words stay whole).
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// A sentence with text from outside, broken into lines of at most 80 columns, each indented and ending in a
-/// newline.
+/// A text, made safe by printable() with at most 2000 columns, and broken into lines of at most 80 columns
+/// that are indented by `indent` and end in a newline.
 std::string paragraph(std::string_view text, std::size_t indent = 0);
 
 enum class Align { left, right };

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <variant>
@@ -300,6 +301,14 @@ void check_together(const Profile& profile) {
     if (profile.speculative_tokens > kMostDrafts)
         throw UsageError(fmt::format("profile {}: speculative_tokens is {}, but must be at most {}",
                                      profile.name, profile.speculative_tokens, kMostDrafts));
+    constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
+    constexpr double kMostTokens = 1e15;
+    if (profile.blocks > kMostBlocks ||
+        static_cast<double>(profile.blocks) * static_cast<double>(profile.block_tokens) > kMostTokens)
+        throw UsageError(
+            fmt::format("profile {}: there are {} blocks of {} tokens, but at most {} blocks and "
+                        "{:.0f} tokens are possible",
+                        profile.name, profile.blocks, profile.block_tokens, kMostBlocks, kMostTokens));
     if (profile.active_experts > profile.routed_experts)
         throw UsageError(fmt::format("profile {}: active_experts is {}, but there are {} routed_experts",
                                      profile.name, profile.active_experts, profile.routed_experts));

@@ -13,6 +13,16 @@ void add_message(PromptTokens& tokens, std::string_view role, std::string_view c
     tokens.add_special(kTokensPerMessage - kTokensOfAnswerHeader, "end");
 }
 
+/// Returns the text of the messages, one per line, as a client sends a conversation to completions.
+std::string lines_of(const Messages& messages) {
+    std::string text;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (i != 0) text += '\n';
+        text += messages[i].content;
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string special_piece(std::string_view group, std::int64_t i) {
@@ -61,8 +71,11 @@ PromptTokens prompt_tokens_of(const Prompt& prompt, bool chat, std::int64_t voca
         return tokens;
     }
     tokens.add_special(kTokensPerText, "begin");
-    if (const auto* messages = std::get_if<Messages>(&prompt)) {
+    const auto* messages = std::get_if<Messages>(&prompt);
+    if (messages != nullptr && chat) {
         for (const Message& message : *messages) add_message(tokens, message.role, message.content);
+    } else if (messages != nullptr) {
+        tokens.add_text(lines_of(*messages));
     } else if (chat) {
         add_message(tokens, "user", std::get<std::string>(prompt));
     } else {

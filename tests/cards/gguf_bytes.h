@@ -12,8 +12,11 @@
 
 namespace paretoken::cards::testing {
 
+/// Appends parts of a GGUF file in the order of the calls, without any check: the counts in the header need
+/// not be those of the entries and tensors that follow.
 class GgufBytes {
   public:
+    /// The numbers of GGUF for the types of metadata values.
     enum Type : std::uint32_t { u8 = 0, u32 = 4, f32 = 6, boolean = 7, string = 8, array = 9, u64 = 10 };
 
     template <typename T>
@@ -60,7 +63,8 @@ class GgufBytes {
     std::string bytes_;
 };
 
-/// A file in the test's directory for temporary files. It holds `bytes`, followed by `data_bytes` zero bytes.
+/// A file in the system's directory for temporary files that the destructor removes. It holds `bytes`,
+/// followed by `data_bytes` zero bytes.
 class TemporaryFile {
   public:
     TemporaryFile(const std::string& name, const std::string& bytes, std::uint64_t data_bytes = 0)

@@ -30,6 +30,15 @@ TEST(WithoutSecrets, hides_credentials_and_keys_of_urls_and_keeps_the_rest) {
     }
 }
 
+TEST(WithoutSecrets, hides_the_credentials_of_every_url_of_a_command_line_whatever_its_scheme) {
+    EXPECT_EQ(
+        without_secrets({"p", "--server-cmd", "serve s3://bucket/m --proxy http://u:p@h:1 -a HTTPS://v:q@i",
+                         "--url=http://u:p@a,http://v:q@b"}),
+        (Arguments{"p", "--server-cmd", "serve s3://bucket/m --proxy http://***@h:1 -a HTTPS://***@i",
+                   "--url=http://***@a,http://***@b"}));
+    EXPECT_EQ(without_secrets({"p", "://", "a ://", "x://"}), (Arguments{"p", "://", "a ://", "x://"}));
+}
+
 TEST(WithoutSecrets, hides_secret_variables_of_a_server_and_keeps_the_others) {
     EXPECT_EQ(without_secrets({"p", "--server-env", "HF_TOKEN=hunter", "--server-env=API_KEY=k",
                                "--server-env", "CUDA_VISIBLE_DEVICES=0"}),

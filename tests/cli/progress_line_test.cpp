@@ -15,7 +15,8 @@ TEST(ProgressText, SaysHowFarHowFastAndHowLongStill) {
     progress.finished = progress.conversations = 25;
     progress.in_flight = 8;
     progress.output_tokens = 3000;
-    const std::string text = progress_text("c=8", progress, {.requests = 100}, std::chrono::seconds(30));
+    const std::string text =
+        progress_text("c=8", progress, {.requests = 100}, std::chrono::seconds(30), std::chrono::seconds(30));
     EXPECT_THAT(text, HasSubstr("25/100 requests"));
     EXPECT_THAT(text, HasSubstr("8 in flight"));
     EXPECT_THAT(text, HasSubstr("100 tok/s"));
@@ -29,7 +30,12 @@ TEST(ProgressText, TakesTheNearerLimitForTheTimeLeft) {
     progress.warming_up = false;
     progress.finished = progress.conversations = 10;
     const loadgen::Limits limits{.requests = 1000, .duration = std::chrono::seconds(60)};
-    EXPECT_THAT(progress_text("x", progress, limits, std::chrono::seconds(45)), HasSubstr("ETA 0:15"));
+    EXPECT_THAT(progress_text("x", progress, limits, std::chrono::seconds(45), std::chrono::seconds(45)),
+                HasSubstr("ETA 0:15"));
+    const std::string text =
+        progress_text("x", progress, limits, std::chrono::seconds(75), std::chrono::seconds(45));
+    EXPECT_THAT(text, HasSubstr("1:15")) << "the time since the load began";
+    EXPECT_THAT(text, HasSubstr("ETA 0:15")) << "a warm-up of 30 s is no part of the time that is limited";
 }
 
 TEST(ProgressText, CountsConversationsOfSeveralTurnsBesideTheirRequests) {
@@ -42,7 +48,8 @@ TEST(ProgressText, CountsConversationsOfSeveralTurnsBesideTheirRequests) {
             progress.count_end(record);
         }
     }
-    const std::string text = progress_text("c=4", progress, {.requests = 60}, std::chrono::seconds(30));
+    const std::string text =
+        progress_text("c=4", progress, {.requests = 60}, std::chrono::seconds(30), std::chrono::seconds(30));
     EXPECT_THAT(text, HasSubstr("80 requests  20/60 conversations"));
     EXPECT_THAT(text, HasSubstr("ETA 1:00"));
     EXPECT_LT(text.size(), 80U);
@@ -50,10 +57,12 @@ TEST(ProgressText, CountsConversationsOfSeveralTurnsBesideTheirRequests) {
 
 TEST(ProgressText, NamesFailuresAndWarmUp) {
     loadgen::Progress progress;
-    EXPECT_THAT(progress_text("x", progress, {}, std::chrono::seconds(1)), HasSubstr("warming up"));
+    EXPECT_THAT(progress_text("x", progress, {}, std::chrono::seconds(1), std::chrono::seconds(1)),
+                HasSubstr("warming up"));
     progress.warming_up = false;
     progress.failed = 3;
-    EXPECT_THAT(progress_text("x", progress, {}, std::chrono::seconds(1)), HasSubstr("3 failed"));
+    EXPECT_THAT(progress_text("x", progress, {}, std::chrono::seconds(1), std::chrono::seconds(1)),
+                HasSubstr("3 failed"));
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ inline RequestRecord failed(TimePoint scheduled, Outcome outcome = Outcome::http
     return record;
 }
 
-/// Changes a service by a random share up to `share` either way, so that slots do not stay in lockstep.
+/// Returns the service with its times changed by a random share of at most ±`share`, so that the requests of
+/// a closed loop do not stay in lockstep.
 inline Service jittered(Service service, double share, Random& random) {
     const double factor = 1 + share * (2 * random.uniform() - 1);
     service.ttft = from_seconds(seconds(service.ttft) * factor);
@@ -93,8 +94,10 @@ inline std::vector<RequestRecord> open_loop(double rate, std::size_t count, cons
     return records;
 }
 
-// Functions that fold records and their events like core/result/summary, for one interval of time.
+// The functions below compute totals and series from records with events, as summarize() does for a run
+// (core/result/summary.h).
 
+/// Returns the totals of `count` equal parts of `span`.
 inline std::vector<Totals> blocks_of(const std::vector<RequestRecord>& records, TimeSpan span,
                                      std::size_t count, const SummaryOptions& options) {
     TotalsTimeline timeline(span, std::max<std::size_t>(count, 1));

@@ -23,6 +23,9 @@ std::string refusal_of(Act act) {
 }
 
 TEST(Spec, durations_carry_their_unit_and_bare_numbers_are_seconds) {
+    EXPECT_EQ(parse_milliseconds("500"), 500ms);
+    EXPECT_EQ(parse_milliseconds("5e2"), 500ms);
+    EXPECT_EQ(parse_milliseconds("0.5s"), 500ms);
     EXPECT_EQ(parse_duration("30s"), 30s);
     EXPECT_EQ(parse_duration("1.5m"), 90s);
     EXPECT_EQ(parse_duration("20ms"), 20ms);

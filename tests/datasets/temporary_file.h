@@ -1,5 +1,5 @@
 #pragma once
-// A file that is removed after the test.
+// A temporary file with a given text. The destructor of the object removes the file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,7 @@
 #pragma once
-// A small measurement in virtual time for tests of experiments. It takes milliseconds and is reproducible.
+// The fixture for tests of experiments. It makes small runs and sweeps on a simulated server in virtual time
+// (the clock is simulated too, so that nothing waits), which take milliseconds and are reproducible. Every
+// test has an empty directory of its own.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,6 +27,7 @@ class VirtualExperiment : public ::testing::Test {
     }
     void TearDown() override { std::filesystem::remove_all(directory_); }
 
+    /// The options of a small load, for measured() and swept().
     static PlanTexts small() {
         return {{"url", {"sim:llama3-8b-h100-bf16?jitter=0"}},
                 {"virtual", {"true"}},
@@ -33,13 +36,15 @@ class VirtualExperiment : public ::testing::Test {
                 {"num_prompts", {"24"}}};
     }
 
+    /// Measures one run, whose files go to the folder `name` of the test's directory.
     Measured measured(const PlanTexts& texts, const std::string& name) {
         const LoadPlan asked = with_dataset(plan_of(texts));
         return measure(*open_target(asked, {}, watcher_, stop_.get_token()), asked, directory_ / name,
                        {{"paretoken"}, "paretoken"}, watcher_, stop_.get_token());
     }
 
-    /// Begins or resumes a sweep like the command does.
+    /// Begins a sweep in the folder `name` of the test's directory, or resumes the one that is there, like
+    /// `paretoken sweep`.
     reports::SweepFile swept(const PlanTexts& texts, const std::vector<double>& levels,
                              const std::string& name) {
         return swept({.asked = with_dataset(plan_of(texts)), .levels = levels}, name);

@@ -28,7 +28,8 @@ inline void require(bool holds, const char* statement) {
     std::abort();
 }
 
-/// The bytes of one execution: some bytes that choose the actions, then text.
+/// The bytes of one execution of a target, which reads them from the front: first some bytes that choose the
+/// actions, then the rest as text.
 class Input {
   public:
     Input(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}
@@ -52,7 +53,8 @@ class Input {
     std::string_view rest_;
 };
 
-/// Cuts `bytes` into pieces by `seed`. Seed 0: one piece.
+/// Cuts `bytes` into pieces with random lengths. `seed` determines the lengths and their limit, from 1 to 128
+/// bytes. Seed 0: one piece.
 inline std::vector<std::string_view> pieces_of(std::string_view bytes, std::uint8_t seed) {
     if (seed == 0) return {bytes};
     Random random(seed);
@@ -66,8 +68,8 @@ inline std::vector<std::string_view> pieces_of(std::string_view bytes, std::uint
     return pieces;
 }
 
-/// A copy with `padding` readable bytes after it, whose end AddressSanitizer guards. Their values must not
-/// matter; they look like more of the input.
+/// A copy of bytes with `padding` readable bytes after it. AddressSanitizer reports reads beyond the padding.
+/// The padding consists of the digit 1, so that a parser whose result depends on it gives a wrong value.
 class Padded {
   public:
     explicit Padded(std::string_view bytes, std::size_t padding = 64)

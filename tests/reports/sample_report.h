@@ -34,7 +34,8 @@ inline MetricSummary metric(const std::string& key, double typical, std::uint64_
     return summary;
 }
 
-/// A run of a server that decodes `knee` sequences at once before they slow each other down.
+/// A run on a server that decodes about `knee` sequences at once before they slow each other down. `step_s`
+/// is the time between tokens at low load, and `n` the number of requests.
 inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double knee = 8,
                      std::uint64_t n = 600) {
     RunResult r;
@@ -134,8 +135,8 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
     return r;
 }
 
-/// A run like run(), but with some failed requests, so that the tail is infinite, and with a verdict that
-/// says so.
+/// A run like run(), but with 31 failed requests, so that p95 and higher percentiles have no value. It is
+/// invalid because of the client's loop lag, and the failed requests are a warning.
 inline RunResult failing_run(std::uint64_t concurrency, double step_s, double knee) {
     RunResult r = run(concurrency, step_s, knee);
     r.counts.failed = 31;

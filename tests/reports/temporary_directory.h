@@ -1,5 +1,5 @@
 #pragma once
-// A temporary directory that exists for the duration of one test.
+// A temporary directory with a random name. The destructor of the object removes it with its content.
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 #pragma once
-// Counts this thread's heap allocations. Replaces the global operator new: include it in one file of a test
-// program.
+// Counts the heap allocations of a thread. This header replaces the global operator new and operator delete,
+// so that only one source file of a test program may include it.
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -8,6 +8,8 @@
 namespace paretoken::testing {
 inline thread_local std::uint64_t allocations_so_far = 0;
 
+/// Returns the number of calls of operator new in this thread while `action` runs. Allocations of
+/// over-aligned types are not counted.
 template <class Action>
 std::uint64_t allocations_in(Action&& action) {
     const std::uint64_t before = allocations_so_far;

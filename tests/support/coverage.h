@@ -1,7 +1,8 @@
 #pragma once
-// Measures how often confidence intervals cover the truth: makes runs of typical loads in virtual time, and
-// compares their summaries with percentiles that are known from much longer runs. The benchmark of coverage
-// uses it and, with fewer loads and seeds, a test.
+// Measures how often confidence intervals cover the true value: makes runs of typical loads on the simulated
+// server in virtual time (the clock is simulated too, so that nothing waits), and compares their summaries
+// with percentiles that are known from much longer runs. The benchmark of coverage uses this header and, with
+// fewer loads and seeds, a test.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,9 +22,10 @@
 
 namespace paretoken::coverage {
 
+/// A load on the simulated server. Profile, arrivals, isl and osl are specs as on the command line.
 struct Load {
     std::string name;
-    std::string profile;
+    std::string profile;            ///< profile of the server (simulator/engine/profile.h)
     std::uint64_t concurrency = 0;  ///< 0: open loop
     std::string arrivals = "at_once";
     std::string isl = "lognormal:mean=512;cv=1";
@@ -33,7 +35,8 @@ struct Load {
     bool open() const { return concurrency == 0; }
 };
 
-/// Returns the loads. With 16 sequences the server ends about 13.3 requests of 512 and 128 tokens per second.
+/// Returns the loads. The percentages in names of open loops are shares of the server's capacity: with
+/// max_num_seqs=16 it completes about 13.3 requests of 512 input and 128 output tokens per second.
 inline const std::vector<Load>& loads() {
     static const std::string fp8 = "llama3-8b-h100-fp8";
     static const std::string bf16 = "llama3-8b-h100-bf16?max_num_seqs=16";
@@ -66,12 +69,14 @@ inline const std::array<double, 3>& percentiles() {
     return kHeld;
 }
 
-/// Returns the tags of the headline metrics; in an open loop users wait from the intended start.
+/// Returns the tags of the metrics that are judged (core/result/metrics.h). In an open loop the time to first
+/// token and the end-to-end latency are counted from the intended start of the request.
 inline std::vector<std::string> headline_tags(bool open_loop) {
     if (open_loop) return {"ttft_intended", "tpot", "e2e_intended", "interactivity", "itl"};
     return {"ttft", "tpot", "e2e", "interactivity", "itl"};
 }
 
+/// Makes one run of `requests` requests in virtual time. Its dataset and its arrivals are drawn by `seed`.
 inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
     const auto dataset = datasets::make_dataset(
         {.spec = {.name = "synthetic", .fields = {{"isl", load.isl}, {"osl", load.osl}}}, .seed = seed});
@@ -97,11 +102,11 @@ inline RunSummary summary_of(const Load& load, const testing::KeptOutcome& outco
     return summarize(outcome.records, options);
 }
 
-/// The true values at `percentiles()`, by tag.
+/// The true values at `percentiles()`, by the tag of the metric.
 using Truth = std::map<std::string, std::array<double, 3>>;
 
-/// Returns the values of the requests between the first and the last twentieth. For pooled metrics these are
-/// the values of all their gaps.
+/// Returns the metric's values for these requests in ascending order. A pooled metric (PooledValue) such as
+/// "itl" has one value for each token after the first arrival of a request.
 inline std::vector<double> settled_values(const Metric& metric,
                                           const std::vector<const RequestRecord*>& settled) {
     std::vector<double> values;
@@ -119,8 +124,9 @@ inline std::vector<double> settled_values(const Metric& metric,
     return values;
 }
 
-/// Returns the truth from long runs: the percentiles of all their requests together, and for pooled metrics
-/// the mean over the runs.
+/// Returns the true values from `runs` long runs of `requests` requests each, without the first and the last
+/// twentieth of each run's requests: the percentiles of the requests of all runs together or, for pooled
+/// metrics, the mean of the percentiles of each run.
 inline Truth truth_of(const Load& load, std::uint64_t runs, std::uint64_t requests) {
     Truth truth;
     std::map<std::string, std::vector<double>> of_requests;
@@ -153,15 +159,15 @@ inline Truth truth_of(const Load& load, std::uint64_t runs, std::uint64_t reques
     return truth;
 }
 
-/// The sums over runs of one load and length for one percentile of one metric.
+/// Sums over runs with the same load and number of requests, for one percentile of one metric.
 struct Cell {
     std::uint64_t runs = 0;
-    std::uint64_t given = 0;  ///< runs with an interval
-    std::uint64_t covered = 0;
-    std::uint64_t false_passes = 0;  ///< passes of an SLO at the true value
-    std::uint64_t false_fails = 0;
-    double widths = 0;  ///< Σ width of the interval ÷ true value
-    // Of the runs whose window holds values, steady or not:
+    std::uint64_t given = 0;         ///< runs with an interval
+    std::uint64_t covered = 0;       ///< runs with an interval that contains the true value
+    std::uint64_t false_passes = 0;  ///< runs that pass an SLO whose limit is the true value
+    std::uint64_t false_fails = 0;   ///< runs that fail it
+    double widths = 0;               ///< Σ width of the interval ÷ true value
+    // Over the runs that have values in their measured window, whether the window is steady or not:
     double measured = 0;       ///< number of these runs
     double shares = 0;         ///< Σ share of the window's values above the true value
     double share_squares = 0;  ///< Σ of the squares of these shares
@@ -178,11 +184,15 @@ struct Cell {
         share_squares += other.share_squares;
         return *this;
     }
+    /// Returns the share of intervals that contain the true value; NaN without intervals.
     double coverage() const { return static_cast<double>(covered) / static_cast<double>(given); }
+    /// Returns the share of runs without an interval; NaN without runs.
     double withheld() const { return 1 - static_cast<double>(given) / static_cast<double>(runs); }
+    /// Returns the mean width of an interval ÷ true value; NaN without intervals.
     double width() const { return widths / static_cast<double>(given); }
-    /// Returns the number of independent samples that a run is worth: that for which the share above the true
-    /// value would vary from run to run as it does. No single run can know it this well. 0 for too few runs.
+    /// Returns the effective sample size of a run: the number of independent values with which the share of
+    /// values above the true value would have the variance that it has between runs. This estimate from many
+    /// runs is better than any from a single run. 0 for fewer than two runs or without variance.
     double worth() const {
         if (measured < 2) return 0;
         const double mean = shares / measured;
@@ -191,8 +201,11 @@ struct Cell {
     }
 };
 
+/// One cell for each of `percentiles()`, by the tag of the metric.
 using Cells = std::map<std::string, std::array<Cell, 3>>;
 
+/// Returns the cell of one run. `held` is the run's percentile; null if the run has none. The share of values
+/// above the true value is left to add_share().
 inline Cell judged(const PercentileValue* held, double truth, bool higher_is_better) {
     Cell cell{.runs = 1};
     if (held == nullptr) return cell;
@@ -207,7 +220,8 @@ inline Cell judged(const PercentileValue* held, double truth, bool higher_is_bet
     return cell;
 }
 
-/// Adds the share of ascending `values` above the true value.
+/// Adds one run: the share of its ascending `values` that lie above the true value. Without values, nothing
+/// is added.
 inline void add_share(Cell& cell, const std::vector<double>& values, double truth) {
     if (values.empty()) return;
     const auto above = values.end() - std::upper_bound(values.begin(), values.end(), truth);

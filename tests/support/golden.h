@@ -1,5 +1,6 @@
 #pragma once
-// Files under tests/golden: the bytes that real servers sent. Bodies are returned without HTTP.
+// Reads the files of tests/golden, most of which hold the bytes that real servers sent, and extracts the
+// bodies of recorded HTTP responses.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -18,13 +19,15 @@ inline std::filesystem::path golden_path(std::string_view name) {
     return std::filesystem::path(paths::source_dir()) / "tests" / "golden" / name;
 }
 
+/// Returns the content of a file. `name` is its path below tests/golden. Throws std::runtime_error if the
+/// file cannot be opened.
 inline std::string golden(std::string_view name) {
     std::ifstream file(golden_path(name), std::ios::binary);
     if (!file) throw std::runtime_error("no golden file " + golden_path(name).string());
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Returns the names of the files in a folder of tests/golden, in the form of golden().
+/// Returns the sorted names of the files in a folder of tests/golden, each as golden() takes it.
 inline std::vector<std::string> golden_files(std::string_view folder) {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(golden_path(folder))) {
@@ -34,7 +37,8 @@ inline std::vector<std::string> golden_files(std::string_view folder) {
     return names;
 }
 
-/// Returns the HTTP chunks of one answer's body; a single one when it was not chunked.
+/// Returns the chunks of the body of an HTTP response; a body that was not chunked is one chunk. Throws
+/// std::runtime_error if the response has no header or a chunk has no size.
 inline std::vector<std::string> body_chunks(std::string_view http) {
     const std::size_t end_of_header = http.find("\r\n\r\n");
     if (end_of_header == std::string_view::npos) throw std::runtime_error("no HTTP header");

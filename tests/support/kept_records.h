@@ -27,14 +27,16 @@ class NoSink final : public RecordSink {
     void record(RequestRecord&&) override {}
 };
 
-/// A load's outcome whose `records` are complete.
+/// A load's outcome with the records of its requests and their events, in the order in which the requests
+/// ended. These records hide LoadOutcome::records, which has no events.
 struct KeptOutcome : loadgen::LoadOutcome {
     std::vector<RequestRecord> records;
 
-    KeptEvents events() const { return KeptEvents(records); }
+    KeptEvents events() const { return KeptEvents(records); }  ///< valid as long as this object
 };
 
-/// `make(sink)` returns the LoadOutcome of a load whose records went to `sink`.
+/// Calls `make(sink)` and returns its outcome with the records that went to `sink`. `make` must make a load
+/// and return the LoadOutcome.
 template <class Make>
 KeptOutcome kept_outcome(Make make) {
     KeptRecords sink;

@@ -13,14 +13,14 @@
 
 namespace paretoken::testing {
 
-/// Returns the load with the requests of `dataset` in every class that has no dataset.
+/// Returns the load with `dataset` in every class that has none. The dataset must outlive the load.
 inline loadgen::LoadOptions from(loadgen::LoadOptions load, const datasets::Dataset& dataset) {
     for (loadgen::ClassLoad& of : load.classes)
         if (of.dataset == nullptr) of.dataset = &dataset;
     return load;
 }
 
-/// Returns prompts of `isl` made-up tokens that ask for `osl`.
+/// Returns a dataset of prompts of `isl` made-up tokens, each of which asks for `osl` output tokens.
 inline std::unique_ptr<datasets::Dataset> synthetic_prompts(int isl, int osl) {
     return datasets::make_dataset(
         {.spec = {.name = "synthetic",
@@ -32,7 +32,8 @@ inline loadgen::ClassLoad& only(loadgen::LoadOptions& load) {
     return load.classes.at(0);
 }
 
-/// Returns a closed loop of chat completions on the server at `url`; a request that hangs ends after 20 s.
+/// Returns a closed loop of chat completions on the server at `url`, without a dataset (see from()). A
+/// request that takes 20 s is ended.
 inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurrency, std::uint64_t requests) {
     loadgen::LoadOptions load;
     const http::Url target = http::parse_url(url);
@@ -51,7 +52,8 @@ inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurre
     return load;
 }
 
-/// Returns the largest number of requests at any time between their sending and `end(record)`.
+/// Returns the largest number of requests that were at the same time between being sent and `end(record)`, a
+/// point in time. Every request must have been sent.
 template <class End>
 int most_at_once(const std::vector<RequestRecord>& records, End end) {
     std::multimap<TimePoint, int> edges;

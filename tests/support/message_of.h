@@ -1,5 +1,5 @@
 #pragma once
-// Returns the message of an action that must fail.
+// Catches the exception of an action that must fail, so that a test can check its message.
 #include <functional>
 #include <string>
 
@@ -7,7 +7,8 @@
 
 namespace paretoken {
 
-/// Returns the message of the Thrown that `action` throws; other exceptions pass through.
+/// Returns the message of the exception of type `Thrown` that `action` throws, or "nothing of that kind was
+/// thrown" if it throws nothing. Other exceptions are not caught.
 template <class Thrown = Error>
 std::string message_of(const std::function<void()>& action) {
     try {

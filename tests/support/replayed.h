@@ -1,5 +1,6 @@
 #pragma once
-// Answers read by a protocol, as records.
+// Feeds the body of an answer to the parser of a protocol, without sockets, and returns the record of the
+// request.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,12 +10,12 @@
 
 namespace paretoken::testing {
 
-/// The time of the read with this number, counted from 1, of answer_of() and replayed().
+/// The time at which the read with this number, counted from 1, arrives in answer_of() and replayed().
 constexpr TimePoint at_read(int number) {
     return TimePoint(std::chrono::milliseconds(number));
 }
 
-/// Returns an event of a stream with this data.
+/// Returns a server-sent event with this data.
 inline std::string event_of(std::string_view json) {
     return "data: " + std::string(json) + "\n\n";
 }
@@ -26,7 +27,8 @@ inline std::vector<EventKind> kinds_of(const RequestRecord& record) {
     return kinds;
 }
 
-/// Reads pieces of a body, each as a read of its own, a millisecond apart, the first at 1 ms.
+/// Returns the record of an answer with a complete body. Each piece of the body arrives as a read of its own,
+/// the first at 1 ms and the others a millisecond apart.
 inline RequestRecord answer_of(const std::vector<std::string>& pieces, const protocol::Protocol& protocol,
                                protocol::AnswerOptions options = {}) {
     protocol::DeltaParser parser({}, protocol);
@@ -44,7 +46,8 @@ inline RequestRecord answer_of(const std::vector<std::string>& pieces, const pro
     return record;
 }
 
-/// Replays a recorded answer of tests/golden: every HTTP chunk is a read.
+/// Returns the record of an answer that was recorded in the file `name` of tests/golden. Every HTTP chunk
+/// arrives as a read of its own, as in answer_of().
 inline RequestRecord replayed(std::string_view name, const protocol::Protocol& protocol,
                               protocol::AnswerOptions options = {}) {
     return answer_of(body_chunks(golden(name)), protocol, options);

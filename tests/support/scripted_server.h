@@ -17,17 +17,20 @@
 
 namespace paretoken::testing {
 
+/// The actions of the server after a request.
 struct ScriptedAnswer {
     std::vector<std::string> writes = {};  ///< one send each
     int pause_ms = 0;                      ///< before each write
     bool close_after = false;
-    bool reset_after = false;  ///< RST instead of FIN
-    bool endless = false;      ///< repeats the last write until the client closes
+    bool reset_after = false;  ///< closes with RST instead of FIN
+    bool endless = false;      ///< first repeats the last write (there must be one) until the client closes
 };
 
 class ScriptedServer {
   public:
-    /// `script(connection, request)`: numbers from 0; requests are counted per connection.
+    /// Returns the answer to a request, of which `text` is the head and the body. Connections are counted
+    /// from 0, and requests from 0 in each connection. Each connection has a thread that calls the script, so
+    /// that calls may be concurrent.
     using Script = std::function<ScriptedAnswer(int connection, int request, const std::string& text)>;
 
     explicit ScriptedServer(Script script) : script_(std::move(script)) {
@@ -69,7 +72,8 @@ class ScriptedServer {
         }
     }
 
-    /// Reads one whole request by its Content-Length; returns empty at the end.
+    /// Reads one whole request by its Content-Length. Returns an empty text when the connection or the server
+    /// has ended.
     std::string read_request(int fd) {
         std::string text;
         while (!over_) {

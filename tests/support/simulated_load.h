@@ -1,6 +1,6 @@
 #pragma once
-// A small closed loop of the real client against a simulated server in this process. It returns the server's
-// own truth and the client's records.
+// A small closed loop of the real client against a simulated server in this process, over sockets. The
+// outcome has the client's records and the server's own record of the same requests.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <map>
@@ -20,7 +20,7 @@ namespace paretoken::testing {
 
 struct SimulatedLoad {
     std::string profile = "ideal?ttft=2ms&itl=2ms";
-    sim::ServerOptions server = {};
+    sim::ServerOptions server = {};  ///< options of the server; `profile` above replaces their profile
     protocol::BodyOptions body = {};
     std::uint64_t requests = 6;
     std::uint64_t concurrency = 3;
@@ -30,8 +30,9 @@ struct SimulatedLoad {
 
 struct SimulatedOutcome {
     std::vector<RequestRecord> records;
-    std::map<std::string, nlohmann::json> truth;  ///< truth by the request's id
-    std::string metrics;
+    /// The server's records of the requests (GET /sim/truth), by the id that the client sent.
+    std::map<std::string, nlohmann::json> truth;
+    std::string metrics;  ///< text of the server's /metrics after the load
 };
 
 inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std::string& url) {
@@ -43,6 +44,7 @@ inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std:
     return load;
 }
 
+/// Starts the server, makes the load, asks the server for its truth and its metrics, and stops it.
 inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
     sim::ServerOptions options = wanted.server;
     options.profile = sim::profile_named(wanted.profile);

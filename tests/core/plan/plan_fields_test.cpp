@@ -280,6 +280,7 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"header", {"a: b\r\nc: d"}}}, "--header");
     refused({{"metadata", {"noequals"}}}, "--metadata 'noequals'");
     refused({{"goodput", {"ttft:500 speed:5"}}}, "speed");
+    refused({{"goodput", {"ttft_p95:500"}}}, "goodput judges every request");
     refused({{"slo", {"itl_p95:5"}}}, "pooled");
     refused({{"slo", {"@mlperf:gpt-2"}}}, "known: @chat, @mlperf:llama2-70b");
     refused({{"server_env", {"A"}}}, "--server-env expected NAME=VALUE");

@@ -33,6 +33,7 @@ std::string refusal_of(std::string_view text) {
 
 TEST(Slo, times_are_milliseconds_unless_they_carry_a_unit) {
     EXPECT_EQ(parse_slo("ttft:500"), (Slo{"ttft", 0.5}));
+    EXPECT_EQ(parse_slo("ttft:5e2"), (Slo{"ttft", 0.5}));
     EXPECT_EQ(parse_slo("ttft:0.5s"), (Slo{"ttft", 0.5}));
     EXPECT_EQ(parse_slo("tpot:1.5"), (Slo{"tpot", 0.0015}));
     EXPECT_EQ(parse_slo("e2el:2000"), (Slo{"e2e", 2}));

@@ -410,6 +410,20 @@ TEST(Summary, of_a_request_that_was_given_up_before_its_first_token_knows_that_i
     const auto patient = summarize(records, closed(1));
     EXPECT_NEAR(*patient.percentile("ttft_s", 0.5), 0.18, 1e-9);
     EXPECT_FALSE(patient.percentile("ttft_s", 0.999)) << "it is the abandoned request's own";
+    EXPECT_TRUE(patient.metric("ttft_s")->at(0.5)->decided);
+    EXPECT_FALSE(patient.metric("ttft_s")->at(0.999)->decided)
+        << "nothing is known beyond the time of waiting";
+}
+
+TEST(KeptInFlight, is_the_cap_unless_think_times_or_a_cap_on_prefills_hold_the_load_back) {
+    RunResult result;
+    result.concurrency = 4;
+    result.plan = {{"concurrency", "4"}, {"think_time", ""}};
+    EXPECT_EQ(kept_in_flight(result), 4U);
+    result.plan["batch.think_time"] = "1s";
+    EXPECT_FALSE(kept_in_flight(result));
+    result.plan = {{"prefill_concurrency", "2"}};
+    EXPECT_FALSE(kept_in_flight(result));
 }
 
 TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_nothing_that_is_not_settled) {

@@ -48,6 +48,9 @@ TEST(RowFile, HasTheElementsOfAnArray) {
     EXPECT_THAT(rows_of("{\"a\":1}\n{\"b\":2}\n", RowLayout::lines_or_array),
                 ElementsAre(Pair("{\"a\":1}", 1), Pair("{\"b\":2}", 2)));
     EXPECT_THROW(rows_of("[]", RowLayout::lines_or_array), UsageError);
+    EXPECT_THROW(rows_of("[{}, {\"a\": 1}", RowLayout::lines_or_array), UsageError)
+        << "cut off before its end";
+    EXPECT_THROW(rows_of("[{}, {\"a\"", RowLayout::lines_or_array), UsageError);
     EXPECT_THROW(rows_of("[{}] {}", RowLayout::lines_or_array), UsageError);
 }
 

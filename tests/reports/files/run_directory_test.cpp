@@ -40,8 +40,8 @@ std::vector<RequestRecord> records(std::uint64_t count) {
     return made;
 }
 
-void write_records(const fs::path& directory, std::uint64_t count) {
-    RecordWriter writer(record_files_in(directory), TimePoint{});
+void write_records(const fs::path& directory, std::uint64_t count, Duration warmup = {}) {
+    RecordWriter writer(record_files_in(directory), TimePoint{} - warmup);
     for (RequestRecord record : records(count)) writer.record(std::move(record));
     EXPECT_THAT(writer.finish(), IsEmpty());
 }
@@ -70,6 +70,14 @@ TEST(RunDirectory, OfARunThatCrashedIsSummarisedFromItsRecordsAndMarked) {
     EXPECT_EQ(read.counts.requests, 60U);
     ASSERT_NE(read.metric("ttft_s"), nullptr);
     EXPECT_NEAR(*read.metric("ttft_s")->at(.5)->value, 0.1, 1e-9);
+}
+
+TEST(RunDirectory, OfARunThatCrashedKnowsWhenItsWarmUpEnded) {
+    const TemporaryDirectory directory;
+    const RunResult begun = sample::run(2);
+    write_running(directory.path(), begun.provenance, begun.plan, begun.workload, 2);
+    write_records(directory.path(), 60, std::chrono::seconds(7));
+    EXPECT_NEAR(read_run_directory(directory.path()).window.zero_s, 7, 1e-6);
 }
 
 TEST(RunDirectory, ThatHasOnlyBegunIsNeverTakenForAResult) {

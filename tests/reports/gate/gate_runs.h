@@ -1,5 +1,6 @@
 #pragma once
-// Made-up runs for tests of a gate: every headline metric of a run is its usual value times a factor.
+// Made-up runs for tests of `paretoken gate`, which compares runs of a candidate with runs of a baseline.
+// Every metric of a run is a fixed typical value times a factor.
 #include <map>
 #include <string>
 #include <vector>
@@ -53,7 +54,8 @@ inline GateRun gate_run(const Factors& factors, const std::string& directory = "
     return run;
 }
 
-/// `n` runs in which each metric has its own noise; `noise` is the standard deviation of its logarithm.
+/// `n` runs, named by `name` and a number. In each run, each factor except "output_length" is multiplied by
+/// its own random factor, whose logarithm is normal with the standard deviation `noise`.
 inline std::vector<GateRun> gate_runs(std::size_t n, const Factors& factors, double noise, std::uint64_t seed,
                                       const std::string& name = "run") {
     std::vector<GateRun> runs;

@@ -1,5 +1,5 @@
 #pragma once
-// What the golden values of limits are about.
+// The deployment to which the expected values in tests of limits belong.
 #include <cstdint>
 
 #include "cards/model.h"
@@ -7,8 +7,8 @@
 
 namespace paretoken::reports::sample {
 
-/// The datasheet limit of Llama-3.1-8B in bf16 on `count` H200, each with 4.8 TB/s, 989 TFLOP/s and 141 GB. A
-/// step reads 15.009 GB of weights.
+/// The inputs of the hardware limit of Llama-3.1-8B in bf16 on `count` H200, each with 4.8 TB/s, 989 TFLOP/s
+/// and 141 GB by its datasheet. A decode step reads 15.009 GB of weights.
 inline LimitInputs llama_on_h200(std::uint32_t count = 1) {
     const HardwareTerms h200{.read_bytes_per_s = Sourced{4.8e12, "datasheet"},
                              .flops_per_s = Sourced{989e12, "datasheet"},

@@ -100,6 +100,12 @@ TEST(Profile, SpeculationIsCheckedAsAWhole) {
     EXPECT_NEAR(terms.at("tokens_per_pass"), 4.0951, 5e-5);
 }
 
+TEST(Profile, BlocksAreLimitedToWhatTheCacheCanNumber) {
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?blocks=2e9").blocks, 2'000'000'000);
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?blocks=3e9"), HasSubstr("3000000000 blocks"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?blocks=2e9&block_tokens=1e15"), HasSubstr("tokens"));
+}
+
 TEST(Profile, AJsonFileWorksLikeAnEmbeddedOne) {
     const auto path = std::filesystem::temp_directory_path() / "paretoken_profile_test.json";
     std::ofstream(path) << R"({"timing":"fixed","ttft":"3ms","itl":0.5,"vocabulary":1000,"max_model_len":4096,

@@ -1,0 +1,25 @@
+#include "experiments/target/redaction.h"
+
+#include <gtest/gtest.h>
+
+namespace paretoken::experiments {
+namespace {
+
+TEST(Redaction, hides_secrets_in_the_errors_of_every_scope) {
+    Secrets secrets;
+    secrets.add("hunter22hunter22");
+    const std::map<std::string, std::string> errors = {{"http_error", "refused hunter22hunter22"}};
+    RunResult result;
+    result.counts.example_errors = errors;
+    result.classes["batch"].counts.example_errors = errors;
+    result.turns.emplace_back().counts.example_errors = errors;
+    result.targets.emplace_back().counts.example_errors = errors;
+    redact(result, secrets);
+    for (const Scope* scope :
+         {static_cast<const Scope*>(&result), static_cast<const Scope*>(&result.classes.at("batch")),
+          static_cast<const Scope*>(&result.turns[0]), static_cast<const Scope*>(&result.targets[0])})
+        EXPECT_EQ(scope->counts.example_errors.at("http_error"), "refused ***");
+}
+
+}  // namespace
+}  // namespace paretoken::experiments
