@@ -19,12 +19,14 @@ namespace paretoken::loadgen {
 /// before; nothing when there are no more. A copy continues independently from the original's position.
 using ArrivalTimes = std::function<std::optional<Duration>()>;
 
-/// A process with its fields, after the checks. `at_once`: every request is due at the start and the
-/// in-flight cap paces them (closed loop).
+/// An arrival process whose fields have been read and checked.
 struct Arrivals {
     std::string text;  ///< text of the user, e.g. "poisson:rate=8"
+    /// Whether every request is due at the start, so that only the in-flight cap paces them (closed loop).
     bool at_once = true;
-    double rate = 0;          ///< requests/s; ramp: mean over the ramp; steps: mean of the rates; at_once: 0
+    /// The arrivals per second. For a ramp it is the mean over the ramp, for steps the mean of the rates, for
+    /// at_once 0, and for recorded times 0 until with_recorded_times() computes it.
+    double rate = 0;
     bool stationary = false;  ///< whether the rate is constant
     bool recorded = false;    ///< whether the dataset has the times; with_recorded_times() sets `times`
     double time_scale = 1;    ///< factor of recorded times
@@ -32,7 +34,9 @@ struct Arrivals {
     /// The number n of users who take turns: the k-th time (from 0) belongs to user k modulo n. Absent if
     /// times do not belong to users.
     std::optional<std::uint64_t> users = {};
-    std::function<ArrivalTimes(std::uint64_t seed)> times = {};  ///< empty when at_once
+    /// Makes the times for a seed. Empty for at_once, and for recorded times until with_recorded_times() sets
+    /// it.
+    std::function<ArrivalTimes(std::uint64_t seed)> times = {};
 };
 
 struct ArrivalRow {
@@ -43,14 +47,16 @@ struct ArrivalRow {
 };
 std::span<const ArrivalRow> arrival_table();
 
-/// Throws UsageError naming the known processes or the mistake in a field.
+/// Returns the process that `spec` names. Throws UsageError naming the known processes or the mistake in a
+/// field.
 Arrivals arrivals_of(const Spec& spec);
 
 /// Reads "at_once", "constant:rate=8", "poisson:rate=8", "gamma:rate=8,burstiness=0.5". Throws UsageError.
 Arrivals parse_arrivals(std::string_view text);
 
 /// Returns recorded arrivals with the times of `dataset`, which must outlive every generator made of them,
-/// and other arrivals unchanged. Throws UsageError when the dataset has no times.
+/// and with their mean rate. Returns other arrivals unchanged. Throws UsageError when the dataset has no
+/// times.
 Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset);
 
 }  // namespace paretoken::loadgen

@@ -1,6 +1,7 @@
 #pragma once
-// Performs exchanges: sends a request on a lent connection, reads its answer as it arrives, and returns one
-// RequestRecord. A failed request is data; no exception leaves the client. A client belongs to one thread.
+// Sends requests on connections that a pool lends, reads their answers as they arrive, and gives one
+// RequestRecord for each request to a sink. A request that fails ends with a record that names its outcome,
+// not with an exception. A client belongs to one thread.
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,7 +22,7 @@ namespace paretoken::loadgen {
 struct ClientOptions {
     http::RequestHead head;
     protocol::BodyOptions body;
-    bool ignore_eos_accepted = false;  ///< whether ignore_eos works; a short stream is then a failure
+    bool ignore_eos_accepted = false;  ///< whether ignore_eos works; a short answer is then a failure
     bool traceparent = false;          ///< whether requests carry a W3C trace context made of their id
     Duration request_timeout = std::chrono::minutes(10);
     Duration connect_timeout = std::chrono::seconds(10);
@@ -37,7 +38,7 @@ struct PreparedRequest {
 };
 
 /// Counts over all finished requests. They show how far the client, and not the server, shaped the measured
-/// times.
+/// times. A chunk is an event of a streamed answer that has output.
 struct ClientCounters {
     std::uint64_t chunks = 0;
     std::uint64_t stamped_chunks = 0;       ///< chunks timed by a kernel stamp
@@ -50,7 +51,8 @@ struct ClientCounters {
 class ClientSink {
   public:
     virtual ~ClientSink() = default;
-    /// Reports the first output of an answer. Called at most once for a request, before on_finished.
+    /// Reports that the first output of a streamed answer arrived at `at`. Called at most once for a request,
+    /// before on_finished; not called if the answer is not a stream.
     virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;
     /// Reports the end of a request. `over_at`: when its exchange ended, because the last bytes arrived (by
     /// kernel stamp, if there is one), because it failed, or because the client stopped waiting for the end
@@ -60,20 +62,28 @@ class ClientSink {
 
 class Client {
   public:
+    /// `pool` and `sink` must outlive the client. Throws UsageError when the extra body of the options is not
+    /// a JSON object.
     Client(http::Pool& pool, const ClientOptions& options, ClientSink& sink);
     ~Client();
 
+    /// Writes the body of a request and computes the limits of its answer. The caller sets the other members.
+    /// Throws std::invalid_argument for a prompt that the protocol does not take.
     PreparedRequest prepare(Request request) const;
 
     /// Starts a request. `record` has the values known before (index, turn, worker, warmup, scheduled,
-    /// slot_wait, target); the client adds the others and gives it to the sink.
+    /// slot_wait, target). The client adds the others and gives the record to the sink when the request ends,
+    /// which happens before start() returns if no socket can be opened. Throws RuntimeError when the event
+    /// loop refuses a new socket.
     void start(PreparedRequest prepared, RequestRecord record);
 
-    /// Sends requests again that were lost on a closing connection. Never called from inside a callback.
+    /// Repeats the requests whose kept-alive connection closed before any byte of the answer came, each at
+    /// most once and on a new connection. Must not be called from a callback.
     void resend();
 
-    /// Ends requests that exceed connect_timeout or request_timeout. It also ends answers that are complete,
-    /// but whose HTTP message has not ended shortly after; these are no failures.
+    /// Ends requests as failures that have no connection within connect_timeout (except repeated ones) or are
+    /// not finished within request_timeout. Also ends requests whose answer is complete, but whose HTTP
+    /// message has not ended within 50 ms after it; these are no failures.
     void end_overdue(TimePoint now);
 
     /// Gives up the requests whose time hangs_up_after is over, unless their answers are complete.
@@ -98,7 +108,7 @@ class Client {
     ClientOptions options_;
     protocol::BodyWriter body_;
     std::string head_text_;
-    Secrets secrets_;  ///< secrets of the request head, hidden in every text from the server
+    Secrets secrets_;  ///< secrets of the request head, hidden in errors and finish reasons
     ClientSink& sink_;
     protocol::DeltaParser parser_;
     std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< all exchanges

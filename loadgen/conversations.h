@@ -1,6 +1,7 @@
 #pragma once
-// The conversations of one worker that have turns to come: the texts so far, and the request that is the next
-// turn. Texts are kept only if follow-ups continue from the server's answers. Does no I/O.
+// The conversations that one worker has opened in one class of the load and that have turns to come. Keeps
+// their texts so far and makes the request of the next turn. Prompts are kept only if the turns after the
+// first continue from the server's answers. Does no I/O.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,11 +20,12 @@ class Conversations {
     explicit Conversations(const datasets::Dataset& dataset, std::uint32_t step = 1)
         : dataset_(&dataset), step_(step) {}
 
-    /// Returns the request of a conversation's first turn, or of a further turn from ended(). With `outline`,
-    /// the prompt of a first turn may be empty if its length is known (Dataset::outline()).
+    /// Returns the request of a conversation's first turn, or of a further turn that ended() has returned.
+    /// With `outline`, the prompt of a first turn may be empty if its length is known (Dataset::outline()).
     Request request(const Planned& planned, bool outline = false) const;
 
-    /// Returns the position in the conversation for the request's record.
+    /// Returns the position in the conversation for the request's record; nothing if the dataset has no
+    /// conversations.
     std::optional<Turn> turn_of(const Planned& planned) const;
 
     /// Returns whether the next turn needs the answer's text.
@@ -32,8 +34,9 @@ class Conversations {
     /// Notes that a request was started with this prompt.
     void started(const Planned& planned, Prompt prompt);
 
-    /// Notes that a request has ended. Returns the conversation's next turn, if there is one; no turn follows
-    /// a failure. The answer's text is moved out of `record` if `takes_answer`, otherwise it is copied.
+    /// Notes that a request has ended. Returns the conversation's next turn, if there is one. A conversation
+    /// ends early with a request whose outcome is not `ok`. If a turn follows, the answer's text is moved out
+    /// of `record` if `takes_answer`, otherwise it is copied.
     std::optional<Planned> ended(RequestRecord& record, bool takes_answer);
 
   private:
@@ -43,6 +46,7 @@ class Conversations {
         std::string reply;
     };
 
+    /// Returns the index of the first turn of the conversation.
     std::uint64_t opening_of(const Planned& planned) const {
         return planned.index - std::uint64_t{step_} * planned.turn;
     }

@@ -58,7 +58,9 @@ class Slots {
     /// Returns the earliest time at which a slot is free, which may be in the past or in the future. Returns
     /// nothing while all slots are taken, and TimePoint::min() without a cap.
     std::optional<TimePoint> free_since() const;
+    /// Takes the slot that free_since() refers to; there must be one.
     void take();
+    /// Adds a slot that is free from the given time on.
     void give_back(TimePoint free_since);
 
   private:
@@ -102,16 +104,17 @@ class Dispatcher {
     /// out, the conversations that are still open keep their slots: the time is then that at which the first
     /// of these slots became free.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
-    /// Returns the limit that ended it: requests or duration; nothing while there is more to start, and after
-    /// stop().
+    /// Returns the limit that ended the starts: `requests`, also if there are no more arrivals, or
+    /// `duration`. Returns nothing while there is more to start, and if stop() came before a limit.
     std::optional<StopKind> ended_by() const { return ended_by_; }
 
   private:
     bool exhausted(TimePoint now);
     bool is_over(TimePoint due) const;
-    /// Returns the time since which a due request has had all that it needs; nothing while it must wait. Then
-    /// `wait_until` is lowered to the time of a possible change, if known. `slot`: time since which one is
-    /// free.
+    /// Returns the time since which a request that is due at `due` can be started: the latest of `due`,
+    /// `slot` (the time at which a slot is free, nothing while all are taken) and the time at which the cap
+    /// on prefills allows it. Returns nothing while the request must wait, and then lowers `wait_until` to
+    /// the time at which this may change, if that is known.
     std::optional<TimePoint> free_for(TimePoint due, const std::optional<TimePoint>& slot, TimePoint now,
                                       TimePoint& wait_until) const;
     std::optional<Start> start_opening(TimePoint now, TimePoint& wait_until);

@@ -1,6 +1,6 @@
 #pragma once
-// The two ways to end a run from outside. The first starts nothing more and follows requests in flight for
-// a time; the second cancels them at once.
+// The two requests by which code outside a run can end it: to start nothing more, and to cancel the requests
+// in flight as well.
 #include <stop_token>
 #include <utility>
 
@@ -12,8 +12,11 @@ struct Interruption {
     Interruption(std::stop_token stop, std::stop_token cut = {})  // NOLINT(google-explicit-constructor)
         : stop_starting(std::move(stop)), cut_off(std::move(cut)) {}
 
+    /// Request to start nothing more. Requests in flight are still followed for WorkerOptions::grace, and
+    /// then cancelled.
     std::stop_token stop_starting;
-    std::stop_token cut_off;  ///< request to cancel what is in flight
+    /// Request to start nothing more and to cancel requests in flight at once.
+    std::stop_token cut_off;
 };
 
 }  // namespace paretoken::loadgen

@@ -17,20 +17,24 @@ namespace paretoken::loadgen {
 struct Limits {
     // With conversations of several turns, these two limits count conversations instead of requests.
     std::uint64_t warmups = 0;  ///< warm-up requests, which the measured ones follow without a pause
-    std::optional<std::uint64_t> requests = {};    ///< measured requests
-    std::optional<Duration> duration = {};         ///< time from the first measured request's start
-    std::optional<Duration> warmup_duration = {};  ///< requests that start within this time are warm-ups
+    std::optional<std::uint64_t> requests = {};  ///< measured requests
+    /// The time from the start of the first measured request. Each worker counts it for each class from the
+    /// first measured request that it has started itself.
+    std::optional<Duration> duration = {};
+    /// The time from the beginning of the load in which requests are warm-ups: those that arrive in it (open
+    /// loop) or start in it (closed loop). If it is given, `warmups` has no effect.
+    std::optional<Duration> warmup_duration = {};
 };
 
 enum class StopKind : std::uint8_t { requests, duration, tokens, errors, precision, slo, diverging };
 
-/// A rule of the user, after the checks.
+/// A stop rule that the user gave, read and checked.
 struct StopRule {
     StopKind kind = StopKind::requests;
     std::string text;       ///< "precision:ttft_p99=10%"
     double limit = 0;       ///< limit: a count, seconds, a share, or in the metric's unit
-    std::string metric;     ///< tag of the metric of precision and slo
-    double percentile = 0;  ///< percentile of precision and slo
+    std::string metric;     ///< name of the metric of precision and slo: "ttft"; otherwise empty
+    double percentile = 0;  ///< level of the percentile of precision and slo: .99
     bool off = false;       ///< whether it is "diverging=off"
 
     bool operator==(const StopRule&) const = default;

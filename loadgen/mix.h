@@ -1,7 +1,7 @@
 #pragma once
 // The classes of a load; most loads have one. Each class has arrivals, caps, a dataset and a priority of its
-// own, and one worker starts the requests of all. A request's index tells its class: the indexes of the k-th
-// of n classes are k, k + n, k + 2n, …
+// own. Every worker starts requests of all classes. A request's index tells its class: the indexes of the
+// k-th of n classes, counted from 0, are k, k + n, k + 2n, …
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +21,10 @@ struct ClassLoad {
     Pacing pacing = {};
     Limits limits = {};
     std::uint64_t seed = 0;
-    std::optional<std::int64_t> priority = {};   ///< priority sent with each request
-    std::vector<ModelShare> models = {};         ///< choice for each conversation; empty: the run's model
+    std::optional<std::int64_t> priority = {};  ///< priority sent with each request
+    /// The models from which one is drawn for each conversation whose requests name none in the dataset. With
+    /// fewer than two, the requests have the run's model.
+    std::vector<ModelShare> models = {};
     const datasets::Dataset* dataset = nullptr;  ///< must outlive every mix made of it
 };
 
@@ -38,6 +40,7 @@ struct CombinedLoad {
     Limits limits = {};                             ///< those of the first class, but `requests` is the sum
                                                     ///< over all classes; absent if one has no such limit
 };
+/// There must be at least one class.
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
 
 /// The requests of a load that one worker starts. It decides what to start and keeps the state of
@@ -48,10 +51,12 @@ class Mix {
 
     /// Returns the next step like Dispatcher::next(), over all classes in turn.
     Step next(TimePoint now);
+    /// Returns the number of classes. Their numbers (Planned::part) are 0 to parts() − 1.
     std::size_t parts() const { return parts_.size(); }
+    /// Returns Dispatcher::next_planned() of class `part`.
     std::optional<Planned> next_planned(std::size_t part) const;
 
-    /// Returns the request of a Start, without its id.
+    /// Returns the request of a Start, without its id. `outline` is that of Conversations::request().
     Request request(const Planned& planned, bool outline = false) const;
     /// Returns the record of a Start, with the values that are known before it is sent.
     RequestRecord record_of(const Start& start) const;
@@ -65,6 +70,7 @@ class Mix {
 
     /// Returns Dispatcher::ran_dry() of the first class that had nothing more to start.
     std::optional<TimePoint> ran_dry() const;
+    /// Returns Dispatcher::ended_by() of that class; nothing if there is none.
     std::optional<StopKind> ended_by() const;
 
   private:

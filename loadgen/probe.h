@@ -25,6 +25,7 @@ struct EndpointOptions {
     http::Url url;
     std::string path;       ///< path of requests; empty: the endpoint type's own
     http::Headers headers;  ///< additional headers, including authorisation
+    /// Null for plain HTTP. Must exist as long as the options are used.
     const http::TlsContext* tls = nullptr;
     protocol::BodyOptions body;  ///< wanted options; empty `model`: the first that the server lists
     bool calibrate = true;       ///< whether to find out how many tokens our words make
@@ -47,17 +48,21 @@ struct EndpointFacts {
     std::optional<std::int64_t> slots = {};  ///< of llama.cpp; each serves one request and keeps its KV cache
     std::map<std::string, std::string> server_config = {};  ///< the server's settings, without secrets
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
+    /// The tokens that words of prompts have. Absent if prompts are token ids, if `calibrate` was false, or
+    /// if the server gave no usable counts.
     std::optional<datasets::Calibration> calibration;
     /// The cached prompt tokens that the server reported for a request which has only the chat template in
     /// common with an earlier request. probe() leaves it empty; a caller may measure it with try_one().
     std::optional<double> cached_by_template = {};
-    std::string simulator_profile;  ///< empty for a real server
+    std::string simulator_profile;  ///< name of a simulated server's profile; empty for a real server
+    /// The quantities of that profile that determine its hardware limit, by name.
     std::map<std::string, double> simulator_terms;
 };
 
-/// Throws RuntimeError (unreachable, refused, not OpenAI, unknown model, interrupted), or UsageError when the
-/// extra body is no JSON object. A request answered by 429 or 503 is repeated after its Retry-After, for a
-/// minute or the timeout, whichever is shorter. Secrets are removed from the server's messages.
+/// Asks a server for its facts. Throws RuntimeError (unreachable, refused, not OpenAI, unknown model,
+/// interrupted), or UsageError when the extra body is no JSON object. A request answered by 429 or 503 is
+/// repeated for a minute or the timeout, whichever is shorter: after its Retry-After, or else after pauses
+/// that grow from 0.5 s to 5 s. Secrets are removed from the server's messages.
 EndpointFacts probe(const EndpointOptions& options);
 
 /// Sends one request as the load would, but with a limit of two output tokens (a limit in a body overrides

@@ -8,6 +8,7 @@
 
 namespace paretoken::loadgen {
 
+/// Warm-up requests count in `in_flight` only.
 struct Progress {
     std::atomic<std::uint64_t> started{0};  ///< measured requests
     std::atomic<std::uint64_t> finished{0};
@@ -16,8 +17,8 @@ struct Progress {
     std::atomic<std::uint64_t> conversations{0};
     std::atomic<std::uint64_t> failed{0};
     std::atomic<std::uint64_t> in_flight{0};
-    std::atomic<std::uint64_t> output_tokens{0};
-    std::atomic<bool> warming_up{true};
+    std::atomic<std::uint64_t> output_tokens{0};  ///< streamed tokens of the requests that have ended
+    std::atomic<bool> warming_up{true};           ///< whether no measured request has been started
 
     void count_start(bool warmup) {
         in_flight.fetch_add(1, std::memory_order_relaxed);

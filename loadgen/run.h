@@ -25,13 +25,16 @@ struct LoadOptions {
     /// The classes; there is at least one. A load that is not divided into classes has one class with an
     /// empty name. The dataset of every class must be set before the load is made.
     std::vector<ClassLoad> classes = std::vector<ClassLoad>(1);
-    std::vector<StopRule> rules;  ///< stop rules besides the limits of the classes
+    /// The stop rules besides the limits of the classes. Rules of the kinds requests and duration have no
+    /// effect here; they must be in Limits.
+    std::vector<StopRule> rules;
     std::uint32_t workers = 1;
     std::optional<TimePoint> began;  ///< zero of the schedule; nothing: now
     WorkerOptions worker;            ///< options of all workers; `number` is set for each
 };
 
-/// The results of all workers.
+/// The results of all workers. make_load() leaves `server`, `exporters` and `power` empty; its caller sets
+/// them.
 struct LoadOutcome {
     RequestTable records;
     std::vector<WorkerReport> workers;                  ///< reports, whose records were moved into `records`
@@ -39,38 +42,41 @@ struct LoadOutcome {
     std::vector<scrape::ServerScrapes> exporters = {};  ///< kept series of other exporters
     power::PowerReadings power;                         ///< empty unless there was a meter
     TimePoint began;
-    std::optional<TimePoint> ran_dry;  ///< earliest Dispatcher::ran_dry() of all workers
-    double host_lost_share = 0;
+    /// The time since which free slots were no longer filled: the earliest Dispatcher::ran_dry() of all
+    /// workers.
+    std::optional<TimePoint> ran_dry;
+    double host_lost_share = 0;      ///< share of the time in which the host was frozen (host_meter.h)
     std::optional<Stopped> stopped;  ///< reason why nothing more was started
-    bool interrupted = false;
+    bool interrupted = false;        ///< whether an Interruption was requested
 };
 
 /// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until the load is
 /// ended by `interruption`. The record of each request goes to `sink` as soon as the request has ended.
 /// Throws RuntimeError when the kernel refuses the event loop of a worker, for example because no file
-/// descriptors are left.
+/// descriptors are left, or the registration of a socket with it.
 LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
                       const Interruption& interruption);
 
 /// Returns the options of the monitor that evaluates the load's stop rules.
 StopMonitorOptions monitor_options(const LoadOptions& options);
 
-/// Returns why a load ended that the monitor did not end: the rule of the dispatcher that ran out first.
-/// `limits` are those of all classes together.
+/// Returns the reason for the end of a load that the monitor did not end. `limit`: the limit that ended the
+/// starts first; nothing means that the load was interrupted. `limits` are those of all classes together.
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
 
 struct FoldOptions {
     std::vector<Slo> slos;
     std::map<std::string, std::vector<Slo>> class_slos = {};
-    std::vector<std::string> targets = {};  ///< URLs in results
+    std::vector<std::string> targets = {};  ///< URLs of the servers in results, as WorkerOptions::targets
     ValidityOptions validity = {};
 };
 
-/// Sets everything in `result` that follows from the load: its counts, window, metrics, series, client,
-/// server, power, stop, validity, load, and the achieved lengths in its workload. It leaves provenance, plan
-/// and the rest of the workload unchanged, which only the command knows. `events` are those of the requests
-/// in `outcome`. If the load diverged, the percentiles, means, standard deviations, minima and maxima of all
-/// metrics are removed, because they would depend on the length of the run.
+/// Sets everything in `result` that follows from the load: its counts, metrics, figures and series, the
+/// scopes of classes, turns and targets, window, client, server, power, stop, validity, concurrency, request
+/// rate, and the achieved lengths in its workload. All other members, which only the command knows, stay
+/// unchanged. `events` are those of the requests in `outcome`. If the load diverged, the percentiles, means,
+/// standard deviations, minima and maxima of all metrics are removed, because they would depend on the length
+/// of the run, and the verdict is at least a warning.
 void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
                const LoadOptions& load, const FoldOptions& options);
 

@@ -1,7 +1,8 @@
 #pragma once
-// The conversations that one worker of n opens, in order: every n-th entry of the run's schedule. An entry
-// is a conversation, whose first turn is due at its time. Entry i is a function of (seed, i), so times are
-// known before the clock starts and a run of any length takes no memory.
+// The conversations of one class that one worker of n opens, in order: every n-th entry of the class's
+// schedule. An entry is a conversation, whose first turn is due at its time; a single request is a
+// conversation with one turn. Entry i is a function of (seed, i), so times are known before the clock starts,
+// and a schedule of any length takes the same memory.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -16,7 +17,7 @@ struct Planned {
     /// its turns, even if it ends before the last.
     std::uint64_t index = 0;
     bool warmup = false;
-    Duration at{};            ///< time since the run's start; zero when arrivals are at once
+    Duration at{};            ///< when the first turn is due, since the run's start; zero for at_once
     std::uint64_t place = 0;  ///< index of its conversation in the dataset
     std::uint32_t part = 0;   ///< number of its class in the load
     std::uint32_t turn = 0;   ///< number of the turn in the conversation

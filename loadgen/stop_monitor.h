@@ -29,8 +29,9 @@ struct Stopped {
 struct StopMonitorOptions {
     std::vector<StopRule> rules = {};
     bool open_loop = false;
-    bool stationary = false;  ///< whether the rate of arrivals is constant; an open loop is then checked for
-                              ///< divergence without a rule
+    /// Whether the rate of arrivals is constant. An open loop is then checked for divergence unless a rule
+    /// "diverging=off" forbids it; otherwise only a rule "diverging" causes the check.
+    bool stationary = false;
     /// Cap on the requests in flight, if the load can fill it (CombinedLoad::filled_cap); otherwise nothing.
     std::optional<std::uint64_t> concurrency = {};
 };
@@ -39,7 +40,9 @@ class StopMonitor {
   public:
     explicit StopMonitor(StopMonitorOptions options);
 
+    /// Tells of the start of a request. Warm-up requests have no effect.
     void started(const RequestRecord& record);
+    /// Tells of the end of a request. Warm-up and cancelled requests have no effect.
     void ended(const RequestRecord& record);
 
     /// Evaluates the rules that need statistics (precision, slo, diverging). The first evaluation takes place

@@ -1,7 +1,8 @@
 #pragma once
-// One thread's share of the load. It has its own drain, connections and client, and shares only the sink, the
-// monitor and the progress counters with other workers. Its loop acts on what is due, then serves sockets
-// until the next action is due. Deadlines are absolute, so a late start never delays a later one.
+// One thread's share of the load. A worker has its own event loop, and for each server its own connections
+// and client. It shares only the sink, the monitor and the progress counters with other workers. Its loop
+// acts on what is due, then serves sockets until the next action is due. Deadlines are absolute, so a late
+// start never delays a later one.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -37,18 +38,19 @@ struct WorkerOptions {
     std::string id_prefix;              ///< prefix of request ids before the index; unique over runs
     bool kernel_stamps = true;
     bool lazy = true;        ///< whether it may serve sockets in batches if very many are ready (laziness.h)
-    Duration spin{};         ///< time before a due start that is polled instead of slept
+    Duration spin{};         ///< how long before a due start the worker polls sockets instead of sleeping
     bool keep_alive = true;  ///< false: every request has its own connection
     bool keep_answers = false;  ///< whether the texts of all answers go to the sink
     /// How long requests in flight are followed after stop(), before they are cancelled.
     Duration grace = std::chrono::seconds(30);
 };
 
+/// Returns "PREFIX7", and for a warm-up request "PREFIXw7".
 std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);
 
-/// The CPU time of the worker's thread over one tick, without deliberate polling.
+/// The CPU time of the worker's thread over about 100 ms, without deliberate polling.
 struct CpuSample {
-    TimePoint at;
+    TimePoint at;      ///< end of these 100 ms
     double share = 0;  ///< share of one core
 };
 
@@ -56,7 +58,7 @@ struct WorkerReport {
     RequestTable records;
     ClientCounters client;
     http::Pool::Facts connections;
-    Histogram read_delay;
+    Histogram read_delay;       ///< Drain::read_delay
     Histogram unstamped_delay;  ///< upper bounds: Drain::unstamped_delay
     Duration largest_clock_jump{};
     std::vector<CpuSample> cpu;
@@ -76,6 +78,8 @@ class Worker final : private ClientSink {
     /// takes both, and both get the time of the second, because the kernel stamps the last bytes of a read.
     static constexpr int kStartsWhileBehind = 1;
 
+    /// `sink`, `progress` and `monitor` must outlive the worker. Throws RuntimeError when the kernel refuses
+    /// the descriptors of the event loop.
     Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress, StopMonitor& monitor);
     ~Worker() override;
 
@@ -83,7 +87,7 @@ class Worker final : private ClientSink {
     void stop();     ///< from any thread: starts nothing more; requests in flight have the grace time
     void cut_off();  ///< from any thread: starts nothing more and cancels requests in flight
 
-    WorkerReport take_report();  ///< called after run()
+    WorkerReport take_report();  ///< called once, after run(); closes all connections
 
   private:
     /// The connections to one server.

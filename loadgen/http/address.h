@@ -17,7 +17,7 @@ struct Address {
 /// Returns all TCP addresses of the URL's host, in the resolver's order. Throws RuntimeError naming the host.
 std::vector<Address> resolve(const Url& url);
 
-/// Returns "127.0.0.1:8000".
+/// Returns "127.0.0.1:8000" or "[::1]:8000"; "?" if the address is not valid.
 std::string text_of(const Address& address);
 
 /// Returns whether it is a loopback address, which means that the server is on this machine.

@@ -1,6 +1,7 @@
 #pragma once
 // One HTTP/1.1 connection: a transport and a reader of responses, kept alive as long as the server allows.
-// It serves one exchange at a time. The pool lends connections; after the exchange one returns or is dropped.
+// It serves one exchange (a request and its response) at a time. The pool lends connections. After its
+// exchange, a connection returns to the pool or is dropped.
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,16 +22,26 @@ struct ExchangeFailure {
 };
 
 /// The events that the owner of an exchange receives: on_ready, on_sent, on_head, on_body (any number of
-/// times) and on_complete. on_failure may come instead of any of them. on_complete and on_failure are the
-/// last event.
+/// times) and on_complete. on_sent comes later or not at all if the server answers before it has received the
+/// whole request. on_failure may come instead of any of them. No event follows on_complete, on_failure or
+/// Connection::abandon().
 class ExchangeSink {
   public:
     virtual ~ExchangeSink() = default;
+    /// The connection is open, and the request is sent next. `opened`: the times that opening it took;
+    /// nothing if it was open before the exchange.
     virtual void on_ready(const std::optional<ConnectTimes>& opened) = 0;
+    /// The last byte of the request was sent. `at`: the clock just before the call that sent it.
     virtual void on_sent(TimePoint at) = 0;
+    /// The head is complete. `read`: the read that completed it.
     virtual void on_head(const ResponseHead& head, const Read& read) = 0;
+    /// The next bytes of the body came with `read`. They are without HTTP framing, valid until the callback
+    /// returns, and followed by at least kReadPadding readable bytes.
     virtual void on_body(std::span<const char> bytes, const Read& read) = 0;
-    virtual void expect_body() {}  ///< see Listener::expect
+    /// Bytes of the response will be passed on soon, so the memory that on_body() uses can be prefetched.
+    virtual void expect_body() {}
+    /// The response is complete. `at`: when its last bytes arrived, or, if the end of the connection ended
+    /// the body, when that was noticed.
     virtual void on_complete(TimePoint at) = 0;
     virtual void on_failure(const ExchangeFailure& failure) = 0;
 };
@@ -43,8 +54,9 @@ class Connection final : private TransportSink, private ResponseSink {
                const std::string& host);
     ~Connection() override;
 
-    /// Sends a request as soon as the connection is open. `bytes` is one whole request; the exchange ends in
-    /// a callback.
+    /// Sends `bytes`, which is one whole request, as soon as the connection is open. The exchange ends with
+    /// on_complete, on_failure or abandon(); until then `sink` must exist. Callbacks may come before
+    /// exchange() returns.
     void exchange(std::string bytes, ExchangeSink& sink);
 
     /// Gives up the exchange: no callback follows and the connection closes.

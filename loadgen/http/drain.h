@@ -1,9 +1,9 @@
 #pragma once
-// The event loop of a worker's sockets: an epoll descriptor without any layer around it, so that a wake-up
+// The event loop of a thread's sockets: an epoll descriptor without any layer around it, so that a wake-up
 // costs one call to the kernel and a read another. A round first reads the ready sockets, up to kMostAhead
-// bytes, and only then tells their owners, so that the kernel's code and ours do not evict each other from
-// the caches at every event. The drain pushes bytes to owners. Except for wake(), it is not thread-safe: one
-// drain, one thread.
+// bytes in all. Only then does it call their owners, which get these bytes from receive(). The kernel's code
+// and ours therefore do not evict each other from the caches at every event. Except for wake(), a drain is
+// not thread-safe and belongs to one thread.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -37,10 +37,10 @@ struct Read {
     TimePoint at;  ///< kernel receive stamp of the last segment, or else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
-    /// An upper bound of the time that the bytes waited in the kernel before they were read. It counts from
-    /// the epoll call before the last one, or, if the last epoll call had to wait, from the end of that wait.
-    /// After a full round (kMostPerRound sockets) it still counts from where that round counted, because
-    /// sockets may be left over.
+    /// An upper bound of the time that the bytes waited in the kernel before they were read. If the epoll
+    /// call that reported the socket had to wait, the time counts from the end of that call; otherwise from
+    /// the end of the epoll call before it. If the round before was full (kMostPerRound sockets), the time
+    /// counts from the same moment as in that round, because it may have left ready sockets over.
     Duration lay{};
     bool filled = false;  ///< whether the read filled the buffer, so that more may be waiting
 };
@@ -48,14 +48,19 @@ inline constexpr std::size_t kReadPadding = 64;
 
 class Drain {
   public:
-    /// `kernel_stamps`: ask the kernel when bytes arrived; else the clock after a read is used.
+    /// `kernel_stamps`: whether sockets ask the kernel when bytes arrived; otherwise the clock after a read
+    /// is used. Throws RuntimeError when the kernel refuses the descriptors of the event loop.
     explicit Drain(bool kernel_stamps = true);
     ~Drain();
     Drain(const Drain&) = delete;
     Drain& operator=(const Drain&) = delete;
 
+    /// Watches a socket for epoll events. `listener` must exist until remove() is called. Throws RuntimeError
+    /// when the kernel refuses the socket.
     void add(int fd, Listener& listener, std::uint32_t events);
+    /// Watches a socket that was added for other events. An event that is ready now is reported again.
     void change(int fd, Listener& listener, std::uint32_t events);
+    /// Stops watching a socket. Its listener gets no further callback, not even in the current round.
     void remove(int fd, Listener& listener);
 
     /// The result of one round of serving.
@@ -69,22 +74,27 @@ class Drain {
     /// does not wait.
     Round serve(TimePoint until);
     static constexpr int kMostPerRound = 32;
-    static constexpr std::size_t kListenerBytes = 320;      ///< bytes prefetched of a listener that was read
-    static constexpr std::size_t kMostPerRead = 64 * 1024;  ///< bytes, so that a round ends soon
-    static constexpr std::size_t kMostAhead = 256 * 1024;   ///< bytes read before the first of them is told
+    /// The bytes of a listener's object that are prefetched once its socket was read.
+    static constexpr std::size_t kListenerBytes = 320;
+    /// The most bytes of a read that an owner causes by receive(); a limit, so that a round ends soon.
+    static constexpr std::size_t kMostPerRead = 64 * 1024;
+    /// The most bytes that a round reads before it calls the first owner.
+    static constexpr std::size_t kMostAhead = 256 * 1024;
 
     /// Ends the current or the next wait. May be called from any thread.
     void wake();
 
-    /// Makes one recvmsg into the shared scratch buffer, or returns what was read from this socket already.
-    /// Its result and errno are those of recvmsg. The bytes stay until the next call, and bytes read ahead
-    /// until the round is over.
+    /// Returns the read that this round has already made for the socket; if there is none or it was returned
+    /// before, makes one recvmsg into a buffer that all sockets share. The result and errno are those of
+    /// recvmsg. The bytes of the shared buffer are valid until the next call, those of the round until it is
+    /// over.
     long receive(int fd, Read& read);
 
     std::uint64_t reads() const { return reads_; }  ///< number of reads that brought bytes
     Duration waited() const { return waited_; }     ///< approximate time spent waiting for ready sockets
     bool kernel_stamps() const { return kernel_stamps_; }
-    const Histogram& read_delay() const { return read_delay_; }  ///< over reads with a stamp
+    /// Returns the distribution of Read::delay over the reads with a stamp.
+    const Histogram& read_delay() const { return read_delay_; }
 
     /// Returns the distribution of Read::lay over the reads without a stamp.
     const Histogram& unstamped_delay() const { return unstamped_delay_; }

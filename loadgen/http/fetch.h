@@ -1,7 +1,7 @@
 #pragma once
-// Sends one blocking HTTP request at a time, with the same connections, parser and TLS as the load. It serves
-// requests before the clock starts (models, tokenizer, accepted options) and scrapes on a thread of
-// their own.
+// Sends one blocking HTTP request at a time, with the code that the load uses for connections, parsing and
+// TLS. It is for requests that do not belong to the load: questions to a server before the measurement
+// (models, tokenizer, accepted options), commands to it, and scrapes on a thread of their own.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,7 +33,7 @@ struct Fetched {
 
 class Fetcher {
   public:
-    /// The longest body that is read; no request before the clock starts needs more.
+    /// The longest body of an answer with status 200. A longer body is the failure too_long.
     static constexpr std::size_t kLongestBody = std::size_t{4} << 20;
     /// The most bytes kept of an answer whose status is not 200; the rest is dropped.
     static constexpr std::size_t kLongestError = std::size_t{1} << 20;
@@ -44,15 +44,18 @@ class Fetcher {
             std::stop_token stop = {});
     ~Fetcher();
 
-    /// get() and post() end within `timeout`, even while bytes are coming.
+    /// get() and post() end within `timeout`, even while bytes are coming. A failure is returned, not thrown.
+    /// If a kept-alive connection closes before any byte of the answer came, the request is sent once more.
     Fetched get(std::string_view path, Duration timeout);
 
-    /// `is_whole`, if given, decides from the body so far that nothing more is needed: if nothing more comes
-    /// within 50 ms, the response counts as complete although its HTTP message has not ended.
+    /// `is_whole`, if given, decides from the body so far that nothing more is needed. If then nothing more
+    /// comes within 50 ms, or the connection breaks, the response counts as complete although its HTTP
+    /// message has not ended.
     Fetched post(std::string_view path, std::string_view body, Duration timeout,
                  bool (*is_whole)(std::string_view body) = nullptr);
 
-    /// Calls `tell` with "POST /path", once for each request that is not answered within `after`.
+    /// Makes get() and post() call `tell` with "POST /path" when a request is not answered completely within
+    /// `after`, once for each such request.
     void when_slow(Duration after, std::function<void(const std::string&)> tell);
 
   private:

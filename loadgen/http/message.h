@@ -13,7 +13,7 @@ namespace paretoken::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns whether two names are of one header: upper and lower case are equal.
+/// Returns whether two header names are equal, ignoring upper and lower case.
 bool same_name(std::string_view a, std::string_view b);
 
 /// A request without its body's length and the body. It is built once and used for every request.
@@ -28,7 +28,8 @@ struct RequestHead {
 /// POST) and body.
 std::string request_text(const RequestHead& head, const Headers& extra, std::string_view body);
 
-/// Returns the constant part of request_text, which ends before Content-Length, for hot paths.
+/// Returns the part of request_text() that is equal for all requests with this head. The extra headers and
+/// Content-Length follow it. A hot path computes it only once.
 std::string head_text(const RequestHead& head);
 
 struct ResponseHead {
@@ -63,7 +64,7 @@ class ResponseReader {
     void begin();                                    ///< expects a new response
     State feed(std::span<const char> bytes);         ///< ≥ 64 readable bytes must follow
     State feed_end();                                ///< the peer closed, which may complete a body
-    bool keep_alive() const { return keep_alive_; }  ///< after complete: whether to reuse it
+    bool keep_alive() const { return keep_alive_; }  ///< after complete: whether the connection is reusable
     bool any_bytes() const { return any_bytes_; }
     const std::string& failure() const { return failure_; }
 

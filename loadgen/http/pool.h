@@ -11,14 +11,18 @@ namespace paretoken::http {
 
 class Pool {
   public:
-    /// Without `keep_alive` every connection serves one request and is closed.
+    /// `drain` and `tls` must outlive the pool. `tls` is null for plain HTTP, and `host` is the name that the
+    /// server's certificate must have. Without `keep_alive` every connection serves one request and is
+    /// closed.
     Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host,
          bool keep_alive = true);
     ~Pool();
 
-    Connection& lend(bool fresh = false);  ///< valid until its exchange has ended
-    void clear();                          ///< closes every connection; no callbacks
-    void free_dropped();                   ///< frees dropped connections; never from inside a callback
+    /// Returns a connection for one exchange, which is valid until the exchange has ended. `fresh`: opens a
+    /// new connection even if one is idle. Throws RuntimeError when the event loop refuses a new socket.
+    Connection& lend(bool fresh = false);
+    void clear();         ///< closes every connection; no callbacks
+    void free_dropped();  ///< frees dropped connections; must not be called from a callback
 
     struct Facts {
         std::uint64_t opened = 0;

@@ -29,13 +29,17 @@ class TlsContext {
 
 class TlsSession {
   public:
+    /// `host`: the name or address that the server's certificate must have.
     TlsSession(const TlsContext& context, const std::string& host);
     ~TlsSession();
     TlsSession(const TlsSession&) = delete;
     TlsSession& operator=(const TlsSession&) = delete;
 
+    /// The result of a step. `ok` includes that more ciphertext is needed first. `closed`: the peer has ended
+    /// TLS. `failed`: see failure().
     enum class Progress { ok, closed, failed };
 
+    /// Takes bytes that came from the peer.
     void put_ciphertext(std::span<const char> bytes);
 
     /// Continues the handshake. `ok` without established() means that more ciphertext is needed.
@@ -45,12 +49,13 @@ class TlsSession {
     /// Writes the next piece of plaintext into `into`; `taken` is 0 when there is none yet.
     Progress take_plaintext(std::span<char> into, std::size_t& taken);
 
+    /// Encrypts bytes for the peer; take_ciphertext() returns the result. Only when established().
     Progress put_plaintext(std::span<const char> bytes);
 
     /// Appends the ciphertext that must be sent to the peer.
     void take_ciphertext(std::string& out);
 
-    /// Returns why it failed, for people; it names the certificate problem.
+    /// Returns why a step failed, as a text for people. If the certificate was refused, it names the problem.
     const std::string& failure() const { return failure_; }
 
   private:

@@ -15,6 +15,8 @@ namespace paretoken::http {
 class TlsContext;
 class TlsSession;
 
+/// How a connection ended. `tls_failed` is an error or an end during the TLS handshake, `broken` an error
+/// after it.
 enum class TransportEnd { closed_by_peer, connect_failed, tls_failed, broken };
 
 /// The events that the owner of a transport receives. on_end comes at most once and is the last; the
@@ -25,13 +27,15 @@ class TransportSink {
     virtual void on_open(const ConnectTimes& times) = 0;
     virtual void on_sent(TimePoint at) = 0;  ///< clock just before the call that sent the last byte
     virtual void on_read(const Read& read) = 0;
-    virtual void expect_read() {}  ///< see Listener::expect
+    virtual void expect_read() {}  ///< bytes will be passed on soon: the memory for them can be prefetched
     virtual void on_end(TransportEnd end, const std::string& why) = 0;
 };
 
 class Transport final : private Listener {
   public:
-    /// Starts to connect. `tls` is null for plain TCP; `host` is the name that its certificate must have.
+    /// Starts to connect. `drain` and `sink` must outlive the transport. `tls` is null for plain TCP; `host`
+    /// is the name that the server's certificate must have. Throws RuntimeError when the drain refuses the
+    /// socket.
     Transport(Drain& drain, const Address& address, const TlsContext* tls, const std::string& host,
               TransportSink& sink);
     ~Transport() override;

@@ -11,7 +11,7 @@ struct Url {
     bool tls = false;
     std::string host;  ///< name or address; IPv6 without brackets
     std::uint16_t port = 80;
-    std::string base;        ///< prefix of every path without a slash at its end: "" or "/api/openai"
+    std::string base;        ///< prefix of every path; it does not end with a slash: "" or "/api/openai"
     std::string query = {};  ///< query of every request: "" or "api-version=2024-02-01"
 
     bool operator==(const Url&) const = default;
@@ -23,8 +23,8 @@ struct Url {
 };
 
 /// Reads "http://127.0.0.1:8000", "https://api.example.com/openai?api-version=2024-02-01", "127.0.0.1:8000"
-/// (http). A final /v1 of the base is removed, because endpoints have it. Throws UsageError naming the
-/// mistake in the text, without the secrets in it.
+/// (http). A final /v1 of the base is removed, because the paths of requests begin with it. Throws UsageError
+/// naming the mistake in the text, without the secrets in it.
 Url parse_url(std::string_view text);
 
 }  // namespace paretoken::http

@@ -10,10 +10,11 @@
 
 namespace paretoken::power {
 
-/// Returns the power in a scrape; nothing when it has no GPU's power.
+/// Returns the reading in a scrape, over all GPUs together; nothing when the scrape has the power of no GPU.
 std::optional<cards::PowerSample> dcgm_sample_of(const scrape::Scrape& scrape);
 
-/// `url`: its base is the path of the metrics. `tls` is null for plain HTTP and must outlive the meter.
+/// Returns a meter that sends a GET request for each reading and waits at most 2 s for the answer. `url` is
+/// the URL of the metrics with its whole path. `tls` is null for plain HTTP and must outlive the meter.
 std::unique_ptr<cards::PowerMeter> dcgm_power_meter(const http::Url& url, const http::Address& address,
                                                     const http::TlsContext* tls);
 

@@ -16,14 +16,16 @@ class Sampler {
     using OnReading = std::function<void(const PowerReading&)>;
     static constexpr Duration kInterval = std::chrono::milliseconds(100);
 
-    /// Makes the first reading before it returns. `on_reading` is called for each reading: first from here,
-    /// later from the sampler's thread. It may be empty.
+    /// Makes the first reading before it returns. `on_reading`, which may be empty, is called for each
+    /// reading: for the first one by the constructor, for the last one by finish(), and for all others on the
+    /// sampler's thread.
     Sampler(std::unique_ptr<cards::PowerMeter> meter, OnReading on_reading);
     ~Sampler();
     Sampler(const Sampler&) = delete;
     Sampler& operator=(const Sampler&) = delete;
 
-    /// Makes the last reading and ends the thread. Call it once.
+    /// Ends the thread and makes the last reading. Call it at most once; without a call, the destructor does
+    /// it.
     PowerReadings finish();
 
   private:

@@ -1,8 +1,8 @@
 #pragma once
 // Reads one answer: turns body bytes with their arrival times into a RequestRecord's events, tokens and
 // outcome. Uses no sockets and no HTTP. The record depends on the bytes and on the socket read that each came
-// with, not on the pieces in which the layers below pass them on. While an answer arrives, its chunks are
-// stored in a log; the events are written from the log at the end.
+// with, not on the pieces in which the layers below pass them on. While an answer arrives, its chunks (the
+// events with output) are stored in a log; the record's events are written from the log at the end.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -45,8 +45,9 @@ class AnswerReader {
     /// `parser` may be shared by all readers of a thread and must outlive them.
     explicit AnswerReader(DeltaParser& parser) : parser_(&parser) {}
 
-    /// Begins a new answer for `record`, which must not move until finish(). finish() writes its events,
-    /// chunks, grouped_chunks, longest_gap, tokens and the times of events.
+    /// Begins a new answer for `record`, which must not move until finish(). Clears what an earlier answer
+    /// has left in the record, except outcome and error. finish() writes the record's events, chunks,
+    /// grouped_chunks, longest_gap, tokens and the times of events.
     void begin(RequestRecord& record, const AnswerOptions& options = {});
 
     /// Takes body bytes of one read, with kReadablePadding readable bytes after them. A read may bring

@@ -1,6 +1,6 @@
 #pragma once
-// Writes the body of a request in a protocol of the table. Fields that all requests share (model, options)
-// are serialised once; the fields of --extra-body override ours. No I/O.
+// Writes the body of a request in one of the API's protocols (protocol.h). Fields that all requests share
+// (model, options) are serialised once. The fields of --extra-body override those of this program. No I/O.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,9 +50,9 @@ class BodyWriter {
 
   private:
     struct Fields {
-        std::string text;  ///< fields in the form of `constant_`
-        bool own_prompt = true;
-        bool own_max_tokens = true;
+        std::string text;            ///< fields in the form of `constant_`
+        bool own_prompt = true;      ///< false: a field replaces or removes Request::prompt
+        bool own_max_tokens = true;  ///< false: a field replaces or removes Request::wanted_output_tokens
     };
     Fields fields_of(const Request& request) const;
     bool is_prompt(std::string_view key) const;

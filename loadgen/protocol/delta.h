@@ -1,7 +1,7 @@
 #pragma once
 // Reads the JSON of one stream event, and the JSON answers without a stream (errors, answers that did not
-// stream). It is tolerant by design: unknown keys, nulls and wrong types are skipped, and only invalid JSON
-// is malformed. No I/O; an ordinary content chunk allocates nothing.
+// stream). It is tolerant by design: unknown keys, nulls and wrong types are skipped, and only a text that is
+// not a JSON object is malformed. No I/O; an ordinary event with text allocates nothing.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,7 +32,7 @@ struct Delta {
     std::optional<std::int64_t> completion_tokens_so_far;
     std::string finish_reason;  ///< as chat completions name it ("stop", "length") if they have an equal
                                 ///< reason, else as sent; empty: not finished; cut after 64 bytes
-    std::optional<TokenUsage> usage;  ///< counts that the event has; others stay as they were
+    std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
     std::string error;                ///< one line of at most 400 bytes; empty: none
 
     bool operator==(const Delta&) const = default;
@@ -43,17 +43,19 @@ struct WholeAnswer {
     bool impossible_count = false;  ///< as in Delta
     std::string error;              ///< as in Delta
     std::string finish_reason;      ///< as in Delta
-    std::uint64_t text_bytes = 0;
-    std::string text;  ///< text of the first choice's answer
+    std::uint64_t text_bytes = 0;   ///< bytes of all output, with reasoning and tool calls
+    std::string text;               ///< text of the first choice's answer
     std::optional<TokenUsage> usage;
 
     bool operator==(const WholeAnswer&) const = default;
 };
 
-/// Parses events. It keeps the JSON parser's memory and the shapes of events seen; there is one per thread.
+/// Parses events. It keeps the JSON parser's memory and the shapes of events seen. Only one thread may use
+/// it.
 class DeltaParser {
   public:
-    /// `secrets` are hidden in every text that it returns.
+    /// `secrets` are hidden in errors and finish reasons, but not in the text of answers. `protocol` must
+    /// outlive the parser.
     explicit DeltaParser(Secrets secrets = {}, const Protocol& protocol = default_protocol());
     ~DeltaParser();
     DeltaParser(DeltaParser&&) noexcept;
@@ -96,7 +98,8 @@ void update(TokenUsage& usage, const TokenUsage& news);
 /// it.
 std::string error_text_of(std::string_view body, const Secrets& secrets = {});
 
-/// Reads a whole answer; returns nothing when `body` is not a JSON object. `secrets` are hidden in the texts.
+/// Reads a whole answer; returns nothing when `body` is not a JSON object. `secrets` are hidden in `error`
+/// and `finish_reason`, but not in `text`.
 std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secrets& secrets = {},
                                               const Protocol& protocol = default_protocol());
 

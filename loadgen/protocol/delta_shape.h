@@ -15,7 +15,8 @@
 
 namespace paretoken::protocol {
 
-/// A value of an event that may differ between events of one shape. A string is taken without its quotes.
+/// A value of an event that may differ between events of one shape: the text of the output (a string too),
+/// another string, or a number. A string is taken without its quotes.
 struct ShapeHole {
     enum class Kind : std::uint8_t { output, string, number };
     Kind kind = Kind::string;
@@ -31,7 +32,8 @@ struct ShapeHole {
 /// readable bytes after it.
 std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin);
 
-/// Appends the text of an output hole: decodes its short escapes; it has no others.
+/// Appends the text of an output hole. Decodes escapes of one character, such as \n and \"; an output hole
+/// has no Unicode escapes.
 /// `output` has kReadablePadding readable bytes after it.
 void append_unescaped(std::string_view output, PaddedBuffer& text);
 
@@ -46,9 +48,10 @@ class DeltaShape {
     /// order; `event` has kReadablePadding readable bytes after it.
     static std::optional<DeltaShape> of(std::string_view event, std::span<const ShapeHole> holes);
 
-    /// Returns the bytes of the unescaped output of an event of this shape; nothing when the event has
-    /// another shape, an empty output, or a string with a Unicode escape. kReadablePadding readable bytes
-    /// follow `event`. `output` is set to the text in the event, with its escapes.
+    /// Returns the number of bytes of the output of an event of this shape, with escapes decoded; nothing
+    /// when the event has another shape, an empty output, or a string with a Unicode escape. `output` is set
+    /// to the output in the event, with its escapes; it has no meaning if nothing is returned.
+    /// kReadablePadding readable bytes follow `event`.
     std::optional<std::uint32_t> output_bytes(std::string_view event, std::string_view& output) const;
 
   private:

@@ -1,7 +1,7 @@
 #pragma once
-// What the protocols share to read the JSON of events: readers of texts, counts, usage and errors that skip
-// values of unexpected types. A protocol's EventFormat builds on them. The readers that return a bool return
-// false when the JSON is found to be invalid, which ends the reading of the event.
+// The functions with which all protocols read the JSON of events: readers of texts, counts, usage and errors
+// that skip values of unexpected types. A protocol's EventFormat builds on them. The readers that return a
+// bool return false when the JSON is found to be invalid, which ends the reading of the event.
 #include <simdjson.h>
 
 #include <array>
@@ -66,7 +66,7 @@ struct Reading {
     std::string_view type;
     std::size_t typed_bytes = 0;  ///< bytes of output whose kind depends on `type`
     bool known = false;           ///< whether it is an event of the protocol, with or without output
-    bool error = false;           ///< whether it has an error, which the slow path then reads
+    bool error = false;           ///< whether it has an error, whose text a second parse then reads
 };
 
 /// How a protocol's events, and its answers without a stream, are read.
@@ -87,6 +87,8 @@ inline ondemand::json_type type_of(ondemand::value& value) {
     return value.type().get(type) ? ondemand::json_type::null : type;
 }
 
+/// Calls on_field(key, value) for the fields until a call returns false. Returns false if a call did, or if
+/// the JSON is invalid.
 template <class OnField>
 bool for_each_field(ondemand::object& object, OnField&& on_field) {
     for (auto result : object) {
@@ -96,7 +98,7 @@ bool for_each_field(ondemand::object& object, OnField&& on_field) {
     return true;
 }
 
-/// Calls on_field(key, value) for every field, as long as it returns true.
+/// Calls on_field like the overload above. For a value that is not an object, it returns true without a call.
 template <class OnField>
 bool for_each_field(ondemand::value& value, OnField&& on_field) {
     ondemand::object object;
@@ -104,6 +106,8 @@ bool for_each_field(ondemand::value& value, OnField&& on_field) {
     return !value.get_object().get(object) && for_each_field(object, on_field);
 }
 
+/// Calls on_element(element) for the elements of a list until a call returns false. Returns false if a call
+/// did, or if the JSON is invalid. For a value that is not a list, it returns true without a call.
 template <class OnElement>
 bool for_each_element(ondemand::value& value, OnElement&& on_element) {
     ondemand::array array;
@@ -119,8 +123,9 @@ bool for_each_element(ondemand::value& value, OnElement&& on_element) {
 /// Returns a text; nothing if the value is not text.
 std::optional<std::string_view> text_of(ondemand::value& value);
 
-/// Returns a whole number, also written as 4.0 or "4"; a fraction is cut off. Negative numbers become -1, too
-/// large ones kAboveAll; see is_impossible.
+/// Returns a whole number, also written as 4.0 or "4"; a fraction is cut off. Negative numbers become -1,
+/// those above kMostTokens become kAboveAll; is_impossible() is true for both. Returns nothing if the value
+/// is not a number.
 std::optional<std::int64_t> count_of(ondemand::value& value);
 
 /// Returns whether a count of tokens is negative or above kMostTokens.
@@ -146,7 +151,8 @@ bool read_type(ondemand::value& value, Reading& reading);
 /// Sets `error` if the value is an error: an object or a text that is not empty.
 bool read_error(ondemand::value& value, bool& error);
 
-/// Hides secrets and cuts the text. Secrets are hidden first, because a cut secret would not be recognised.
+/// Returns a text as one printable line of at most `most` bytes, with secrets hidden. Secrets are hidden
+/// before the text is cut, because a cut secret would not be recognised.
 std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets);
 
 /// Returns the member's text; empty if it is absent or not text.

@@ -32,8 +32,9 @@ struct SseEvent {
 /// A growing buffer of bytes with kReadablePadding readable bytes after them.
 class PaddedBuffer {
   public:
-    /// Appends bytes and a line feed behind them, as behind an event that was not copied, because a JSON
-    /// parser's result for broken bytes may depend on the byte that follows them.
+    /// Appends bytes. Also stores a line feed after the end, which is not part of the content: the result of
+    /// a JSON parser for invalid JSON may depend on the byte that follows, and an event that was not copied
+    /// is followed by a line feed too.
     void append(std::string_view bytes);
     void append(char byte) { append(std::string_view(&byte, 1)); }
     /// Appends bytes that have kReadablePadding readable bytes after them. A short piece, such as the text of
@@ -46,7 +47,7 @@ class PaddedBuffer {
         std::memcpy(bytes_.get() + size_, bytes.data(), kShort);
         size_ += bytes.size();
     }
-    /// Appends the bytes that `write(char*)` writes; it returns their number, at most `most`.
+    /// Appends the bytes that `write(char*)` writes. `write` returns their number, which is at most `most`.
     template <class Write>
     void append_written(std::size_t most, Write&& write) {
         if (size_ + most > capacity_) grow(size_ + most);

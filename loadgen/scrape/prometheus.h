@@ -33,8 +33,9 @@ Scrape parse_prometheus(std::string_view text);
 std::optional<double> sum_of(std::span<const Sample> samples, std::string_view name,
                              const Labels& where = {});
 
-/// Returns the first of `names` that the scrape has (servers and versions differ in spelling), also with
-/// "_total" added or removed, in the spelling of the scrape.
+/// Returns the first of `names` that the scrape has; nothing if it has none of them. A name is also found
+/// with "_total" added or removed, because servers and versions differ in it. The name is returned as the
+/// scrape spells it.
 std::optional<std::string> name_among(std::span<const Sample> samples,
                                       std::span<const std::string_view> names);
 

@@ -19,13 +19,13 @@
 
 namespace paretoken::scrape {
 
-/// The most series kept of one place, so that the result stays readable.
+/// The most series kept of one place (a server or an exporter), so that the result stays readable.
 inline constexpr std::size_t kMostKeptSeries = 256;
 
 struct ScraperOptions {
     std::string name = {};  ///< name of an exporter; empty: a server, whose known quantities are read
     std::vector<std::string> keep = {};  ///< regular expressions for whole names of series to keep
-    http::Url url;                       ///< its base is the path of the metrics
+    http::Url url;                       ///< URL of the metrics with its whole path
     http::Address address;
     const http::TlsContext* tls = nullptr;  ///< null: plain; must outlive the scraper
     Duration interval = std::chrono::seconds(1);
@@ -37,7 +37,8 @@ class Scraper {
     using OnScrape = std::function<void(const ServerScrape&)>;
 
     /// Makes the first scrape before it returns. `on_scrape`, which may be empty, is called for each scrape
-    /// that could be read: first from here, later from the scraper's thread.
+    /// that could be read: for the first one by the constructor, for the last one by finish(), and for all
+    /// others on the scraper's thread. Throws std::regex_error when a pattern of `keep` is invalid.
     Scraper(const ScraperOptions& options, OnScrape on_scrape);
     ~Scraper();
     Scraper(const Scraper&) = delete;
@@ -46,7 +47,7 @@ class Scraper {
     /// Returns why the first scrape failed or lacks wanted series; empty if it is complete.
     const std::string& first_complaint() const { return first_complaint_; }
 
-    /// Makes the last scrape and ends the thread. Call it once.
+    /// Ends the thread and makes the last scrape. Call it at most once.
     ServerScrapes finish();
 
   private:

@@ -19,8 +19,8 @@ namespace paretoken::scrape {
 /// gauges it is the sum.
 enum class MetricKind : std::uint8_t { gauge, share, counter, histogram };
 
-/// A quantity and its names in engines and their versions. The names of different engines never
-/// collide, because each engine has its own prefix.
+/// A quantity and its names in engines and their versions; of the names of one engine, the newest is the
+/// first. The names of different engines never collide, because each engine has its own prefix.
 struct ServerMetric {
     std::string_view key;
     MetricKind kind = MetricKind::gauge;
@@ -77,6 +77,8 @@ struct ServerScrapes {
     std::map<std::string, KeptSeries> kept = {};
 };
 
+/// Returns the known quantities of a scrape. `sources` is empty if there is none. `kept` and `place` are left
+/// empty.
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
 
 /// Returns finite samples whose names are wanted, by name and labels: node_cpu_seconds_total{cpu="0"} →

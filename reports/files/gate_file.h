@@ -17,8 +17,8 @@ inline constexpr std::string_view kGateFileName = "gate.json";
 std::string policy_json(const GatePolicy& policy);
 
 /// Reads a policy. Settings that the file does not name stay as in default_policy(). `where` is the file's
-/// name. Throws a UsageError that names the file and, for a wrong key or value, the key and its line. A policy
-/// without metrics and limits is read, since the command line may add limits; check() refuses it.
+/// name. Throws a UsageError that names the file and, for a wrong key or value, the key and its line. A
+/// policy without metrics and limits is read, since the command line may add limits; check() refuses it.
 GatePolicy parse_policy_json(std::string_view text, const std::string& where);
 
 /// The request that a gate was started with, for resuming it.
