@@ -52,6 +52,10 @@ class Micro(Case):
         for row in result["benchmarks"]:
             row["valid"] = 1
             row.pop("label", None)
+            # The comparison is tested here and not the calm of this machine, so the quartiles lie close together.
+            if "median_s" in row:
+                for key, times in (("p10_s", .98), ("p25_s", .99), ("p75_s", 1.01), ("p90_s", 1.02)):
+                    row[key] = row["median_s"] * times
         slowed = json.loads(json.dumps(result))
         for key in ("median_s", "p10_s", "p25_s", "p75_s", "p90_s"):
             slowed["benchmarks"][0][key] *= 10
