@@ -1,7 +1,8 @@
 #pragma once
-// The work that a row of the CPU suite times. It goes round a ring of memory that is cut into windows, mostly
-// of about 4 MiB. Every thread of a row has the same number of windows of the same sizes. Kernels that
-// compute something are checked before they are timed.
+// The work that a row of the CPU suite's results times, except in rows of peak FLOP/s, which read no memory.
+// Each thread goes round its own ring of memory, which is cut into windows, mostly of about 4 MiB. Every
+// thread of a row has the same number of windows of the same sizes. Kernels that compute something are
+// checked before they are timed; in rows that only read, the timing loop itself reads the windows.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

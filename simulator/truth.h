@@ -1,7 +1,8 @@
 #pragma once
-// The server's own record of every finished request, for comparison with a client's measurements: from the
-// kernel's receive stamp of the request to the clock just before each write. It is bounded: the oldest
-// records are dropped first.
+// The server's own record of every request for an answer, added when the answer ends or breaks off, for
+// comparison with a client's measurements: from the kernel's receive stamp of the request to the clock just
+// before each write. A request that is refused with an error status has no record. The log is bounded: the
+// oldest records are dropped first.
 #include <cstdint>
 #include <deque>
 #include <optional>
