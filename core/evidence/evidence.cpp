@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/statistics.h"
@@ -203,6 +204,36 @@ double most_samples_of(const Arrivals& arrivals, double gap_variation, std::span
     return relaxation_s > 0 ? window_s / (kRelaxations * relaxation_s) : kInfinity;
 }
 
+/// Returns the mean of each of `count` parts with equal numbers of values.
+std::vector<double> means_by_order(std::span<const double> values, std::size_t count) {
+    std::vector<double> means(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto part = values.subspan(i * values.size() / count,
+                                         (i + 1) * values.size() / count - i * values.size() / count);
+        means[i] = std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
+    }
+    return means;
+}
+
+/// Returns the mean of what arrivals found in each of `count` equal stretches of the window; one without
+/// arrivals has that of the stretch before, and the first ones have the first value.
+std::vector<double> means_by_time(const Arrivals& arrivals, Interval window, std::size_t count) {
+    std::vector<double> means(count);
+    double last = arrivals.in_flight.front();
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double end =
+            window.low + (window.high - window.low) * static_cast<double>(i + 1) / static_cast<double>(count);
+        const std::size_t first = next;
+        double sum = 0;
+        for (; next < arrivals.at_s.size() && arrivals.at_s[next] < end; ++next)
+            sum += arrivals.in_flight[next];
+        if (next > first) last = sum / static_cast<double>(next - first);
+        means[i] = last;
+    }
+    return means;
+}
+
 double mean_residence(std::span<const Stay> stays, Interval window) {
     double sum = 0;
     double count = 0;
@@ -239,6 +270,11 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
                       static_cast<double>(longest_run_on_one_side(about_mean)) * step_s;
     memory.most_samples =
         most_samples_of(arrivals, gap_variation, service_times(stays, window), memory.window_s);
+    if (memory.most_samples < kInfinity) {
+        const std::size_t parts = std::min(kLongest, arrivals.at_s.size());
+        memory.held_by_order = means_by_order(arrivals.in_flight, parts);
+        memory.held_by_time = means_by_time(arrivals, window, parts);
+    }
     return memory;
 }
 
@@ -254,7 +290,34 @@ struct Exceedances {
     double under_squares = 0;  ///< squares of the numbers of the others
 };
 
-double sample_of(const Exceedances& exceedances, const LoadMemory& memory) {
+/// Returns the correlation ratio η² (Pearson 1905): the share of the variance of `off`, whose mean is 0 and
+/// whose sum of squares is `squares`, between tenths of the series with equal numbers of requests in flight.
+/// `held` covers the same window in any number of parts; it is empty if the number in flight is unknown, and
+/// the result is then 1.
+double share_explained(std::span<const double> off, double squares, std::span<const double> held) {
+    constexpr std::size_t kTenths = 10;
+    if (held.empty()) return 1;
+    std::vector<std::pair<double, double>> by_held(off.size());
+    for (std::size_t i = 0; i < off.size(); ++i) {
+        const std::size_t first = i * held.size() / off.size();
+        const std::size_t count = std::max<std::size_t>(1, (i + 1) * held.size() / off.size() - first);
+        by_held[i] = {sum_of(held.subspan(first, count)) / static_cast<double>(count), off[i]};
+    }
+    std::stable_sort(by_held.begin(), by_held.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    double between = 0;
+    for (std::size_t tenth = 0; tenth < kTenths; ++tenth) {
+        const std::size_t first = tenth * off.size() / kTenths;
+        const std::size_t last = (tenth + 1) * off.size() / kTenths;
+        double sum = 0;
+        for (std::size_t i = first; i < last; ++i) sum += by_held[i].second;
+        if (last > first) between += sum * sum / static_cast<double>(last - first);
+    }
+    return std::min(1.0, between / squares);
+}
+
+/// `held` is the part of `memory` that tells the number in flight at the elements of the series.
+double sample_of(const Exceedances& exceedances, std::span<const double> held, const LoadMemory& memory) {
     constexpr double kResidences = 1.5;
     constexpr double kQueueTimes = 2;
     const auto& [group, counts, totals, over_squares, under_squares] = exceedances;
@@ -286,7 +349,13 @@ double sample_of(const Exceedances& exceedances, const LoadMemory& memory) {
     const double degrees = std::max(1.0, n / (2 * static_cast<double>(found.lag) + 1));
     const double widened = student_t(0.95, degrees) / 1.959964;
     time *= widened * widened * (memory.queue_s > 0 ? kQueueing : kChance);
-    return std::min(memory.most_samples, share * (1 - share) * total * total / (squares * time));
+    const double own = share * (1 - share) * total * total / (squares * time);
+    // With few samples of the number in flight, its rarer states may not have been seen at all.
+    constexpr double kFewestStates = 50;
+    if (own <= memory.most_samples || memory.most_samples < kFewestStates)
+        return std::min(own, memory.most_samples);
+    const double with_rest = 1 / (1 / own + share_explained(off, squares, held) / memory.most_samples);
+    return std::max(memory.most_samples, with_rest);
 }
 
 }  // namespace
@@ -300,7 +369,7 @@ double effective_sample(std::span<const double> over, std::span<const double> we
         exceedances.over_squares += over[i] * over[i];
         exceedances.under_squares += (weights[i] - over[i]) * (weights[i] - over[i]);
     }
-    return sample_of(exceedances, memory);
+    return sample_of(exceedances, memory.held_by_time, memory);
 }
 
 double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory) {
@@ -314,7 +383,7 @@ double effective_sample_above(std::span<const double> values, double limit, cons
         .group = group, .counts = of_groups(values, group, above), .totals = of_groups(values, group, size)};
     exceedances.over_squares = sum_of(exceedances.counts);  // every element is one value
     exceedances.under_squares = static_cast<double>(values.size()) - exceedances.over_squares;
-    return sample_of(exceedances, memory);
+    return sample_of(exceedances, memory.held_by_order, memory);
 }
 
 double samples_for_interval(double p, double confidence) {

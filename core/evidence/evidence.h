@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/units.h"
 
@@ -30,9 +31,15 @@ struct LoadMemory {
     double residence_s = 0;  ///< mean time of a request in the system
     double queue_s = 0;      ///< correlation time of the number in flight; 0 in a closed loop
     double enough_s = 0;     ///< length that a window needs to show the variation of that number
-    /// An upper bound of the number of independent samples of any series of the window. It is low if the
-    /// server's slots are nearly all taken, and infinite if nothing shows that they are.
+    /// The number of independent samples of the number in flight that the window can hold. It is low if the
+    /// server's slots are nearly all taken, and infinite if nothing shows that they are. If it is below 50,
+    /// no series of the window has more evidence than this; else it limits only that part of a series which
+    /// the number in flight explains.
     double most_samples = std::numeric_limits<double>::infinity();
+    // The number in flight that arrivals of the window found, as means of at most 4,096 equal parts of the
+    // window; empty if `most_samples` is infinite:
+    std::vector<double> held_by_order = {};  ///< parts with equal numbers of arrivals
+    std::vector<double> held_by_time = {};   ///< parts of equal length; an empty one repeats the one before
 
     bool operator==(const LoadMemory&) const = default;
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
@@ -58,7 +65,9 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
 /// of values in the block; `over`: the number of them over the limit). The result is 0 when all values or
 /// none are over the limit. Method: the integrated autocorrelation time of over − share · weight, summed
 /// until the correlations vanish but at least over the memory of the load (Geyer 1992; Madras and Sokal
-/// 1988), enlarged by its own uncertainty.
+/// 1988), enlarged by its own uncertainty. Near saturation, the share of the series' variance that the number
+/// in flight explains (its correlation ratio over tenths of the window) is credited with
+/// LoadMemory::most_samples only; if these are fewer than 50, the whole series is.
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory);
 

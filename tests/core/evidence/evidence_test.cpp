@@ -291,6 +291,44 @@ TEST(EffectiveSample, is_never_more_than_the_load_remembers) {
     EXPECT_EQ(effective_sample(over, weights, memory), 20);
 }
 
+TEST(EffectiveSample, near_saturation_is_limited_as_far_as_the_number_in_flight_explains_the_values) {
+    constexpr std::size_t kCount = 1000;
+    Random random(11);
+    LoadMemory memory{.window_s = kCount, .residence_s = 1, .queue_s = 1, .most_samples = 50};
+    for (std::size_t i = 0; i < kCount; ++i) memory.held_by_order.push_back(random.uniform());
+    memory.held_by_time = memory.held_by_order;
+    const std::vector<double> weights(kCount, 1);
+    const auto samples = [&](double explained) {
+        std::vector<double> over(kCount);
+        for (std::size_t i = 0; i < kCount; ++i)
+            over[i] =
+                (random.uniform() < explained ? memory.held_by_order[i] : random.uniform()) > 0.9 ? 1 : 0;
+        EXPECT_EQ(effective_sample(over, weights, memory), effective_sample_above(over, 0.5, memory));
+        return effective_sample(over, weights, memory);
+    };
+    EXPECT_NEAR(samples(1), 50, 5);
+    const double half = samples(0.5);  // about a quarter of the variance is explained
+    EXPECT_GT(half, 80);
+    EXPECT_LT(half, 250);
+    EXPECT_GT(samples(0), 300);
+    memory.most_samples = 49;
+    EXPECT_EQ(samples(0), 49) << "states of the queue may not have been seen";
+    memory.most_samples = 0;
+    EXPECT_EQ(samples(0), 0) << "the slots may be saturated";
+}
+
+TEST(LoadMemory, tells_the_number_in_flight_only_where_slots_limit_the_samples) {
+    const auto calm = slotted_stays(2000, 16, 0.4, 1);
+    EXPECT_TRUE(memory_of(calm, window_of(calm), false).held_by_order.empty());
+    const auto stays = slotted_stays(2000, 16, 0.85, 1);
+    const auto memory = memory_of(stays, window_of(stays), false);
+    ASSERT_LT(memory.most_samples, kInfinity);
+    EXPECT_EQ(memory.held_by_order.size(), memory.held_by_time.size());
+    const auto [least, most] = std::minmax_element(memory.held_by_time.begin(), memory.held_by_time.end());
+    EXPECT_GE(*least, 0);
+    EXPECT_GT(*most, 16) << "more than the slots are in flight while a queue exists";
+}
+
 TEST(LoadMemory, of_a_server_near_its_capacity_asks_for_longer_runs) {
     int enough = 0;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
