@@ -29,7 +29,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::size_t kMostHeaderBytes = 16 << 10;
 constexpr std::size_t kMostConnections = 64;
 constexpr std::chrono::seconds kLongestRequest{10};
-constexpr std::chrono::seconds kLongestAnswer{10};
+constexpr std::chrono::seconds kLongestPause{10};  ///< of a peer that does not read its answer
 constexpr int kLookForStopMs = 200;
 
 struct HostAndPort {
@@ -130,10 +130,16 @@ class Connection {
         if (socket_ >= 0) ::close(socket_);
     }
     Connection(Connection&& other) noexcept
-        : socket_(std::exchange(other.socket_, -1)), head_(std::move(other.head_)), since_(other.since_) {}
+        : socket_(std::exchange(other.socket_, -1)),
+          head_(std::move(other.head_)),
+          answer_(std::move(other.answer_)),
+          sent_(other.sent_),
+          since_(other.since_) {}
     Connection& operator=(Connection&& other) noexcept {
         std::swap(socket_, other.socket_);
         std::swap(head_, other.head_);
+        std::swap(answer_, other.answer_);
+        std::swap(sent_, other.sent_);
         std::swap(since_, other.since_);
         return *this;
     }
@@ -141,43 +147,52 @@ class Connection {
     Connection& operator=(const Connection&) = delete;
 
     int socket() const { return socket_; }
-    bool is_late() const { return SteadyClock::now() - since_ > kLongestRequest; }
+    /// Returns the event to wait for: bytes of the request, or room for the rest of the answer.
+    short wanted() const { return answer_.empty() ? POLLIN : POLLOUT; }
+    /// Returns whether the peer has taken too long for its request, or has taken none of the answer for long.
+    bool is_late() const {
+        return SteadyClock::now() - since_ > (answer_.empty() ? kLongestRequest : kLongestPause);
+    }
 
-    /// Reads the available bytes. Returns whether the connection is finished: answered, closed or broken.
+    /// Reads or writes what is possible without waiting, so that a slow reader delays nobody else. Returns
+    /// whether the connection is finished: answered, closed or broken.
     template <class ResponseTo>
-    bool read(const ResponseTo& response_to) {
+    bool go_on(const ResponseTo& response_to) {
+        if (!answer_.empty()) return write();
         char bytes[4096];
         const ssize_t got = ::recv(socket_, bytes, sizeof bytes, 0);
         if (got <= 0) return got == 0 || (errno != EAGAIN && errno != EINTR);
         head_.append(bytes, static_cast<std::size_t>(got));
         if (head_.find("\r\n\r\n") != std::string::npos) {
-            write(response_to(head_));
-            return true;
+            answer_ = response_to(head_);
+        } else if (head_.size() > kMostHeaderBytes) {
+            answer_ = words("431 Request Header Fields Too Large", "The head of the request is too long.");
+        } else {
+            return false;
         }
-        if (head_.size() <= kMostHeaderBytes) return false;
-        write(words("431 Request Header Fields Too Large", "The head of the request is too long."));
-        return true;
+        since_ = SteadyClock::now();
+        return write();
     }
 
   private:
-    /// Writes the whole text, or gives up when the reader has taken nothing for a while.
-    void write(std::string_view text) const {
-        while (!text.empty()) {
-            const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-            if (sent > 0) {
-                text.remove_prefix(static_cast<std::size_t>(sent));
-                continue;
-            }
-            pollfd room{socket_, POLLOUT, 0};
-            const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kLongestAnswer).count();
-            if (errno != EAGAIN || ::poll(&room, 1, static_cast<int>(most)) <= 0) return;
+    /// Writes what the kernel takes now. Returns whether nothing is left to write, or nobody reads any more.
+    bool write() {
+        while (sent_ < answer_.size()) {
+            const ssize_t sent =
+                ::send(socket_, answer_.data() + sent_, answer_.size() - sent_, MSG_NOSIGNAL);
+            if (sent <= 0) return errno != EAGAIN && errno != EINTR;
+            sent_ += static_cast<std::size_t>(sent);
+            since_ = SteadyClock::now();
         }
         ::shutdown(socket_, SHUT_WR);
+        return true;
     }
 
     int socket_;
     std::string head_;
-    SteadyClock::time_point since_ = SteadyClock::now();
+    std::string answer_;  ///< empty until the request is complete
+    std::size_t sent_ = 0;
+    SteadyClock::time_point since_ = SteadyClock::now();  ///< last progress: accepted, answered, or written
 };
 
 }  // namespace
@@ -233,10 +248,11 @@ void PageServer::serve(const std::stop_token& stop) {
     std::vector<pollfd> waiting;
     while (!stop.stop_requested()) {
         waiting.assign(1, {listener_, POLLIN, 0});
-        for (const Connection& connection : connections) waiting.push_back({connection.socket(), POLLIN, 0});
+        for (const Connection& connection : connections)
+            waiting.push_back({connection.socket(), connection.wanted(), 0});
         if (::poll(waiting.data(), waiting.size(), kLookForStopMs) < 0) continue;
         for (std::size_t i = connections.size(); i-- > 0;) {
-            const bool is_done = waiting[i + 1].revents != 0 && connections[i].read(respond);
+            const bool is_done = waiting[i + 1].revents != 0 && connections[i].go_on(respond);
             if (is_done || connections[i].is_late())
                 connections.erase(connections.begin() + static_cast<std::ptrdiff_t>(i));
         }

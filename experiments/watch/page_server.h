@@ -1,8 +1,7 @@
 #pragma once
 // A small web server for the pages of a report and for this program's own figures for Prometheus. It has one
 // thread, answers GET and HEAD, and takes one request per connection. A client that has not sent its request
-// after 10 s is dropped and delays nobody. A client that takes no bytes of its answer for 10 s is dropped
-// too, but other clients wait meanwhile.
+// after 10 s, or that takes no bytes of its answer for 10 s, is dropped; meanwhile it delays nobody.
 #include <functional>
 #include <optional>
 #include <stop_token>
