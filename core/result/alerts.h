@@ -111,7 +111,6 @@ class AlertJudge {
     const AlertRule& rule() const { return rule_; }
     AlertState state() const { return state_; }  ///< current state
     bool has_fired() const { return fired_at_s_.has_value(); }
-    std::optional<double> last_value() const { return last_; }
 
     /// Returns the result over all values. The state is `firing` if it fired at any time, else the current
     /// one.

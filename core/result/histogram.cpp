@@ -66,12 +66,4 @@ Duration Histogram::percentile(double p) const {
     return max_;
 }
 
-double Histogram::share_above(Duration limit) const {
-    if (count_ == 0) return 0;
-    std::uint64_t above = 0;
-    for (auto i = bucket_of(nanoseconds(limit), buckets_.size() - 1) + 1; i < buckets_.size(); ++i)
-        above += buckets_[i];
-    return static_cast<double>(above) / static_cast<double>(count_);
-}
-
 }  // namespace paretoken

@@ -18,8 +18,6 @@ class Histogram {
     Duration max() const { return max_; }
     Duration mean() const;                ///< exact mean; 0 when empty
     Duration percentile(double p) const;  ///< upper edge of its bucket, at most max(); 0 when empty
-    /// Returns the share of values in buckets above that of `limit`; 0 when empty.
-    double share_above(Duration limit) const;
 
   private:
     static constexpr int kSubBits = 6;

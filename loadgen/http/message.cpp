@@ -30,8 +30,7 @@ ResponseHead head_of(const http::response_header<>& fields) {
             .content_type = text(http::field::content_type),
             .content_encoding = text(http::field::content_encoding),
             .retry_after = text(http::field::retry_after),
-            .location = text(http::field::location),
-            .server = text(http::field::server)};
+            .location = text(http::field::location)};
 }
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {

@@ -38,7 +38,6 @@ struct ResponseHead {
     std::string content_encoding;
     std::string retry_after;
     std::string location;
-    std::string server;
 };
 
 class ResponseSink {

@@ -75,10 +75,6 @@ std::optional<std::string> piece_of(dom::element piece) {
 
 }  // namespace
 
-std::string_view name_of(TokenizeDialect dialect) {
-    return dialect == TokenizeDialect::vllm ? "vllm" : "llama.cpp";
-}
-
 std::string tokenize_body(TokenizeDialect dialect, std::string_view model, std::string_view text) {
     if (dialect == TokenizeDialect::vllm) {
         return fmt::format(

@@ -10,7 +10,6 @@
 namespace paretoken::protocol {
 
 enum class TokenizeDialect { vllm, llama_cpp };
-std::string_view name_of(TokenizeDialect dialect);
 
 /// The path of both servers, without /v1.
 inline constexpr std::string_view kTokenizePath = "/tokenize";

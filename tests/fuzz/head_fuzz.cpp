@@ -11,7 +11,7 @@ struct Read : http::ResponseSink {
     void on_head(const http::ResponseHead& head) override {
         require(heads++ == 0, "a response has one head");
         status = head.status;
-        texts = {head.content_type, head.content_encoding, head.retry_after, head.location, head.server};
+        texts = {head.content_type, head.content_encoding, head.retry_after, head.location};
     }
     void on_body(std::span<const char> bytes) override {
         require(heads == 1, "the body follows the head");

@@ -18,7 +18,6 @@ TEST(Histogram, an_empty_one_answers_zero) {
     EXPECT_EQ(empty.count(), 0U);
     EXPECT_EQ(empty.percentile(0.99), 0ns);
     EXPECT_EQ(empty.mean(), 0ns);
-    EXPECT_EQ(empty.share_above(0ns), 0);
 }
 
 TEST(Histogram, percentiles_are_within_the_promised_error_and_never_too_low) {
@@ -72,15 +71,6 @@ TEST(Histogram, adding_two_is_recording_both) {
     EXPECT_EQ(left.mean(), both.mean());
     EXPECT_EQ(left.max(), both.max());
     for (const double p : {0.1, 0.5, 0.99}) EXPECT_EQ(left.percentile(p), both.percentile(p));
-}
-
-TEST(Histogram, share_above_counts_what_is_beyond_the_limit) {
-    Histogram histogram;
-    for (int i = 0; i < 90; ++i) histogram.add(100us);
-    for (int i = 0; i < 10; ++i) histogram.add(300us);
-    EXPECT_DOUBLE_EQ(histogram.share_above(200us), 0.1);
-    EXPECT_DOUBLE_EQ(histogram.share_above(50us), 1);
-    EXPECT_DOUBLE_EQ(histogram.share_above(300us), 0);
 }
 
 }  // namespace

@@ -61,7 +61,6 @@ TEST(ResponseReader, ReadsOneResponseAfterTheOther) {
         const std::string text = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nServer: x\r\n\r\nno";
         EXPECT_EQ(feed_in_pieces(reader, text, 1000), ResponseReader::State::complete);
         EXPECT_EQ(heard.head.status, 404);
-        EXPECT_EQ(heard.head.server, "x");
         EXPECT_EQ(heard.body, "no");
     }
 }
