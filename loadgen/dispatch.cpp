@@ -88,8 +88,10 @@ Step Dispatcher::next(TimePoint now) {
         if (!ran_dry_) ran_dry_ = now;
         return Done{};
     }
-    if (wait_until == TimePoint::max()) return Wait{};
-    return Wait{wait_until};
+    if (wait_until != TimePoint::max()) return Wait{wait_until};
+    // Every slot may be kept by a user who would send the next turn after the end only.
+    if (in_flight_ == 0 && duration_ && first_measured_) return Wait{*first_measured_ + *duration_};
+    return Wait{};
 }
 
 std::optional<TimePoint> Dispatcher::free_for(TimePoint due, const std::optional<TimePoint>& slot,

@@ -17,7 +17,8 @@ std::string beginning_of(const Prompt& prompt) {
     std::string beginning;
     for (const Message& message : std::get<Messages>(prompt)) {
         beginning += message.content;
-        if (beginning.size() >= kRoutedBytes) break;
+        // Later turns of a conversation have more messages, but the same first one of the user.
+        if (message.role == "user" || beginning.size() >= kRoutedBytes) break;
     }
     return beginning.substr(0, kRoutedBytes);
 }
@@ -31,20 +32,20 @@ std::optional<Route> route_named(std::string_view name) {
     return std::nullopt;
 }
 
-std::size_t target_for(Route route, std::uint64_t index, const Prompt& prompt,
+std::size_t target_for(Route route, std::uint64_t turn, const Prompt& prompt,
                        std::span<const std::size_t> in_flight) {
-    const std::size_t turn = index % in_flight.size();
+    const std::size_t next = turn % in_flight.size();
     switch (route) {
         case Route::round_robin:
-            return turn;
+            return next;
         case Route::prefix:
             return derived_seed(0, beginning_of(prompt)) % in_flight.size();
         case Route::least_in_flight:
             break;
     }
-    std::size_t least = turn;
+    std::size_t least = next;
     for (std::size_t i = 1; i < in_flight.size(); ++i) {
-        const std::size_t target = (turn + i) % in_flight.size();
+        const std::size_t target = (next + i) % in_flight.size();
         if (in_flight[target] < in_flight[least]) least = target;
     }
     return least;

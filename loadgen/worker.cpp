@@ -71,7 +71,8 @@ Worker::Link& Worker::route(const PreparedRequest& request, RequestRecord& recor
     if (links_.size() == 1) return *links_.front();
     std::vector<std::size_t> in_flight;
     for (const auto& link : links_) in_flight.push_back(link->client.in_flight());
-    const std::size_t target = target_for(options_.route, record.index, request.request.prompt, in_flight);
+    const std::size_t target =
+        target_for(options_.route, options_.number + routed_++, request.request.prompt, in_flight);
     record.target = static_cast<std::uint32_t>(target);
     return *links_[target];
 }

@@ -139,6 +139,7 @@ class Worker final : private ClientSink {
     TimePoint cut_off_due_ = TimePoint::max();
     bool more_to_start_ = false;  ///< whether dispatch() left starts for after the next round
     bool ended_ = false;
+    std::uint64_t routed_ = 0;  ///< number of requests for which a server was chosen
 };
 
 }  // namespace paretoken::loadgen

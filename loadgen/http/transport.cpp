@@ -38,6 +38,12 @@ int open_socket(int family, bool kernel_stamps) {
     return fd;
 }
 
+/// Returns false, with the reason in errno, when the kernel refuses at once (no route, or no port left).
+bool begin_connecting(int fd, const Address& address) {
+    return connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0 ||
+           errno == EINPROGRESS;
+}
+
 }  // namespace
 
 Transport::Transport(Drain& drain, const Address& address, const TlsContext* tls, const std::string& host,
@@ -45,20 +51,30 @@ Transport::Transport(Drain& drain, const Address& address, const TlsContext* tls
     : drain_(drain), sink_(sink), began_(Clock::now()) {
     if (tls != nullptr) tls_ = std::make_unique<TlsSession>(*tls, host);
     fd_ = open_socket(address.storage.ss_family, drain_.kernel_stamps());
-    if (fd_ < 0) {
+    const bool begun = fd_ >= 0 && begin_connecting(fd_, address);
+    if (!begun) {
         start_failure_ = std::strerror(errno);
         state_ = State::ended;
+        close_socket();
         return;
     }
-    connect(fd_, reinterpret_cast<const sockaddr*>(&address.storage), address.length);
-    // The first event tells of success, EINPROGRESS and refusal.
-    drain_.add(fd_, *this, EPOLLOUT | kReadable);
+    try {
+        drain_.add(fd_, *this, EPOLLOUT | kReadable);  // the first event tells of success and refusal
+    } catch (...) {
+        close_socket();
+        throw;
+    }
+}
+
+void Transport::close_socket() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
 }
 
 Transport::~Transport() {
     if (fd_ < 0) return;
     drain_.remove(fd_, *this);
-    close(fd_);
+    close_socket();
 }
 
 void Transport::on_ready(std::uint32_t events) {

@@ -44,8 +44,8 @@ class Transport final : private Listener {
 
     bool is_open() const { return state_ == State::open; }
 
-    /// Returns why no socket could be opened (no descriptors left, for example); then no event follows. Else
-    /// empty.
+    /// Returns why no socket could be opened, or why the kernel refused at once to connect it (no descriptors
+    /// left or no route, for example); then no event follows. Else empty.
     const std::string& start_failure() const { return start_failure_; }
 
     /// Gives bytes to the kernel, and the rest when it accepts more. Only when open and nothing is pending.
@@ -58,6 +58,7 @@ class Transport final : private Listener {
 
     void on_ready(std::uint32_t events) override;
     void expect() override { sink_.expect_read(); }
+    void close_socket();
     void finish_connecting();
     void go_on_with_handshake();
     void opened();

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "loadgen/http/fetch.h"
+#include "core/error.h"
 
 namespace paretoken::scrape {
 
@@ -74,12 +74,22 @@ void Scraper::keep(const ServerScrape& scrape) {
                                        scrape.kept.size(), kMostKeptSeries);
 }
 
+http::Fetched Scraper::fetched_now() const {
+    try {
+        // Each scrape has a new connection, because one that stays open may be stale by the next scrape.
+        http::Fetcher fetcher(options_.url, options_.address, options_.tls, {}, stop_.get_token());
+        return fetcher.get("", options_.timeout);
+    } catch (const RuntimeError& error) {  // no descriptors left, for example
+        http::Fetched nothing;
+        nothing.failure = {http::FetchFailure::Kind::connect_failed, error.what()};
+        return nothing;
+    }
+}
+
 void Scraper::scrape() {
     if (stop_.stop_requested()) return;
-    // Each scrape has a new connection, because one that stays open may be stale by the next scrape.
-    http::Fetcher fetcher(options_.url, options_.address, options_.tls, {}, stop_.get_token());
     const TimePoint asked = Clock::now();
-    const http::Fetched fetched = fetcher.get("", options_.timeout);
+    const http::Fetched fetched = fetched_now();
     const TimePoint at = asked + (Clock::now() - asked) / 2;
     if (!fetched.ok())
         return fail(fetched.failure ? fetched.failure->why : fmt::format("HTTP {}", fetched.head.status));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "loadgen/http/address.h"
+#include "loadgen/http/fetch.h"
 #include "loadgen/http/message.h"
 #include "loadgen/http/tls.h"
 #include "loadgen/http/url.h"
@@ -53,6 +54,8 @@ class Scraper {
   private:
     class Keep;
 
+    /// Returns what the URL answers. A connection that cannot even begin is a failure of the fetch.
+    http::Fetched fetched_now() const;
     void scrape();
     void fail(std::string why);
     void keep(const ServerScrape& scrape);

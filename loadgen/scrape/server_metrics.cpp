@@ -386,29 +386,27 @@ std::map<std::string, double> kept_series(const Scrape& scrape,
 }
 
 ServerScrapes combined(std::vector<ServerScrapes> servers) {
-    std::stable_partition(servers.begin(), servers.end(),
-                          [](const ServerScrapes& server) { return !server.scrapes.empty(); });
-    ServerScrapes all = std::move(servers.front());
-    if (servers.size() == 1) return all;
-    std::vector<ServerScrape> first = std::move(all.scrapes);
-    all.scrapes.clear();
-    for (std::size_t i = 1; i < servers.size(); ++i) {
+    if (servers.size() == 1) return std::move(servers.front());
+    ServerScrapes all;
+    all.name = servers.front().name;
+    for (std::size_t i = 0; i < servers.size(); ++i) {
         all.failed += servers[i].failed;
         if (!servers[i].last_failure.empty()) all.last_failure = servers[i].last_failure;
         for (auto& [name, series] : servers[i].kept)
-            all.kept.emplace(fmt::format("{} (server {})", name, i + 1), std::move(series));
+            all.kept.emplace(i == 0 ? name : fmt::format("{} (server {})", name, i + 1), std::move(series));
     }
-    double telling = first.empty() ? 0 : 1;
-    for (std::size_t i = 1; i < servers.size(); ++i) telling += servers[i].scrapes.empty() ? 0 : 1;
-    for (ServerScrape& scrape : first) {
+    const auto is_telling = [](const ServerScrapes& server) { return !server.scrapes.empty(); };
+    const auto telling = static_cast<double>(std::count_if(servers.begin(), servers.end(), is_telling));
+    const auto leading = std::find_if(servers.begin(), servers.end(), is_telling);
+    if (leading == servers.end()) return all;
+    for (ServerScrape& scrape : leading->scrapes) {
         ServerScrape& sum = all.scrapes.emplace_back();
         sum.at = scrape.at;
         sum.engine = scrape.engine;
-        sum.sources = std::move(scrape.sources);
-        sum.config = std::move(scrape.config);
-        add_server(sum, scrape, "1", telling);
-        for (std::size_t i = 1; i < servers.size(); ++i)
-            if (!servers[i].scrapes.empty())
+        sum.sources = scrape.sources;
+        sum.config = scrape.config;
+        for (std::size_t i = 0; i < servers.size(); ++i)
+            if (is_telling(servers[i]))
                 add_server(sum, nearest(servers[i].scrapes, scrape.at), std::to_string(i + 1), telling);
     }
     return all;

@@ -285,6 +285,20 @@ TEST(Dispatcher, NoFollowUpStartsAfterTheRunWasStoppedOrItsTimeWasUp) {
     }
 }
 
+TEST(Dispatcher, ALoadWhoseUsersThinkUntilAfterTheEndWaitsForTheEnd) {
+    const Pacing pacing{.think_time = RandomDuration("80ms")};
+    Dispatcher d = conversations("at_once", {.duration = milliseconds(100)}, 1, 3, pacing);
+    const auto first = starts(d, at(0));
+    ASSERT_EQ(first.size(), 1U);
+    finish(d, first[0], at(30));
+    const Step waiting = d.next(at(30));  // the next turn would be due at 110 ms
+    ASSERT_TRUE(std::holds_alternative<Wait>(waiting));
+    EXPECT_EQ(std::get<Wait>(waiting).until, at(100));
+    EXPECT_TRUE(std::holds_alternative<Done>(d.next(at(100))));
+    EXPECT_EQ(d.ended_by(), StopKind::duration);
+    EXPECT_EQ(d.ran_dry(), at(100));
+}
+
 TEST(Dispatcher, ALoadOfConversationsIsFilledUntilOneEndsWithNoneToFollow) {
     Dispatcher d = conversations("at_once", {.requests = 2}, 2, 2);
     const auto first = starts(d, at(0));

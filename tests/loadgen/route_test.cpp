@@ -36,6 +36,11 @@ TEST(Route, PrefixSendsWhatBeginsAlikeToOneServer) {
         EXPECT_EQ(target_for(Route::prefix, 2, Prompt(chat), in_flight), first)
             << "a conversation stays where it began";
         seen.insert(first);
+        const Messages opened{{"system", "Be brief."}, {"user", std::to_string(group)}};
+        const Messages later{opened[0], opened[1], {"assistant", "yes"}, {"user", "and then?"}};
+        EXPECT_EQ(target_for(Route::prefix, 0, Prompt(opened), in_flight),
+                  target_for(Route::prefix, 1, Prompt(later), in_flight))
+            << "a conversation that begins briefly stays too";
     }
     EXPECT_EQ(seen.size(), kTargets);
 }

@@ -378,6 +378,16 @@ TEST(Exchange, ARefusedConnectionIsAFailureByName) {
     }
 }
 
+TEST(Exchange, AConnectionThatTheKernelRefusesAtOnceIsAFailureByName) {
+    LoadOptions load = load_on("http://224.0.0.1:9", 1, 2);  // TCP to a group of hosts: no packet is sent
+    const KeptOutcome outcome = make(load);
+    ASSERT_EQ(outcome.records.size(), 2U);
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.outcome, Outcome::connect_failed);
+        EXPECT_NE(r.error.find("unreachable"), std::string::npos) << r.error;
+    }
+}
+
 TEST(Exchange, ChunksThatShareAReadAreMarkedAndTheirGapIsNotZero) {
     const ScriptedServer server([](int, int, const std::string&) {
         return ScriptedAnswer{.writes = {stream_head() + token() + token() + token(),

@@ -110,6 +110,8 @@ TEST(ServerMetrics, of_two_servers_are_those_of_two_engines) {
     const ServerScrapes both = combined({silent, server(6, 100, 0ms), server(2, 10, 200ms)});
     ASSERT_EQ(both.scrapes.size(), 3U);
     EXPECT_EQ(both.failed, 3U);
+    const std::map<std::string, double> by_server{{"2", 6}, {"3", 2}};
+    EXPECT_EQ(both.scrapes[0].by_engine.at("running"), by_server) << "servers keep their numbers";
     const ServerFigures figures = server_figures(both, {kStart, kStart + 2s}).value();
     EXPECT_EQ(figures.engines, 2U);
     EXPECT_EQ(figures.window.at("running"), 8);
