@@ -165,6 +165,15 @@ std::optional<GpuCard> find_gpu(std::string_view text) {
     return *best;
 }
 
+std::string normalised_hardware(std::string_view name) {
+    if (const auto gpu = find_gpu(name); gpu && !name.starts_with("sim:")) return gpu->name;
+    std::string out;
+    for (const char c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)))
+            out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+}
+
 GpuCard gpu_card(std::string_view text) {
     if (auto card = find_gpu(text)) return *card;
     throw UsageError(fmt::format("{}: no such GPU card; known are {}", text, fmt::join(known_gpus(), ", ")));

@@ -45,6 +45,10 @@ struct GpuSpec {
 /// Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
 std::optional<GpuCard> find_gpu(std::string_view text);
 
+/// Returns a name of hardware in a form to compare: that of its GPU card, so that aliases are equal, or else
+/// the letters and digits in lower case.
+std::string normalised_hardware(std::string_view name);
+
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.
 GpuCard gpu_card(std::string_view text);
 

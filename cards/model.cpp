@@ -78,6 +78,9 @@ std::string content_hash_of(const ModelCard& card) {
     if (card.moe)
         text += fmt::format(" {} {} {} {}", card.moe->layers, card.moe->experts, card.moe->active,
                             card.moe->expert_bytes);
+    if (card.mla)
+        text += fmt::format(" {} {} {} {} {}", card.mla->kv_rank, card.mla->rope_dim, card.mla->q_rank,
+                            card.mla->qk_head_dim, card.mla->v_head_dim);
     return content_hash(text);
 }
 

@@ -149,16 +149,21 @@ bool may_be_cpu(const std::string& hardware) {
     return !hardware.empty() && !hardware.starts_with("sim:") && !find_gpu(hardware);
 }
 
-/// The entry with the longest key that is part of the CPU's name, else the entry "cpu".
+/// The key of the entry for CPUs that have none of their own.
+const std::string kAnyCpu = "cpu";
+
+/// The entry with the longest key that is part of the CPU's name, else the entry "cpu" if the number of cores
+/// is known.
 const Entry* cpu_entry(const PriceCard& card, const PricedHardware& hardware) {
     if (!may_be_cpu(hardware.name)) return nullptr;
     const Entry* best = nullptr;
     for (const Entry& entry : card.cpus) {
+        if (entry.first == kAnyCpu) continue;  // many names have these letters: "… CPU @ 2.20GHz"
         const bool part = folded(hardware.name).find(folded(entry.first)) != std::string::npos;
         if (part && (best == nullptr || entry.first.size() > best->first.size())) best = &entry;
     }
     if (best != nullptr) return best;
-    const auto any = card.cpus.find("cpu");
+    const auto any = card.cpus.find(kAnyCpu);
     return any == card.cpus.end() || !hardware.cores ? nullptr : &*any;
 }
 

@@ -15,6 +15,7 @@
 #include "reports/files/json.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
+#include "reports/model/cost.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -337,8 +338,7 @@ reports::CacheBurst measure_burst(const Measuring& measuring, std::int64_t prefi
 /// Sets the price by the first card that has the serving hardware.
 void price(const CachePlan& plan, const Provenance& served, CacheReport& report) {
     for (const cards::PriceCard& card : plan.prices) {
-        const auto rate = cards::hourly_rate(
-            card, {.name = served.hardware, .count = served.hardware_count, .cores = served.host_cores});
+        const auto rate = cards::hourly_rate(card, reports::priced_hardware(served));
         if (!rate) continue;
         report.price = fmt::format("{}, {}, {}", rate->how, rate->basis, card.as_of);
         reports::add_prices(report, rate->usd_per_h);

@@ -50,13 +50,27 @@ std::optional<cards::ClientCeiling> known_ceiling(Watcher& watcher) {
     }
 }
 
+/// Returns the mean number of output tokens of a request over all classes, by their rates; nothing if a class
+/// does not know its own.
+std::optional<double> mean_output_tokens_of(const Load& load, double all_per_s) {
+    const auto& classes = load.options.classes;
+    if (classes.size() == 1) return classes.front().dataset->mean_output_tokens();
+    double tokens_per_s = 0;
+    for (const loadgen::ClassLoad& of : classes) {
+        const auto mean = of.dataset->mean_output_tokens();
+        if (!mean) return std::nullopt;
+        tokens_per_s += *mean * of.arrivals.rate;
+    }
+    return all_per_s > 0 ? std::optional(tokens_per_s / all_per_s) : std::nullopt;
+}
+
 /// Warns before the clock starts if the load exceeds the ceiling that was found for this host.
 void warn_of_shortfalls(const Load& load, Watcher& watcher) {
     const loadgen::CombinedLoad all = combined(load.options.classes);
     cards::IntendedLoad intended{.streams = all.concurrency, .workers = load.options.workers};
     if (all.open_loop) {
         intended.requests_per_s = all.request_rate;
-        intended.tokens_per_request = load.datasets.front()->mean_output_tokens();
+        intended.tokens_per_request = mean_output_tokens_of(load, all.request_rate);
     }
     const auto ceiling = known_ceiling(watcher);
     if (!ceiling) return;

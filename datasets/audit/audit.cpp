@@ -61,6 +61,11 @@ std::optional<std::uint64_t> count_in(std::optional<dom::element> object, std::s
     return count;
 }
 
+/// Returns whether a byte of UTF-8 is not the first of its character.
+bool continues_a_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
 void append_content(dom::element content, std::string& text) {
     std::string_view plain;
     if (!content.get(plain)) {
@@ -69,8 +74,12 @@ void append_content(dom::element content, std::string& text) {
     }
     dom::array parts;
     if (content.get(parts)) return;
-    for (const dom::element part : parts)
-        if (const auto words = field_of(part, "text")) append_content(*words, text);
+    for (const dom::element part : parts) {
+        if (!part.get(plain))
+            text += plain;
+        else if (const auto words = field_of(part, "text"))
+            append_content(*words, text);
+    }
 }
 
 /// Returns the text of a prompt. For a chat it includes the roles, as in a chat template.
@@ -260,7 +269,8 @@ class Audit {
             const auto* const most = finder.most_frequent();
             if (most == nullptr) continue;
             const ChangingPart& part = most->first;
-            const std::size_t cut = part.before.size() - std::min(part.before.size(), kShownBefore);
+            std::size_t cut = part.before.size() - std::min(part.before.size(), kShownBefore);
+            while (cut < part.before.size() && continues_a_character(part.before[cut])) ++cut;
             found_.changes.push_back({.group = name,
                                       .kind = kind_of(part.text),
                                       .example = redacted(part.text),

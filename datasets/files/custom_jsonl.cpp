@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <simdjson.h>
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -110,7 +111,10 @@ Row read_custom_row(std::string_view text, const std::string&, const RowPlace& p
     row.request_class = text_in(object, "class", place);
     row.slo = slo_in(object, place);
     row.conversation = text_in(object, "conversation", place);
-    if (const auto turn = number_in(object, "turn", place)) row.turn = static_cast<std::int64_t>(*turn);
+    if (const auto turn = number_in(object, "turn", place)) {
+        if (*turn != std::floor(*turn)) place.refuse("\"turn\" is not a whole number");
+        row.turn = static_cast<std::int64_t>(*turn);
+    }
     row.model = text_in(object, "model", place);
     row.body = body_in(object, place);
     return row;

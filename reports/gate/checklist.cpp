@@ -141,9 +141,7 @@ CheckItem cost(Runs runs, std::span<const cards::PriceCard> prices) {
     const auto rate = run.throughput.at(figure::kOutputTokens);
     const Provenance& from = run.provenance;
     for (const cards::PriceCard& card : prices) {
-        const auto hourly = cards::hourly_rate(
-            card, {.name = from.hardware, .count = from.hardware_count, .cores = from.host_cores}, {},
-            measured_power_of(run));
+        const auto hourly = cards::hourly_rate(card, priced_hardware(from), {}, measured_power_of(run));
         const auto usd = hourly && rate ? usd_per_m_output(hourly->usd_per_h / kSecondsPerHour, *rate)
                                         : std::optional<double>();
         if (usd)

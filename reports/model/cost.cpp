@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <string_view>
 
+#include "cards/gpu.h"
 #include "core/error.h"
 
 namespace paretoken::reports {
@@ -73,6 +73,18 @@ double squared_error(std::span<const PricedMix> mixes, const Vector3& prices) {
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> cores_that_serve(const Provenance& from, std::string_view hardware) {
+    const bool is_the_clients = !from.host_cpu.empty() && cards::normalised_hardware(hardware) ==
+                                                              cards::normalised_hardware(from.host_cpu);
+    if (!is_the_clients || from.host_cores == 0) return std::nullopt;
+    return from.host_cores;
+}
+
+cards::PricedHardware priced_hardware(const Provenance& from) {
+    return {
+        .name = from.hardware, .count = from.hardware_count, .cores = cores_that_serve(from, from.hardware)};
+}
 
 std::optional<double> usd_per_m_output(double usd_per_s, double output_per_s) {
     return per_million(usd_per_s, output_per_s);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cards/price.h"
@@ -14,6 +15,13 @@
 #include "core/units.h"
 
 namespace paretoken::reports {
+
+/// Returns the number of cores of the hardware that served a run. It is known only if this hardware is the
+/// CPU of the client's own machine: of another machine, only the name of its CPU is known.
+std::optional<std::uint32_t> cores_that_serve(const Provenance& from, std::string_view hardware);
+
+/// Returns the hardware that served a run as price cards take it.
+cards::PricedHardware priced_hardware(const Provenance& from);
 
 /// Tokens per second of one measured point.
 struct TokenRates {

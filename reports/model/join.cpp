@@ -80,23 +80,13 @@ std::optional<double> batch_of(const RunResult& result) {
 // --- hardware
 // ------------------------------------------------------------------------------------------------
 
-/// The name of hardware in a form to compare: a GPU's card name, so that aliases are equal, or else only the
-/// letters and digits in lower case.
-std::string normalised(std::string_view hardware) {
-    if (const auto gpu = cards::find_gpu(hardware); gpu && !hardware.starts_with("sim:")) return gpu->name;
-    std::string out;
-    for (const char c : hardware)
-        if (std::isalnum(static_cast<unsigned char>(c)))
-            out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
-
 /// The micro results of devices of the same kind as the hardware that served.
 std::vector<const MicroResults*> micro_of(const JoinOptions& options, std::string_view hardware) {
     std::vector<const MicroResults*> same;
     for (const MicroResults& micro : options.micro) {
         const std::string measured = micro.device.card.value_or(micro.device.name);
-        if (normalised(measured) == normalised(hardware)) same.push_back(&micro);
+        if (cards::normalised_hardware(measured) == cards::normalised_hardware(hardware))
+            same.push_back(&micro);
     }
     return same;
 }
@@ -162,10 +152,7 @@ Served served_by(const Provenance& provenance, const JoinOptions& options) {
         served.micro = micro_of(options, gpu.name);
     }
     if (served.hardware.empty()) return served;
-    const bool local =
-        !provenance.host_cpu.empty() && normalised(served.hardware) == normalised(provenance.host_cpu);
-    served.priced = cards::PricedHardware{gpu.name, gpu.count, {}};
-    if (local && provenance.host_cores > 0) served.priced->cores = provenance.host_cores;
+    served.priced = cards::PricedHardware{gpu.name, gpu.count, cores_that_serve(provenance, served.hardware)};
     return served;
 }
 
@@ -941,7 +928,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     refuse_unmatched(runs, options.quality);
     std::vector<std::optional<LimitInputs>> limits;  // one for each configuration
     std::vector<std::optional<AppliedPrice>> prices;
-    for (RunGroup& group : grouped_runs(std::move(runs), options.group_by, normalised)) {
+    for (RunGroup& group : grouped_runs(std::move(runs), options.group_by, cards::normalised_hardware)) {
         Joined one = joined(std::move(group), options);
         if (one.price) {
             if (!model.price) model.price.emplace();

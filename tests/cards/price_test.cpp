@@ -149,6 +149,8 @@ TEST(Price, OfACpuHostGrowsWithItsCores) {
     EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"Some CPU", 1, 8})->usd_per_h, 0.40);
     EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"AMD EPYC 9B14", 1, 2})->usd_per_h, 0.12);
     EXPECT_EQ(hourly_rate(card(""), {"AMD EPYC 9B14", 1, 2})->item, "EPYC");
+    EXPECT_FALSE(hourly_rate(card(""), {"Xeon(R) CPU @ 2.20GHz", 1, {}})) << "its cores are not known";
+    EXPECT_DOUBLE_EQ(hourly_rate(card(""), {"Xeon(R) CPU @ 2.20GHz", 1, 8})->usd_per_h, 0.40);
 }
 
 TEST(Price, OfACpuNeverStandsInForAnythingElse) {

@@ -48,6 +48,20 @@ std::string time_of(int i) {
     return fmt::format("10:{:02}:{:02}", i / 60, i % 60);
 }
 
+TEST(Audit, CutsNoCharacterInTheWordsBeforeAChange) {
+    const std::string rules = kRules + kRules + kRules;
+    for (const std::string pad : {"", "x"}) {
+        const LogAudit found = audit_of(log_of(200, [&](int i) {
+            return chat("Jetzt" + pad + " ist es für äöüßäöü " + time_of(i) + ". " + rules,
+                        fmt::format("Question number {} about my order?", i * 7919));
+        }));
+        ASSERT_THAT(found.changes, SizeIs(1));
+        const std::string& before = found.changes[0].before;
+        ASSERT_FALSE(before.empty());
+        EXPECT_NE(static_cast<unsigned char>(before.front()) & 0xC0U, 0x80U) << before;
+    }
+}
+
 TEST(Audit, FindsADateInTheSystemPromptAndWhatMovingItBackGives) {
     const std::string rules = kRules + kRules + kRules;
     const auto question = [](int i) { return fmt::format("Question number {} about my order?", i * 7919); };

@@ -94,6 +94,11 @@ TEST(CustomJsonl, SlosThatCannotJudgeARequestAreRefusedByLine) {
     EXPECT_THAT(refusal_of(many), AllOf(HasSubstr(":1001: "), HasSubstr("1000 different")));
 }
 
+TEST(CustomJsonl, TurnsAreWholeNumbers) {
+    EXPECT_THAT(refusal_of(R"({"conversation": "a", "turn": 0.5, "prompt": "x"})"),
+                HasSubstr(":1: \"turn\" is not a whole number"));
+}
+
 TEST(CustomJsonl, PartsOfAMessageGoOutAsTheyCame) {
     const auto dataset = dataset_of(
         R"({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,é"}}]}]})");

@@ -34,6 +34,20 @@ TokenRates eight_to_one(double hit) {
     return {input * (1 - hit), input * hit, 4834 / 9.0};
 }
 
+TEST(Cost, TakesTheCoresOfTheClientsMachineOnlyIfItServed) {
+    Provenance from;
+    from.hardware = "Intel(R) Xeon(R) Platinum 8481C";
+    from.host_cpu = "AMD EPYC 7B13";
+    from.host_cores = 8;
+    EXPECT_FALSE(priced_hardware(from).cores);
+    from.host_cpu = "intel xeon platinum 8481c";  // other signs, and other words in brackets
+    EXPECT_FALSE(priced_hardware(from).cores);
+    from.host_cpu = "intel(r) xeon(r) platinum 8481C";
+    EXPECT_EQ(priced_hardware(from).cores, 8U);
+    from.host_cores = 0;
+    EXPECT_FALSE(priced_hardware(from).cores);
+}
+
 TEST(Cost, SplitsByTheRatioOfPrices) {
     const double usd_per_s = 2.808 / kHour;
     const auto even = split_by_ratio(usd_per_s, eight_to_one(0), 1, 0.1).value();

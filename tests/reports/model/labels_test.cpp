@@ -160,6 +160,12 @@ TEST(ModelCards, HashesDifferWhereALimitWould) {
     EXPECT_NE(hash("llama-3.1-8b"), hash("llama-3.1-8b:kv=fp8"));
     EXPECT_NE(hash("llama-3.1-8b"), hash("llama-3.1-8b:weights=int4"));
     EXPECT_NE(hash("llama-3.1-8b"), hash("qwen3-8b"));
+    cards::ModelCard latent = cards::model_card("llama-3.1-8b");
+    latent.mla = cards::LatentAttention{512, 64, 1536, 192, 128};
+    const std::string of_first = cards::content_hash_of(latent);
+    EXPECT_NE(of_first, hash("llama-3.1-8b"));
+    latent.mla->rope_dim = 32;
+    EXPECT_NE(of_first, cards::content_hash_of(latent));
 }
 
 TEST(Names, AreTheShortestThatTellConfigurationsApart) {
