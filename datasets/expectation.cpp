@@ -61,8 +61,10 @@ std::string_view name_of(Expect expect) {
 }
 
 std::string why_impossible(const Expectation& expectation) {
-    if (expectation.kind == Expect::number && !number_of(trimmed(expectation.text)))
-        return "is not a number: " + expectation.text;
+    if (expectation.kind == Expect::number) {
+        const auto number = number_of(trimmed(expectation.text));
+        if (!number || !std::isfinite(*number)) return "is not a number: " + expectation.text;
+    }
     if (expectation.kind != Expect::regex) return {};
     try {
         const std::regex compiled(expectation.text, std::regex::ECMAScript);

@@ -7,9 +7,10 @@
 
 namespace paretoken::reports {
 
-/// A line of column names, then one line for each run. A value that was not measured is empty; a percentile
-/// that falls among failures is "inf". An apostrophe precedes a text that a spreadsheet would take for a
-/// formula.
+/// Returns a line of column names, then one line for each run. A value that was not measured is empty. A
+/// percentile of a latency (TTFT, ITL or E2E) that falls among failed requests is "inf". The column
+/// interactivity_p90_tok_per_s is empty in that case. An apostrophe precedes a text that a spreadsheet would
+/// take for a formula.
 std::string csv_report(const ReportModel& model);
 
 }  // namespace paretoken::reports

@@ -81,6 +81,8 @@ TEST(Questions, ThatNothingCanAnswerAreRefusedWithTheirLine) {
     EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"regex": "(y"}})"),
                 HasSubstr("not a regular expression"));
     EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "many"}})"), HasSubstr("is not a number"));
+    EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "inf"}})"), HasSubstr("is not a number"));
+    EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "nan"}})"), HasSubstr("is not a number"));
     EXPECT_THAT(refusal(R"({"expect": {"exact": "y"}})"), HasSubstr(":1:"));
     EXPECT_THAT(refusal(R"({"prompt": "x", "conversation": "c", "expect": {"exact": "y"}})"),
                 HasSubstr("conversation"));

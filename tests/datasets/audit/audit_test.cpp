@@ -52,7 +52,7 @@ TEST(Audit, CutsNoCharacterInTheWordsBeforeAChange) {
     const std::string rules = kRules + kRules + kRules;
     for (const std::string pad : {"", "x"}) {
         const LogAudit found = audit_of(log_of(200, [&](int i) {
-            return chat("Jetzt" + pad + " ist es für äöüßäöü " + time_of(i) + ". " + rules,
+            return chat(fmt::format("Jetzt{} ist es für äöüßäöü {}. {}", pad, time_of(i), rules),
                         fmt::format("Question number {} about my order?", i * 7919));
         }));
         ASSERT_THAT(found.changes, SizeIs(1));
