@@ -165,13 +165,17 @@ std::optional<GpuCard> find_gpu(std::string_view text) {
     return *best;
 }
 
-std::string normalised_hardware(std::string_view name) {
-    if (const auto gpu = find_gpu(name); gpu && !name.starts_with("sim:")) return gpu->name;
+std::string letters_and_digits(std::string_view name) {
     std::string out;
     for (const char c : name)
         if (std::isalnum(static_cast<unsigned char>(c)))
             out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return out;
+}
+
+std::string normalised_hardware(std::string_view name) {
+    if (const auto gpu = find_gpu(name); gpu && !name.starts_with("sim:")) return gpu->name;
+    return letters_and_digits(name);
 }
 
 GpuCard gpu_card(std::string_view text) {

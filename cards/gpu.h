@@ -45,8 +45,11 @@ struct GpuSpec {
 /// Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
 std::optional<GpuCard> find_gpu(std::string_view text);
 
+/// Returns the letters and digits of a name in lower case, without everything between them.
+std::string letters_and_digits(std::string_view name);
+
 /// Returns a name of hardware in a form to compare: that of its GPU card, so that aliases are equal, or else
-/// the letters and digits in lower case.
+/// its letters_and_digits().
 std::string normalised_hardware(std::string_view name);
 
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.

@@ -122,21 +122,13 @@ void read_terms(PriceCard& card, const JsonCursor& root) {
 // --- applying
 // ------------------------------------------------------------------------------------------------
 
-std::string folded(std::string_view text) {
-    std::string out;
-    for (const char c : text)
-        if (std::isalnum(static_cast<unsigned char>(c)))
-            out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
-
 using Entry = std::map<std::string, PricedItem>::value_type;
 
 /// The card's entry for a GPU, which may have any of the GPU's names.
 const Entry* gpu_entry(const PriceCard& card, const std::string& hardware) {
     const auto known = find_gpu(hardware);
     for (const Entry& entry : card.gpus) {
-        if (folded(entry.first) == folded(hardware)) return &entry;
+        if (letters_and_digits(entry.first) == letters_and_digits(hardware)) return &entry;
         const auto listed = find_gpu(entry.first);
         if (known && listed && listed->name == known->name) return &entry;
     }
@@ -159,7 +151,8 @@ const Entry* cpu_entry(const PriceCard& card, const PricedHardware& hardware) {
     const Entry* best = nullptr;
     for (const Entry& entry : card.cpus) {
         if (entry.first == kAnyCpu) continue;  // many names have these letters: "… CPU @ 2.20GHz"
-        const bool part = folded(hardware.name).find(folded(entry.first)) != std::string::npos;
+        const bool part =
+            letters_and_digits(hardware.name).find(letters_and_digits(entry.first)) != std::string::npos;
         if (part && (best == nullptr || entry.first.size() > best->first.size())) best = &entry;
     }
     if (best != nullptr) return best;

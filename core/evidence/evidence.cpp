@@ -204,17 +204,6 @@ double most_samples_of(const Arrivals& arrivals, double gap_variation, std::span
     return relaxation_s > 0 ? window_s / (kRelaxations * relaxation_s) : kInfinity;
 }
 
-/// Returns the mean of each of `count` parts with equal numbers of values.
-std::vector<double> means_by_order(std::span<const double> values, std::size_t count) {
-    std::vector<double> means(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto part = values.subspan(i * values.size() / count,
-                                         (i + 1) * values.size() / count - i * values.size() / count);
-        means[i] = std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
-    }
-    return means;
-}
-
 /// Returns the mean of what arrivals found in each of `count` equal stretches of the window; one without
 /// arrivals has that of the stretch before, and the first ones have the first value.
 std::vector<double> means_by_time(const Arrivals& arrivals, Interval window, std::size_t count) {
@@ -271,9 +260,9 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
     memory.most_samples =
         most_samples_of(arrivals, gap_variation, service_times(stays, window), memory.window_s);
     if (memory.most_samples < kInfinity) {
-        const std::size_t parts = std::min(kLongest, arrivals.at_s.size());
-        memory.held_by_order = means_by_order(arrivals.in_flight, parts);
-        memory.held_by_time = means_by_time(arrivals, window, parts);
+        const auto mean_of = [](std::span<const double> part) { return moments_of(part).mean; };
+        memory.held_by_order = of_groups(arrivals.in_flight, group, mean_of);
+        memory.held_by_time = means_by_time(arrivals, window, memory.held_by_order.size());
     }
     return memory;
 }
@@ -290,10 +279,10 @@ struct Exceedances {
     double under_squares = 0;  ///< squares of the numbers of the others
 };
 
-/// Returns the correlation ratio η² (Pearson 1905): the share of the variance of `off`, whose mean is 0 and
-/// whose sum of squares is `squares`, between tenths of the series with equal numbers of requests in flight.
-/// `held` covers the same window in any number of parts; it is empty if the number in flight is unknown, and
-/// the result is then 1.
+/// Returns the correlation ratio η² (Pearson 1905): the share of the variance of `off` that lies between the
+/// tenths of its elements, sorted by the number in flight. `off` has the mean 0 and the sum of squares
+/// `squares`. `held` is the number in flight over the same window, in any number of parts; it is empty if
+/// this is unknown, and the result is then 1.
 double share_explained(std::span<const double> off, double squares, std::span<const double> held) {
     constexpr std::size_t kTenths = 10;
     if (held.empty()) return 1;
@@ -316,7 +305,8 @@ double share_explained(std::span<const double> off, double squares, std::span<co
     return std::min(1.0, between / squares);
 }
 
-/// `held` is the part of `memory` that tells the number in flight at the elements of the series.
+/// Returns the effective sample. `held` is the member of `memory` with the number in flight over the series:
+/// by order for a series of requests, by time for one of blocks of time.
 double sample_of(const Exceedances& exceedances, std::span<const double> held, const LoadMemory& memory) {
     constexpr double kResidences = 1.5;
     constexpr double kQueueTimes = 2;

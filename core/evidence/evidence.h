@@ -36,10 +36,11 @@ struct LoadMemory {
     /// no series of the window has more evidence than this; else it limits only that part of a series which
     /// the number in flight explains.
     double most_samples = std::numeric_limits<double>::infinity();
-    // The number in flight that arrivals of the window found, as means of at most 4,096 equal parts of the
-    // window; empty if `most_samples` is infinite:
-    std::vector<double> held_by_order = {};  ///< parts with equal numbers of arrivals
-    std::vector<double> held_by_time = {};   ///< parts of equal length; an empty one repeats the one before
+    // The number in flight that arrivals of the window found, as means of at most 4,096 parts of the window;
+    // empty if `most_samples` is infinite:
+    std::vector<double> held_by_order =
+        {};                                 ///< parts with equal numbers of arrivals; the last may have fewer
+    std::vector<double> held_by_time = {};  ///< parts of equal length; an empty one repeats the one before
 
     bool operator==(const LoadMemory&) const = default;
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
@@ -65,9 +66,9 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
 /// of values in the block; `over`: the number of them over the limit). The result is 0 when all values or
 /// none are over the limit. Method: the integrated autocorrelation time of over − share · weight, summed
 /// until the correlations vanish but at least over the memory of the load (Geyer 1992; Madras and Sokal
-/// 1988), enlarged by its own uncertainty. Near saturation, the share of the series' variance that the number
-/// in flight explains (its correlation ratio over tenths of the window) is credited with
-/// LoadMemory::most_samples only; if these are fewer than 50, the whole series is.
+/// 1988), enlarged by its own uncertainty. Near saturation, LoadMemory::most_samples limits it: as a
+/// whole if that is below 50, else only the share of the series' variance that the number in flight explains.
+/// This share is the correlation ratio between the tenths of the elements, sorted by the number in flight.
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory);
 

@@ -28,7 +28,7 @@ std::size_t utf8_length(std::string_view text) {
     const auto at = [&](std::size_t i) -> unsigned {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
     };
-    const auto continues = [&](std::size_t i) { return (at(i) & 0xC0) == 0x80; };
+    const auto continues = [&](std::size_t i) { return i < text.size() && continues_character(text[i]); };
     const unsigned first = at(0), second = at(1);
     if (first < 0x80) return 1;
     if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;

@@ -12,6 +12,11 @@ namespace paretoken {
 /// out. It has at most `most` bytes; a cut text ends in "…".
 std::string printable_line(std::string_view text, std::size_t most = std::string_view::npos);
 
+/// Returns whether a byte of valid UTF-8 is not the first one of its character.
+constexpr bool continues_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
 /// Returns the number of bytes of the UTF-8 character at the front of `text`, which is not empty; 0 when it
 /// is invalid.
 std::size_t utf8_length(std::string_view text);

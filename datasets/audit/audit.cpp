@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/text/printable.h"
 #include "datasets/audit/block_table.h"
 #include "datasets/files/json_row.h"
 #include "datasets/files/row_file.h"
@@ -59,11 +60,6 @@ std::optional<std::uint64_t> count_in(std::optional<dom::element> object, std::s
     std::uint64_t count = 0;
     if (!value || value->get(count)) return std::nullopt;
     return count;
-}
-
-/// Returns whether a byte of UTF-8 is not the first of its character.
-bool continues_a_character(char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
 void append_content(dom::element content, std::string& text) {
@@ -270,7 +266,7 @@ class Audit {
             if (most == nullptr) continue;
             const ChangingPart& part = most->first;
             std::size_t cut = part.before.size() - std::min(part.before.size(), kShownBefore);
-            while (cut < part.before.size() && continues_a_character(part.before[cut])) ++cut;
+            while (cut < part.before.size() && continues_character(part.before[cut])) ++cut;
             found_.changes.push_back({.group = name,
                                       .kind = kind_of(part.text),
                                       .example = redacted(part.text),

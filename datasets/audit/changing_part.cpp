@@ -5,6 +5,8 @@
 #include <cctype>
 #include <vector>
 
+#include "core/text/printable.h"
+
 namespace paretoken::datasets {
 namespace {
 
@@ -136,8 +138,8 @@ std::string redacted(std::string_view text) {
     std::size_t bytes = 0;
     std::size_t characters = 0;
     while (bytes < text.size()) {
-        const bool begins = (static_cast<unsigned char>(text[bytes]) & 0xC0U) != 0x80U;
-        if (begins && ++characters > kShown) return std::string(text.substr(0, bytes)) + "…";
+        if (!continues_character(text[bytes]) && ++characters > kShown)
+            return std::string(text.substr(0, bytes)) + "…";
         ++bytes;
     }
     return std::string(text);

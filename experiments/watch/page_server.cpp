@@ -28,8 +28,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 constexpr std::size_t kMostHeaderBytes = 16 << 10;
 constexpr std::size_t kMostConnections = 64;
-constexpr std::chrono::seconds kLongestRequest{10};
-constexpr std::chrono::seconds kLongestPause{10};  ///< of a peer that does not read its answer
+/// The longest time for sending a request, and the longest in which nothing of the answer is taken.
+constexpr std::chrono::seconds kPatience{10};
 constexpr int kLookForStopMs = 200;
 
 struct HostAndPort {
@@ -150,9 +150,7 @@ class Connection {
     /// Returns the event to wait for: bytes of the request, or room for the rest of the answer.
     short wanted() const { return answer_.empty() ? POLLIN : POLLOUT; }
     /// Returns whether the peer has taken too long for its request, or has taken none of the answer for long.
-    bool is_late() const {
-        return SteadyClock::now() - since_ > (answer_.empty() ? kLongestRequest : kLongestPause);
-    }
+    bool is_late() const { return SteadyClock::now() - since_ > kPatience; }
 
     /// Reads or writes what is possible without waiting, so that a slow reader delays nobody else. Returns
     /// whether the connection is finished: answered, closed or broken.

@@ -1,7 +1,8 @@
 #pragma once
 // Computes the time of one step of a batching engine. Pure: from a profile and the work of the step it gives
-// seconds, without jitter. The terms are: fixed cost, linear layers (reading the weights and multiplying,
-// partly overlapped), the output head, attention over the KV cache of decodes, attention of prefills.
+// seconds, without jitter. The time is the sum of five terms: the overhead (a constant per step and a
+// constant per sequence), the linear layers (reading the weights and multiplying, partly overlapped), the
+// output head, the reading of the KV cache by decodes, and the attention arithmetic of prefills.
 #include <cstdint>
 #include <vector>
 
@@ -41,9 +42,10 @@ class StepTimes {
 /// Returns 2 · vocabulary · hidden_size / lm_head_flops_per_s.
 double lm_head_seconds_per_sequence(const Profile& profile);
 
-/// Returns the floating-point operations of one query token and one context token, for scores and weighted
-/// values, in the layers that see the whole context. It is the profile's attention_flops_per_pair or, if that
-/// is 0, 4 · layers · hidden_size.
+/// Returns the floating-point operations that attention needs for one pair of a query token and a context
+/// token (scores and weighted values). It is the profile's attention_flops_per_pair, which is the sum over
+/// the layers that see the whole context. If that field is 0, it is 4 · layers · hidden_size, which counts
+/// all layers of the model, even those with a window.
 double attention_flops_per_token_pair(const Profile& profile);
 
 }  // namespace paretoken::sim

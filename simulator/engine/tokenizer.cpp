@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/random.h"
+#include "core/text/printable.h"
 
 namespace paretoken::sim {
 namespace {
@@ -30,10 +31,6 @@ constexpr auto kKinds = kinds_of_bytes();
 
 Kind kind_of(char c) {
     return kKinds[static_cast<unsigned char>(c)];
-}
-
-bool continues_character(char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
 /// Returns the length of the piece of a word that begins at `from`.
