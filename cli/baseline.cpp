@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "reports/files/baseline_store.h"
 #include "reports/files/run_directory.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "core/result/slo.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::cli {
 

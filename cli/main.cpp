@@ -13,7 +13,7 @@
 #include "cli/unknown_words.h"
 #include "core/error.h"
 #include "core/version.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace {
 

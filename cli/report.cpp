@@ -36,7 +36,7 @@
 #include "reports/model/join.h"
 #include "reports/pages/formats.h"
 #include "reports/pages/html.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::cli {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "core/text/number_text.h"
 #include "reports/cache/picture.h"
+#include "reports/document/table.h"
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
 #include "reports/pages/picture.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

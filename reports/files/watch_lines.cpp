@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/error.h"
+#include "reports/document/table.h"
 #include "reports/files/json_text.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/statistics.h"
 #include "core/text/number_text.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

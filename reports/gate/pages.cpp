@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "core/text/number_text.h"
+#include "reports/document/table.h"
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

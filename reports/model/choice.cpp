@@ -9,7 +9,7 @@
 
 #include "core/plan/plan_arguments.h"
 #include "core/result/metrics.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

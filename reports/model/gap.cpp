@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

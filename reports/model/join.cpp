@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/result/metrics.h"
 #include "core/version.h"
+#include "reports/document/table.h"
 #include "reports/files/sweep_file.h"
 #include "reports/model/answer.h"
 #include "reports/model/choice.h"
@@ -23,7 +24,6 @@
 #include "reports/model/gap.h"
 #include "reports/model/limit.h"
 #include "reports/model/utilisation.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

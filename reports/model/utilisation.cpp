@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

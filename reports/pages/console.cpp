@@ -11,10 +11,10 @@
 
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "reports/document/table.h"
 #include "reports/files/comparison.h"
 #include "reports/model/search.h"
 #include "reports/pages/server_rows.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "core/result/result.h"
+#include "reports/document/table.h"
 #include "reports/model/answer.h"
 #include "reports/model/course.h"
 #include "reports/pages/html.h"
 #include "reports/pages/picture.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

@@ -13,6 +13,7 @@
 #include "core/result/alerts.h"
 #include "core/result/metrics.h"
 #include "reports/cache/pages.h"
+#include "reports/document/table.h"
 #include "reports/files/json.h"
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
@@ -22,7 +23,6 @@
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/server_rows.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

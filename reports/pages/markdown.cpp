@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reports/cache/pages.h"
+#include "reports/document/table.h"
 #include "reports/model/answer.h"
 #include "reports/model/utilisation.h"
 #include "reports/model/what_if.h"
@@ -15,7 +16,6 @@
 #include "reports/pages/hardware.h"
 #include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/document/table.h"
 #include "reports/micro/micro_picture.h"
-#include "reports/pages/table.h"
 
 namespace paretoken::reports {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/result/metrics.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/result/alerts.h"
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

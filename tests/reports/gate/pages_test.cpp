@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 #include "tests/reports/gate/gate_runs.h"
 
 namespace paretoken::reports {

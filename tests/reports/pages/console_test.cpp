@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 #include "tests/reports/sample_report.h"
 
 namespace paretoken::reports {

@@ -1,4 +1,4 @@
-#include "reports/pages/table.h"
+#include "reports/document/table.h"
 
 #include <fmt/format.h>
 
