@@ -2,7 +2,7 @@
 // Computes from records and workers' reports whether the client itself was the bottleneck. Pure.
 #include "core/result/result.h"
 #include "core/result/summary.h"
-#include "loadgen/run.h"
+#include "loadgen/outcome.h"
 
 namespace paretoken::loadgen {
 

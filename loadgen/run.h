@@ -8,14 +8,12 @@
 
 #include "core/record/event_source.h"
 #include "core/record/record_sink.h"
-#include "core/record/request_table.h"
 #include "core/result/result.h"
 #include "core/result/slo.h"
 #include "core/result/validity.h"
 #include "loadgen/interruption.h"
-#include "loadgen/power/energy.h"
+#include "loadgen/outcome.h"
 #include "loadgen/progress.h"
-#include "loadgen/scrape/server_metrics.h"
 #include "loadgen/stop_monitor.h"
 #include "loadgen/worker.h"
 
@@ -31,23 +29,6 @@ struct LoadOptions {
     std::uint32_t workers = 1;
     std::optional<TimePoint> began;  ///< zero of the schedule; nothing: now
     WorkerOptions worker;            ///< options of all workers; `number` is set for each
-};
-
-/// The results of all workers. make_load() leaves `server`, `exporters` and `power` empty; its caller sets
-/// them.
-struct LoadOutcome {
-    RequestTable records;
-    std::vector<WorkerReport> workers;                  ///< reports, whose records were moved into `records`
-    scrape::ServerScrapes server;                       ///< empty unless the server was scraped
-    std::vector<scrape::ServerScrapes> exporters = {};  ///< kept series of other exporters
-    power::PowerReadings power;                         ///< empty unless there was a meter
-    TimePoint began;
-    /// The time since which free slots were no longer filled: the earliest Dispatcher::ran_dry() of all
-    /// workers.
-    std::optional<TimePoint> ran_dry;
-    double host_lost_share = 0;      ///< share of the time in which the host was frozen (host_meter.h)
-    std::optional<Stopped> stopped;  ///< reason why nothing more was started
-    bool interrupted = false;        ///< whether an Interruption was requested
 };
 
 /// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until the load is

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/overloaded.h"
+
 namespace paretoken::loadgen {
 namespace {
 
@@ -24,13 +26,6 @@ void sleep_until(TimePoint when) {
     const timespec t{.tv_sec = static_cast<time_t>(whole.count()), .tv_nsec = (since_boot - whole).count()};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
 }
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-    using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 }  // namespace
 

@@ -10,6 +10,7 @@ import concurrent.futures
 import pathlib
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -109,6 +110,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="classes that wait to run at the same time (2)")
     parser.add_argument("--class", dest="only", help="run only this class, in this process")
     arguments = parser.parse_args()
+    # The tests interrupt programs, which inherit what nohup or a background job of a shell ignores.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     classes = discovered(arguments.words)
     if arguments.only:
         counts = [run_here(classes[arguments.only])]

@@ -1,0 +1,32 @@
+#pragma once
+// What a load left: the records of its requests, the reports of its workers, and the readings of the server
+// and of power meters. A value.
+#include <optional>
+#include <vector>
+
+#include "core/record/request_table.h"
+#include "loadgen/power/energy.h"
+#include "loadgen/scrape/server_metrics.h"
+#include "loadgen/stop_monitor.h"
+#include "loadgen/worker.h"
+
+namespace paretoken::loadgen {
+
+/// The results of all workers. make_load() leaves `server`, `exporters` and `power` empty; its caller sets
+/// them.
+struct LoadOutcome {
+    RequestTable records;
+    std::vector<WorkerReport> workers;                  ///< reports, whose records were moved into `records`
+    scrape::ServerScrapes server;                       ///< empty unless the server was scraped
+    std::vector<scrape::ServerScrapes> exporters = {};  ///< kept series of other exporters
+    power::PowerReadings power;                         ///< empty unless there was a meter
+    TimePoint began;
+    /// The time since which free slots were no longer filled: the earliest Dispatcher::ran_dry() of all
+    /// workers.
+    std::optional<TimePoint> ran_dry;
+    double host_lost_share = 0;      ///< share of the time in which the host was frozen (host_meter.h)
+    std::optional<Stopped> stopped;  ///< reason why nothing more was started
+    bool interrupted = false;        ///< whether an Interruption was requested
+};
+
+}  // namespace paretoken::loadgen
