@@ -18,8 +18,11 @@
 #include "experiments/cache.h"
 #include "experiments/run.h"
 #include "experiments/target/redaction.h"
-#include "reports/cache/pages.h"
+#include "reports/cache/picture.h"
+#include "reports/cache/words.h"
 #include "reports/files/run_directory.h"
+#include "reports/pages/section_markdown.h"
+#include "reports/sections/sections.h"
 
 namespace paretoken::cli {
 namespace {
@@ -127,7 +130,9 @@ void measure(CachePlan plan, const experiments::Access& access) {
                                                  access, watcher, interrupt.token());
     const CacheReport report = experiments::measure_cache(plan, *target, output.path(), this_invocation(),
                                                           watcher, interrupt.token());
-    reports::write_file_atomically(output.path() / "cache.md", reports::cache_markdown(report));
+    reports::write_file_atomically(
+        output.path() / "cache.md",
+        reports::markdown_of(reports::cache_section(reports::picture_of({{}, report}), "cache"), 1));
     if (!plan.prices.empty() && report.price.empty())
         watcher.warn(
             fmt::format("--price {}: the card has no price for the serving hardware; name it with --gpu",

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/result/speculation.h"
-#include "reports/model/cost.h"
+#include "reports/cost/cost.h"
 
 namespace paretoken::cli {
 namespace {

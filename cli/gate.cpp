@@ -24,7 +24,7 @@
 #include "experiments/target/resolve.h"
 #include "reports/files/baseline_store.h"
 #include "reports/files/run_directory.h"
-#include "reports/gate/pages.h"
+#include "reports/pages/gate.h"
 
 namespace paretoken::cli {
 namespace {

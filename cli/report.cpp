@@ -25,18 +25,18 @@
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
 #include "experiments/watch/page_server.h"
-#include "reports/cache/pages.h"
 #include "reports/cache/picture.h"
+#include "reports/cache/words.h"
+#include "reports/document/table.h"
 #include "reports/files/json.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 #include "reports/micro/micro_results.h"
 #include "reports/model/front.h"
 #include "reports/model/join.h"
 #include "reports/pages/formats.h"
 #include "reports/pages/html.h"
-#include "reports/document/table.h"
 
 namespace paretoken::cli {
 namespace {

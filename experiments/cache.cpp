@@ -15,7 +15,7 @@
 #include "reports/files/json.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
-#include "reports/model/cost.h"
+#include "reports/cost/cost.h"
 
 namespace paretoken::experiments {
 namespace {

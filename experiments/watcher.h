@@ -8,7 +8,7 @@
 
 #include "loadgen/limits.h"
 #include "loadgen/progress.h"
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::experiments {
 

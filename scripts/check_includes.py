@@ -29,14 +29,29 @@ FOLDERS = {
 # Folders that may use tests/support: what is measured there are the streams recorded for the tests.
 FOLDERS_ON_RECORDINGS = {"benchmarks"}
 
-# Inside core: which rooms a room includes directly. Every room may include the files that stand beside the rooms, which
-# include no room.
-CORE_ROOMS = {
-    "text": set(),
-    "evidence": set(),
-    "record": set(),
-    "result": {"record", "evidence", "text"},
-    "plan": {"result"},
+# Inside core and reports: which rooms a room includes directly; whatever is reachable along these arrows may be included.
+# Every room may include the files that stand beside the rooms, which include no room.
+ROOMS = {
+    "core": {
+        "text": set(),
+        "evidence": set(),
+        "record": set(),
+        "result": {"record", "evidence", "text"},
+        "plan": {"result"},
+    },
+    "reports": {
+        "document": set(),
+        "cost": set(),
+        "sweep": set(),
+        "micro": {"document"},
+        "cache": {"cost", "document"},
+        "gate": {"cost", "document"},
+        "model": {"cache", "micro", "sweep"},
+        "sections": {"model"},
+        "files": {"model", "gate"},
+        "pages": {"sections", "files"},
+        "interop": {"files"},
+    },
 }
 
 # Inside loadgen: which parts a part includes directly. A part is a folder or a file without its suffix;
@@ -62,9 +77,10 @@ LOADGEN_PARTS = {
     "mix": {"dispatch", "conversations"},
     "route": set(),
     "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
-    "run": {"worker", "scrape", "power", "health", "host_meter", "progress", "stop_monitor", "interruption"},
+    "outcome": {"worker", "scrape", "power", "stop_monitor"},
+    "health": {"outcome"},
+    "run": {"outcome", "health", "host_meter", "progress", "interruption"},
     "virtual": {"run"},  # a run without sockets
-    "health": {"run"},  # what it judges; run.cpp asks it for its verdict
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.
 LOADGEN_FORBIDDEN_FOLDERS = {
@@ -123,8 +139,9 @@ def folder_violation(path, included):
     if target == source:
         if path.startswith("tests/"):
             return None
-        inner = {"core": core_violation, "loadgen": loadgen_violation}.get(source)
-        return inner(path, included) if inner else None
+        if source == "loadgen":
+            return loadgen_violation(path, included)
+        return room_violation(source, path, included) if source in ROOMS else None
     if target not in FOLDERS[source]:
         allowed = ", ".join(sorted(FOLDERS[source])) or "nothing of the project but itself"
         return f"{source} may not include {target} (it may: {allowed})"
@@ -136,23 +153,24 @@ def folder_violation(path, included):
     return None
 
 
-def core_room(path):
+def room_of(path):
     """core/text/printable.h → text; core/units.h, which stands in no room, → None."""
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else None
 
 
-def core_violation(path, included):
-    source, target = core_room(path), core_room(included)
+def room_violation(folder, path, included):
+    rooms = ROOMS[folder]
+    source, target = room_of(path), room_of(included)
     for room in (source, target):
-        if room is not None and room not in CORE_ROOMS:
-            return f"core/{room} has no row in CORE_ROOMS of scripts/check_includes.py"
+        if room is not None and room not in rooms:
+            return f"{folder}/{room} has no row in ROOMS of scripts/check_includes.py"
     if target is None:
         return None
     if source is None:
-        return f"core's files outside of its rooms may not include core/{target}"
-    if target not in reachable_from(source, CORE_ROOMS):
-        return f"core/{source} may not include core/{target}"
+        return f"the files of {folder} outside of its rooms may not include {folder}/{target}"
+    if target not in reachable_from(source, rooms):
+        return f"{folder}/{source} may not include {folder}/{target}"
     return None
 
 

@@ -22,7 +22,7 @@
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
 #include "experiments/target/server_command.h"
-#include "reports/files/comparison.h"
+#include "reports/sweep/comparison.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
 

@@ -17,7 +17,7 @@
 #include "experiments/target/resolve.h"
 #include "experiments/target/target.h"
 #include "experiments/watcher.h"
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::experiments {
 

@@ -12,7 +12,7 @@
 
 #include "core/statistics.h"
 #include "core/text/number_text.h"
-#include "reports/model/cost.h"
+#include "reports/cost/cost.h"
 
 namespace paretoken::reports {
 namespace {

@@ -2,10 +2,12 @@
 // An experiment on prefix caching as charts: the times to first token of each arm (a way of repeating earlier
 // prompts, see CacheSample::arm) by prefix, their fit by the tokens that were not cached, and the share of
 // tokens that was found in the cache for each working set and after each idle time. Pure.
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "reports/cache/analysis.h"
-#include "reports/model/report_model.h"
+#include "reports/document/picture.h"
 
 namespace paretoken::reports {
 
@@ -13,6 +15,16 @@ namespace paretoken::reports {
 struct LoadedCache {
     std::string directory;
     CacheReport report;
+};
+
+/// An experiment on prefix caching, ready to be drawn.
+struct CachePicture {
+    std::string directory;
+    CacheReport report;
+    std::vector<std::vector<Picture>> levels;  ///< charts of each level of the report
+    std::vector<Picture> pictures;             ///< charts of the cache as a whole
+
+    bool operator==(const CachePicture&) const = default;
 };
 
 CachePicture picture_of(const LoadedCache& cache);

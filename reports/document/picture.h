@@ -1,11 +1,13 @@
 #pragma once
-// A chart as a value: points in series, horizontal lines and vertical marks. Every page draws the same value:
-// HTML by its script, Markdown as a table. Pure.
+// A chart as a value: points in series with horizontal lines and vertical marks (Picture), or stacks of parts
+// (Bars). Every page draws the same value: HTML by its script, Markdown as a table. Pure.
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/units.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 
@@ -56,5 +58,38 @@ struct Picture {
 
     bool operator==(const Picture&) const = default;
 };
+
+/// One horizontal bar, which is a stack of the parts of a Bars.
+struct Bar {
+    std::string name;   ///< "c=8"
+    std::string title;  ///< heading of the bar's tooltip; may be longer than the name
+    double total = 0;   ///< length of the bar, in the unit of the chart
+};
+
+/// A part that every bar may have, with its length in each of them.
+struct BarPart {
+    std::string name;
+    std::string group;       ///< name in the legend; parts of a group are switched on and off together
+    std::size_t colour = 0;  ///< index of one of the ten colours of the page's script, BAR_COLOURS
+    std::vector<std::optional<double>> lengths;  ///< one per bar; absent if the bar does not have the part
+};
+
+struct Bars {
+    std::string title;  ///< may be empty if a heading says the same
+    std::string what;   ///< chart in words, for readers who do not see it
+    std::string unit;   ///< "ms"
+    std::string x_title;
+    std::vector<Bar> bars;
+    std::vector<BarPart> parts;
+};
+
+/// The value with three significant digits, and with an asterisk if it is not valid (its marker is hollow).
+std::string marked(double value, bool valid);
+
+/// The points of a picture, with one row per x and one column per series.
+Table table_of(const Picture& picture);
+
+/// The lines and marks of a picture in words: "read ceiling 4,400, misses at 128"; empty if there are none.
+std::string lines_of(const Picture& picture);
 
 }  // namespace paretoken::reports

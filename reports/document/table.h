@@ -48,11 +48,20 @@ enum class Align { left, right };
 struct TableColumn {
     std::string title;
     Align align = Align::right;
+    bool text_only = false;  ///< whether only pages that draw no charts show the column
+};
+
+/// What HTML and Markdown add to the title of a row, which is the text of its first cell.
+struct RowTitle {
+    std::optional<std::size_t> series = {};  ///< configuration whose marker stands before the title
+    std::string note = {};                   ///< small text behind the title
 };
 
 struct Table {
     std::vector<TableColumn> columns;
-    std::vector<std::vector<std::string>> rows;  ///< cells of each row, as many as there are columns
+    /// Cells of each row, as many as there are columns. A line end separates the lines of a cell.
+    std::vector<std::vector<std::string>> rows;
+    std::vector<RowTitle> titles = {};  ///< one per row, or empty
 };
 
 /// The table as aligned text with two blanks between columns and every line indented; it ends in a newline.

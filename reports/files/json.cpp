@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <iterator>
@@ -1512,14 +1513,6 @@ Json chart_axes(const FrontNote& front) {
         {"xs", xs}, {"ys", ys}, {"x", front.over_time ? std::string(kDateAxis) : front.x}, {"y", front.y}};
 }
 
-/// The milliseconds of each part; null for an unattributed part.
-Json chart_gap(const std::optional<Gap>& gap) {
-    if (!gap) return {};
-    Json parts = Json::array();
-    for (const GapPart& part : gap->parts) parts.push_back(value_or_null(part.ms));
-    return {{"step", Writer::json_of(gap->step_ms)}, {"parts", parts}};
-}
-
 /// The distinct commands of all runs, so that each is written once; a run holds the index of its command.
 class Commands {
   public:
@@ -1553,7 +1546,6 @@ Json chart_point(const ReportPoint& point, Commands& commands) {
             {"certified", point.certified},
             {"invalid", point.result.validity.verdict == Verdict::invalid},
             {"whyNot", point.why_not.starts_with("dominated by") ? "" : point.why_not},
-            {"gap", chart_gap(point.gap)},
             {"at", point.result.provenance.started_at},
             {"gpus", std::max<std::uint32_t>(point.result.provenance.hardware_count, 1)},
             {"command", commands.place_of(point.result.provenance.command)},
@@ -1580,13 +1572,7 @@ Json chart_configuration(const Configuration& configuration, Commands& commands)
     bool open_loop = false;
     bool closed_loop = false;
     for (const ReportPoint& point : configuration.points) (point.open_loop ? open_loop : closed_loop) = true;
-    Json gap_parts = Json::array();
-    for (const ReportPoint& point : configuration.points) {
-        if (!point.gap || !gap_parts.empty()) continue;
-        for (const GapPart& part : point.gap->parts) gap_parts.push_back(part.name);
-    }
     return {{"title", configuration.title},
-            {"gapParts", gap_parts},
             {"name", configuration.name.empty() ? configuration.title : configuration.name},
             {"workload", configuration.workload},
             {"points", points},
@@ -1597,10 +1583,6 @@ Json chart_configuration(const Configuration& configuration, Commands& commands)
             {"openLoop", open_loop},
             {"closedLoop", closed_loop}};
 }
-
-}  // namespace
-
-namespace {
 
 /// Estimates have an x only for interactivity; no other axis is estimated.
 Json chart_what_if(const WhatIf& what_if) {
@@ -1618,10 +1600,6 @@ Json chart_what_if(const WhatIf& what_if) {
             {"points", points}};
 }
 
-}  // namespace
-
-namespace {
-
 /// A number rounded to four significant digits, because a page holds many numbers.
 Json brief(double value) {
     if (!std::isfinite(value)) return {};
@@ -1631,58 +1609,83 @@ Json brief(double value) {
     return is_whole ? Json(static_cast<std::int64_t>(rounded)) : Json(rounded);
 }
 
-/// The charts of a run, with the points of each series as two lists.
-Json chart_course(const RunCourse& course) {
-    Json charts = Json::array();
-    for (const Picture& picture : course.pictures) {
-        Json series = Json::array();
-        for (const PictureSeries& one : picture.series) {
-            Json xs = Json::array();
-            Json ys = Json::array();
-            for (const PicturePoint& point : one.points) {
-                xs.push_back(brief(point.x));
-                ys.push_back(brief(point.y));
-            }
-            series.push_back({{"name", one.name}, {"style", one.style}, {"xs", xs}, {"ys", ys}});
-        }
-        charts.push_back({{"id", picture.id},
-                          {"title", picture.title},
-                          {"x_title", picture.x_title},
-                          {"y_title", picture.y_title},
-                          {"series", series},
-                          {"marks", Writer::json_of(picture.marks)},
-                          {"linear_x", picture.linear_x}});
+/// Whether a point says nothing but its place.
+bool is_bare(const PicturePoint& point) {
+    return point.valid && point.row.empty() && point.note.empty() && !point.interval;
+}
+
+/// A series. If its points say nothing but their places, they are two lists of numbers, because a page may
+/// have many of them.
+Json chart_series(const PictureSeries& series) {
+    Json json = {{"name", series.name}, {"style", series.style}};
+    if (!std::all_of(series.points.begin(), series.points.end(), is_bare)) {
+        json["points"] = Writer::json_of(series.points);
+        return json;
     }
-    return charts;
+    Json xs = Json::array();
+    Json ys = Json::array();
+    for (const PicturePoint& point : series.points) {
+        xs.push_back(brief(point.x));
+        ys.push_back(brief(point.y));
+    }
+    json["xs"] = std::move(xs);
+    json["ys"] = std::move(ys);
+    return json;
+}
+
+Json chart_picture(const Chart& chart) {
+    const Picture& picture = chart.picture;
+    Json series = Json::array();
+    for (const PictureSeries& one : picture.series) series.push_back(chart_series(one));
+    return {{"id", chart.id},
+            {"xTitle", picture.x_title},
+            {"yTitle", picture.y_title},
+            {"series", std::move(series)},
+            {"lines", Writer::json_of(picture.lines)},
+            {"marks", Writer::json_of(picture.marks)},
+            {"linearX", picture.linear_x},
+            {"logFrom", chart.log_from}};
+}
+
+Json chart_bars(const BarChart& chart) {
+    Json bars = Json::array();
+    for (const Bar& bar : chart.bars.bars)
+        bars.push_back({{"name", bar.name}, {"title", bar.title}, {"total", Writer::json_of(bar.total)}});
+    Json parts = Json::array();
+    for (const BarPart& part : chart.bars.parts) {
+        Json lengths = Json::array();
+        for (const std::optional<double>& length : part.lengths) lengths.push_back(value_or_null(length));
+        parts.push_back({{"name", part.name},
+                         {"group", part.group},
+                         {"colour", part.colour},
+                         {"lengths", std::move(lengths)}});
+    }
+    return {{"id", chart.id},
+            {"unit", chart.bars.unit},
+            {"xTitle", chart.bars.x_title},
+            {"bars", std::move(bars)},
+            {"parts", std::move(parts)}};
 }
 
 }  // namespace
 
-std::string chart_json(const ReportModel& model) {
+std::string chart_json(const ReportModel& model, const std::vector<Section>& sections) {
     Commands commands;
     Json configurations = Json::array();
     for (const Configuration& configuration : model.configurations)
         configurations.push_back(chart_configuration(configuration, commands));
-    Json devices = Json::array();
-    for (const DevicePicture& device : model.devices) devices.push_back(Writer::json_of(device));
     Json what_ifs = Json::array();
     for (const WhatIf& what_if : model.what_ifs) what_ifs.push_back(chart_what_if(what_if));
-    Json searches = Json::array();
-    for (const SearchPicture& search : model.searches) searches.push_back(Writer::json_of(search));
-    Json caches = Json::array();
-    for (const CachePicture& cache : model.caches)
-        caches.push_back(
-            {{"levels", Writer::json_of(cache.levels)}, {"charts", Writer::json_of(cache.pictures)}});
-    Json courses = Json::array();
-    for (const RunCourse& course : model.courses) courses.push_back(chart_course(course));
+    Json pictures = Json::array();
+    for (const Chart* chart : charts_of(sections)) pictures.push_back(chart_picture(*chart));
+    Json bars = Json::array();
+    for (const BarChart* chart : bar_charts_of(sections)) bars.push_back(chart_bars(*chart));
     const std::string text = text_of({{"axes", chart_axes(model.front)},
                                       {"configurations", configurations},
                                       {"commands", commands.list()},
                                       {"whatIfs", what_ifs},
-                                      {"devices", devices},
-                                      {"caches", caches},
-                                      {"courses", courses},
-                                      {"searches", searches}},
+                                      {"pictures", pictures},
+                                      {"bars", bars}},
                                      -1);
     std::string safe;
     safe.reserve(text.size());

@@ -11,9 +11,10 @@
 #include "core/record/record.h"
 #include "core/result/result.h"
 #include "reports/cache/analysis.h"
+#include "reports/document/section.h"
 #include "reports/files/probe_file.h"
 #include "reports/files/run_directory.h"
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 #include "reports/model/report_model.h"
 
 namespace paretoken::reports {
@@ -64,7 +65,8 @@ bool is_complete_json(std::string_view text);
 /// The whole report, with every run's metrics (their time series stay in run.json).
 std::string report_json(const ReportModel& model);
 
-/// The data of the charts in the HTML report, safe inside a script element ("<" is escaped).
-std::string chart_json(const ReportModel& model);
+/// The data that the page's script draws: the runs, for the charts of the front and of the load, and the
+/// charts of the sections. The text is safe inside a script element ("<" is escaped).
+std::string chart_json(const ReportModel& model, const std::vector<Section>& sections);
 
 }  // namespace paretoken::reports

@@ -1,31 +1,13 @@
 #pragma once
 // The answer texts that a run keeps: answers.jsonl holds the answers to the load, if the user asked to keep
 // them, and probe.jsonl the answers to the questions that were asked after the load.
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <string>
 #include <vector>
 
+#include "reports/gate/answers.h"
+
 namespace paretoken::reports {
-
-struct ProbeAnswer {
-    std::uint64_t question = 0;  ///< number of the question, from 0
-    bool right = false;
-    std::string expected = {};  ///< expected answer: "number 618034"
-    std::string answer = {};    ///< text of the answer, or the error if the request failed
-
-    bool operator==(const ProbeAnswer&) const = default;
-};
-
-/// An answer to a request of the load.
-struct KeptAnswer {
-    std::uint64_t index = 0;
-    bool warmup = false;
-    std::string text = {};
-
-    bool operator==(const KeptAnswer&) const = default;
-};
 
 /// Writes the answers and replaces `path`. Throws RuntimeError.
 void write_probe_file(const std::filesystem::path& path, const std::vector<ProbeAnswer>& answers);

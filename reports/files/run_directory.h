@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::reports {
 

@@ -1,12 +1,31 @@
 #pragma once
-// Faults in the texts of answers that can be found without knowing the expected text: empty texts and
-// repetition. Pure.
+// The texts of answers that a gate judges, and the faults in them that can be found without knowing the
+// expected text: empty texts and repetition. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
 namespace paretoken::reports {
+
+/// The answer to a question that was asked after the load.
+struct ProbeAnswer {
+    std::uint64_t question = 0;  ///< number of the question, from 0
+    bool right = false;
+    std::string expected = {};  ///< expected answer: "number 618034"
+    std::string answer = {};    ///< text of the answer, or the error if the request failed
+
+    bool operator==(const ProbeAnswer&) const = default;
+};
+
+/// An answer to a request of the load.
+struct KeptAnswer {
+    std::uint64_t index = 0;
+    bool warmup = false;
+    std::string text = {};
+
+    bool operator==(const KeptAnswer&) const = default;
+};
 
 /// The numbers of faulty answers of one run, with examples.
 struct AnswerFaults {

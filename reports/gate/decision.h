@@ -13,7 +13,6 @@
 
 #include "core/evidence/sequential.h"
 #include "core/result/result.h"
-#include "reports/files/probe_file.h"
 #include "reports/gate/answers.h"
 #include "reports/gate/policy.h"
 #include "reports/gate/same_work.h"

@@ -13,7 +13,7 @@
 #include "core/result/slo.h"
 #include "reports/cache/picture.h"
 #include "reports/micro/micro_results.h"
-#include "reports/model/cost.h"
+#include "reports/cost/cost.h"
 #include "reports/model/labels.h"
 #include "reports/model/loaded_run.h"
 #include "reports/model/quality.h"

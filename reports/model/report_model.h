@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "reports/cache/analysis.h"
+#include "reports/cache/picture.h"
 #include "reports/micro/micro_picture.h"
 
 namespace paretoken::reports {
@@ -285,16 +285,6 @@ struct RunCourse {
     std::vector<Picture> pictures;
 
     bool operator==(const RunCourse&) const = default;
-};
-
-/// An experiment on prefix caching, ready to be drawn.
-struct CachePicture {
-    std::string directory;
-    CacheReport report;
-    std::vector<std::vector<Picture>> levels;  ///< charts of each level of the report
-    std::vector<Picture> pictures;             ///< charts of the cache as a whole
-
-    bool operator==(const CachePicture&) const = default;
 };
 
 struct PriceNote {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 #include "reports/model/loaded_run.h"
 #include "reports/model/report_model.h"
 

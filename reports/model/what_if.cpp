@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/formats.h"
 #include "reports/document/table.h"
-#include "reports/model/cost.h"
+#include "reports/cost/cost.h"
 
 namespace paretoken::reports {
 namespace {

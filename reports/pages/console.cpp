@@ -12,9 +12,9 @@
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "reports/document/table.h"
-#include "reports/files/comparison.h"
 #include "reports/model/search.h"
 #include "reports/pages/server_rows.h"
+#include "reports/sweep/comparison.h"
 
 namespace paretoken::reports {
 namespace {
@@ -23,17 +23,17 @@ constexpr std::size_t kWidth = 80;
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kLabelWidth = 12;
 
-enum class Tone { good, warning, bad, strong };
+enum class TextStyle { good, warning, bad, strong };
 
-std::string toned(const std::string& text, Tone tone, const ConsoleStyle& style) {
+std::string styled(const std::string& text, TextStyle text_style, const ConsoleStyle& style) {
     if (!style.colour) return text;
     constexpr std::array<std::string_view, 4> kCodes{"32", "33", "31", "1"};
-    return fmt::format("\033[{}m{}\033[0m", kCodes[static_cast<std::size_t>(tone)], text);
+    return fmt::format("\033[{}m{}\033[0m", kCodes[static_cast<std::size_t>(text_style)], text);
 }
 
-Tone tone_of(Verdict verdict) {
-    if (verdict == Verdict::valid) return Tone::good;
-    return verdict == Verdict::warn ? Tone::warning : Tone::bad;
+TextStyle style_of(Verdict verdict) {
+    if (verdict == Verdict::valid) return TextStyle::good;
+    return verdict == Verdict::warn ? TextStyle::warning : TextStyle::bad;
 }
 
 /// A labelled text, "  label      text". The text is broken to the width of a terminal, with its lines
@@ -58,7 +58,7 @@ std::string head_of(const RunResult& result, const ConsoleStyle& style) {
     std::string server = from.url;
     if (!from.server_kind.empty()) server += fmt::format(" ({})", from.server_kind);
     if (!from.hardware.empty()) server += fmt::format(" on {}", from.hardware);
-    std::string text = toned(printable(title, kWidth), Tone::strong, style) + "\n";
+    std::string text = styled(printable(title, kWidth), TextStyle::strong, style) + "\n";
     text += labelled("server", printable(server));
     text += labelled("workload",
                      printable(fmt::format("{}, {}", result.workload.dataset, result.workload.endpoint)));
@@ -205,7 +205,7 @@ std::string verdict_of(const RunResult& result, const ConsoleStyle& style) {
     const std::string name =
         verdict == Verdict::invalid ? "INVALID" : std::string(paretoken::name_of(verdict));
     std::string text =
-        fmt::format("  {:{}}{}{}\n", "verdict", kLabelWidth, toned(name, tone_of(verdict), style),
+        fmt::format("  {:{}}{}{}\n", "verdict", kLabelWidth, styled(name, style_of(verdict), style),
                     result.partial ? " (partial: the run was interrupted)" : "");
     for (const Reason& reason : result.validity.reasons)
         text += labelled("", printable(fmt::format("{}: {}", reason.check, reason.text)));
@@ -383,7 +383,8 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
         const auto& cell = file.points[begin].cell;
         std::size_t end = begin;
         while (end < file.points.size() && file.points[end].cell == cell) ++end;
-        if (!cell.empty()) text += toned(printable(cell_text(cell), kWidth), Tone::strong, style) + "\n";
+        if (!cell.empty())
+            text += styled(printable(cell_text(cell), kWidth), TextStyle::strong, style) + "\n";
         text += sweep_table(std::span(file.points).subspan(begin, end - begin), style);
         begin = end;
     }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/result/result.h"
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::reports {
 

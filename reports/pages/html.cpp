@@ -12,17 +12,13 @@
 #include "core/embedded.h"
 #include "core/result/alerts.h"
 #include "core/result/metrics.h"
-#include "reports/cache/pages.h"
+#include "reports/document/section.h"
 #include "reports/document/table.h"
 #include "reports/files/json.h"
-#include "reports/model/answer.h"
-#include "reports/model/utilisation.h"
-#include "reports/model/what_if.h"
-#include "reports/pages/course.h"
-#include "reports/pages/hardware.h"
-#include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
+#include "reports/pages/section_html.h"
 #include "reports/pages/server_rows.h"
+#include "reports/sections/sections.h"
 
 namespace paretoken::reports {
 namespace {
@@ -61,21 +57,8 @@ std::string escaped(std::string_view text) {
     return html_escaped(text);
 }
 
-/// One row of a definition list; empty if the value is empty.
-std::string fact(std::string_view name, std::string_view value) {
-    return value.empty() ? "" : fmt::format("<dt>{}<dd>{}\n", escaped(name), escaped(value));
-}
-
-std::string facts(const std::string& rows) {
-    return rows.empty() ? "" : fmt::format("<dl class=\"facts\">\n{}</dl>\n", rows);
-}
-
 std::string badge(Verdict verdict) {
     return fmt::format("<span class=\"badge {0}\">{0}</span>", paretoken::name_of(verdict));
-}
-
-std::string marker(std::size_t series) {
-    return fmt::format("<span class=\"marker\" data-series=\"{}\" aria-hidden=\"true\"></span>", series);
 }
 
 std::string share(const std::optional<double>& value) {
@@ -108,18 +91,6 @@ std::string meta_of(const ReportModel& model) {
                                    plural(model.configurations.size(), "configuration"), caches);
     if (model.price) meta += fmt::format(" · prices of {}, {}", model.price->as_of, model.price->basis);
     return meta;
-}
-
-/// A command line that is only broken between its words, so that copying it gives the original text.
-std::string command_of(std::string_view command) {
-    std::string html;
-    for (std::size_t begin = 0; begin <= command.size();) {
-        const std::size_t end = std::min(command.find(' ', begin), command.size());
-        html += fmt::format("{}<span>{}</span>", begin > 0 ? " " : "",
-                            escaped(command.substr(begin, end - begin)));
-        begin = end + 1;
-    }
-    return fmt::format("<pre>{}</pre>", html);
 }
 
 // ---- 1. the answer
@@ -174,7 +145,7 @@ std::string sentence_of(const Configuration& configuration, std::size_t series) 
     } else {
         head = fmt::format("<b>{}</b>{}", escaped(configuration.title), rest.empty() ? "" : ": ");
     }
-    return fmt::format("<p class=\"sentence\">{}{}{}</p>\n", marker(series), head, escaped(rest));
+    return fmt::format("<p class=\"sentence\">{}{}{}</p>\n", marker_html(series), head, escaped(rest));
 }
 
 std::string answer_of(const Configuration& configuration, std::size_t series) {
@@ -198,159 +169,6 @@ std::string answers_section(const ReportModel& model) {
     std::string html = "<section class=\"answers\" aria-label=\"The answer\">\n";
     for (std::size_t i = 0; i < model.configurations.size(); ++i)
         html += answer_of(model.configurations[i], i);
-    return html + "</section>\n";
-}
-
-/// The table that ranks configurations; empty for a single configuration without limits.
-std::string choice_section(const ReportModel& model) {
-    const ChoiceTable& choice = model.choice;
-    if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return "";
-    std::string rows;
-    for (const Choice& one : choice.ranked) {
-        const Configuration& configuration = model.configurations[one.configuration];
-        std::string margins;
-        for (const std::string& margin : one.margins)
-            margins += (margins.empty() ? "" : "<br>") + escaped(margin);
-        if (!one.undecided.empty()) margins += "<br><small>" + escaped(one.undecided) + "</small>";
-        rows += fmt::format(
-            "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td>{}<td class=\"text "
-            "line\">{}<td>{}"
-            "<td>{}<td class=\"text\">{}</tr>\n",
-            marker(one.configuration), escaped(configuration.title), escaped(configuration.workload),
-            one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–", escaped(one.load_label),
-            significant(one.output_tokens_per_s), significant(one.interactivity),
-            one.why_not.empty() ? margins : escaped(one.why_not));
-    }
-    std::string again;
-    if (!choice.ranked.front().command.empty())
-        again = fmt::format(
-            "<details><summary>Measure the cheapest again</summary><p class=\"lead\">The cheapest of several "
-            "measured runs is partly so by chance: measure it again before you decide.</p>{}</details>\n",
-            command_of(choice.ranked.front().command));
-    const bool limited = !choice.slos.empty();
-    const std::string lead =
-        limited ? fmt::format("Within {}. A limit is met where the run shows it at 99 % confidence.",
-                              fmt::join(choice.slos, " and "))
-                : "No limit was given (--slo): the cheapest run of each configuration.";
-    return fmt::format(
-        "<section aria-labelledby=\"choice-title\">\n<h2 id=\"choice-title\">{}</h2>\n"
-        "<p class=\"lead\">{}</p>\n<div class=\"scroll\"><table class=\"choice\"><thead><tr>"
-        "<th class=\"text\">Configuration<th>$ per M output<th class=\"text\">Load<th>tok/s"
-        "<th>tok/s per user<th class=\"text\">{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n{}"
-        "</section>\n",
-        limited ? "Cheapest within your limits" : "Cheapest", escaped(lead),
-        limited ? "Margin, or why not" : "Why not", rows, again);
-}
-
-/// The cost of tokens for the chosen run of each configuration, computed in three ways.
-std::string cost_section(const ReportModel& model) {
-    std::string rows;
-    for (const Choice& one : model.choice.ranked) {
-        const Configuration& configuration = model.configurations[one.configuration];
-        for (const ReportPoint& point : configuration.points) {
-            if (point.load_label != one.load_label || !point.cost) continue;
-            const PointCost& cost = *point.cost;
-            const auto cell = [](const std::optional<double>& usd) { return usd ? dollars(*usd) : "–"; };
-            rows += fmt::format(
-                "<tr><th class=\"text\" scope=\"row\">{} {} <small>{}</small><td "
-                "class=\"text line\">{}<td>{}<td>{}<td>{}"
-                "<td>{}<td>{}<td>{}</tr>\n",
-                marker(one.configuration), escaped(configuration.title), escaped(configuration.workload),
-                escaped(point.load_label), dollars(cost.usd_per_m_output), cell(cost.usd_per_m_total),
-                cell(cost.usd_per_m_input_split), cell(cost.usd_per_m_cached_split),
-                cell(cost.usd_per_m_output_split), cell(cost.usd_per_m_goodput));
-            break;
-        }
-    }
-    if (rows.empty()) return "";
-    std::string html = fmt::format(
-        "<section aria-labelledby=\"cost-title\">\n<h2 id=\"cost-title\">What tokens cost</h2>\n<p "
-        "class=\"lead\">"
-        "Dollars per million tokens, for the chosen run of each configuration. The split adds up to the "
-        "price: {}.</p>\n"
-        "<div class=\"scroll\"><table class=\"choice\"><thead><tr><th class=\"text\">Configuration<th "
-        "class=\"text\">Load<th>All on "
-        "output<th>All alike<th>Fresh input<th>Cached input<th>Output<th>Good "
-        "output</tr></thead>\n<tbody>\n{}</tbody>"
-        "</table></div>\n",
-        escaped(model.split_source), rows);
-    if (!model.cost) return html + "</section>\n";
-    const CostSheet& sheet = *model.cost;
-    std::string figures_text =
-        fact("Output tokens per dollar", significant(sheet.output_tokens_per_usd)) +
-        fact("The deployment, per month of 720 h", "$" + significant(sheet.usd_per_month));
-    if (sheet.target_usd_per_m)
-        figures_text += fact(fmt::format("Output tok/s for ${} per M", dollars(*sheet.target_usd_per_m)),
-                             significant(sheet.needed_output_tokens_per_s));
-    if (model.measurement_usd)
-        figures_text += fact("What these runs cost", "$" + dollars(*model.measurement_usd));
-    html += "<div class=\"part\">" + facts(figures_text) + "</div>\n";
-    std::string apis;
-    for (const ApiLine& api : sheet.apis)
-        apis += fmt::format(
-            "<tr><th class=\"text\" scope=\"row\">{}<td "
-            "class=\"text\">{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>\n",
-            escaped(api.name), escaped(api.as_of), dollars(api.input),
-            api.cached ? dollars(*api.cached) : "–", dollars(api.output), dollars(api.usd_per_m_at_mix),
-            api.break_even_tokens_per_month ? significant(*api.break_even_tokens_per_month / 1e9)
-                                            : "never: more tokens than it can generate");
-    if (!apis.empty())
-        html += fmt::format(
-            "<div class=\"part\"><h3>Beside hosted APIs, at {} : {} tokens{}</h3>\n<p class=\"lead\">{} at "
-            "{} costs "
-            "${} per million tokens of this mix. Above the break-even, in billions of tokens per month, the "
-            "deployment is "
-            "cheaper.</p>\n<div class=\"scroll\"><table><thead><tr><th class=\"text\">API<th "
-            "class=\"text\">Prices of"
-            "<th>Fresh input<th>Cached input<th>Output<th>At this "
-            "mix<th>Break-even</tr></thead>\n<tbody>\n{}</tbody>"
-            "</table></div></div>\n",
-            significant(sheet.input_tokens), significant(sheet.output_tokens),
-            sheet.hit ? fmt::format(", {:.0f} % of input cached", *sheet.hit * 100) : "",
-            escaped(model.configurations[sheet.configuration].title), escaped(sheet.load_label),
-            dollars(sheet.usd_per_m_total), apis);
-    return html + "</section>\n";
-}
-
-// ---- what if
-
-std::string what_if_rows(const ReportModel& model, const WhatIf& what_if) {
-    const Configuration& from = model.configurations[what_if.configuration];
-    const std::string head =
-        fmt::format("{} {} <small>{}, from {}</small>", marker(what_if.configuration), escaped(what_if.title),
-                    escaped(what_if.asked), escaped(from.name.empty() ? from.title : from.name));
-    std::string rows;
-    for (const Estimate& estimate : what_if.points)
-        rows += fmt::format(
-            "<tr><th class=\"text\" scope=\"row\">{}<td class=\"text "
-            "line\">{}<td>{}<td>{}<td>{}<td>{}</tr>\n",
-            head, escaped(estimate.load_label), significant(estimate.of_limit * 100),
-            significant(estimate.output_tokens_per_s), significant(estimate.interactivity),
-            estimate.usd_per_m_output ? dollars(*estimate.usd_per_m_output) : "–");
-    return rows;
-}
-
-std::string what_if_section(const ReportModel& model) {
-    if (model.what_ifs.empty()) return "";
-    std::string rows;
-    std::string notices;
-    for (const WhatIf& what_if : model.what_ifs) {
-        rows += what_if_rows(model, what_if);
-        if (!what_if.why_not.empty())
-            notices += fmt::format("<li>{}</li>\n", escaped(what_if_sentence(model, what_if)));
-    }
-    std::string html =
-        "<section aria-labelledby=\"what-if-title\">\n<h2 id=\"what-if-title\">What if</h2>\n<p "
-        "class=\"lead\">Estimated, not measured: the hardware's limit there × the share of the limit that "
-        "each "
-        "run reached here. An estimate is on no front.</p>\n";
-    if (!rows.empty())
-        html +=
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"what-if-title\"><table "
-            "class=\"choice\"><thead><tr><th class=\"text\">Estimated<th class=\"text\">Load<th>% of "
-            "limit<th>tok/s<th>tok/s per user<th>$ per M output</tr></thead>\n<tbody>\n" +
-            rows + "</tbody></table></div>\n";
-    if (!notices.empty()) html += "<ul class=\"notices\">\n" + notices + "</ul>\n";
     return html + "</section>\n";
 }
 
@@ -434,94 +252,6 @@ std::string load_section() {
            "</div>\n</section>\n";
 }
 
-std::string search_section(const std::vector<SearchPicture>& searches) {
-    if (searches.empty()) return "";
-    std::string html =
-        "<section aria-labelledby=\"search-title\">\n<h2 id=\"search-title\">The highest load within the "
-        "limits</h2>\n<p class=\"lead\">Each marker is one run of the search. A run meets or misses a limit "
-        "where its requests decide it at 99 % confidence; hollow markers are undecided.</p>\n";
-    for (std::size_t i = 0; i < searches.size(); ++i) {
-        const SearchPicture& search = searches[i];
-        html += fmt::format("<div class=\"part wide\">\n<p class=\"lead\">{}</p>\n<div class=\"pair\">\n",
-                            escaped(search.text));
-        for (const Picture& picture : search.pictures)
-            html += picture_html(fmt::format("search-{}-{}", i, picture.id), picture);
-        html += "</div>\n";
-        if (!search.narrow.empty())
-            html += "<p class=\"lead\">To narrow the bracket:</p>\n" + command_of(search.narrow);
-        html += "</div>\n";
-    }
-    return html + "</section>\n";
-}
-
-// ---- 4. where the gap goes
-
-const Gap* answer_gap(const Configuration& configuration) {
-    const ReportPoint* point = answer_point(configuration);
-    return point != nullptr && point->gap ? &*point->gap : nullptr;
-}
-
-/// The table of gaps: one row per run, one column per part that is known for at least one run.
-std::string gap_table(const Configuration& configuration) {
-    std::vector<std::size_t> known;
-    for (std::size_t part = 0; part < answer_gap(configuration)->parts.size(); ++part)
-        if (std::any_of(configuration.points.begin(), configuration.points.end(),
-                        [&](const ReportPoint& point) { return point.gap && point.gap->parts[part].ms; }))
-            known.push_back(part);
-    std::string head;
-    for (const std::size_t part : known)
-        head += fmt::format("<th>{}", escaped(answer_gap(configuration)->parts[part].name));
-    std::string rows;
-    for (const ReportPoint& point : configuration.points) {
-        if (!point.gap) continue;
-        rows += fmt::format("<tr><th class=\"text\" scope=\"row\">{}<td>{}", escaped(point.load_label),
-                            significant(point.gap->step_ms));
-        for (const std::size_t part : known)
-            rows += fmt::format("<td>{}", significant(point.gap->parts[part].ms));
-        rows += "</tr>\n";
-    }
-    return fmt::format(
-        "<div class=\"scroll\"><table><thead><tr><th class=\"text\">Run<th>Step, ms{}</tr></thead>\n<tbody>\n"
-        "{}</tbody></table></div>\n",
-        head, rows);
-}
-
-std::string gap_sources(const Gap& gap) {
-    std::string rows;
-    for (const GapPart& part : gap.parts)
-        rows += fact(part.name, part.ms ? part.source : "unattributed: nothing was measured for it");
-    return "<details><summary>Where each part comes from</summary>" + facts(rows) + "</details>\n";
-}
-
-std::string gap_section(const ReportModel& model) {
-    std::string html;
-    for (std::size_t i = 0; i < model.configurations.size(); ++i) {
-        const Configuration& configuration = model.configurations[i];
-        const Gap* gap = answer_gap(configuration);
-        if (gap == nullptr) continue;
-        html += fmt::format("<div class=\"part wide gap\"><h3>{} {}</h3>\n", marker(i),
-                            escaped(configuration.title));
-        if (!gap->first_to_fix.empty())
-            html += fmt::format("<p class=\"lead\"><b>What to fix first</b>, at {}: {}</p>\n",
-                                escaped(answer_point(configuration)->load_label), escaped(gap->first_to_fix));
-        if (const std::string used = utilisation_sentence(*answer_point(configuration)); !used.empty())
-            html += fmt::format("<p class=\"lead\">{}</p>\n", escaped(used));
-        html += fmt::format(
-            "<div class=\"chart-head\"><ul class=\"legend\" id=\"gap-{}-legend\"></ul></div>\n", i);
-        html +=
-            figure_of(fmt::format("gap-{}", i), "", "Milliseconds of one step by part, one bar per run", "");
-        html += gap_table(configuration) + gap_sources(*gap) + "</div>\n";
-    }
-    if (html.empty()) return "";
-    return "<section aria-labelledby=\"gap-title\">\n<h2 id=\"gap-title\">Where the gap goes</h2>\n"
-           "<p class=\"lead\">Milliseconds of a step, from what the hardware could do to what was measured. "
-           "A step "
-           "is what every request in flight gets one pass from. Each part is what a model of the run takes "
-           "longer "
-           "with it than without; the residual is what no part explains.</p>\n" +
-           html + "</section>\n";
-}
-
 // ---- 5. every number
 
 /// The first row of the table's head: the titles of groups above their columns.
@@ -577,7 +307,7 @@ std::string point_row(const std::vector<const ReportColumn*>& columns, const Con
                       const ReportPoint& point, std::size_t series) {
     std::string html = fmt::format(
         "<tr><th class=\"first\" scope=\"row\" title=\"{}\">{}{}{}</th><td class=\"verdict\">{}{}",
-        escaped(configuration.title), marker(series), escaped(point.load_label),
+        escaped(configuration.title), marker_html(series), escaped(point.load_label),
         configuration.name.empty() ? "" : fmt::format(" <small>{}</small>", escaped(configuration.name)),
         badge(point.result.validity.verdict),
         point.why_not.empty() ? "" : fmt::format("<small>{}</small>", escaped(point.why_not)));
@@ -592,26 +322,23 @@ std::string point_row(const std::vector<const ReportColumn*>& columns, const Con
     return html + "</tr>\n";
 }
 
-/// The table of failures: run, class, count, and an example.
+/// The failures of all runs by class, each with an example.
 std::string failures_of(const ReportModel& model) {
-    std::string rows;
+    Table table{{{"Run", Align::left}, {"Class", Align::left}, {"Requests"}, {"For example", Align::left}},
+                {}};
     for (std::size_t series = 0; series < model.configurations.size(); ++series)
         for (const ReportPoint& point : model.configurations[series].points)
             for (const auto& [name, count] : point.result.counts.by_outcome) {
                 const std::optional<Outcome> outcome = outcome_named(name);
                 if (count == 0 || (outcome && !is_failure(*outcome))) continue;
                 const auto example = point.result.counts.example_errors.find(name);
-                rows += fmt::format(
-                    "<tr><th class=\"text\" scope=\"row\">{} {}<td class=\"text\">{}<td>{}<td "
-                    "class=\"text\">{}</tr>\n",
-                    marker(series), escaped(point.load_label), escaped(name), grouped(count),
-                    example == point.result.counts.example_errors.end() ? "" : escaped(example->second));
+                table.titles.push_back({.series = series});
+                table.rows.push_back(
+                    {point.load_label, name, grouped(count),
+                     example == point.result.counts.example_errors.end() ? "" : example->second});
             }
-    if (rows.empty()) return "<p class=\"lead\">No request failed.</p>\n";
-    return "<div class=\"part\"><h3>Failures by class</h3>\n<div class=\"scroll\"><table><thead><tr><th "
-           "class=\"text\">Run<th "
-           "class=\"text\">Class<th>Requests<th class=\"text\">For example</tr></thead>\n<tbody>\n" +
-           rows + "</tbody></table></div></div>\n";
+    if (table.rows.empty()) return "<p class=\"lead\">No request failed.</p>\n";
+    return "<div class=\"part\"><h3>Failures by class</h3>\n" + html_of(table) + "</div>\n";
 }
 
 std::string definitions_of() {
@@ -699,7 +426,7 @@ std::string validity_table(const ReportModel& model) {
             rows += fmt::format(
                 "<tr><th class=\"text\" scope=\"row\">{} {}<td class=\"text\">{}{}<td class=\"text\">{}<td "
                 "class=\"text line\">{}</tr>\n",
-                marker(series), escaped(point.load_label), badge(point.result.validity.verdict),
+                marker_html(series), escaped(point.load_label), badge(point.result.validity.verdict),
                 point.result.partial ? " partial" : "", reasons.empty() ? "Every check passed." : reasons,
                 escaped(window_text(point.result.window)));
         }
@@ -715,16 +442,11 @@ std::string validity_table(const ReportModel& model) {
            rows + "</tbody></table></div></div>\n";
 }
 
-std::string terms_table(const std::vector<SourcedTerm>& terms) {
-    std::string rows;
+Table terms_table(const std::vector<SourcedTerm>& terms) {
+    Table table{{{"Term", Align::left}, {"Value"}, {"Unit", Align::left}, {"Where from", Align::left}}, {}};
     for (const SourcedTerm& term : terms)
-        rows += fmt::format(
-            "<tr><th class=\"text\" scope=\"row\">{}<td>{}<td class=\"text\">{}<td class=\"text\">{}</tr>\n",
-            escaped(term.name), significant(term.value), escaped(term.unit), escaped(term.source));
-    return "<div class=\"scroll\"><table><thead><tr><th class=\"text\">Term<th>Value<th "
-           "class=\"text\">Unit<th "
-           "class=\"text\">Where from</tr></thead>\n<tbody>\n" +
-           rows + "</tbody></table></div>\n";
+        table.rows.push_back({term.name, significant(term.value), term.unit, term.source});
+    return table;
 }
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -733,9 +455,9 @@ std::string joined(const std::vector<std::string>& texts) {
 
 std::string limit_of(const Configuration& configuration, std::size_t series) {
     if (configuration.limit_terms.empty() && configuration.dropped_terms.empty()) return "";
-    std::string html = fmt::format("<div class=\"part\"><h3>{} The limit of {}</h3>\n", marker(series),
+    std::string html = fmt::format("<div class=\"part\"><h3>{} The limit of {}</h3>\n", marker_html(series),
                                    escaped(configuration.title));
-    if (!configuration.limit_terms.empty()) html += terms_table(configuration.limit_terms);
+    if (!configuration.limit_terms.empty()) html += html_of(terms_table(configuration.limit_terms));
     if (!configuration.dropped_terms.empty())
         html += fmt::format("<p class=\"lead\">Left out, for want of a figure: {}.</p>\n",
                             escaped(joined(configuration.dropped_terms)));
@@ -745,84 +467,95 @@ std::string limit_of(const Configuration& configuration, std::size_t series) {
 std::string price_of(const std::optional<PriceNote>& price) {
     if (!price) return "";
     std::string html = "<div class=\"part\"><h3>Price card</h3>\n";
-    html += facts(fact("Card", price->card) + fact("As of", price->as_of) + fact("Basis", price->basis) +
-                  fact("Power", price->power) + fact("Currency", price->currency) +
-                  fact("Source", price->source));
-    if (!price->rates.empty()) html += terms_table(price->rates);
+    html += html_of(Facts{{{"Card", price->card},
+                           {"As of", price->as_of},
+                           {"Basis", price->basis},
+                           {"Power", price->power},
+                           {"Currency", price->currency},
+                           {"Source", price->source}}});
+    if (!price->rates.empty()) html += html_of(terms_table(price->rates));
     return html + "</div>\n";
 }
 
-std::string server_facts(const std::optional<ServerFigures>& server) {
-    if (!server) return "";
-    std::string rows = fact("Engine", server->engine);
-    for (const auto& [title, text] : server_rows(*server)) rows += fact(title, text);
+Facts server_facts(const std::optional<ServerFigures>& server) {
+    if (!server) return {};
+    Facts facts{{{"Engine", server->engine}}};
+    for (const auto& [title, text] : server_rows(*server)) facts.items.emplace_back(title, text);
     std::string settings;
     for (const auto& [name, value] : server->config)
         settings += fmt::format("{}{}={}", settings.empty() ? "" : ", ", name, value);
-    return rows + fact("Settings", settings) + fact("Readings of /metrics", grouped(server->scrapes));
+    facts.items.emplace_back("Settings", settings);
+    facts.items.emplace_back("Readings of /metrics", grouped(server->scrapes));
+    return facts;
 }
 
-std::string power_facts(const std::optional<PowerFigures>& power) {
-    if (!power) return "";
-    std::string rows = fact("Read from", power->source);
-    for (const auto& [title, text] : power_rows(*power)) rows += fact(title, text);
-    return rows;
+Facts power_facts(const std::optional<PowerFigures>& power) {
+    if (!power) return {};
+    Facts facts{{{"Read from", power->source}}};
+    for (const auto& [title, text] : power_rows(*power)) facts.items.emplace_back(title, text);
+    return facts;
 }
 
-std::string alert_facts(const RunResult& run) {
-    std::string rows;
+Facts alert_facts(const RunResult& run) {
+    Facts facts;
     for (const AlertResult& alert : run.alerts)
         if (alert.state == AlertState::firing || alert.state == AlertState::pending)
-            rows += fact(alert.name, text_of(alert));
-    return rows;
+            facts.items.emplace_back(alert.name, text_of(alert));
+    return facts;
 }
 
-std::string client_facts(const ClientHealth& client) {
-    return fact("Clock of events", client.timing) +
-           fact("Events with a kernel stamp", share(client.kernel_stamp_share)) +
-           fact("Loop lag p99", milliseconds(client.loop_lag_p99_s)) +
-           fact("Refill lag, mean", milliseconds(client.refill_lag_mean_s)) +
-           fact("Achieved ÷ intended rate", share(client.achieved_rate_ratio)) +
-           fact("User-space delay p99", milliseconds(client.user_delay_p99_s)) +
-           fact("Wait for a connection p99", milliseconds(client.connection_wait_p99_s)) +
-           fact("Wait for a slot p99", milliseconds(client.slot_wait_p99_s)) +
-           fact("Events sharing a read", share(client.grouped_share)) +
-           fact("… because the client read late", share(client.late_grouped_share)) +
-           fact("CPU of the busiest worker", share(client.cpu_share)) +
-           fact("100 ms windows above 85 % CPU", share(client.cpu_windows_above_85)) +
-           fact("Time lost to the host", share(client.hiccup_share)) +
-           fact("TCP segments sent again", share(client.retransmit_share)) +
-           fact("Connections opened", grouped(client.connections_opened)) +
-           fact("Workers", grouped(client.workers));
+Facts client_facts(const ClientHealth& client) {
+    return {{{"Clock of events", client.timing},
+             {"Events with a kernel stamp", share(client.kernel_stamp_share)},
+             {"Loop lag p99", milliseconds(client.loop_lag_p99_s)},
+             {"Refill lag, mean", milliseconds(client.refill_lag_mean_s)},
+             {"Achieved ÷ intended rate", share(client.achieved_rate_ratio)},
+             {"User-space delay p99", milliseconds(client.user_delay_p99_s)},
+             {"Wait for a connection p99", milliseconds(client.connection_wait_p99_s)},
+             {"Wait for a slot p99", milliseconds(client.slot_wait_p99_s)},
+             {"Events sharing a read", share(client.grouped_share)},
+             {"… because the client read late", share(client.late_grouped_share)},
+             {"CPU of the busiest worker", share(client.cpu_share)},
+             {"100 ms windows above 85 % CPU", share(client.cpu_windows_above_85)},
+             {"Time lost to the host", share(client.hiccup_share)},
+             {"TCP segments sent again", share(client.retransmit_share)},
+             {"Connections opened", grouped(client.connections_opened)},
+             {"Workers", grouped(client.workers)}}};
 }
 
-std::string origin_facts(const RunResult& run) {
+Facts origin_facts(const RunResult& run) {
     const Provenance& from = run.provenance;
-    std::string rows =
-        fact("Started", from.started_at) + fact("paretoken", from.version + " " + from.commit) +
-        fact("Load made on",
-             fmt::format("{}, {} ({} cores), {}", from.host, from.host_cpu, from.host_cores, from.kernel)) +
-        fact("Clock", from.clock) + fact("Endpoint", from.url) + fact("Server", from.server_kind) +
-        fact("Model", from.model) +
-        fact("Served by", from.hardware_count > 1 ? fmt::format("{} × {}", from.hardware_count, from.hardware)
-                                                  : from.hardware);
-    for (const auto& [key, value] : from.metadata) rows += fact(key, value);
-    return rows;
+    Facts facts{
+        {{"Started", from.started_at},
+         {"paretoken", from.version + " " + from.commit},
+         {"Load made on",
+          fmt::format("{}, {} ({} cores), {}", from.host, from.host_cpu, from.host_cores, from.kernel)},
+         {"Clock", from.clock},
+         {"Endpoint", from.url},
+         {"Server", from.server_kind},
+         {"Model", from.model},
+         {"Served by", from.hardware_count > 1 ? fmt::format("{} × {}", from.hardware_count, from.hardware)
+                                               : from.hardware}}};
+    for (const auto& [key, value] : from.metadata) facts.items.emplace_back(key, value);
+    return facts;
 }
 
-std::string workload_facts(const RunResult& run) {
+Facts workload_facts(const RunResult& run) {
     const Workload& load = run.workload;
     const auto lengths = [](const std::optional<double>& achieved, const std::optional<double>& wanted) {
         if (!achieved) return std::string();
         return significant(achieved, 1, 4) +
                (wanted ? fmt::format(" of {} wanted", significant(wanted, 1, 4)) : "");
     };
-    return fact("Fingerprint", load.fingerprint) + fact("Dataset", load.dataset) +
-           fact("Endpoint", load.endpoint) + fact("Prompts", load.prompt_form) +
-           fact("Lengths by", load.length_source) +
-           fact("Input tokens, mean", lengths(load.achieved_input_tokens, load.wanted_input_tokens)) +
-           fact("Output tokens, mean", lengths(load.achieved_output_tokens, load.wanted_output_tokens)) +
-           fact("Seed", fmt::format("{}", load.seed)) + fact("Salt", load.salt);
+    return {{{"Fingerprint", load.fingerprint},
+             {"Dataset", load.dataset},
+             {"Endpoint", load.endpoint},
+             {"Prompts", load.prompt_form},
+             {"Lengths by", load.length_source},
+             {"Input tokens, mean", lengths(load.achieved_input_tokens, load.wanted_input_tokens)},
+             {"Output tokens, mean", lengths(load.achieved_output_tokens, load.wanted_output_tokens)},
+             {"Seed", fmt::format("{}", load.seed)},
+             {"Salt", load.salt}}};
 }
 
 /// Every metric of a run with its intervals. Closing tags that HTML does not require are left out, because
@@ -857,14 +590,14 @@ std::string titled(std::string_view title, const std::string& html) {
 std::string run_details(const ReportPoint& point, std::size_t series) {
     const RunResult& run = point.result;
     return fmt::format("<details><summary>{} {} {} <span class=\"where\">{}</span></summary>\n<div>\n",
-                       marker(series), escaped(point.load_label), badge(run.validity.verdict),
+                       marker_html(series), escaped(point.load_label), badge(run.validity.verdict),
                        escaped(point.directory)) +
-           titled("Command", command_of(run.provenance.command)) + metrics_table(run) +
-           titled("The client", facts(client_facts(run.client))) +
-           titled("The server's own metrics", facts(server_facts(run.server))) +
-           titled("Power", facts(power_facts(run.power))) + titled("Alerts", facts(alert_facts(run))) +
-           titled("Where and when", facts(origin_facts(run))) +
-           titled("What was asked", facts(workload_facts(run))) + "</div></details>\n";
+           titled("Command", html_of(Command{run.provenance.command})) + metrics_table(run) +
+           titled("The client", html_of(client_facts(run.client))) +
+           titled("The server's own metrics", html_of(server_facts(run.server))) +
+           titled("Power", html_of(power_facts(run.power))) + titled("Alerts", html_of(alert_facts(run))) +
+           titled("Where and when", html_of(origin_facts(run))) +
+           titled("What was asked", html_of(workload_facts(run))) + "</div></details>\n";
 }
 
 std::string trust_section(const ReportModel& model) {
@@ -957,17 +690,25 @@ std::string page_of(const ReportModel& model, std::string_view state) {
     const std::string generated_at = escaped(model.generated_at);
     const std::string meta = escaped(meta_of(model));
     const std::string definitions = escaped(kDefinitions);
-    const std::string hardware = hardware_section(model.devices);
-    const bool has_runs = !model.configurations.empty();
-    const std::string caches = cache_sections(model.caches, !has_runs);
-    const std::string body = !has_runs && !(caches.empty() && hardware.empty())
-                                 ? caches + hardware  // page that shows only caches and devices
-                                 : choice_section(model) + answers_section(model) + frontier_section(model) +
-                                       cost_section(model) + what_if_section(model) +
-                                       search_section(model.searches) + load_section() +
-                                       course_section(model) + gap_section(model) + caches + hardware +
-                                       numbers_section(model) + trust_section(model);
-    const std::string data = chart_json(model);
+    std::vector<Section> sections;
+    const auto at = [&](SectionPlace place) {
+        std::string html;
+        for (Section& section : sections_at(place, model)) {
+            html += html_of(section, model.configurations.empty() && sections.empty());
+            sections.push_back(std::move(section));
+        }
+        return html;
+    };
+    const std::string before_answers = at(SectionPlace::before_answers);
+    const std::string after_front = at(SectionPlace::after_front);
+    const std::string after_load = at(SectionPlace::after_load);
+    const bool has_runs = !model.configurations.empty() || sections.empty();
+    const std::string body = !has_runs  // page that shows only experiments on caches, and devices
+                                 ? before_answers + after_front + after_load
+                                 : before_answers + answers_section(model) + frontier_section(model) +
+                                       after_front + load_section() + after_load + numbers_section(model) +
+                                       trust_section(model);
+    const std::string data = chart_json(model, sections);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"served", served},
                                             {"title", title},

@@ -7,15 +7,10 @@
 #include <cmath>
 #include <set>
 
-#include "reports/cache/pages.h"
 #include "reports/document/table.h"
-#include "reports/model/answer.h"
-#include "reports/model/utilisation.h"
-#include "reports/model/what_if.h"
-#include "reports/pages/course.h"
-#include "reports/pages/hardware.h"
-#include "reports/pages/picture.h"
 #include "reports/pages/report_columns.h"
+#include "reports/pages/section_markdown.h"
+#include "reports/sections/sections.h"
 
 namespace paretoken::reports {
 namespace {
@@ -172,90 +167,17 @@ std::string commands_of(const Configuration& configuration) {
     return text.empty() ? "" : "<details><summary>Commands</summary>\n\n" + text + "\n</details>\n";
 }
 
-/// The waterfall of the run that the sentence is about.
-std::string gap_of(const Configuration& configuration) {
-    const ReportPoint* point = answer_point(configuration);
-    if (point == nullptr || !point->gap) return "";
-    std::string text = fmt::format(
-        "Where the {} ms of a step go at {}:\n\n| part | ms | $ per M | from |\n|:--|--:|--:|:--|\n",
-        significant(point->gap->step_ms), markdown_escaped(point->load_label));
-    for (const GapPart& part : point->gap->parts)
-        text += fmt::format("| {} | {} | {} | {} |\n", markdown_escaped(part.name), significant(part.ms),
-                            part.usd_per_m ? dollars(*part.usd_per_m) : "–",
-                            part.ms ? markdown_escaped(part.source) : "unattributed");
-    if (!point->gap->first_to_fix.empty())
-        text += fmt::format("\nWhat to fix first: {}\n", markdown_escaped(point->gap->first_to_fix));
-    if (const std::string used = utilisation_sentence(*point); !used.empty())
-        text += fmt::format("\n{}\n", markdown_escaped(used));
-    return text + "\n";
-}
-
 std::string section_of(const Configuration& configuration) {
     return fmt::format("## {}\n\n{}\n\n", markdown_escaped(configuration.title),
                        markdown_escaped(configuration.workload)) +
            table_of(configuration) + "\n" + list_of(configuration.errors, "**Error:** ") +
-           list_of(configuration.missing) + gap_of(configuration) + reasons_of(configuration) +
-           charts_of(configuration) + commands_of(configuration) + "\n";
+           list_of(configuration.missing) + reasons_of(configuration) + charts_of(configuration) +
+           commands_of(configuration) + "\n";
 }
 
-/// The cost of the chosen run compared with hosted APIs.
-std::string cost_of(const ReportModel& model) {
-    if (!model.cost || model.cost->apis.empty()) return "";
-    const CostSheet& sheet = *model.cost;
-    std::string text = fmt::format(
-        "## Beside hosted APIs\n\n{} at {}: ${} per million tokens at {} : {} tokens; split by {}.\n\n| API "
-        "| prices of | "
-        "$ per M at this mix | break-even, billion tokens per month |\n|:--|:--|--:|--:|\n",
-        markdown_escaped(model.configurations[sheet.configuration].title), markdown_escaped(sheet.load_label),
-        dollars(sheet.usd_per_m_total), significant(sheet.input_tokens), significant(sheet.output_tokens),
-        markdown_escaped(model.split_source));
-    for (const ApiLine& api : sheet.apis)
-        text +=
-            fmt::format("| {} | {} | {} | {} |\n", markdown_escaped(api.name), markdown_escaped(api.as_of),
-                        dollars(api.usd_per_m_at_mix),
-                        api.break_even_tokens_per_month ? significant(*api.break_even_tokens_per_month / 1e9)
-                                                        : "never: more tokens than it can generate");
-    return text + "\n";
-}
-
-/// The table that ranks configurations; empty for a single configuration without limits.
-std::string choice_of(const ReportModel& model) {
-    const ChoiceTable& choice = model.choice;
-    if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return "";
-    std::string text =
-        choice.slos.empty()
-            ? "## Cheapest\n\n"
-            : fmt::format("## Cheapest within {}\n\n",
-                          markdown_escaped(fmt::format("{}", fmt::join(choice.slos, " and "))));
-    text +=
-        "| configuration | load | $ per M output | tok/s | tok/s per user | margin, or why not |\n"
-        "|---|---|---:|---:|---:|---|\n";
-    for (const Choice& one : choice.ranked) {
-        const Configuration& configuration = model.configurations[one.configuration];
-        std::string remark =
-            one.why_not.empty() ? fmt::format("{}", fmt::join(one.margins, "; ")) : one.why_not;
-        if (!one.undecided.empty()) remark += "; " + one.undecided;
-        text += fmt::format("| {}, {} | {} | {} | {} | {} | {} |\n", markdown_escaped(configuration.title),
-                            markdown_escaped(configuration.workload), markdown_escaped(one.load_label),
-                            one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–",
-                            significant(one.output_tokens_per_s), significant(one.interactivity),
-                            markdown_escaped(remark));
-    }
-    if (!choice.ranked.front().command.empty())
-        text += fmt::format("\nMeasure the cheapest again before you decide:\n\n    {}\n",
-                            printable(choice.ranked.front().command, 4000));
-    return text + "\n";
-}
-
-std::string searches_of(const std::vector<SearchPicture>& searches) {
-    if (searches.empty()) return "";
-    std::string text = "## The highest load within the limits\n\n";
-    for (const SearchPicture& search : searches) {
-        text += markdown_escaped(search.text) + "\n\n";
-        for (const Picture& picture : search.pictures) text += picture_markdown(picture);
-        if (!search.narrow.empty())
-            text += fmt::format("To narrow the bracket:\n\n    {}\n\n", printable(search.narrow, 4000));
-    }
+std::string sections_text(SectionPlace place, const ReportModel& model) {
+    std::string text;
+    for (const Section& section : sections_at(place, model)) text += markdown_of(section, 2);
     return text;
 }
 
@@ -277,18 +199,12 @@ std::string markdown_escaped(std::string_view text) {
 }
 
 std::string markdown_report(const ReportModel& model) {
-    std::string text = fmt::format("# {}\n\n", markdown_escaped(model.title)) + choice_of(model);
+    std::string text = fmt::format("# {}\n\n", markdown_escaped(model.title)) +
+                       sections_text(SectionPlace::before_answers, model);
     for (const Configuration& configuration : model.configurations)
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
     for (const Configuration& configuration : model.configurations) text += section_of(configuration);
-    text += course_markdown(model);
-    text += cost_of(model);
-    text += searches_of(model.searches);
-    std::vector<std::string> estimates;
-    for (const WhatIf& what_if : model.what_ifs) estimates.push_back(what_if_sentence(model, what_if));
-    text += list_of(estimates);
-    for (const CachePicture& cache : model.caches) text += cache_markdown(cache.report, 2) + "\n";
-    text += hardware_markdown(model.devices);
+    text += sections_text(SectionPlace::after_front, model) + sections_text(SectionPlace::after_load, model);
     text += list_of(model.front.separate);
     text += list_of(model.notes);
     if (model.price)

@@ -138,7 +138,7 @@ class Fronts(Case):
         self.assertIn("What to fix first", page.read_text())
         with Browser() as browser:
             browser.open(page)
-            self.assertEqual(browser.evaluate("return document.querySelectorAll('.gap canvas').length"), 3)
+            self.assertEqual(browser.evaluate("return document.querySelectorAll('figure.bars canvas').length"), 3)
 
     def test_the_page_switches_axes_and_limits_and_fits_a_phone(self):
         page, _ = self.report("--quality", "same", "--slo", "ttft_p95:800")

@@ -12,9 +12,9 @@ import urllib.request
 
 from harness import started
 
-# Per canvas: the share of its pixels that differ from its most frequent colour.
+# Per canvas that no menu hides: the share of its pixels that differ from its most frequent colour.
 PAINTED = """
-return [...document.querySelectorAll('canvas')].map(canvas => {
+return [...document.querySelectorAll('canvas')].filter(canvas => !canvas.closest('[hidden]')).map(canvas => {
     const pixels = new Uint32Array(
         canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);
     const counts = new Map();

@@ -34,19 +34,19 @@ class Report(Case):
         self.assertLess(brightness(dark), 80)
 
     def test_the_series_of_the_chosen_run_are_drawn(self):
-        titles = "return [...document.querySelectorAll('#course-charts h3')].map(title => title.textContent)"
+        titles = "return [...document.querySelectorAll('[data-option]:not([hidden]) figure h3')].map(title => title.textContent)"
         with Browser() as browser:
             look_at(self, browser, self.page, "light")
             drawn = browser.evaluate(titles)
             self.assertIn("Requests in flight, requests", drawn)
             self.assertTrue(any(title.startswith("Output tokens per second") for title in drawn), drawn)
-            shown = browser.evaluate("return [...document.querySelectorAll('[data-course]')].filter(part => !part.hidden).map(p => p.dataset.course)")
+            shown = browser.evaluate("return [...document.querySelectorAll('[data-option]')].filter(part => !part.hidden).map(p => p.dataset.option)")
             self.assertEqual(len(shown), 1)
-            options = browser.evaluate("return [...document.querySelectorAll('#course-run option')].map(option => option.textContent)")
+            options = browser.evaluate("return [...document.querySelectorAll('#course-menu option')].map(option => option.textContent)")
             self.assertEqual(options, ["c=1", "c=8", "c=32"])
-            browser.evaluate("const run = document.querySelector('#course-run'); run.value = '2';"
+            browser.evaluate("const run = document.querySelector('#course-menu'); run.value = '2';"
                              "run.dispatchEvent(new Event('change'));")
-            self.assertEqual(browser.evaluate("return [...document.querySelectorAll('[data-course]')].filter(part => !part.hidden)"
+            self.assertEqual(browser.evaluate("return [...document.querySelectorAll('[data-option]')].filter(part => !part.hidden)"
                                               ".map(p => p.querySelector('h3').textContent)"), ["c=32"])
             self.assertEqual(browser.evaluate(titles), drawn)
             for share in browser.evaluate(PAINTED):

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/result/metrics.h"
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 #include "reports/model/report_model.h"
 
 namespace paretoken::reports::sample {

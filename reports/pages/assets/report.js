@@ -4,7 +4,6 @@
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
   const configurations = data.configurations;
-  const devices = data.devices;
   const root = document.documentElement;
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -575,7 +574,7 @@
     draw("throughput", datasets, scales, [intervals, markers]);
   }
 
-  // ---- what the hardware can do
+  // ---- the charts of sections
 
   /** Names of ceilings, each above its line where no other name is. */
   const ceilingNames = {
@@ -628,12 +627,16 @@
     },
   };
 
-  /** `logFrom`: how far values must spread for a logarithmic vertical axis. */
-  function drawPicture(picture, id, logFrom = 40) {
+  /** The points of a series: objects, or two lists of numbers where they say nothing but their places. */
+  const pointsOf = (series) => series.points || series.xs.map((x, i) => ({ x, y: series.ys[i], valid: true, row: "", note: "" }));
+
+  /** A chart of a section. `logFrom`: how far values must spread for a logarithmic vertical axis. */
+  function drawPicture({ id, logFrom, ...rest }) {
+    const picture = { ...rest, series: rest.series.map((one) => ({ ...one, points: pointsOf(one) })) };
     const xs = [...new Set(picture.series.flatMap((s) => s.points.map((p) => p.x)))].sort((a, b) => a - b);
     const ys = [...picture.series.flatMap((s) => s.points.flatMap((p) => [p.y, ...(p.interval || [])])),
       ...picture.lines.map((line) => line.y)].filter(isNumber);
-    const linear = Boolean(picture.linear_x);
+    const linear = Boolean(picture.linearX);
     const ends = linear ? [0, xs[xs.length - 1] || 1] : xs.length > 1 ? [xs[0], xs[xs.length - 1]] : [xs[0] / 2, xs[0] * 2];
     const edges = [ends[0] / 1.5, ends[1] * 1.5];
     const lines = picture.lines.map((line) => ({
@@ -648,8 +651,8 @@
       const points = one.points.map((point) => ({
         x: point.x, y: point.y, interval: point.interval, filled: point.valid, certified: true, invalid: false,
         label: one.name, command: point.row,
-        title: `${one.name} · ${picture.x_title.toLowerCase()}: ${point.x.toLocaleString("en-US")}`,
-        lines: [`${significant(point.y)} ${picture.y_title}`,
+        title: `${one.name} · ${picture.xTitle.toLowerCase()}: ${point.x.toLocaleString("en-US")}`,
+        lines: [`${significant(point.y)} ${picture.yTitle}`,
           ...(point.note ? folded(point.note, 60, 3) : point.valid ? [] : ["not valid"])],
       }));
       return markedSet(i, ink, [`${id}:${i}`], points, {
@@ -659,153 +662,72 @@
     });
     one(`#${id}-legend`).replaceChildren(...picture.series.map((s, i) =>
       legendItem(`${id}:${i}`, s.name, markerElement(s.style === "fit" || s.style === "line" ? "M-7-2H7V2H-7Z" : shapeOf(i), inkOf(s, i)))));
-    const across = axis(ends, picture.x_title, linear ? Infinity : 1, !linear && xs.length <= 7 ? xs : null);
+    const across = axis(ends, picture.xTitle, linear ? Infinity : 1, !linear && xs.length <= 7 ? xs : null);
     if (linear) across.max = ends[1] * 1.04;
     across.ticks.callback = (value) => value.toLocaleString("en-US");  // batches and lengths are whole
-    draw(id, [...lines, ...series], { x: across, y: axis(ys, picture.y_title, linear ? Infinity : logFrom) },
+    draw(id, [...lines, ...series], { x: across, y: axis(ys, picture.yTitle, linear ? Infinity : logFrom) },
       [intervals, markers, ceilingNames, verticalMarks], picture.marks);
   }
 
-  const GROUPS = ["attention's matrices", "attention", "feed-forward", "experts", "norms and other small kernels",
-    "gaps between kernels"];
-  const groupColour = (group) => colour(["series-0", "series-1", "series-2", "p99", "p95", "faint"][GROUPS.indexOf(group)]);
+  // Colours of parts, by the numbers that BarPart::colour (reports/document/picture.h) refers to.
+  const BAR_COLOURS = ["faint", "series-0", "p50", "series-3", "p95", "series-1", "series-2", "p99", "accent", "muted"];
 
-  /** One bar per layer; operations of a group share its colour and are kept apart by an edge. */
-  function drawLayers(layers, id) {
-    const names = [...new Set(layers.flatMap((layer) => layer.operations.map((operation) => operation.name)))];
-    const datasets = names.map((name) => {
-      const group = layers.flatMap((layer) => layer.operations).find((operation) => operation.name === name).group;
-      return {
-        label: name, group, hidden: hidden.has(`${id}:${group}`), backgroundColor: groupColour(group),
-        borderColor: colour("paper"), borderWidth: { left: 0, right: 1 }, borderSkipped: false, barThickness: 22,
-        data: layers.map((layer) => (layer.operations.find((operation) => operation.name === name)?.seconds ?? 0) * 1e6),
-      };
-    });
-    const groups = GROUPS.filter((group) => datasets.some((dataset) => dataset.group === group));
-    one(`#${id}-legend`).replaceChildren(...groups.map((group) =>
-      legendItem(`${id}:${group}`, group, markerElement(SHAPES[1], groupColour(group)))));
-    drawBars(id, layers.map((layer) => layer.name + (layer.valid ? "" : " (not valid)")), datasets, "µs of one step",
-      [0, Math.max(...layers.map((layer) => layer.seconds * 1e6))],
-      { title: (i) => layers[i].name, label: (item) => `${item.dataset.label}: ${significant(item.raw)} µs` });
-  }
-
-  /** Stacked bars, one per row. */
-  function drawBars(id, names, datasets, title, range, tips) {
+  /** A chart of bars: one per row, each a stack of parts. Parts of a group share its colour and are kept apart by an edge. */
+  function drawBars({ id, unit, xTitle, bars, parts }) {
     const canvas = document.getElementById(id);
     const narrow = innerWidth < 700;
-    canvas.parentElement.style.height = `${names.length * 46 + 70}px`;
+    const inkOf = (part) => colour(BAR_COLOURS[part.colour % BAR_COLOURS.length]);
+    const groups = parts.filter((part, i) => parts.findIndex((other) => other.group === part.group) === i);
+    one(`#${id}-legend`).replaceChildren(...groups.map((part) =>
+      legendItem(`${id}:${part.group}`, part.group, markerElement(SHAPES[1], inkOf(part)))));
+    const sumOf = (i, sign) => parts.reduce((sum, part) => sum + Math.max(0, sign * (part.lengths[i] ?? 0)), 0);
+    const least = -Math.max(0, ...bars.map((_, i) => sumOf(i, -1)));
+    const most = Math.max(...bars.map((bar, i) => Math.max(bar.total, sumOf(i, 1))));
+    canvas.parentElement.style.height = `${bars.length * 46 + 70}px`;
     charts.get(id)?.destroy();
-    const width = narrow ? 20 : 44;
     charts.set(id, new Chart(canvas, {
       type: "bar",
-      data: { labels: names.map((name) => folded(name, width, 3)), datasets },
+      data: {
+        labels: bars.map((bar) => folded(bar.name, narrow ? 20 : 44, 3)),
+        datasets: parts.map((part) => ({
+          label: part.name, hidden: hidden.has(`${id}:${part.group}`), backgroundColor: inkOf(part), data: part.lengths,
+          borderColor: colour("paper"), borderWidth: { left: 0, right: 1 }, borderSkipped: false, barThickness: 22,
+        })),
+      },
       options: {
         animation: false, responsive: true, maintainAspectRatio: false, indexAxis: "y",
         plugins: {
           legend: { display: false },
           tooltip: { ...tooltip(), filter: () => true, callbacks: {
-            title: ([item]) => (item ? tips.title(item.dataIndex) : ""), label: tips.label,
+            title: ([item]) => (item ? bars[item.dataIndex].title : ""),
+            label: (item) => `${item.dataset.label}: ${significant(item.raw)} of ${significant(bars[item.dataIndex].total)} ${unit}`,
           } },
         },
         scales: {
-          x: { ...axis(range, title, 1e9), ...(range[0] < 0 ? { min: range[0] } : {}), stacked: true },
+          x: { ...axis([least, most], xTitle, 1e9), ...(least < 0 ? { min: least } : {}), stacked: true },
           y: { stacked: true, grid: { display: false }, ticks: { color: colour("muted"), font: { size: narrow ? 11 : 13 } } },
         },
       },
     }));
   }
 
-  // ---- where the gap goes
-
-  const GAP_COLOURS = ["faint", "series-0", "p50", "series-3", "p95", "series-1", "series-2", "p99", "accent", "muted"];
-
-  function drawGap(configuration, index) {
-    const id = `gap-${index}`;
-    if (!document.getElementById(id)) return;
-    const points = shownPoints(configuration).filter((point) => point.gap);
-    const used = configuration.gapParts.map((name, part) => ({ name, part }))
-      .filter(({ part }) => points.some((point) => isNumber(point.gap.parts[part]) && Math.abs(point.gap.parts[part]) > 1e-9));
-    const datasets = used.map(({ name, part }) => ({
-      label: name, hidden: hidden.has(`${id}:${name}`), backgroundColor: colour(GAP_COLOURS[part]), borderColor: colour("paper"),
-      borderWidth: { left: 0, right: 1 }, borderSkipped: false, barThickness: 22,
-      data: points.map((point) => point.gap.parts[part]),
-    }));
-    one(`#${id}-legend`).replaceChildren(...used.map(({ name, part }) =>
-      legendItem(`${id}:${name}`, name, markerElement(SHAPES[1], colour(GAP_COLOURS[part])))));
-    const least = Math.min(0, ...points.map((point) => point.gap.parts.reduce((sum, ms) => sum + Math.min(0, ms ?? 0), 0)));
-    const most = Math.max(...points.map((point) => point.gap.parts.reduce((sum, ms) => sum + Math.max(0, ms ?? 0), 0)));
-    drawBars(id, points.map((point) => point.label), datasets, "ms of one step", [least, most], {
-      title: (i) => `${points[i].label} · ${configuration.title}`,
-      label: (item) => `${item.dataset.label}: ${significant(item.raw)} of ${significant(points[item.dataIndex].gap.step)} ms`,
-    });
+  /** The charts of the sections. Those in an option that a menu hides are drawn when it is chosen. */
+  function drawSections() {
+    const isShown = ({ id }) => !document.getElementById(id).closest("[data-option][hidden]");
+    for (const picture of data.pictures.filter(isShown)) drawPicture(picture);
+    for (const bars of data.bars.filter(isShown)) drawBars(bars);
   }
 
-  function drawSearches() {
-    data.searches.forEach((search, i) => {
-      for (const picture of search.charts) drawPicture(picture, `search-${i}-${picture.id}`);
-    });
-  }
-
-  // ---- how a run went
-
-  let courseShown = Number(one("#course-run")?.value ?? 0);
-
-  function courseFigure(picture) {
-    const figure = document.createElement("figure");
-    const id = `course-${picture.id}`;
-    const title = document.createElement("h3");
-    title.textContent = `${picture.title}, ${picture.y_title}`;
-    const legend = document.createElement("ul");
-    legend.className = "legend";
-    legend.id = `${id}-legend`;
-    const box = document.createElement("div");
-    box.className = "canvas";
-    const canvas = document.createElement("canvas");
-    canvas.id = id;
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `${title.textContent}. The least, the mean and the most are in the table below.`);
-    box.append(canvas);
-    const nothing = document.createElement("p");
-    nothing.className = "nothing";
-    nothing.hidden = true;
-    nothing.textContent = "Nothing was measured.";
-    figure.append(title, legend, box, nothing);
-    return figure;
-  }
-
-  function showCourse() {
-    const place = one("#course-charts");
-    if (!place) return;
-    for (const id of [...charts.keys()].filter((name) => name.startsWith("course-"))) {
-      charts.get(id).destroy();
-      charts.delete(id);
+  /** Shows one option of a menu and frees the charts of the others. */
+  function showChosen(menu) {
+    for (const option of all(`[data-option^="${menu.dataset.menu}-"]`)) {
+      option.hidden = option.dataset.option !== `${menu.dataset.menu}-${menu.value}`;
+      if (!option.hidden) continue;
+      for (const canvas of option.querySelectorAll("canvas")) {
+        charts.get(canvas.id)?.destroy();
+        charts.delete(canvas.id);
+      }
     }
-    place.replaceChildren(...data.courses[courseShown].map(courseFigure));
-    for (const part of all("[data-course]")) part.hidden = Number(part.dataset.course) !== courseShown;
-  }
-
-  function drawCourse() {
-    if (!one("#course-charts")) return;
-    for (const picture of data.courses[courseShown]) {
-      const series = picture.series.map(({ name, style, xs, ys }) => ({
-        name, style, points: xs.map((x, i) => ({ x, y: ys[i], valid: true, row: "", note: "" })),
-      }));
-      drawPicture({ ...picture, series, lines: [] }, `course-${picture.id}`);
-    }
-  }
-
-  function drawCaches() {
-    data.caches.forEach((cache, i) => {
-      cache.levels.forEach((level, l) => level.forEach((picture) => drawPicture(picture, `cache-${i}-level-${l}-${picture.id}`, 8)));
-      for (const picture of cache.charts) drawPicture(picture, `cache-${i}-${picture.id}`);
-    });
-  }
-
-  function drawHardware() {
-    devices.forEach((device, i) => {
-      for (const picture of device.charts) drawPicture(picture, `device-${i}-${picture.id}`);
-      if (device.layers.length) drawLayers(device.layers, `device-${i}-layers`);
-    });
   }
 
   // ---- legends
@@ -931,12 +853,8 @@
       drawFrontier();
       drawLatencies();
       drawThroughput();
-      configurations.forEach(drawGap);
     }
-    drawSearches();
-    drawCourse();
-    drawCaches();
-    drawHardware();
+    drawSections();
     root.dataset.charts = String(charts.size);
   }
 
@@ -965,14 +883,15 @@
       });
     tellDirections();
   }
-  one("#course-run")?.addEventListener("change", (event) => {
-    courseShown = Number(event.target.value);
-    showCourse();
-    drawCourse();
-    root.dataset.charts = String(charts.size);
-    markScrollable();
-  });
-  showCourse();
+  for (const menu of all("[data-menu]")) {
+    showChosen(menu);
+    menu.addEventListener("change", () => {
+      showChosen(menu);
+      drawSections();
+      root.dataset.charts = String(charts.size);
+      markScrollable();
+    });
+  }
   for (const header of all("th[data-column]")) header.querySelector(".sort").addEventListener("click", () => sortBy(header));
   for (const target of all("[data-definition]")) {
     for (const event of ["mouseenter", "focus"]) target.addEventListener(event, () => showTip(target));

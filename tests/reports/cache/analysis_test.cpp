@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "core/random.h"
-#include "reports/cache/pages.h"
+#include "reports/cache/picture.h"
+#include "reports/cache/words.h"
 #include "reports/files/json.h"
+#include "reports/pages/section_markdown.h"
+#include "reports/sections/sections.h"
 
 namespace paretoken::reports {
 namespace {
@@ -256,7 +259,7 @@ TEST(CachePages, tell_verdicts_levels_and_blocks) {
     EXPECT_THAT(console, HasSubstr("1 request in flight."));
     EXPECT_THAT(console, HasSubstr("blocks of 16 tokens"));
     EXPECT_THAT(console, HasSubstr("has 118 tokens"));
-    const std::string markdown = cache_markdown(report);
+    const std::string markdown = markdown_of(cache_section(picture_of({{}, report}), "cache"), 1);
     EXPECT_THAT(markdown, HasSubstr("- **works**:"));
     EXPECT_THAT(markdown, ::testing::Not(HasSubstr("<script>")));
     EXPECT_THAT(markdown, HasSubstr("| 4096 | warm |"));

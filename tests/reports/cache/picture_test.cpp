@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "reports/cache/pages.h"
 #include "reports/files/json.h"
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"

@@ -556,7 +556,7 @@ TEST(ReportJson, MatchesThePublishedSchemaKeyForKey) {
 TEST(ChartJson, CannotEndTheScriptElementItStandsIn) {
     ReportModel model = sample::report();
     model.configurations[0].title = "</script><script>alert(1)</script><!--";
-    const std::string text = chart_json(model);
+    const std::string text = chart_json(model, {});
     EXPECT_EQ(text.find('<'), std::string::npos);
     EXPECT_EQ(json::parse(text)["configurations"][0]["title"], model.configurations[0].title);
 }
@@ -566,7 +566,7 @@ TEST(ChartJson, HoldsACommandThatManyRunsShareOnce) {
     for (Configuration& configuration : model.configurations)
         for (ReportPoint& point : configuration.points)
             point.result.provenance.command = "paretoken sweep " + configuration.title;
-    const json drawn = json::parse(chart_json(model));
+    const json drawn = json::parse(chart_json(model, {}));
     ASSERT_EQ(drawn["commands"].size(), 2U);
     for (std::size_t i = 0; i < 2; ++i)
         for (const json& point : drawn["configurations"][i]["points"])
@@ -577,9 +577,9 @@ TEST(ChartJson, HoldsACommandThatManyRunsShareOnce) {
 TEST(ChartJson, HoldsTheDateOfEveryRunAndOpensWithItWhereItWasAskedFor) {
     ReportModel model = sample::report();
     model.front.x = "interactivity_p90";
-    EXPECT_EQ(json::parse(chart_json(model))["axes"]["x"], "interactivity_p90");
+    EXPECT_EQ(json::parse(chart_json(model, {}))["axes"]["x"], "interactivity_p90");
     model.front.over_time = true;
-    const json drawn = json::parse(chart_json(model));
+    const json drawn = json::parse(chart_json(model, {}));
     EXPECT_EQ(drawn["axes"]["x"], "date");
     EXPECT_EQ(drawn["configurations"][0]["points"][0]["at"], "2026-11-21T09:38:00Z");
 }
@@ -589,7 +589,7 @@ TEST(ChartJson, DrawsNoLoadThatWasNeverReached) {
     const std::size_t points = model.configurations[0].points.size();
     const std::string label = model.configurations[0].points[0].load_label;
     model.configurations[0].points[0].reached = false;
-    const json drawn = json::parse(chart_json(model))["configurations"][0]["points"];
+    const json drawn = json::parse(chart_json(model, {}))["configurations"][0]["points"];
     // The point keeps its index, because other points refer to it, and is marked as hidden.
     ASSERT_EQ(drawn.size(), points);
     EXPECT_EQ(drawn[0]["label"], label);
@@ -603,7 +603,7 @@ TEST(ChartJson, DrawsOpenLoopLatencyFromTheIntendedStart) {
     point.open_loop = true;
     for (MetricSummary& metric : point.result.metrics)
         if (metric.key == "ttft_intended_s") metric.percentiles[0].value = 77;
-    EXPECT_EQ(json::parse(chart_json(model))["configurations"][0]["points"][0]["ttft"]["values"][0], 77);
+    EXPECT_EQ(json::parse(chart_json(model, {}))["configurations"][0]["points"][0]["ttft"]["values"][0], 77);
 }
 
 }  // namespace

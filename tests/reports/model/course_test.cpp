@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "reports/files/json.h"
-#include "reports/pages/course.h"
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
+#include "reports/sections/sections.h"
 #include "tests/reports/sample_report.h"
 
 namespace paretoken::reports {
@@ -145,18 +145,19 @@ ReportModel page_of(std::size_t runs) {
 
 TEST(CoursePage, OffersEveryRunThatItHasAndSaysHowManyItHasNot) {
     const std::string few = html_report(page_of(3));
-    EXPECT_THAT(few, AllOf(HasSubstr("<select id=\"course-run\">"), HasSubstr(">c=3</option>"),
-                           HasSubstr("data-course=\"2\""), Not(HasSubstr("of 3 runs"))));
+    EXPECT_THAT(
+        few, AllOf(HasSubstr("<select id=\"course-menu\" data-menu=\"course\">"), HasSubstr(">c=3</option>"),
+                   HasSubstr("data-option=\"course-2\""), Not(HasSubstr("of 3 runs"))));
     EXPECT_THAT(html_report(page_of(1)), AllOf(HasSubstr("course-title"), Not(HasSubstr("<select"))));
     EXPECT_THAT(html_report(page_of(40)), HasSubstr("16 of 40 runs"));
-    EXPECT_THAT(chart_json(page_of(1)), HasSubstr(R"("ys":[1,2,3])"));
+    EXPECT_THAT(chart_json(page_of(1), course_sections(page_of(1))), HasSubstr(R"("ys":[1,2,3])"));
 }
 
 TEST(CoursePage, IsALineOfBlocksInMarkdownForASingleRun) {
     EXPECT_THAT(markdown_report(page_of(1)),
-                AllOf(HasSubstr("## How the run went"),
+                AllOf(HasSubstr("## How a run went"),
                       HasSubstr("| in\\_flight | requests | 1.00 | 2.00 | 3.00 | ▃▆█ |")));
-    EXPECT_THAT(markdown_report(page_of(2)), Not(HasSubstr("How the run went")));
+    EXPECT_THAT(markdown_report(page_of(2)), Not(HasSubstr("How a run went")));
 }
 
 TEST(CoursePage, ShowsHostileNamesAsText) {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "reports/model/cost.h"
+#include "reports/cost/cost.h"
 #include "tests/reports/model/llama_on_h200.h"
 
 namespace paretoken::reports {

@@ -1,4 +1,4 @@
-#include "reports/pages/course.h"
+#include "reports/model/course.h"
 
 #include <fmt/format.h>
 
@@ -7,13 +7,11 @@
 #include <cmath>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "core/result/result.h"
-#include "reports/document/table.h"
 #include "reports/model/answer.h"
-#include "reports/model/course.h"
-#include "reports/pages/html.h"
-#include "reports/pages/picture.h"
+#include "reports/sections/sections.h"
 
 namespace paretoken::reports {
 namespace {
@@ -44,17 +42,21 @@ bool has_values(const Series& series) {
 }
 
 /// The table of a run's series. It counts every value, also where a chart shows means.
-Table table_of(const RunResult& run, bool with_blocks) {
-    Table table{{{"Series", Align::left}, {"Unit", Align::left}, {"least"}, {"mean"}, {"most"}}, {}};
-    if (with_blocks) table.columns.push_back({"over the run", Align::left});
+Table series_table(const RunResult& run) {
+    Table table{{{"Series", Align::left},
+                 {"Unit", Align::left},
+                 {"least"},
+                 {"mean"},
+                 {"most"},
+                 {.title = "over the run", .align = Align::left, .text_only = true}},
+                {}};
     for (const Series& series : run.series) {
         if (!has_values(series)) continue;
         const auto [least, most] = std::minmax_element(series.values.begin(), series.values.end());
         const double mean = std::accumulate(series.values.begin(), series.values.end(), 0.0) /
                             static_cast<double>(series.values.size());
-        table.rows.push_back(
-            {series.name, series.unit, significant(*least), significant(mean), significant(*most)});
-        if (with_blocks) table.rows.back().push_back(blocks_of(series));
+        table.rows.push_back({series.name, series.unit, significant(*least), significant(mean),
+                              significant(*most), blocks_of(series)});
     }
     return table;
 }
@@ -83,42 +85,29 @@ std::size_t count_runs(const ReportModel& model) {
     return count;
 }
 
-std::string choice_of(const ReportModel& model, std::size_t shown) {
-    if (model.courses.size() < 2) return "";
-    std::string options;
-    for (std::size_t i = 0; i < model.courses.size(); ++i)
-        options += fmt::format("<option value=\"{}\"{}>{}</option>\n", i, i == shown ? " selected" : "",
-                               html_escaped(name_of(model, model.courses[i])));
-    return "<p class=\"chooser\"><label for=\"course-run\">Run</label> <select id=\"course-run\">\n" +
-           options + "</select></p>\n";
+Part course_part(const ReportModel& model, std::size_t index) {
+    const RunCourse& course = model.courses[index];
+    Charts charts;
+    for (const Picture& picture : course.pictures)
+        charts.items.push_back(
+            {.id = fmt::format("course-{}-{}", index, picture.id), .picture = picture, .drawn_only = true});
+    return {.title = name_of(model, course),
+            .blocks = {{std::move(charts)}, {series_table(point_of(model, course).result)}}};
 }
 
 }  // namespace
 
-std::string course_section(const ReportModel& model) {
-    if (model.courses.empty()) return "";
-    const std::size_t shown = first_shown(model);
-    std::string html =
-        "<section aria-labelledby=\"course-title\">\n<h2 id=\"course-title\">How a run went</h2>\n<p "
-        "class=\"lead\">Series over the time of a run. A longer run is drawn by means of equal stretches; "
-        "the "
-        "table counts every value.";
+std::vector<Section> course_sections(const ReportModel& model) {
+    if (model.courses.empty()) return {};
+    std::string lead =
+        "Series over the time of a run. A longer run is drawn by means of equal stretches; the table counts every "
+        "value.";
     if (const std::size_t all = count_runs(model); model.courses.size() < all)
-        html +=
-            fmt::format(" {} of {} runs, those on a front first: the run.json of each run has its series.",
-                        grouped(model.courses.size()), grouped(all));
-    html += "</p>\n" + choice_of(model, shown) + "<div class=\"pair course\" id=\"course-charts\"></div>\n";
-    for (std::size_t i = 0; i < model.courses.size(); ++i)
-        html += fmt::format("<div class=\"part\" data-course=\"{}\"><h3>{}</h3>\n{}</div>\n", i,
-                            html_escaped(name_of(model, model.courses[i])),
-                            html_of(table_of(point_of(model, model.courses[i]).result, false)));
-    return html + "</section>\n";
-}
-
-std::string course_markdown(const ReportModel& model) {
-    if (model.courses.size() != 1 || count_runs(model) != 1) return "";
-    return fmt::format("## How the run went\n\n{}\n",
-                       markdown_of(table_of(point_of(model, model.courses.front()).result, true)));
+        lead += fmt::format(" {} of {} runs, those on a front first: the run.json of each run has its series.",
+                            grouped(model.courses.size()), grouped(all));
+    Menu menu{.label = "Run", .shown = first_shown(model)};
+    for (std::size_t i = 0; i < model.courses.size(); ++i) menu.options.push_back(course_part(model, i));
+    return {{"course", "How a run went", {{Paragraph{std::move(lead)}}, {std::move(menu)}}}};
 }
 
 }  // namespace paretoken::reports

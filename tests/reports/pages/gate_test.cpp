@@ -1,4 +1,4 @@
-#include "reports/gate/pages.h"
+#include "reports/pages/gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

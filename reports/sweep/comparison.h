@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::reports {
 

@@ -1,4 +1,4 @@
-#include "reports/model/cost.h"
+#include "reports/cost/cost.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "reports/files/sweep_file.h"
+#include "reports/sweep/sweep.h"
 
 #include <fmt/format.h>
 

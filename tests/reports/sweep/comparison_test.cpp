@@ -1,4 +1,4 @@
-#include "reports/files/comparison.h"
+#include "reports/sweep/comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

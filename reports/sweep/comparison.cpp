@@ -1,4 +1,4 @@
-#include "reports/files/comparison.h"
+#include "reports/sweep/comparison.h"
 
 #include <fmt/format.h>
 

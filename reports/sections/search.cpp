@@ -1,0 +1,32 @@
+#include "reports/sections/sections.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace paretoken::reports {
+
+std::vector<Section> search_sections(const ReportModel& model) {
+    if (model.searches.empty()) return {};
+    Section section{
+        "search",
+        "The highest load within the limits",
+        {{Paragraph{"Each marker is one run of the search. A run meets or misses a limit where its requests "
+                    "decide it at 99 % confidence; hollow markers are undecided."}}}};
+    for (std::size_t i = 0; i < model.searches.size(); ++i) {
+        const SearchPicture& search = model.searches[i];
+        Part part{.title = {}, .blocks = {{Paragraph{search.text}}}};
+        Charts charts;
+        for (const Picture& picture : search.pictures)
+            charts.items.push_back({fmt::format("search-{}-{}", i, picture.id), picture});
+        if (!charts.items.empty()) part.blocks.push_back({std::move(charts)});
+        if (!search.narrow.empty()) {
+            part.blocks.push_back({Paragraph{"To narrow the bracket:"}});
+            part.blocks.push_back({Command{search.narrow}});
+        }
+        section.blocks.push_back({std::move(part)});
+    }
+    return {std::move(section)};
+}
+
+}  // namespace paretoken::reports
