@@ -8,9 +8,9 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
+#include "reports/document/table.h"
 #include "reports/files/baseline_store.h"
 #include "reports/files/run_directory.h"
-#include "reports/document/table.h"
 
 namespace paretoken::cli {
 namespace {

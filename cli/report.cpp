@@ -31,12 +31,12 @@
 #include "reports/files/json.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
-#include "reports/sweep/sweep.h"
 #include "reports/micro/micro_results.h"
 #include "reports/model/front.h"
 #include "reports/model/join.h"
 #include "reports/pages/formats.h"
 #include "reports/pages/html.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::cli {
 namespace {

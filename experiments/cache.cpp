@@ -12,10 +12,10 @@
 #include "core/result/metrics.h"
 #include "experiments/run.h"
 #include "experiments/target/resolve.h"
+#include "reports/cost/cost.h"
 #include "reports/files/json.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
-#include "reports/cost/cost.h"
 
 namespace paretoken::experiments {
 namespace {

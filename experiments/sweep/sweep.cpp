@@ -22,9 +22,9 @@
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
 #include "experiments/target/server_command.h"
-#include "reports/sweep/comparison.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
+#include "reports/sweep/comparison.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -14,8 +14,8 @@
 #include "reports/document/section.h"
 #include "reports/files/probe_file.h"
 #include "reports/files/run_directory.h"
-#include "reports/sweep/sweep.h"
 #include "reports/model/report_model.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::reports {
 

@@ -9,8 +9,8 @@
 #include "core/result/slo.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
-#include "reports/document/table.h"
 #include "reports/cost/cost.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

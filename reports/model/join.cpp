@@ -14,16 +14,16 @@
 #include "core/error.h"
 #include "core/result/metrics.h"
 #include "core/version.h"
+#include "reports/cost/cost.h"
 #include "reports/document/table.h"
-#include "reports/sweep/sweep.h"
 #include "reports/model/answer.h"
 #include "reports/model/choice.h"
-#include "reports/cost/cost.h"
 #include "reports/model/course.h"
 #include "reports/model/front.h"
 #include "reports/model/gap.h"
 #include "reports/model/limit.h"
 #include "reports/model/utilisation.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::reports {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "reports/sweep/sweep.h"
 #include "reports/model/loaded_run.h"
 #include "reports/model/report_model.h"
+#include "reports/sweep/sweep.h"
 
 namespace paretoken::reports {
 

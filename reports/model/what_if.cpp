@@ -9,8 +9,8 @@
 #include "cards/gpu.h"
 #include "core/error.h"
 #include "core/formats.h"
-#include "reports/document/table.h"
 #include "reports/cost/cost.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

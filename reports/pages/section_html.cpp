@@ -128,36 +128,36 @@ class Writer {
         std::string html;
         for (const Block& block : blocks)
             html += std::visit(
-                Overloaded{
-                    [](const Paragraph& one) {
-                        return fmt::format(
-                            "<p class=\"lead\">{}{}</p>\n",
-                            one.strong.empty() ? "" : fmt::format("<b>{}</b>", html_escaped(one.strong)),
-                            html_escaped(one.text));
-                    },
-                    [](const Notices& one) {
-                        std::string items;
-                        for (const Notice& notice : one.items) items += notice_html(notice);
-                        return "<ul class=\"notices verdicts\">\n" + items + "</ul>\n";
-                    },
-                    [](const Headlines& one) { return headlines_html(one); },
-                    [](const Facts& one) { return html_of(one); },
-                    [](const Command& one) { return html_of(one) + "\n"; },
-                    [this](const Table& one) { return table_html(one, table_attributes()); },
-                    [](const Charts& one) {
-                        std::string charts;
-                        for (const Chart& chart : one.items) charts += chart_html(chart);
-                        return "<div class=\"pair\">\n" + charts + "</div>\n";
-                    },
-                    [](const BarChart& one) {
-                        return figure_html("bars", one.id, one.bars.title, one.bars.what, "") +
-                               table_html(one.table, "");
-                    },
-                    [this, depth](const Part& one) { return part(one, depth + 1); },
-                    [this, depth](const Folded& one) {
-                        return folded_html(one.summary, this->blocks(one.blocks, depth));
-                    },
-                    [this, depth](const Menu& one) { return menu(one, depth); }},
+                Overloaded{[](const Paragraph& one) {
+                               return fmt::format("<p class=\"lead\">{}{}</p>\n",
+                                                  one.strong.empty()
+                                                      ? ""
+                                                      : fmt::format("<b>{}</b>", html_escaped(one.strong)),
+                                                  html_escaped(one.text));
+                           },
+                           [](const Notices& one) {
+                               std::string items;
+                               for (const Notice& notice : one.items) items += notice_html(notice);
+                               return "<ul class=\"notices verdicts\">\n" + items + "</ul>\n";
+                           },
+                           [](const Headlines& one) { return headlines_html(one); },
+                           [](const Facts& one) { return html_of(one); },
+                           [](const Command& one) { return html_of(one) + "\n"; },
+                           [this](const Table& one) { return table_html(one, table_attributes()); },
+                           [](const Charts& one) {
+                               std::string charts;
+                               for (const Chart& chart : one.items) charts += chart_html(chart);
+                               return "<div class=\"pair\">\n" + charts + "</div>\n";
+                           },
+                           [](const BarChart& one) {
+                               return figure_html("bars", one.id, one.bars.title, one.bars.what, "") +
+                                      table_html(one.table, "");
+                           },
+                           [this, depth](const Part& one) { return part(one, depth + 1); },
+                           [this, depth](const Folded& one) {
+                               return folded_html(one.summary, this->blocks(one.blocks, depth));
+                           },
+                           [this, depth](const Menu& one) { return menu(one, depth); }},
                 block.content);
         return html;
     }

@@ -100,11 +100,13 @@ Part course_part(const ReportModel& model, std::size_t index) {
 std::vector<Section> course_sections(const ReportModel& model) {
     if (model.courses.empty()) return {};
     std::string lead =
-        "Series over the time of a run. A longer run is drawn by means of equal stretches; the table counts every "
+        "Series over the time of a run. A longer run is drawn by means of equal stretches; the table counts "
+        "every "
         "value.";
     if (const std::size_t all = count_runs(model); model.courses.size() < all)
-        lead += fmt::format(" {} of {} runs, those on a front first: the run.json of each run has its series.",
-                            grouped(model.courses.size()), grouped(all));
+        lead +=
+            fmt::format(" {} of {} runs, those on a front first: the run.json of each run has its series.",
+                        grouped(model.courses.size()), grouped(all));
     Menu menu{.label = "Run", .shown = first_shown(model)};
     for (std::size_t i = 0; i < model.courses.size(); ++i) menu.options.push_back(course_part(model, i));
     return {{"course", "How a run went", {{Paragraph{std::move(lead)}}, {std::move(menu)}}}};

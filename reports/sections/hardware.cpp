@@ -15,10 +15,12 @@ struct OperationGroup {
     std::string_view name;
     std::size_t colour = 0;
 };
-constexpr std::array kGroups{
-    OperationGroup{"attention's matrices", 1}, OperationGroup{"attention", 5},
-    OperationGroup{"feed-forward", 6},         OperationGroup{"experts", 7},
-    OperationGroup{"norms and other small kernels", 4}, OperationGroup{"gaps between kernels", 0}};
+constexpr std::array kGroups{OperationGroup{"attention's matrices", 1},
+                             OperationGroup{"attention", 5},
+                             OperationGroup{"feed-forward", 6},
+                             OperationGroup{"experts", 7},
+                             OperationGroup{"norms and other small kernels", 4},
+                             OperationGroup{"gaps between kernels", 0}};
 
 std::size_t rank_of(std::string_view group) {
     const auto found = std::find_if(kGroups.begin(), kGroups.end(),
@@ -67,8 +69,7 @@ BarChart layers_of(const std::vector<LayerStack>& layers, const std::string& id)
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const LayerStack& layer = layers[i];
         const double whole_us = layer.seconds * 1e6;
-        chart.bars.bars.push_back(
-            {layer.name + (layer.valid ? "" : " (not valid)"), layer.name, whole_us});
+        chart.bars.bars.push_back({layer.name + (layer.valid ? "" : " (not valid)"), layer.name, whole_us});
         std::vector<std::string> row{layer.name, marked(whole_us, layer.valid)};
         for (const BarPart& part : chart.bars.parts)
             row.push_back(part.lengths[i] ? significant(*part.lengths[i]) : "");
@@ -117,11 +118,13 @@ Part device_part(const DevicePicture& device, std::size_t index) {
 std::vector<Section> hardware_sections(const ReportModel& model) {
     if (model.devices.empty()) return {};
     std::string lead =
-        "Speeds of our own kernels as paretoken micro measured them, each checked against a reference before it "
+        "Speeds of our own kernels as paretoken micro measured them, each checked against a reference before "
+        "it "
         "was timed, beside the ceilings of the same device.";
     if (std::any_of(model.devices.begin(), model.devices.end(), has_invalid))
         lead +=
-            " Hollow markers and figures with an asterisk are of rows that are not valid: they must not be used.";
+            " Hollow markers and figures with an asterisk are of rows that are not valid: they must not be "
+            "used.";
     Section section{"hardware", "What the hardware can do", {{Paragraph{std::move(lead)}}}};
     for (std::size_t i = 0; i < model.devices.size(); ++i)
         section.blocks.push_back({device_part(model.devices[i], i)});
