@@ -48,8 +48,8 @@ struct GateRow {
     double tolerance = 0;  ///< GateMetric::tolerance
     double floor = 0;      ///< GateMetric::floor
     bool points = false;   ///< whether the metric is a share; `shift` and `limit` are then differences
-    std::optional<double> baseline =
-        {};  ///< geometric mean of the baseline's runs; for a share, the share of all runs together
+    /// The value of the baseline: the geometric mean of its runs; for a share, the share over all its runs.
+    std::optional<double> baseline = {};
     std::optional<double> candidate = {};  ///< the candidate's value, computed as for `baseline`
     /// Mean of ln(candidate ÷ baseline), or the difference of shares (candidate − baseline). The sign is
     /// changed if higher values are better, so that a positive shift is worse. For metrics of which neither
@@ -61,11 +61,11 @@ struct GateRow {
     /// absolute limit it is that limit, in the metric's unit.
     double limit = 0;
     std::uint64_t samples = 0;  ///< for a share: number of the candidate's requests, answers or questions
-    double p_fail =
-        1;  ///< p-value of the test for a fail: a small value shows that the shift exceeds `limit`
+    /// The p-value of the test for a fail. A small value shows that the shift exceeds `limit`.
+    double p_fail = 1;
     GateVerdict verdict = GateVerdict::inconclusive;
-    std::uint64_t decided_at =
-        0;  ///< pairs at the look that decided it; 0 for undecided rows and for absolute limits
+    /// The number of pairs at the look that decided the row; 0 for undecided rows and absolute limits.
+    std::uint64_t decided_at = 0;
     std::string reason = {};  ///< explanation, if the interval alone does not explain the verdict
     /// The smallest true shift that would be found to exceed `limit` with a probability of about 80 %, with
     /// as much data as this. It is counted from 0, not from `limit`. Absent for shares and absolute limits.
