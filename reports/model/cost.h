@@ -43,7 +43,7 @@ std::optional<double> usd_per_m_total(double usd_per_s, const TokenRates& rates)
 /// around the price. Nothing unless both ends of the interval of the rate are positive and finite.
 std::optional<Interval> usd_per_m_interval(double usd_per_s, const Interval& output_per_s);
 
-/// Prices per kind of token whose sum over all tokens is exactly the cost: Σ price × rate = cost.
+/// Prices per kind of token that together cover exactly the cost: Σ price × rate ÷ 10⁶ = cost per second.
 struct SplitPrices {
     double fresh = 0;   ///< price of input tokens that were computed
     double cached = 0;  ///< price of input tokens that came from a cache
