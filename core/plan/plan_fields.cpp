@@ -1084,15 +1084,15 @@ constexpr std::array kFields = {
             "POST /start_profile before the load and /stop_profile after it, if the server has these paths",
         .get = ServerProfile::get,
         .set = ServerProfile::set},
-    PlanField{
-        .name = "events",
-        .flags = "--events",
-        .group = kPace,
-        .kind = measuring,
-        .help = "Requests whose events (times and tokens) are kept in events.bin: all, none, or sample=N "
-                "(one in N). Inter-token and inter-chunk latency are computed from these requests only",
-        .get = Events::get,
-        .set = Events::set_checked<known_events>},
+    PlanField{.name = "events",
+              .flags = "--events",
+              .group = kPace,
+              .kind = measuring,
+              .help =
+                  "Requests whose events (times and tokens) are kept in events.bin: all, none, or sample=N "
+                  "(one in N). Inter-token and inter-chunk latency are computed from these requests only",
+              .get = Events::get,
+              .set = Events::set_checked<known_events>},
     PlanField{.name = "timeout",
               .flags = "--timeout",
               .group = kPace,
