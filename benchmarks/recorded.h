@@ -1,6 +1,6 @@
 #pragma once
-// An answer as a real server streamed it, extended to a given number of tokens by repeating its second event
-// with output; the input of benchmarks of the parsers. Invariant: every returned piece has 64 readable bytes
+// Provides the input of the parsers' benchmarks: an answer that a real server streamed, extended to a given
+// number of tokens by repeating its second event with output. Every returned piece has 64 readable bytes
 // after it, as the parsers require.
 #include <cstddef>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace paretoken::benchmarks {
 
-/// The answer. The returned views refer to this object, which must neither be copied nor moved.
+/// The answer. It owns the bytes to which the returned views refer, so it must neither be copied nor moved.
 class Answer {
   public:
     /// `recording` names a file of tests/golden/streams, an HTTP response whose body is chunked. Throws

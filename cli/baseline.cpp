@@ -77,21 +77,22 @@ void drop(const BaselineCommand& command) {
 
 void add_baseline(CLI::App& app) {
     const auto command = std::make_shared<BaselineCommand>();
-    CLI::App* baseline = app.add_subcommand("baseline", "Keep runs under a name, to compare candidates with");
+    CLI::App* baseline = app.add_subcommand(
+        "baseline", "Keep runs under a name, so that `gate` can compare candidates with them");
     baseline->require_subcommand(1);
     const auto add = [&](const char* name, const char* help, void (*act)(const BaselineCommand&),
                          bool named) -> CLI::App* {
         CLI::App* sub = baseline->add_subcommand(name, help);
         sub->add_option("--store", command->store, "Directory that holds the baselines")
             ->capture_default_str();
-        if (named) sub->add_option("NAME", command->name, "The baseline's name")->required();
+        if (named) sub->add_option("NAME", command->name, "Name of the baseline")->required();
         sub->callback([command, act] { act(*command); });
         return sub;
     };
     CLI::App* saving = add("save", "Copy runs into a baseline", save, true);
     saving->add_option("DIR", command->directories, "Run directories, or directories of these")->required();
     saving->add_flag("--overwrite", command->overwrite, "Replace a baseline of this name");
-    add("list", "Name the baselines", list, false);
+    add("list", "List the baselines", list, false);
     add("show", "Show the runs of a baseline", show, true);
     add("drop", "Remove a baseline", drop, true);
 }

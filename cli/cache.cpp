@@ -153,39 +153,43 @@ void cache(const CacheCommand& command) {
 void add_own_options(CLI::App& sub, CacheCommand& command) {
     const char* group = "Experiment";
     sub.add_option("--prefix", command.prefix,
-                   "Lengths of the repeated prefixes in tokens: 256..8192, or a list; a range is cut to "
-                   "what fits the context [256..8192]")
+                   "Lengths of the repeated prefixes in tokens: a range by doubling, or a list. Lengths of a "
+                   "range that do not fit into the context are left out [256..8192]")
         ->group(group);
-    sub.add_option("--suffix", command.suffix, "Tokens at the end of each prompt that no other prompt shares")
+    sub.add_option("--suffix", command.suffix,
+                   "Number of tokens at the end of each prompt that no other prompt shares")
         ->group(group)
         ->capture_default_str();
-    sub.add_option("--osl", command.osl, "Tokens of each answer")->group(group)->capture_default_str();
-    sub.add_option("--hit", command.hit, "Shares of the prefix to repeat, in addition to none and all of it")
+    sub.add_option("--osl", command.osl, "Output length in tokens")->group(group)->capture_default_str();
+    sub.add_option("--hit", command.hit,
+                   "Shares of the prefix that the arm `shared` repeats; other arms repeat none or all of it")
         ->group(group)
         ->capture_default_str();
-    sub.add_option("--concurrency", command.concurrency, "Requests in flight: 1,8 or 1..16")
+    sub.add_option("--concurrency", command.concurrency,
+                   "Numbers of requests in flight to measure: 1,8 or 1..16")
         ->group(group)
         ->capture_default_str();
     sub.add_option("--working-set", command.working_set,
-                   "Also find how many prefixes of the longest length, used in turn, the cache holds: 1..64")
+                   "Also find how many prefixes of the longest length the cache holds when they are used in "
+                   "turn: 1..64")
         ->group(group);
     sub.add_option("--ttl", command.ttl,
                    "Also find how long an unused prefix is kept: 1 s, 5 s, 30 s and so on are tried, one "
                    "after the other, up to this time (10m) or until it is gone")
         ->group(group);
     sub.add_option("--burst", command.burst,
-                   "Also measure the hits while requests come four times as often for 30 s: requests per "
-                   "second before and after that (90 s in all)")
+                   "Also measure the hits during a burst: this many requests per second for 30 s, four times "
+                   "as many for 30 s, and this many again for 30 s")
         ->group(group);
     sub.add_option("--burst-prefixes", command.burst_prefixes,
-                   "Prefixes of the longest length that are used in turn for --burst")
+                   "Number of prefixes of the longest length that --burst uses in turn")
         ->group(group)
         ->capture_default_str();
     sub.add_option("--price", command.price,
-                   "A known price card or a file: what a million output tokens would cost cold and warm; "
-                   "--gpu names the serving hardware")
+                   "Price card, by its name or as a file, from which the cost of a million output tokens is "
+                   "computed for each arm; --gpu names the serving hardware")
         ->group(group);
-    sub.add_option("--samples", command.samples, "Requests of each kind and prefix")
+    sub.add_option("--samples", command.samples, "Number of requests for each arm and prefix length")
         ->group(group)
         ->capture_default_str();
 }
@@ -195,7 +199,7 @@ void add_own_options(CLI::App& sub, CacheCommand& command) {
 void add_cache(CLI::App& app) {
     const auto command = std::make_shared<CacheCommand>();
     CLI::App* sub = app.add_subcommand(
-        "cache", "Measure what prefix caching gives, and whether it works: cold, primed, warm prompts");
+        "cache", "Measure whether prefix caching works on a server, and how much time it saves");
     add_own_options(*sub, *command);
     add_plan_options(
         *sub, command->plan, Levels::one,

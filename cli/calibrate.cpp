@@ -61,7 +61,8 @@ void calibrate(const CalibrateCommand& command) {
 
 void add_calibrate(CLI::App& app) {
     const auto command = std::make_shared<CalibrateCommand>();
-    CLI::App* sub = app.add_subcommand("calibrate", "Find how much load this host's client can carry");
+    CLI::App* sub =
+        app.add_subcommand("calibrate", "Measure how much load the client on this host can generate");
     sub->add_option("--out", command->out,
                     "File for the result; only the default file is read by run and sweep "
                     "[~/.local/state/paretoken/client_ceiling.json]");

@@ -102,11 +102,12 @@ Answer break_even(CLI::App&, const std::shared_ptr<Numbers>& n) {
 Answer split(CLI::App& command, const std::shared_ptr<Numbers>& n) {
     const double& usd = n->add("--usd-per-h", "Price of the whole deployment per hour");
     const double& rate = n->add("--tokens-per-s", "Input and output tokens per second together");
-    const double& ratio = n->add("--ratio", 4, "An output token costs this many fresh input tokens");
+    const double& ratio = n->add("--ratio", 4, "Price of an output token ÷ price of a fresh input token");
     const double& hit = n->add("--hit", 0, "Share of input tokens that come from a cache");
-    const double& cached = n->add("--cached-ratio", 0.1, "A cached input token costs this many fresh ones");
+    const double& cached =
+        n->add("--cached-ratio", 0.1, "Price of a cached input token ÷ price of a fresh one");
     const auto mix = std::make_shared<std::string>("8:1");
-    command.add_option("--mix", *mix, "Input to output tokens")->capture_default_str();
+    command.add_option("--mix", *mix, "Ratio of input tokens to output tokens")->capture_default_str();
     return [&usd, &rate, &ratio, &hit, &cached, mix, n] {
         if (hit > 1) throw UsageError("--hit is a share: at most 1");
         const Mix shares = parse_mix(*mix);
@@ -120,7 +121,7 @@ Answer split(CLI::App& command, const std::shared_ptr<Numbers>& n) {
 }
 
 Answer kv_cache(CLI::App& command, const std::shared_ptr<Numbers>& n) {
-    const double& context = n->add("--context", 4096, "Tokens of one sequence");
+    const double& context = n->add("--context", 4096, "Number of tokens of one sequence");
     const auto card = std::make_shared<std::string>();
     command.add_option("--model-card", *card, "A known model, a config.json or a GGUF file")->required();
     return [&context, card, n] {
@@ -133,7 +134,7 @@ Answer kv_cache(CLI::App& command, const std::shared_ptr<Numbers>& n) {
 
 Answer decode_floor(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& parameters = n->add("--billion-parameters", "Parameters that a step reads, in billions");
-    const double& bits = n->add("--bits", 16, "Bits of each");
+    const double& bits = n->add("--bits", 16, "Bits of each parameter");
     const double& bandwidth = n->add("--gb-per-s", "Memory bandwidth of all GPUs");
     return [&parameters, &bits, &bandwidth, n] {
         return fmt::format("{:.1f} ms per step",
@@ -142,9 +143,9 @@ Answer decode_floor(CLI::App&, const std::shared_ptr<Numbers>& n) {
 }
 
 Answer speculation(CLI::App&, const std::shared_ptr<Numbers>& n) {
-    const double& drafts = n->add("--drafts", "Tokens drafted per pass");
+    const double& drafts = n->add("--drafts", "Number of tokens drafted per pass");
     const double& acceptance = n->add("--acceptance", "Probability that a draft is right");
-    const double& cost = n->add("--draft-cost", 0, "Passes that one draft costs");
+    const double& cost = n->add("--draft-cost", 0, "Time of one drafted token ÷ time of a pass");
     return [&drafts, &acceptance, &cost, n] {
         if (acceptance > 1) throw UsageError("--acceptance is a probability: at most 1");
         return fmt::format("{} tokens per pass, {:.3f} times as fast",
@@ -155,8 +156,8 @@ Answer speculation(CLI::App&, const std::shared_ptr<Numbers>& n) {
 
 Answer prompt_cache(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& write = n->add("--write", "Dollars per million tokens written to the cache");
-    const double& read = n->add("--read", "… read from it");
-    const double& base = n->add("--base", "… without a cache");
+    const double& read = n->add("--read", "Dollars per million tokens read from the cache");
+    const double& base = n->add("--base", "Dollars per million input tokens that are not cached");
     return [&write, &read, &base, n] {
         if (read >= base) throw UsageError("--read must be below --base: such a cache never pays");
         const double requests = reports::prompt_cache_break_even_requests(write, read, base);
@@ -165,9 +166,10 @@ Answer prompt_cache(CLI::App&, const std::shared_ptr<Numbers>& n) {
 }
 
 Answer hit_rate(CLI::App&, const std::shared_ptr<Numbers>& n) {
-    const double& fresh = n->add("--fresh", "Input tokens that were neither read nor written");
+    const double& fresh =
+        n->add("--fresh", "Input tokens that were neither read from the cache nor written to it");
     const double& writes = n->add("--writes", "Input tokens written to the cache");
-    const double& reads = n->add("--reads", "Input tokens read from it");
+    const double& reads = n->add("--reads", "Input tokens read from the cache");
     return [&fresh, &writes, &reads, n] {
         positive(fresh + writes + reads, "--fresh + --writes + --reads");
         return fmt::format("{:.1f} %", 100 * reports::provider_cache_hit_rate(fresh, writes, reads));
@@ -177,7 +179,8 @@ Answer hit_rate(CLI::App&, const std::shared_ptr<Numbers>& n) {
 Answer cascade(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& cheap = n->add("--cheap", "Price of the cheap model");
     const double& dear = n->add("--dear", "Price of the expensive model");
-    const double& escalated = n->add("--escalated", "Share of requests that go on to the expensive model");
+    const double& escalated =
+        n->add("--escalated", "Share of requests that are passed on to the expensive model");
     return [&cheap, &dear, &escalated, n] {
         if (escalated > 1) throw UsageError("--escalated is a share: at most 1");
         const double price = reports::cascade_price(cheap, dear, escalated);
@@ -187,12 +190,13 @@ Answer cascade(CLI::App&, const std::shared_ptr<Numbers>& n) {
 
 Answer capacity(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& rps = n->add("--requests-per-s", "Requests per second");
-    const double& input = n->add("--input", "Input tokens of each");
-    const double& output = n->add("--output", "Output tokens of each");
+    const double& input = n->add("--input", "Input tokens of each request");
+    const double& output = n->add("--output", "Output tokens of each request");
     const double& hit = n->add("--hit", 0, "Share of input tokens that come from a cache");
-    const double& prefill = n->add("--prefill-ms-per-1k", "Prefill of 1000 tokens, ms");
-    const double& token = n->add("--ms-per-token", "Time of an output token, ms");
-    const double& headroom = n->add("--headroom", 1.2, "Factor on the requests in flight");
+    const double& prefill = n->add("--prefill-ms-per-1k", "Time of the prefill of 1000 tokens in ms");
+    const double& token = n->add("--ms-per-token", "Time of one output token in ms");
+    const double& headroom =
+        n->add("--headroom", 1.2, "Factor by which the requests in flight are multiplied as a reserve");
     return [&rps, &input, &output, &hit, &prefill, &token, &headroom, n] {
         const reports::Capacity made =
             reports::single_stream_capacity(rps, input, output, hit, prefill / 1e3, token / 1e3, headroom);
@@ -221,9 +225,9 @@ Answer self_host(CLI::App&, const std::shared_ptr<Numbers>& n) {
 }
 
 Answer energy(CLI::App&, const std::shared_ptr<Numbers>& n) {
-    const double& watts = n->add("--watts", "Power of the whole deployment");
+    const double& watts = n->add("--watts", "Power of the whole deployment in watts");
     const double& rate = n->add("--tokens-per-s", "Tokens per second of the whole deployment");
-    const double& price = n->add("--usd-per-kwh", 0.1, "Price of a kWh");
+    const double& price = n->add("--usd-per-kwh", 0.1, "Price of a kWh in dollars");
     return [&watts, &rate, &price, n] {
         const double joules = reports::joules_per_token(watts, positive(rate, "--tokens-per-s"));
         return fmt::format("{:.2f} J per token, ${:.4f} per million tokens", joules,
@@ -232,18 +236,20 @@ Answer energy(CLI::App&, const std::shared_ptr<Numbers>& n) {
 }
 
 constexpr Question kQuestions[] = {
-    {"per-million", "What a million tokens costs at a price per hour", per_million},
-    {"break-even", "Tokens per second at which a price per million is met", break_even},
-    {"split", "The price of fresh input, cached input and output so that all of it adds up", split},
-    {"kv", "Bytes of KV cache of a model", kv_cache},
-    {"decode-floor", "The shortest decode step: weights ÷ bandwidth", decode_floor},
+    {"per-million", "Price of a million tokens from a price per hour", per_million},
+    {"break-even", "Tokens per second at which a million tokens costs a given price", break_even},
+    {"split", "Prices of fresh input, cached input and output tokens that together cover the cost", split},
+    {"kv", "Bytes of a model's KV cache per token and per sequence", kv_cache},
+    {"decode-floor", "Shortest possible time of a decode step: bytes of the weights ÷ memory bandwidth",
+     decode_floor},
     {"speculation", "Tokens per pass and speed-up of speculative decoding", speculation},
-    {"prompt-cache", "Requests from which on caching a prompt is cheaper", prompt_cache},
-    {"hit-rate", "Cache hit rate as providers bill it", hit_rate},
-    {"cascade", "Mean price when a share of requests goes on to a more expensive model", cascade},
-    {"capacity", "GPUs for a request rate, one stream each, by Little's law", capacity},
-    {"self-host", "Tokens per month from which on a deployment is cheaper than an API", self_host},
-    {"energy", "Energy of a token and its price", energy},
+    {"prompt-cache", "Number of requests from which caching their common prompt is cheaper", prompt_cache},
+    {"hit-rate", "Cache hit rate computed from the token counts that an API reports", hit_rate},
+    {"cascade", "Mean price if a share of the requests is passed on to a more expensive model", cascade},
+    {"capacity", "Number of GPUs for a request rate if each serves one request at a time (Little's law)",
+     capacity},
+    {"self-host", "Number of tokens per month from which a deployment is cheaper than an API", self_host},
+    {"energy", "Energy per token and its price", energy},
 };
 
 }  // namespace

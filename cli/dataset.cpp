@@ -264,7 +264,8 @@ void audit(const DatasetCommand& command) {
 void add_file(CLI::App& sub, DatasetCommand& command) {
     sub.add_option("file", command.file, "File of requests")->type_name("FILE")->required();
     sub.add_option("--dataset", command.dataset,
-                   fmt::format("Its format, one of {} [by its first row]", datasets::names_of_file_formats()))
+                   fmt::format("Format of the file, one of {} [recognised by its first row]",
+                               datasets::names_of_file_formats()))
         ->type_name("NAME");
 }
 
@@ -275,8 +276,9 @@ void add_dataset(CLI::App& app) {
     sub->require_subcommand(1);
     const auto command = std::make_shared<DatasetCommand>();
 
-    CLI::App* described = sub->add_subcommand(
-        "describe", "Lengths, rates, shared prefixes, and the context that a server needs for them");
+    CLI::App* described = sub->add_subcommand("describe",
+                                              "Show lengths, rates and shared prefixes of the requests, and "
+                                              "the context length that a server needs for them");
     add_file(*described, *command);
     described->add_flag("--json", command->json, "Print JSON");
     described->callback([command] { describe(*command); });
@@ -295,7 +297,7 @@ void add_dataset(CLI::App& app) {
         sub->add_subcommand("convert", "Write the requests as JSON lines, the format of --dataset custom");
     add_file(*converted, *command);
     converted->add_option("out", command->to, "File to write")->type_name("OUT.jsonl")->required();
-    converted->add_option("--salt", command->salt, "Text that makes made-up prompts new to a prefix cache");
+    converted->add_option("--salt", command->salt, "Text that makes generated prompts new to a prefix cache");
     converted->callback([command] { convert(*command); });
 }
 

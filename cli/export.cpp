@@ -129,17 +129,19 @@ void add_export(CLI::App& app) {
     sub->add_option("DIR", command->directory, "Run directory (chrome-trace)");
     sub->add_option("--format", command->format, "One of " + known_formats())->required();
     sub->add_option("--engine", command->engine,
-                    "Whose metrics: vllm, sglang, trtllm, tgi or llamacpp (prometheus-rules, grafana, "
-                    "scrape-config)");
-    sub->add_option("--alerts", command->alerts, "JSON file with alerts in place of the default ones");
+                    "Engine that exports the metrics: vllm, sglang, trtllm, tgi or llamacpp "
+                    "(prometheus-rules, grafana, scrape-config)");
+    sub->add_option("--alerts", command->alerts,
+                    "JSON file of alerts that replace the default ones (docs/alerts.md)");
     sub->add_option("--baseline", command->baseline,
-                    "Runs that give the values of alerts that compare with a baseline");
-    sub->add_option("--target", command->targets,
-                    "HOST:PORT to scrape (scrape-config); may be repeated [the engine's usual port here]")
-        ->allow_extra_args(false);
+                    "Runs from which alerts that compare with a baseline take its values");
     sub->add_option(
-        "--price", command->usd_per_hour,
-        "Dollars per hour of the whole deployment: adds dollars per million output tokens (grafana)");
+           "--target", command->targets,
+           "HOST:PORT to scrape (scrape-config); may be repeated [the engine's usual port on this machine]")
+        ->allow_extra_args(false);
+    sub->add_option("--price", command->usd_per_hour,
+                    "Cost of the whole deployment in dollars per hour; the dashboard then shows dollars per "
+                    "million output tokens (grafana)");
     sub->add_option("--out", command->out, "File to write [standard output]");
     sub->callback([command] { export_to(*command); });
 }

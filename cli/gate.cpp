@@ -245,42 +245,45 @@ void gate(const GateCommand& command) {
 void add_own_options(CLI::App& sub, GateCommand& command) {
     const char* sides = "Sides";
     sub.add_option("--baseline", command.baseline,
-                   "Runs to compare with: directories, or the name of a baseline")
+                   "Runs of the baseline: directories, or the name of a stored baseline")
         ->group(sides);
-    sub.add_option("--candidate", command.candidate, "Runs that are judged: directories")->group(sides);
+    sub.add_option("--candidate", command.candidate, "Runs of the candidate: directories")->group(sides);
     sub.add_option("--history", command.history,
-                   "Earlier baselines, with --baseline: directories or names; their spread between days "
-                   "widens the intervals, and metrics that become worse over time are named")
+                   "With --baseline: earlier baselines, as directories or names. Their variation between "
+                   "days widens the intervals, and metrics that become worse over time are named")
         ->group(sides);
-    sub.add_option("--baseline-url", command.baseline_server.url, "Server to compare with, measured in turn")
+    sub.add_option("--baseline-url", command.baseline_server.url,
+                   "URL of the baseline's server; both servers are measured in turn")
         ->group(sides);
-    sub.add_option("--candidate-url", command.candidate_server.url, "Server that is judged, measured in turn")
+    sub.add_option("--candidate-url", command.candidate_server.url, "URL of the candidate's server")
         ->group(sides);
     sub.add_option("--baseline-cmd", command.baseline_server.command,
-                   "Shell command that starts the server to compare with, once for each run; {port} in it "
-                   "becomes a free port")
+                   "Shell command that starts the baseline's server, once for each run; {port} in it becomes "
+                   "a free port")
         ->group(sides);
     sub.add_option("--candidate-cmd", command.candidate_server.command,
-                   "Shell command that starts the server that is judged")
+                   "Shell command that starts the candidate's server, once for each run")
         ->group(sides);
-    sub.add_option("--store", command.store, "Directory of the named baselines")
+    sub.add_option("--store", command.store, "Directory of the stored baselines")
         ->group(sides)
         ->capture_default_str();
     const char* judging = "Verdict";
-    sub.add_option("--policy", command.policy, "JSON file of metrics, tolerances and limits (--print-policy)")
+    sub.add_option("--policy", command.policy,
+                   "JSON file with metrics, tolerances and limits, as --print-policy writes it")
         ->group(judging);
     sub.add_flag("--print-policy", command.print_policy,
-                 "Print the policy as such a file, and do nothing else")
+                 "Print the policy as a file for --policy and do nothing else")
         ->group(judging);
-    sub.add_option(
-           "--limit", command.limits,
-           "Limit on the candidate alone, 'ttft_p95<800ms'; met only where it is certified; repeatable")
+    sub.add_option("--limit", command.limits,
+                   "Limit that every run of the candidate must certify, 'ttft_p95<800ms'; may be repeated")
         ->group(judging);
     sub.add_option("--across", command.across,
-                   "Intended differences: model, hardware, load, separated by commas")
+                   "Allowed differences between the sides, separated by commas: model, hardware, load")
         ->group(judging);
-    sub.add_option("--max-pairs", command.max_pairs, "Most pairs of runs, 3 or more [16]")->group(judging);
-    sub.add_option("--max-time", command.max_time, "Begin no pair that would probably end later (30m)")
+    sub.add_option("--max-pairs", command.max_pairs, "Largest number of pairs of runs, at least 3 [16]")
+        ->group(judging);
+    sub.add_option("--max-time", command.max_time,
+                   "Time limit (30m): no pair is begun that would probably exceed it")
         ->group(judging);
     sub.add_flag("--within-run", command.within_run,
                  "Accept one run per side, judged by its own intervals, which do not include the variation "
@@ -289,8 +292,8 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
     sub.add_flag("--dry-run", command.dry_run, "Print what would be measured and how long it takes")
         ->group(judging);
     sub.add_flag("--checklist", command.checklist,
-                 "Also list what should be known before a rollout: what the candidate's runs show, and "
-                 "which command shows the rest")
+                 "Also list facts that should be known before a rollout: their values in the candidate's "
+                 "runs, or the commands that would show them")
         ->group(judging);
     sub.add_flag("--github", command.github,
                  "Print annotations for GitHub Actions, and append the verdict to its step summary")

@@ -62,10 +62,10 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version",
                          fmt::format("paretoken {} ({})", paretoken::version(), paretoken::commit()));
     app.footer(
-        "Exit codes: 0 ok, 1 gate failed or limits not met, 2 usage, 3 runtime, 4 measurement "
-        "invalid,\n"
-        "5 gate, search or limits inconclusive.\n"
-        "paretoken COMMAND --help tells each command's options.");
+        "Exit codes: 0 success, 1 a gate failed or limits are not met, 2 wrong options or input,\n3 the "
+        "command could not be carried out, 4 the measurement is invalid, 5 a gate, a search or\nlimits are "
+        "inconclusive.\n"
+        "paretoken COMMAND --help lists the options of a command.");
     for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
                            paretoken::cli::add_report, paretoken::cli::add_cost, paretoken::cli::add_gate,
                            paretoken::cli::add_baseline, paretoken::cli::add_cache, paretoken::cli::add_watch,

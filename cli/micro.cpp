@@ -364,27 +364,28 @@ void micro(const MicroOptions& options) {
 
 void add_micro(CLI::App& app) {
     auto options = std::make_shared<MicroOptions>();
-    CLI::App* command = app.add_subcommand("micro", "Measure what this machine could deliver");
-    auto* const quick =
-        command->add_flag("--quick", options->quick, "Fewer rows, less time for each: about 15 s");
-    command->add_flag("--full", options->full, "Every row, more time for each: some ten minutes")
+    CLI::App* command = app.add_subcommand(
+        "micro", "Measure the memory bandwidth and arithmetic that this machine can deliver for inference");
+    auto* const quick = command->add_flag("--quick", options->quick,
+                                          "Measure fewer rows with less time for each: about 15 s");
+    command->add_flag("--full", options->full, "Measure every row with more time for each: about ten minutes")
         ->excludes(quick);
     command->add_option("--filter", options->filter,
-                        "Only rows whose name contains a match of this regular expression");
+                        "Measure only rows whose name contains a match of this regular expression");
     command
         ->add_option("--threads", options->threads,
                      "Measure with 1 and this many threads (default: one per core)")
         ->check(CLI::PositiveNumber);
-    auto* const preset = command->add_option("--preset", options->preset,
-                                             "Model whose matrices are streamed (default: smollm2-135m)");
+    auto* const preset = command->add_option(
+        "--preset", options->preset, "Known model whose matrix shapes are measured (default: smollm2-135m)");
     command
-        ->add_option("--model-card", options->model_card,
-                     "Model whose matrices are streamed: a config.json, a GGUF file or the name of a "
-                     "shipped card")
+        ->add_option(
+            "--model-card", options->model_card,
+            "Model whose matrix shapes are measured: a config.json, a GGUF file or the name of a known model")
         ->excludes(preset);
     command->add_option("--out", options->out, "File for the result")->capture_default_str();
     command->add_option("--report", options->page,
-                        "Also draw the result: a page that ends in .html, or .md for tables");
+                        "Also write the result as a page with charts (.html) or as tables (.md)");
     add_micro_compare(*command);
     command->callback([options, command] {
         if (command->get_subcommands().empty()) micro(*options);

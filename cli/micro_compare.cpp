@@ -92,17 +92,19 @@ void add_micro_compare(CLI::App& micro) {
     auto options = std::make_shared<CompareOptions>();
     CLI::App* command =
         micro.add_subcommand("compare", "Compare two results: faster, slower, same or ambiguous, row by row");
-    command->add_option("FIRST", options->before, "The micro.json to compare with")->required();
+    command->add_option("FIRST", options->before, "The micro.json of the baseline")->required();
     command->add_option("SECOND", options->after, "The micro.json that is judged")->required();
     command
         ->add_option("--least-effect", options->least_effect_percent,
-                     "Smallest difference of a row in percent that counts as a change")
+                     "Differences of a row up to this many percent count as no change")
         ->capture_default_str()
         ->check(CLI::Range(0.0, 1000.0));
     command->add_flag("--json", options->json, "Print JSON on standard output");
-    command->add_option("--report", options->page,
-                        "Also draw both results side by side: a page that ends in .html, or .md for tables");
-    command->add_flag("--fail-on-slower", options->fail_on_slower, "Exit 1 when any row is slower");
+    command->add_option(
+        "--report", options->page,
+        "Also write both results side by side as a page with charts (.html) or as tables (.md)");
+    command->add_flag("--fail-on-slower", options->fail_on_slower,
+                      "End with exit code 1 when any row is slower");
     command->callback([options] { compare(*options); });
 }
 

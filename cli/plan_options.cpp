@@ -66,9 +66,11 @@ std::string help_of(const PlanField& field, Levels levels) {
         if (name == field.name) return fmt::format(fmt::runtime(field.help), fmt::arg("names", names()));
     if (!field.levels || levels == Levels::one) return std::string(field.help);
     if (field.type == FieldType::count)
-        return "Levels: 1,2,4 as listed, 1..64 by doubling, 8..64:8 in steps [1..64]";
-    return "Levels in requests per second, in the same forms (open loop, Poisson), or auto:8, eight "
-           "rates from one request at a time to saturation";
+        return "Numbers of requests in flight to measure: a list (1,2,4), a range by doubling (1..64), or a "
+               "range in steps (8..64:8) [1..64]";
+    return "Request rates to measure, in requests per second (open loop, Poisson arrivals): a list, a range "
+           "by doubling, or a range in steps; or auto:8, which means eight rates from one request at a time "
+           "to saturation";
 }
 
 /// Returns the default that --help shows: nothing if the help text explains it.
@@ -100,7 +102,8 @@ void add_field(CLI::App& command, const PlanField& field, PlanTexts& given, Leve
 }
 
 std::string recipes_help() {
-    std::string text = "Options of a load that is known by name; options that are given here take precedence";
+    std::string text =
+        "Name of a set of options for a typical load; options on the command line take precedence";
     for (const Recipe& recipe : recipes()) text += fmt::format(". {}: {}", recipe.name, recipe.title);
     return text;
 }
@@ -125,13 +128,13 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
         command.add_option("--recipe", options.recipe, recipes_help())->type_name("NAME")->group(group);
     command
         .add_option("--config", options.config,
-                    "JSON file with values of these options, as --print-config writes it; options that "
-                    "are given here take precedence")
+                    "JSON file with values of these options, as --print-config writes it; options on the "
+                    "command line take precedence")
         ->type_name("FILE")
         ->group(group);
     command
         .add_flag("--print-config", options.print_config,
-                  "Print the given options as such a file, and do nothing else; secrets are left out")
+                  "Print the options as a file for --config and do nothing else; secrets are left out")
         ->group(group);
 }
 

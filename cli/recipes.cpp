@@ -15,8 +15,8 @@ std::span<const Recipe> recipes() {
     static const std::vector<Recipe> table = {
         {"prefill-heavy",
          "long prompts, short answers",
-         "The time to first token is nearly all of the work: compare its p95 with the same prompts one at a "
-         "time.",
+         "The time to first token is nearly all of the work: compare its p95 with a run of the same prompts "
+         "at concurrency 1.",
          {{"isl", "4000"}, {"osl", "50"}, {"num_prompts", "100"}, {"concurrency", "8"}}},
         {"decode-heavy",
          "short prompts, long answers",
@@ -32,27 +32,28 @@ std::span<const Recipe> recipes() {
           {"num_prompts", "50"},
           {"concurrency", "1"}}},
         {"rag",
-         "2,000 tokens that all prompts share and 3,000 of their own",
+         "prompts that share their first 2,000 tokens and have 3,000 tokens of their own",
          "At most 40 % of the prompt tokens can come from the cache: compare the cached share with that.",
          {{"dataset", "shared_prefix:groups=1,levels=2000,unique=3000,osl=256"},
           {"num_prompts", "100"},
           {"concurrency", "4"}}},
         {"chat",
          "conversations of four turns, with pauses in which the user thinks",
-         "Each turn repeats the conversation so far: its cached share says whether the server still had it.",
+         "Each turn repeats the conversation so far: the share of its prompt tokens that were cached says "
+         "whether the server still had it.",
          {{"dataset", "multi_turn:turns=4,first=500,next=100,osl=128"},
           {"num_prompts", "200"},
           {"concurrency", "16"},
           {"think_time", "exponential:mean=2s"}}},
         {"spike",
-         "2 requests per second, four times as many for 30 seconds, and 2 again",
-         "The time to first token during the spike and how long it takes to recover show how much room there "
-         "is; the "
-         "report draws both over time.",
+         "2 requests per second, then 8 for 30 seconds, then 2 again",
+         "The time to first token during the spike, and the time until it is normal again, show how much "
+         "more load the server can take; the report draws the time to first token over time.",
          {{"arrivals", "steps:rates=2;8;2,each=30s"}, {"isl", "1000"}, {"osl", "200"}, {"duration", "90s"}}},
         {"users-20",
-         "20 users, 5 more each second, for two minutes",
-         "Each user asks again when the answer is complete, so that the rate is what the server makes of it.",
+         "20 users, of whom 5 start in each second, for two minutes",
+         "Each user sends the next request when the answer is complete, so that the rate depends on the "
+         "server.",
          {{"concurrency", "20"}, {"ramp_up", "4s"}, {"duration", "2m"}, {"isl", "512"}, {"osl", "128"}}},
         {"long-prefill",
          "a prompt of 32,000 tokens every ten seconds, among 8 streams that decode",

@@ -446,48 +446,50 @@ void add_report(CLI::App& app) {
     sub->add_option("directories", command->directories,
                     "Directories of `run`, `sweep` or `cache`, or directories of these")
         ->required();
-    auto* const micro = sub->add_option("--micro", command->micro,
-                                        "What `paretoken micro` measured on the hardware that served; "
-                                        "repeatable [the newest of this machine, if it is unchanged]");
+    auto* const micro =
+        sub->add_option("--micro", command->micro,
+                        "Result of `paretoken micro` on the hardware that served; may be repeated [the "
+                        "newest result of this machine, if the machine is unchanged]");
     sub->add_flag("--no-micro", command->no_micro, "Use no result of `paretoken micro`")->excludes(micro);
     sub->add_option("--model-card", command->model_cards,
-                    "A known model, a config.json or a GGUF file; CARD:kv=fp8,weights=int4 gives other "
-                    "types, precision=q8_0:CARD is for the runs with that label; repeatable [the models "
-                    "that the runs name]");
-    sub->add_option("--group-by", command->group_by,
-                    "Labels (--metadata, weights, kv, engine, …) that tell curves apart, by commas, or none "
-                    "[those that differ between sweeps and are constant within each]");
+                    "Model card: a known model, a config.json or a GGUF file. CARD:kv=fp8,weights=int4 "
+                    "states other number formats, and precision=q8_0:CARD applies to the runs with that "
+                    "label. May be repeated [the models that the runs name]");
+    sub->add_option(
+        "--group-by", command->group_by,
+        "Labels (--metadata, weights, kv, engine, …) by which runs are grouped into curves, separated by "
+        "commas, or none [those that differ between sweeps and are constant within each]");
     sub->add_option("--gpu", command->gpu, "Hardware that served the runs: NAME or NAMExN");
     sub->add_option("--price", command->prices,
-                    "A known price card or a file; repeatable [the ones that ship]");
+                    "Price card, by its name or as a file; may be repeated [the ones that ship]");
     sub->add_option("--price-basis", command->price_basis,
-                    "on_demand, reserved_1y, spot, … [the card's mix]");
+                    "Price basis: on_demand, reserved_1y, spot, … [the card's mix]");
     sub->add_option("--split,--split-ratio", command->split,
-                    "How input and output share the price: a ratio (an output token costs so many input "
-                    "tokens), api:NAME, prefill-share or mixes [4]");
+                    "Rule that splits the cost between input and output tokens: a number (an output token "
+                    "costs this many input tokens), api:NAME, prefill-share or mixes [4]");
     sub->add_option("--target-usd-per-m", command->target_usd_per_m,
-                    "Print the output rate that this price per million output tokens needs")
+                    "Show the output tokens per second that this price per million output tokens requires")
         ->check(CLI::PositiveNumber);
     sub->add_option("--slo", command->slos,
-                    "Limits on percentiles, as for --goodput: TAG:MILLISECONDS for the p90 or "
-                    "TAG_pNN:MILLISECONDS, e.g. \"ttft_p95:800 tpot:15\"; repeatable [the runs' --goodput, "
-                    "where all have the same; else the limits of their search]");
+                    "Limits on percentiles: TAG:MILLISECONDS for the p90 or TAG_pNN:MILLISECONDS, e.g. "
+                    "\"ttft_p95:800 tpot:15\"; may be repeated [the runs' --goodput, if all have the same; "
+                    "else the limits of their search]");
     auto* const refold = sub->add_flag(
         "--refold", command->refold,
-        "Compute every run's figures anew from its requests.jsonl and events.bin, so that --slo "
-        "takes any percentile (ttft_p97:800); the files stay as they are");
+        "Compute the figures of every run again from its requests.jsonl and events.bin, so that --slo "
+        "accepts any percentile (ttft_p97:800); the files of the runs are not changed");
     sub->add_option("--goodput", command->goodput,
-                    "With --refold: limits for each request, in place of the runs' own, e.g. \"ttft:500 "
-                    "tpot:15\", or CLASS=LIMITS for the requests of a class; repeatable")
+                    "With --refold: SLOs of each request, instead of the runs' own, e.g. \"ttft:500 "
+                    "tpot:15\", or CLASS=SLOS for the requests of a class; may be repeated")
         ->needs(refold);
     sub->add_option("--quality", command->quality,
-                    "Quality scores of the configurations: a JSON array of {label, score, n}, "
-                    "LABEL=VALUE:FILE for a result of lm-evaluation-harness, or same: they answer "
-                    "equally well; repeatable");
+                    "Quality scores of the configurations: a JSON array of {label, score, n}; "
+                    "LABEL=VALUE:FILE for a result of lm-evaluation-harness; or same, which states that all "
+                    "answer equally well; may be repeated");
     sub->add_option(
         "--what-if", command->what_ifs,
-        "Estimate every configuration elsewhere, e.g. gpu=h100-sxm,tp=2,weights=fp8,kv=fp8,hit=.9: "
-        "the limit there times the share of the limit that its runs reached; repeatable");
+        "Estimate every configuration with changes, e.g. gpu=h100-sxm,tp=2,weights=fp8,kv=fp8,hit=.9: the "
+        "hardware limit with the changes × the share of the limit that the runs reached; may be repeated");
     sub->add_option("--x", command->x,
                     "Horizontal axis of the front: interactivity_p90, decode_interactivity_p50, ttft_p95 "
                     "or e2e_p95; date draws the history of every load")
@@ -497,15 +499,16 @@ void add_report(CLI::App& app) {
     sub->add_flag("--anyway", command->anyway,
                   "Also compare runs whose workload, model, price basis or quality differs");
     sub->add_option("--title", command->title, "Title of the page");
-    sub->add_option("--out,-o", command->out, "Output: a file, or a directory to write report.html to")
+    sub->add_option("--out,-o", command->out, "File to write, or a directory for report.html")
         ->capture_default_str();
-    sub->add_option("--format", command->formats, "Any of html, md, json, csv, inferencex, by commas")
+    sub->add_option("--format", command->formats,
+                    "Formats to write, separated by commas: html, md, json, csv, inferencex")
         ->capture_default_str();
     auto* const serve = sub->add_flag(
         "--serve", command->serve,
         "Serve the page on this machine instead of writing files; it is refreshed when runs end");
     sub->add_option("--listen", command->listen,
-                    "With --serve: address of the loopback, port 0 takes a free one")
+                    "With --serve: address of the loopback to listen on; port 0 takes a free port")
         ->needs(serve)
         ->capture_default_str();
     sub->callback([command] { report(*command); });

@@ -124,28 +124,27 @@ void add_serve(CLI::App& app) {
             "--profile", options->profile,
             fmt::format(
                 "Server to simulate: {}; a model on GPUs, MODEL/GPU[xN][/WEIGHTS[/KV]], "
-                "as in llama3-70b/h200x2/fp8; or a JSON file. Fields are changed after "
-                "a ?, as in \"ideal?ttft=20ms&itl=10ms\" or "
+                "such as llama3-70b/h200x2/fp8; or a JSON file. Fields after a ? change it: "
+                "\"ideal?ttft=20ms&itl=10ms\" or "
                 "\"llama3-8b-h100-fp8?reasoning=64tok&speculative_tokens=3&acceptance=.7&hiccup=20ms/2s\"",
                 fmt::join(sim::profile_names(), ", ")))
         ->capture_default_str();
     command
-        ->add_option(
-            "--host", options->host,
-            "Address to listen on; the default is reached from this machine only, 0.0.0.0 from every "
-            "network that it is part of")
+        ->add_option("--host", options->host,
+                     "Address to listen on. The default can be reached only from this machine, 0.0.0.0 from "
+                     "every network of this machine")
         ->capture_default_str();
-    command->add_option("--port", options->port, "Port to listen on; 0 takes a free one")
+    command->add_option("--port", options->port, "Port to listen on; 0 takes a free port")
         ->capture_default_str();
     command->add_option("--model", options->model, "Name of the served model (default: the profile's)");
     command->add_option("--max-model-len", options->max_model_len, "Longest context (default: the profile's)")
         ->check(CLI::PositiveNumber);
-    CLI::Option* api_key_env =
-        command->add_option("--api-key-env", options->api_key_env,
-                            "Environment variable that holds the key to ask for in the Authorization header");
+    CLI::Option* api_key_env = command->add_option(
+        "--api-key-env", options->api_key_env,
+        "Environment variable with the key that requests must have in the Authorization header");
     command
         ->add_option("--api-key", options->api_key,
-                     "The key itself, which other users of this machine can read in the list of processes")
+                     "The key itself; other users of this machine can read it in the list of processes")
         ->excludes(api_key_env);
     CLI::Option* certificate = command->add_option("--tls-cert", options->tls_certificate,
                                                    "Serve https with this certificate chain (PEM)");
@@ -154,25 +153,27 @@ void add_serve(CLI::App& app) {
     key->needs(certificate);
     command
         ->add_option("--dialect", options->dialect,
-                     fmt::format("Engine whose frames, headers, errors and metrics are written: {}",
+                     fmt::format("Engine whose events, headers, errors and metrics are imitated: {}",
                                  fmt::join(sim::dialect_names(), " or ")))
         ->check(CLI::IsMember(sim::dialect_names()))
         ->capture_default_str();
     command->add_option("--seed", options->seed, "Seed of step jitter, hiccups, accepted drafts and texts")
         ->capture_default_str();
-    command->add_option("--spin", options->spin, "How long before a deadline to poll instead of sleeping")
+    command
+        ->add_option("--spin", options->spin,
+                     "Time before each deadline for which the server polls instead of sleeping")
         ->capture_default_str();
     command
         ->add_option("--quirk", options->quirks,
-                     "A protocol variation that clients must accept; each may be given a probability and "
-                     "a seed, as in split:bytes=3,p=.1,seed=7; may be repeated:" +
+                     "Variation of the protocol that clients must accept, with a probability and a seed if "
+                     "wanted: split:bytes=3,p=.1,seed=7; may be repeated:" +
                          sim::fault_help(sim::FaultKind::quirk))
         ->allow_extra_args(false);
     command
-        ->add_option("--fault", options->faults,
-                     "A failure of streamed answers, with the same settings, as in reset:p=.01,after=5tok; "
-                     "may be repeated:" +
-                         sim::fault_help(sim::FaultKind::fault))
+        ->add_option(
+            "--fault", options->faults,
+            "Failure of streamed answers, with the same settings: reset:p=.01,after=5tok; may be repeated:" +
+                sim::fault_help(sim::FaultKind::fault))
         ->allow_extra_args(false);
     command->add_flag("--until-stdin-closes", options->until_stdin_closes, "Exit when standard input ends");
     command->callback([options] { serve(*options); });

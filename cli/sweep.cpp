@@ -356,56 +356,55 @@ void sweep_or_print(const SweepOptions& options) {
 
 void add_sweep(CLI::App& app) {
     const auto options = std::make_shared<SweepOptions>();
-    CLI::App* sub =
-        app.add_subcommand("sweep", "Measure a ladder of load levels, or search the highest; resumable");
+    CLI::App* sub = app.add_subcommand(
+        "sweep",
+        "Measure several load levels, or search for the highest one that meets limits; can be resumed");
     add_plan_options(*sub, options->plan, Levels::several, {"listen"});
-    const char* vary = "What to vary";
+    const char* vary = "Variation";
     sub->add_option(
            "--grid", options->grid,
-           "NAME=VALUE,VALUE: measure the ladder for each value of an option of `run` (isl=512,2048) or of a "
-           "placeholder of --server-cmd ({NAME}); repeatable, all combinations are measured")
+           "NAME=VALUE,VALUE: measure all levels for each value of an option of `run` (isl=512,2048) or of a "
+           "placeholder {NAME} of --server-cmd; may be repeated, and all combinations are then measured")
         ->type_name("TEXT")
         ->allow_extra_args(false)
         ->group(vary);
     sub->add_option(
            "--cells", options->cells_file,
-           "JSON list of {option: value}: measure the ladder for each; a cell that names the axis has "
-           "that level alone. Parameter files of `vllm bench sweep` can be read")
+           "JSON list of {option: value}: measure all levels for each combination. If a combination names "
+           "the load itself, only that level is measured. Parameter files of `vllm bench sweep` can be read")
         ->type_name("FILE")
         ->group(vary);
-    sub->add_option(
-           "--against", options->against,
-           "A second server with the same model, e.g. one that drafts tokens or has another KV format: every "
-           "point is measured on both in turn, and the load where one overtakes the other is printed")
+    sub->add_option("--against", options->against,
+                    "Second server with the same model, e.g. one that drafts tokens or has another KV "
+                    "format. Every point is measured on both servers in turn, and the load at which the "
+                    "better server changes is printed")
         ->type_name("URL")
         ->group(vary);
     sub->add_flag("--anyway", options->anyway,
-                  "Measure --against also where the two servers name different models")
+                  "With --against: also compare servers that name different models")
         ->group(vary);
-    sub->add_option("--repeat", options->repeats,
-                    "Number of runs of every point, each with the next seed; the spread between runs is "
-                    "given")
+    sub->add_option(
+           "--repeat", options->repeats,
+           "Number of runs of every point, each with the next seed; the result has the spread between them")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
         ->default_str("1")
         ->group(vary);
     sub->add_option("--order", options->order,
-                    "Order of the levels: ascending, random, or abba (up and down in turn, repeat by "
-                    "repeat), so that a drift over time does not look like an effect of load")
+                    "Order of the levels: ascending, random, or abba (upwards and downwards in turn with "
+                    "--repeat), so that a drift over time does not look like an effect of the load")
         ->type_name("TEXT")
         ->default_str("ascending")
         ->group(vary);
     sub->add_option("--restart", options->restart,
-                    "When the server of --server-cmd is started anew: changed (only when its command "
-                    "changes; cells are "
-                    "ordered for the fewest starts), cell, or repeat")
+                    "When the server of --server-cmd is started again: changed (only when its command "
+                    "changes; cells are then ordered for the fewest starts), cell, or repeat")
         ->type_name("TEXT")
         ->default_str("changed")
         ->group("Server");
-    sub->add_option(
-           "--link", options->links,
-           "PLACEHOLDER=OPTION: give a placeholder of --server-cmd the value of an option, level by level "
-           "(max_num_seqs=concurrency); repeatable")
+    sub->add_option("--link", options->links,
+                    "PLACEHOLDER=OPTION: give a placeholder of --server-cmd the value that an option has at "
+                    "each level (max_num_seqs=concurrency); may be repeated")
         ->type_name("TEXT")
         ->allow_extra_args(false)
         ->group("Server");
@@ -413,18 +412,19 @@ void add_sweep(CLI::App& app) {
            "--extend", options->extend,
            "Add points with other options to the sweep that --out holds; they become cells of their own")
         ->group(vary);
-    sub->add_flag("--dry-run", options->dry_run,
-                  "Print what would be measured as commands, with the starts of servers, and do nothing else")
+    sub->add_flag(
+           "--dry-run", options->dry_run,
+           "Print the commands that would measure the points, and the starts of servers, and do nothing else")
         ->group(vary);
     const char* searching = "Search";
-    sub->add_option(
-           "--search", options->search,
-           "slo: find the highest level that meets every --slo, by doubling and bisection; the level "
-           "found is measured a second time, and only that run certifies it")
+    sub->add_option("--search", options->search,
+                    "slo: find the highest load that meets every --slo, by doubling and bisection. The load "
+                    "that is found is measured a second time, and only that run certifies it")
         ->type_name("TEXT")
         ->group(searching);
     sub->add_option("--precision", options->precision,
-                    "End when the lowest failing level is at most this many times the highest passing one")
+                    "The search ends when the lowest load that fails is at most this many times the highest "
+                    "that passes")
         ->type_name("NUMBER")
         ->default_str("1.1")
         ->group(searching);
@@ -433,12 +433,12 @@ void add_sweep(CLI::App& app) {
         ->default_str("12")
         ->group(searching);
     sub->add_option("--max-time", options->max_time,
-                    "Begin no run of a search that would probably end later (30m)")
+                    "Time limit of a search (30m): no run is begun that would probably exceed it")
         ->type_name("DURATION")
         ->group(searching);
-    sub->add_option("--at", options->at,
-                    "Print after a search which share of saturation this load is, on the axis of the "
-                    "search")
+    sub->add_option(
+           "--at", options->at,
+           "Load, in the unit of the search; its share of the saturation is printed after the search")
         ->type_name("LOAD")
         ->group(searching);
     sub->callback([options] { sweep_or_print(*options); });

@@ -116,13 +116,13 @@ void watch_or_print(const WatchCommand& command) {
 void add_watch(CLI::App& app) {
     const auto command = std::make_shared<WatchCommand>();
     CLI::App* sub = app.add_subcommand(
-        "watch", "Probe a server now and then, for minutes or days: a line per interval, alerts, drift");
+        "watch", "Watch a server with a few requests per interval, for minutes or days: alerts and drift");
     sub->add_option("--every", command->every, "Length of an interval")
         ->type_name("DURATION")
         ->group("Watch")
         ->capture_default_str();
     sub->add_option("--duration", command->duration,
-                    "End after this time (30m, 336h) [until it is interrupted]")
+                    "Time after which the watch ends (30m, 336h) [when it is interrupted]")
         ->type_name("DURATION")
         ->group("Watch");
     add_plan_options(*sub, command->plan, Levels::one,
@@ -153,10 +153,9 @@ void add_watch(CLI::App& app) {
                       "gpu",
                       "model_card"});
     sub->footer(
-        "Without other options 0.1 requests/s of 128 input and 32 output tokens are sent.\n"
-        "Exit codes: 0 no alert of severity fail fired, 1 one did, 2 wrong options, 3 the server could not "
-        "be "
-        "reached at the beginning.");
+        "Without other options, 0.1 requests per second with 128 input and 32 output tokens are sent.\n"
+        "Exit codes: 0 no alert of severity fail fired, 1 such an alert fired, 2 wrong options, 3 the server "
+        "could not be reached at the beginning.");
     sub->callback([command] { watch_or_print(*command); });
 }
 

@@ -719,9 +719,9 @@ constexpr std::array kFields = {
               .flags = "url,--url,--base-url",
               .group = kTarget,
               .kind = load,
-              .help = "Server: http://HOST:PORT, https://…, or sim:PROFILE to start the simulated server and "
-                      "load it (a PROFILE that `serve --profile` takes: llama3-8b-h100-bf16, "
-                      "llama3-70b/h200x2/fp8, …); several with commas between them",
+              .help = "Server: http://HOST:PORT or https://…; several servers with commas between them. "
+                      "sim:PROFILE starts the simulated server and loads it (PROFILE as for `serve "
+                      "--profile`: llama3-8b-h100-bf16, llama3-70b/h200x2/fp8, …)",
               .get = get_targets,
               .set = set_targets,
               .shown = redacted_urls},
@@ -729,17 +729,16 @@ constexpr std::array kFields = {
               .flags = "--route",
               .group = kTarget,
               .kind = load,
-              .help = "With several servers, where a request goes: round-robin, least-in-flight, or prefix "
-                      "(requests that begin alike go to the same one)",
+              .help = "Rule by which a request goes to one of several servers: round-robin, least-in-flight, "
+                      "or prefix (requests that begin alike go to the same server)",
               .get = RouteOf::get,
               .set = RouteOf::set_checked<known_route>},
     PlanField{.name = "model",
               .flags = "--model",
               .group = kTarget,
               .kind = load,
-              .help =
-                  "Model to name in requests, or a mix of several (LoRA adapters): A=.7,B=.3 [the first of "
-                  "/v1/models]",
+              .help = "Model that requests name, or a mix of several with their shares, such as LoRA "
+                      "adapters: A=.7,B=.3 [the first of /v1/models]",
               .get = Model::get,
               .set = Model::set_checked<model_mix>},
     PlanField{.name = "endpoint_type",
@@ -753,7 +752,7 @@ constexpr std::array kFields = {
               .flags = "--endpoint",
               .group = kTarget,
               .kind = load,
-              .help = "Path to POST to [that of the endpoint type]",
+              .help = "Path of requests [that of the endpoint type]",
               .get = EndpointPath::get,
               .set = EndpointPath::set},
     PlanField{.name = "header",
@@ -761,7 +760,7 @@ constexpr std::array kFields = {
               .group = kTarget,
               .type = list,
               .kind = load,
-              .help = "Further header, 'Name: value'; may be repeated",
+              .help = "Further HTTP header, 'Name: value'; may be repeated",
               .get = HeadersOf::get,
               .set = HeadersOf::set_checked<headers_with_names>,
               .shown = without_value},
@@ -781,7 +780,7 @@ constexpr std::array kFields = {
     PlanField{.name = "ca_file",
               .flags = "--ca-file",
               .group = kTarget,
-              .help = "Certificate authorities to trust besides the system's (PEM)",
+              .help = "PEM file with certificate authorities to trust besides the system's",
               .get = CaFile::get,
               .set = CaFile::set},
     PlanField{.name = "virtual",
@@ -797,7 +796,8 @@ constexpr std::array kFields = {
               .group = kTarget,
               .type = duration,
               .kind = measuring,
-              .help = "With --virtual, closed loop: from an answer's end to the next request's arrival",
+              .help = "With --virtual, in a closed loop: time from the end of an answer to the arrival of "
+                      "the next request",
               .get = Turnaround::get,
               .set = Turnaround::set},
     PlanField{.name = "write_time",
@@ -805,9 +805,8 @@ constexpr std::array kFields = {
               .group = kTarget,
               .type = duration,
               .kind = measuring,
-              .help =
-                  "With --virtual: time that a server takes to write an event; the events of a step follow "
-                  "one another",
+              .help = "With --virtual: time that the server takes to write an event; the events of a step "
+                      "are written one after another",
               .get = WriteTime::get,
               .set = WriteTime::set},
 
@@ -815,9 +814,8 @@ constexpr std::array kFields = {
               .flags = "--server-cmd",
               .group = kServer,
               .kind = load,
-              .help =
-                  "Command that starts the server, split into words as a shell would; {port} in it becomes "
-                  "a free port. The server ends with the measurement",
+              .help = "Command that starts the server. It is split into words as a shell would do, and "
+                      "{port} in it becomes a free port. The server is stopped when the measurement ends",
               .get = ServerCommandOf::get,
               .set = ServerCommandOf::set},
     PlanField{.name = "server_env",
@@ -833,7 +831,7 @@ constexpr std::array kFields = {
         .name = "ready_url",
         .flags = "--ready-url",
         .group = kServer,
-        .help = "URL or path that is answered with 200 once the server is ready [/health, else /v1/models]",
+        .help = "URL or path that the server answers with 200 when it is ready [/health, else /v1/models]",
         .get = ReadyUrl::get,
         .set = ReadyUrl::set},
     PlanField{.name = "ready_timeout",
@@ -858,7 +856,7 @@ constexpr std::array kFields = {
               .flags = "--after-run-cmd",
               .group = kServer,
               .kind = load,
-              .help = "Command to run after every run, split into words as a shell would",
+              .help = "Command to run after every run. It is split into words as a shell would do",
               .get = AfterRunCommand::get,
               .set = AfterRunCommand::set},
 
@@ -869,7 +867,8 @@ constexpr std::array kFields = {
               .kind = load,
               .of_class = true,
               .levels = true,
-              .help = "Requests in flight at once (closed loop); with a rate: the most at once [1]",
+              .help = "Number of requests in flight (closed loop); with a request rate or --arrivals: "
+                      "largest number of requests in flight [1]",
               .get = Concurrency::get,
               .set = set_concurrency},
     PlanField{.name = "prefill_concurrency",
@@ -878,7 +877,7 @@ constexpr std::array kFields = {
               .type = count,
               .kind = load,
               .of_class = true,
-              .help = "Most requests in flight that have no first token yet [no limit]",
+              .help = "Largest number of requests in flight that have no first token yet [no limit]",
               .get = PrefillConcurrency::get,
               .set = PrefillConcurrency::set_checked<at_least_one>},
     PlanField{.name = "ramp_up",
@@ -887,7 +886,7 @@ constexpr std::array kFields = {
               .type = duration,
               .kind = load,
               .of_class = true,
-              .help = "Closed loop: the slots open evenly over this time instead of all at once (4s)",
+              .help = "Closed loop: time over which the slots open evenly (4s), instead of all at once",
               .get = RampUp::get,
               .set = RampUp::set_checked<above_zero>},
     PlanField{.name = "think_time",
@@ -895,7 +894,7 @@ constexpr std::array kFields = {
               .group = kPace,
               .kind = load,
               .of_class = true,
-              .help = "Closed loop: pause of a slot after each request; conversations: pause before each "
+              .help = "Pause of a slot after each request (closed loop), or of a conversation before each "
                       "further turn: 2s, uniform:min=1s,max=3s, exponential:mean=2s, "
                       "normal:mean=2s,stddev=500ms, lognormal:mean=2s,cv=1",
               .get = ThinkTime::get,
@@ -905,8 +904,8 @@ constexpr std::array kFields = {
               .group = kPace,
               .kind = load,
               .of_class = true,
-              .help = "Users who hang up, p=.05,after=2s: the share of requests, and when (a duration as for "
-                      "--think-time, with ';' for ',')",
+              .help = "Users who hang up, p=.05,after=2s: their share of the requests, and the time after "
+                      "which they hang up (a duration as for --think-time, with ';' instead of ',')",
               .get = Cancel::get,
               .set = Cancel::set_checked<hang_up>},
     PlanField{.name = "request_rate",
@@ -915,7 +914,7 @@ constexpr std::array kFields = {
               .kind = load,
               .of_class = true,
               .levels = true,
-              .help = "Requests per second (open loop, Poisson); inf: all at once",
+              .help = "Requests per second (open loop, Poisson arrivals); inf starts all requests at once",
               .get = RequestRate::get,
               .set = set_request_rate},
     PlanField{.name = "arrivals",
@@ -923,7 +922,7 @@ constexpr std::array kFields = {
               .group = kPace,
               .kind = load,
               .of_class = true,
-              .help = "When requests start: {names}",
+              .help = "Arrival process, which sets when requests start: {names}",
               .get = ArrivalsOf::get,
               .set = ArrivalsOf::set},
     PlanField{.name = "burstiness",
@@ -932,56 +931,58 @@ constexpr std::array kFields = {
               .type = number,
               .kind = load,
               .of_class = true,
-              .help = "Shape of gamma gaps: 1 is Poisson, below 1 burstier [1]",
+              .help = "Shape of the gamma distribution of the gaps between requests: 1 is Poisson, below 1 "
+                      "is burstier [1]",
               .get = Burstiness::get,
               .set = Burstiness::set_checked<within_if_given<kBurstiness>>},
-    PlanField{
-        .name = "num_prompts",
-        .flags = "--num-prompts,--request-count",
-        .group = kPace,
-        .type = count,
-        .kind = load,
-        .help =
-            "Measured requests; conversations, where they have several turns [without --duration: 100, or "
-            "10 per slot if that is more; a trace's rows]",
-        .get = Requests::get,
-        .set = set_requests},
+    PlanField{.name = "num_prompts",
+              .flags = "--num-prompts,--request-count",
+              .group = kPace,
+              .type = count,
+              .kind = load,
+              .help = "Number of measured requests, or of conversations if the dataset has several turns "
+                      "[without --duration: 100, or 10 per slot if that is more; for a trace: its rows]",
+              .get = Requests::get,
+              .set = set_requests},
     PlanField{.name = "duration",
               .flags = "--duration,--benchmark-duration",
               .group = kPace,
               .type = duration,
               .kind = load,
-              .help = "Start requests during this time (30s, 5m); those in flight are followed to their "
-                      "end",
+              .help = "Time during which requests are started (30s, 5m); requests that are then in flight "
+                      "are followed to their end",
               .get = DurationOf::get,
               .set = DurationOf::set_checked<above_zero>},
-    PlanField{.name = "stop",
-              .flags = "--stop",
-              .group = kPace,
-              .type = list,
-              .kind = load,
-              .help =
-                  "Further rule that ends the starting of requests, the first that is met; may be repeated: "
-                  "requests=N, duration=60s, tokens=1M, errors=5%, precision:ttft_p99=10%, "
-                  "slo:ttft_p95>2s, diverging=off (on where the rate of arrivals is constant)",
-              .get = Rules::get,
-              .set = Rules::set},
+    PlanField{
+        .name = "stop",
+        .flags = "--stop",
+        .group = kPace,
+        .type = list,
+        .kind = load,
+        .help =
+            "Further rule that ends the start of requests; the first rule that is met decides. May be "
+            "repeated: requests=N, duration=60s, tokens=1M, errors=5%, precision:ttft_p99=10%, "
+            "slo:ttft_p95>2s, diverging=off (the rule `diverging` is on if the rate of arrivals is constant)",
+        .get = Rules::get,
+        .set = Rules::set},
     PlanField{
         .name = "grace",
         .flags = "--grace",
         .group = kPace,
         .type = duration,
-        .help = "After Ctrl-C: follow the requests in flight for this time; a second Ctrl-C cuts them off",
+        .help = "Time for which requests in flight are followed after Ctrl-C; a second Ctrl-C cuts them off",
         .get = Grace::get,
         .set = Grace::set},
-    PlanField{.name = "warmup_duration",
-              .flags = "--warmup-duration",
-              .group = kPace,
-              .type = duration,
-              .kind = load,
-              .help = "Requests that start within this time are warm-ups, instead of --num-warmups",
-              .get = WarmupDuration::get,
-              .set = WarmupDuration::set_checked<above_zero>},
+    PlanField{
+        .name = "warmup_duration",
+        .flags = "--warmup-duration",
+        .group = kPace,
+        .type = duration,
+        .kind = load,
+        .help =
+            "Time at the start whose requests are warm-ups, which are not measured; instead of --num-warmups",
+        .get = WarmupDuration::get,
+        .set = WarmupDuration::set_checked<above_zero>},
     PlanField{.name = "no_keepalive",
               .flags = "--no-keepalive",
               .group = kPace,
@@ -995,7 +996,7 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = count,
               .kind = load,
-              .help = "Requests before the first measured one",
+              .help = "Number of warm-up requests before the first measured one",
               .get = Warmups::get,
               .set = set_warmups},
     PlanField{.name = "workers",
@@ -1011,9 +1012,8 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = duration,
               .kind = measuring,
-              .help =
-                  "Poll instead of sleeping for this long before each due request (200us): starts of an open "
-                  "loop are more exact, for processor time that is not counted as load",
+              .help = "Time for which a worker polls before each due request instead of sleeping (200us), so "
+                      "that an open loop starts requests more exactly. The polling does not count as load",
               .get = Spin::get,
               .set = Spin::set},
     PlanField{.name = "user_timestamps",
@@ -1021,8 +1021,8 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = flag,
               .kind = measuring,
-              .help = "Take the time of an event after it was read, not from the kernel's receive timestamp, "
-                      "to see the difference",
+              .help = "Take the time of an event after it was read, instead of the kernel's receive "
+                      "timestamp, to see the difference",
               .get = UserTimestamps::get,
               .set = UserTimestamps::set},
     PlanField{.name = "scrape",
@@ -1039,9 +1039,9 @@ constexpr std::array kFields = {
               .flags = "--scrape-keep",
               .group = kPace,
               .type = list,
-              .help = "Keep the series whose whole name matches this regular expression, of the server and "
-                      "of other exporters, as series of the result: node_load1, 'node_(load|memory).*'; "
-                      "may be repeated",
+              .help = "Keep the series whose whole name matches this regular expression as series of the "
+                      "result: node_load1, 'node_(load|memory).*'. It applies to the server and to other "
+                      "exporters; may be repeated",
               .get = ScrapeKeep::get,
               .set = ScrapeKeep::set_checked<check_regular_expressions>},
     PlanField{.name = "scrape_interval",
@@ -1061,7 +1061,7 @@ constexpr std::array kFields = {
     PlanField{.name = "listen",
               .flags = "--listen",
               .group = kPace,
-              .help = "Serve paretoken's own figures for Prometheus on http://HOST:PORT/metrics while it "
+              .help = "Serve paretoken's own metrics for Prometheus on http://HOST:PORT/metrics while it "
                       "measures (127.0.0.1:9464)",
               .get = ListenOn::get,
               .set = ListenOn::set},
@@ -1070,9 +1070,8 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = flag,
               .kind = measuring,
-              .help =
-                  "Send a W3C trace context with every request, made of its id, to join a server's traces "
-                  "with requests.jsonl",
+              .help = "Send a W3C trace context with every request, made of its id, so that the server's "
+                      "traces can be matched with requests.jsonl",
               .get = Traceparent::get,
               .set = Traceparent::set},
     PlanField{
@@ -1081,7 +1080,8 @@ constexpr std::array kFields = {
         .group = kPace,
         .type = flag,
         .kind = measuring,
-        .help = "POST /start_profile before the load and /stop_profile after it, where the server has them",
+        .help =
+            "POST /start_profile before the load and /stop_profile after it, if the server has these paths",
         .get = ServerProfile::get,
         .set = ServerProfile::set},
     PlanField{.name = "events",
@@ -1089,8 +1089,8 @@ constexpr std::array kFields = {
               .group = kPace,
               .kind = measuring,
               .help =
-                  "Requests whose times and tokens of single events are kept in events.bin: all, none, or "
-                  "sample=N (one in N). Inter-token and inter-chunk latency are of these requests",
+                  "Requests whose events (times and tokens) are kept in events.bin: all, none, or sample=N "
+                  "(one in N). Inter-token and inter-chunk latency are computed from these requests only",
               .get = Events::get,
               .set = Events::set_checked<known_events>},
     PlanField{.name = "timeout",
@@ -1112,9 +1112,9 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .type = list,
               .kind = load,
-              .help = "A class of requests with its own options, which take precedence over those of the "
-                      "command line, 'interactive:rate=4,isl=512,osl=128,goodput=ttft:500'; may be "
-                      "repeated. Keys are the names of options; ';' stands for ',' within a value",
+              .help = "Class of requests with options of its own, which take precedence over those of the "
+                      "command line: 'interactive:rate=4,isl=512,osl=128,goodput=ttft:500'. May be repeated. "
+                      "Keys are the names of options; ';' stands for ',' within a value",
               .get = ClassSpecs::get,
               .set = set_class_specs},
     PlanField{.name = "priority",
@@ -1122,7 +1122,7 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
-              .help = "Priority to send with each request, where the server takes one (vLLM)",
+              .help = "Priority to send with each request, for servers that accept one (vLLM)",
               .get = Priority::get,
               .set = Priority::set},
     PlanField{.name = "dataset",
@@ -1130,14 +1130,14 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
-              .help = "{names} [custom if there is a path, else synthetic]",
+              .help = "Source of the requests: {names} [custom if there is a path, else synthetic]",
               .get = get_dataset,
               .set = Dataset::set},
     PlanField{.name = "dataset_path",
               .flags = "--dataset-path",
               .group = kWorkload,
               .of_class = true,
-              .help = "File that the requests come from; custom: JSON lines with prompt or messages",
+              .help = "File of requests; for custom: JSON lines with prompt or messages",
               .get = DatasetPath::get,
               .set = DatasetPath::set},
     PlanField{.name = "dataset_content",
@@ -1150,7 +1150,7 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
-              .help = "Answers that conversations continue from: live (the server's) or recorded (the "
+              .help = "Answers with which conversations continue: live (the server's) or recorded (the "
                       "dataset's) [live]",
               .get = Replies::get,
               .set = Replies::set_checked<known_replies>},
@@ -1159,10 +1159,9 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
-              .help =
-                  "Prompt tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, lognormal:mean=512;cv=1, "
-                  "zipf:s=1.1;max=4096, empirical:path=FILE;column=K, or with the answers' "
-                  "pairs:512/128=.7;4096/256=.3 [512]",
+              .help = "Input length in tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, "
+                      "lognormal:mean=512;cv=1, zipf:s=1.1;max=4096, empirical:path=FILE;column=K, or, "
+                      "together with output lengths, pairs:512/128=.7;4096/256=.3 [512]",
               .get = DatasetField<kInputLength>::get,
               .set = DatasetField<kInputLength>::set,
               .clear = DatasetField<kInputLength>::clear},
@@ -1171,7 +1170,7 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
-              .help = "Answer tokens (max_tokens), in the same forms [128]",
+              .help = "Output length in tokens (max_tokens): a number or a distribution, as for --isl [128]",
               .get = DatasetField<kOutputLength>::get,
               .set = DatasetField<kOutputLength>::set,
               .clear = DatasetField<kOutputLength>::clear},
@@ -1181,7 +1180,8 @@ constexpr std::array kFields = {
               .type = number,
               .kind = workload,
               .of_class = true,
-              .help = "Draw lengths L uniformly from L(1±ratio), as vLLM's benchmark does",
+              .help = "Draw each length uniformly from L(1-ratio) to L(1+ratio), where L is --isl or --osl, "
+                      "as vLLM's benchmark does",
               .get = DatasetField<kRatio>::get,
               .set = set_ratio,
               .clear = DatasetField<kRatio>::clear},
@@ -1189,7 +1189,8 @@ constexpr std::array kFields = {
               .flags = "--prompt-form",
               .group = kWorkload,
               .kind = workload,
-              .help = "text, token-ids, or auto: token ids where the endpoint takes them (completions)",
+              .help = "Form of prompts: text, token-ids, or auto, which means token ids if the endpoint "
+                      "accepts them (completions)",
               .get = PromptFormOf::get,
               .set = PromptFormOf::set_checked<known_prompt_form>},
     PlanField{.name = "ignore_eos",
@@ -1197,8 +1198,8 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .type = flag,
               .kind = workload,
-              .help = "Make answers as long as requested [on; left out if the server refuses it or the "
-                      "protocol has no such field]",
+              .help = "Make answers as long as requested, with the field ignore_eos [on; left out if the "
+                      "server refuses it or the protocol has no such field]",
               .get = IgnoreEos::get,
               .set = IgnoreEos::set},
     PlanField{.name = "max_completion_tokens",
@@ -1206,7 +1207,7 @@ constexpr std::array kFields = {
               .group = kWorkload,
               .type = flag,
               .kind = workload,
-              .help = "Send max_completion_tokens instead of max_tokens (hosted reasoning models)",
+              .help = "Send max_completion_tokens instead of max_tokens, as hosted reasoning models require",
               .get = MaxCompletionTokens::get,
               .set = MaxCompletionTokens::set},
     PlanField{.name = "temperature",
@@ -1221,7 +1222,7 @@ constexpr std::array kFields = {
               .flags = "--extra-body",
               .group = kWorkload,
               .kind = workload,
-              .help = "JSON object merged into every request; its keys win",
+              .help = "JSON object that is merged into every request; its keys take precedence",
               .get = ExtraBody::get,
               .set = ExtraBody::set},
     PlanField{.name = "refused_by_server", .type = list, .get = Refused::get, .set = Refused::set},
@@ -1233,47 +1234,47 @@ constexpr std::array kFields = {
               .help = "Seed of lengths, prompts and arrivals",
               .get = Seed::get,
               .set = Seed::set},
-    PlanField{.name = "salt",
-              .flags = "--salt",
-              .group = kWorkload,
-              .kind = load,
-              .help = "Text that makes prompts new to a prefix cache [fresh for every run, recorded]",
-              .get = Salt::get,
-              .set = Salt::set},
+    PlanField{
+        .name = "salt",
+        .flags = "--salt",
+        .group = kWorkload,
+        .kind = load,
+        .help =
+            "Text that makes prompts new to a prefix cache [a new one for every run, which run.json records]",
+        .get = Salt::get,
+        .set = Salt::set},
     PlanField{.name = "text",
               .flags = "--text",
               .group = kWorkload,
-              .help =
-                  "Text file that made-up prompts are cut from, instead of random words: for servers that "
-                  "draft tokens ahead and models with routed experts",
+              .help = "Text file from which generated prompts are cut, instead of random words; for servers "
+                      "that draft tokens ahead and for models with routed experts",
               .get = Text::get,
               .set = Text::set},
     PlanField{.name = "text_content", .kind = workload, .get = TextContent::get, .set = TextContent::set},
-    PlanField{.name = "salt_prompts",
-              .flags = "--salt-prompts",
-              .group = kWorkload,
-              .type = flag,
-              .kind = workload,
-              .help = "Put a few words of the salt, always the same number, before prompts that come "
-                      "from a file",
-              .get = SaltPrompts::get,
-              .set = SaltPrompts::set},
+    PlanField{
+        .name = "salt_prompts",
+        .flags = "--salt-prompts",
+        .group = kWorkload,
+        .type = flag,
+        .kind = workload,
+        .help = "Put a few words of the salt, always the same number, before prompts that come from a file",
+        .get = SaltPrompts::get,
+        .set = SaltPrompts::set},
 
     PlanField{.name = "probe",
               .flags = "--probe",
               .group = kResult,
               .kind = measuring,
-              .help = "Questions with known answers, asked after the load at temperature 0: a file of JSON "
-                      "lines ({\"prompt\": …, \"expect\": {\"contains\": …}}), or recall:ctx=4k,n=40 for "
-                      "values to be found in long texts. The share of right answers is the run's quality",
+              .help = "Questions with known answers that are asked after the load at temperature 0: a file "
+                      "of JSON lines ({\"prompt\": …, \"expect\": {\"contains\": …}}), or recall:ctx=4k,n=40 "
+                      "for values to be found in long texts. The share of right answers is the run's quality",
               .get = Probe::get,
               .set = Probe::set},
     PlanField{.name = "out",
               .flags = "--out,--result-dir",
               .group = kResult,
-              .help =
-                  "Directory to write to, new or without a result: run and sweep do not replace a result, "
-                  "and a sweep continues its own [runs/TIME]",
+              .help = "Directory for the result, new or without a result: run and sweep do not replace a "
+                      "result, and a sweep continues its own [runs/TIME]",
               .get = Out::get,
               .set = Out::set},
     PlanField{.name = "overwrite",
@@ -1294,14 +1295,14 @@ constexpr std::array kFields = {
               .flags = "--metadata",
               .group = kResult,
               .type = list,
-              .help = "K=V to keep with the result; may be repeated",
+              .help = "NAME=VALUE to keep with the result; may be repeated",
               .get = Metadata::get,
               .set = Metadata::set},
     PlanField{.name = "gpu",
               .flags = "--gpu",
               .group = kResult,
               .kind = measuring,
-              .help = "Serving hardware, as NAME[xN] (h100, h200x2); a report selects limits and prices by "
+              .help = "Serving hardware, as NAME[xN] (h100, h200x2). A report chooses limits and prices by "
                       "it [for a local server: this machine's CPU]",
               .get = Gpu::get,
               .set = Gpu::set},
@@ -1309,10 +1310,9 @@ constexpr std::array kFields = {
               .flags = "--model-card",
               .group = kResult,
               .kind = measuring,
-              .help =
-                  "Served model: a known model, a config.json or a GGUF file, with the types of weights "
-                  "and KV cache where they differ, as llama-3.1-8b:weights=int4,kv=fp8; a report's limits "
-                  "and labels come from it",
+              .help = "Served model: a known model, a config.json or a GGUF file. "
+                      "llama-3.1-8b:weights=int4,kv=fp8 states number formats that differ from those of the "
+                      "card. A report takes limits and labels from it",
               .get = ModelCardOf::get,
               .set = ModelCardOf::set},
     PlanField{.name = "goodput",
@@ -1322,8 +1322,8 @@ constexpr std::array kFields = {
               .kind = judging,
               .of_class = true,
               .words = true,
-              .help = "SLOs that make a request good, in ms: ttft:500 tpot:15 e2e:2000 (--slo sets limits on "
-                      "percentiles)",
+              .help = "SLOs that a request must meet to count as good, in ms: ttft:500 tpot:15 e2e:2000 "
+                      "(--slo sets limits on percentiles)",
               .get = Goodput::get,
               .set = set_goodput},
     PlanField{.name = "slo",
@@ -1340,21 +1340,21 @@ constexpr std::array kFields = {
               .group = kResult,
               .type = number,
               .kind = judging,
-              .help = "Share of requests that may fail before a run is invalid, as 10% or 0.1",
+              .help = "Share of requests that may fail before a run is invalid: 10% or 0.1",
               .get = MaxFailed::get,
               .set = set_max_failed},
     PlanField{.name = "alerts",
               .flags = "--alerts",
               .group = kResult,
               .kind = judging,
-              .help = "JSON file with alerts in place of the default ones (docs/alerts.md)",
+              .help = "JSON file of alerts that replace the default ones (docs/alerts.md)",
               .get = AlertsOf::get,
               .set = AlertsOf::set},
     PlanField{.name = "baseline",
               .flags = "--baseline",
               .group = kResult,
               .kind = judging,
-              .help = "Runs that alerts compare with: a run directory, or a directory of these",
+              .help = "Runs with which alerts compare this one: a run directory, or a directory of several",
               .get = BaselineOf::get,
               .set = BaselineOf::set},
 };

@@ -62,7 +62,7 @@ AlertRule rule_of(const JsonCursor& value) {
     if (const auto over = value.find("over")) rule.over = duration_of(*over);
     if (const auto severity = value.find("severity")) rule.severity = severity_of(*severity);
     if ((rule.comparison == AlertComparison::risen_by) != (rule.over > Duration{}))
-        value.complain("\"over\" (a duration above 0) with risen_by, and with nothing else");
+        value.complain("\"over\", a duration above 0, with the comparison risen_by and with no other");
     return rule;
 }
 

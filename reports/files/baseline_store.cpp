@@ -18,8 +18,8 @@ void require_name(const std::string& name) {
                                             "0123456789._-") == std::string::npos;
     if (!plain || name.front() == '.' || name.front() == '-')
         throw UsageError(
-            fmt::format("'{}' cannot be a baseline's name: use letters, digits, '.', '_' and '-', and begin "
-                        "with a letter or a digit",
+            fmt::format("'{}' cannot be a baseline's name: use letters, digits, '.', '_' and '-', and do "
+                        "not begin with '.' or '-'",
                         name));
 }
 

@@ -1,27 +1,29 @@
 #pragma once
-// Named sets of runs that candidates are compared with: STORE/NAME/01, 02, … Each run keeps the files that a
-// gate needs (run.json, requests.jsonl, and answers.jsonl and probe.jsonl if they exist), but no events.
+// A store of baselines. A baseline is a named set of runs with which later runs are compared. The directories
+// of its runs are STORE/NAME/01, STORE/NAME/02, … Each holds the files that a gate needs (run.json,
+// requests.jsonl, and answers.jsonl and probe.jsonl if they exist), but no events.bin.
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace paretoken::reports {
 
+/// Path of the store, relative to the working directory, if the user gives none (--store).
 inline constexpr const char* kDefaultStore = ".paretoken/baselines";
 
 struct StoredBaseline {
     std::string name;
     std::filesystem::path directory;
-    std::vector<std::filesystem::path> runs;
+    std::vector<std::filesystem::path> runs;  ///< directories of its runs, in order
 };
 
 class BaselineStore {
   public:
     explicit BaselineStore(std::filesystem::path root) : root_(std::move(root)) {}
 
-    /// Copies the runs into a new baseline. Throws UsageError when the name is taken (unless `replace`) or is
-    /// not allowed, or when a directory holds no run, an unfinished one or an invalid one. Throws
-    /// RuntimeError when the files cannot be written.
+    /// Copies the runs, at least one, into a new baseline. `replace`: whether a baseline with this name may
+    /// be replaced. Throws UsageError when the name is taken or not allowed, or when a directory holds no
+    /// run, an unfinished one or an invalid one. Throws RuntimeError when the files cannot be written.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
 
     /// The baselines in the store, sorted by name. Empty when there is no store.
@@ -29,7 +31,7 @@ class BaselineStore {
 
     /// The baseline with this name. Throws a UsageError that names the known baselines.
     StoredBaseline find(const std::string& name) const;
-    bool holds(const std::string& name) const;
+    bool holds(const std::string& name) const;  ///< whether find() would succeed
 
     void drop(const std::string& name) const;  ///< removes a baseline; throws like find()
 

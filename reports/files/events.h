@@ -1,7 +1,8 @@
 #pragma once
-// events.bin ("paretoken/events/1"): the events of each ended request, to the nanosecond, in one frame per
-// request. docs/files.md describes the layout. Encoding and decoding are pure functions over bytes; nothing
-// after a damaged or cut-off frame can be read.
+// Writes and reads events.bin ("paretoken/events/1"). The file has one frame for each ended request whose
+// events are kept (core/plan/events_kept.h). A frame holds the times of the request's events, to the
+// nanosecond, and their tokens. docs/files.md describes the layout. Encoding and decoding are pure functions
+// over bytes. Nothing after a damaged or cut-off frame can be read.
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -18,15 +19,17 @@ namespace paretoken::reports {
 inline constexpr std::string_view kEventsSchema = "paretoken/events/1";
 inline constexpr std::size_t kEventsHeaderBytes = 32;
 
-/// The first bytes of the file. `zero` is the moment from which its times are counted, as in requests.jsonl.
+/// The header, which is the first kEventsHeaderBytes of the file. The times in the file are counted from the
+/// moment `zero`, like those in requests.jsonl.
 std::string events_header(TimePoint zero);
 
-/// The zero of a file that begins with `bytes`; nothing when they are shorter than a header. Throws a
-/// UsageError that names `where` when the file has another kind or version.
+/// The moment `zero` in the header of a file that begins with `bytes`; nothing when they are shorter than a
+/// header. Throws a UsageError that names `where`, the file's name, when the file has another kind or
+/// version.
 std::optional<TimePoint> zero_of_events(std::string_view bytes, const std::string& where);
 
-/// Appends the frame of one request. Any events can be encoded, including an empty list and events whose
-/// times go back.
+/// Appends the frame of one request to `out`. Any events can be encoded, including an empty list and events
+/// whose times go back.
 void append_frame(std::string& out, const RequestKey& key, std::span<const StreamEvent> events,
                   TimePoint zero);
 
@@ -35,8 +38,8 @@ struct Frame {
     std::vector<StreamEvent> events;
 };
 
-/// Whether the checksum of a frame was verified before. Verifying takes two fifths of the time of reading a
-/// frame.
+/// Whether the checksum of a frame was verified before. A verified checksum is not computed again, because
+/// that takes two fifths of the time of reading a frame.
 enum class Checksum : std::uint8_t { unknown, verified };
 
 /// Reads the frame at the beginning of `bytes` into `frame`, whose memory is reused. Returns the length of
@@ -47,24 +50,26 @@ std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, 
 /// The events in a file, read in pieces of bounded size. A missing file counts as a file without events.
 class EventsFile final : public EventSource {
   public:
-    /// Times are read relative to `epoch`, which must be the one given to read_requests(). Throws UsageError
-    /// when the file cannot be read, or has another kind or version.
+    /// Times are read relative to `epoch`, which must be the one given to read_requests(). The file is not
+    /// opened yet.
     EventsFile(std::filesystem::path path, TimePoint epoch);
 
+    /// Opens the file and calls `visit` with each frame up to the first damaged one. Throws UsageError when
+    /// the file cannot be read, or has another kind or version.
     void for_each(const Visit& visit) const override;
 
     struct Extent {
         std::uint64_t frames = 0;
-        std::uint64_t unread_bytes = 0;  ///< bytes of a damaged or cut-off frame and everything after it
+        std::uint64_t unread_bytes = 0;  ///< bytes of the first damaged frame and everything after it
     };
-    /// The extent of the file as found by the last call of for_each().
+    /// The numbers that the last call of for_each() found.
     const Extent& extent() const { return extent_; }
 
   private:
     std::filesystem::path path_;
     TimePoint epoch_;
     mutable Extent extent_;
-    mutable std::uint64_t verified_frames_ = 0;  ///< number of frames whose checksums were verified before
+    mutable std::uint64_t verified_frames_ = 0;  ///< frames whose checksums earlier calls verified
 };
 
 }  // namespace paretoken::reports

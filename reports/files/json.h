@@ -1,8 +1,9 @@
 #pragma once
 // Converts results to JSON text and back: run.json ("paretoken/run/2"), sweep.json ("paretoken/sweep/1"), the
 // lines of requests.jsonl, cache.json ("paretoken/cache/1") and the report as JSON. Pure; run_directory.h
-// reads and writes the files. Every field is named once, for both directions. Unknown keys are ignored,
-// unknown schemas are refused; infinities are null.
+// reads and writes the files. Every field is named once, for both directions. Unknown keys are ignored.
+// Unknown schemas are refused with a UsageError. A number that is not finite is written as null; null is read
+// as infinity, or as absent where a value may be absent.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,13 +30,14 @@ enum class RunState { running, finished };
 
 struct RunFile {
     RunState state = RunState::finished;
-    RunResult result;  ///< while the run is running: provenance, plan, workload and load only
+    RunResult result;  ///< while the run is running: only provenance, plan, workload and load
 };
+
+// The functions below that take `where` read text. `where` is the name of its file, or "file:line", for
+// messages. They throw a UsageError that names it and, if the text is JSON, the key.
 
 std::string run_json(const RunResult& result, RunState state = RunState::finished);
 
-/// Reads a run.json. `where` is the file's name, for messages. Throws a UsageError that names the file and
-/// the key.
 RunFile parse_run_json(std::string_view text, const std::string& where);
 
 std::string sweep_json(const SweepFile& sweep);
@@ -48,9 +50,11 @@ CacheReport parse_cache_json(std::string_view text, const std::string& where);
 /// since `epoch`; absent and empty values are left out.
 void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch);
 
+/// The request in a line of requests.jsonl. Times in the line are added to `epoch`.
+RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where);
+
 /// Appends one line of answers.jsonl without its newline: the request, and the text of its answer.
 void append_answer_line(std::string& out, const RequestRecord& record);
-RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where);
 
 /// The answer in a line of answers.jsonl.
 KeptAnswer parse_answer_line(std::string_view line, const std::string& where);
@@ -62,7 +66,8 @@ ProbeAnswer parse_probe_line(std::string_view line, const std::string& where);
 /// Whether `text` is one complete JSON value.
 bool is_complete_json(std::string_view text);
 
-/// The whole report, with every run's metrics (their time series stay in run.json).
+/// The whole report ("paretoken/report/1"), with the metrics of every run but without their time series,
+/// which only run.json holds.
 std::string report_json(const ReportModel& model);
 
 /// The data that the page's script draws: the runs, for the charts of the front and of the load, and the

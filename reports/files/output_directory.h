@@ -1,5 +1,5 @@
 #pragma once
-// The directory that a command writes its result to, held by one process at a time. A new directory that
+// The directory to which a command writes its result. One process at a time holds it. A new directory that
 // stays empty is removed again.
 #include <filesystem>
 #include <string>
@@ -9,21 +9,23 @@ namespace paretoken::reports {
 enum class OutputKind { run, sweep, gate, cache, watch };
 
 struct OutputRequest {
-    std::filesystem::path path;   ///< value of --out; empty: a new directory, `fresh` or `fresh`-2, -3, …
-    std::filesystem::path fresh;  ///< "runs/20261121-094512"
+    std::filesystem::path path;  ///< value of --out; empty: a new directory with the name `fresh`
+    /// Path of a new directory: "runs/20261121-094512". If it exists, "-2", "-3", … is appended.
+    std::filesystem::path fresh;
     OutputKind kind = OutputKind::run;
     bool overwrite = false;  ///< whether a result of the same kind may be replaced
 };
 
-/// Holds a lock (flock) on DIRECTORY/.paretoken.lock, which names the holder's process and host. The system
-/// drops the lock of a process that died, and the next process takes the file over. On a file system without
-/// locks the file only shows the holder.
+/// Holds a lock (flock) on the file DIRECTORY/.paretoken.lock, whose text names the holder's process and
+/// host. The system releases the lock of a process that died, and the next process then locks the same file.
+/// On a file system without locks the file only shows the last holder and keeps nobody out.
 class OutputDirectory {
   public:
-    /// Creates the directory if there is none. Throws UsageError if it holds a result of another kind, if a
-    /// run would be among the points of a sweep, or if a run, a cache experiment or a watch would be replaced
-    /// and `overwrite` is false; sweeps and gates go on with what is there, and their commands check that it
-    /// fits. Throws RuntimeError when another process writes to the directory or it cannot be created.
+    /// Creates the directory if there is none. Throws UsageError if it holds a run or a sweep and the new
+    /// result is of another kind, if a run would be among the points of a sweep, or if a run, a cache
+    /// experiment or a watch would be replaced and `overwrite` is false. A sweep or a gate continues an
+    /// unfinished one in the directory; its command checks that the options fit. Throws RuntimeError when
+    /// another process holds the directory or it cannot be created.
     explicit OutputDirectory(const OutputRequest& request);
     ~OutputDirectory();
     OutputDirectory(const OutputDirectory&) = delete;

@@ -13,20 +13,22 @@ namespace paretoken::reports {
 
 inline constexpr std::string_view kPlanSchema = "paretoken/plan/1";
 
+/// The options as text. `texts` has the texts of each option by its name; options without texts are left out.
 std::string plan_json(const PlanTexts& texts);
 
-/// Reads a plan. `where` is the file's name, for messages. The schema may be left out; null means "not
-/// given". Throws a UsageError that names the file and the key if the key is not an option or its value has
-/// the wrong type.
+/// Reads a plan. `where` is the file's name, for messages. The key "schema" may be left out. An option whose
+/// value is null counts as not given. Throws a UsageError that names the file and the key if the key is not
+/// an option, or if its value is neither a text, a number, true, false, nor a list of these.
 PlanTexts parse_plan_json(std::string_view text, const std::string& where);
 
-/// Reads the cells of a sweep (`--cells FILE`): a JSON list of objects {option: value}, the format of other
-/// tools' parameter files. Keys are returned as they are written. Throws a UsageError that names the file and
-/// the place.
+/// Reads the cells of a sweep (`--cells FILE`): a JSON list of objects {option: value}, which is the format
+/// of vLLM's files of benchmark parameters. Keys are returned as they are written. Throws a UsageError that
+/// names the file and the number of the cell.
 std::vector<std::map<std::string, std::string>> parse_cells_json(std::string_view text,
                                                                  const std::string& where);
 
-/// An echo as the text of a JSON object, in the form that result files hold.
+/// The options of a run (name → text) as a JSON object, in the form that result files hold: numbers and flags
+/// have their own JSON types.
 std::string echo_json(const PlanEcho& echo);
 
 }  // namespace paretoken::reports

@@ -1,6 +1,7 @@
 #pragma once
-// The answer texts that a run keeps: answers.jsonl holds the answers to the load, if the user asked to keep
-// them, and probe.jsonl the answers to the questions that were asked after the load.
+// Reads and writes the answer texts that a run keeps. answers.jsonl holds the answers to the requests of the
+// load, if the user asked to keep them. probe.jsonl holds the answers to the questions that were asked after
+// the load (--probe).
 #include <filesystem>
 #include <functional>
 #include <vector>
@@ -12,12 +13,12 @@ namespace paretoken::reports {
 /// Writes the answers and replaces `path`. Throws RuntimeError.
 void write_probe_file(const std::filesystem::path& path, const std::vector<ProbeAnswer>& answers);
 
-/// Reads a probe file; empty when there is no such file. Throws a UsageError that names the file, the line
-/// and what is wrong.
+/// Reads a probe file; empty when there is no such file. A last line that is cut off is left out. Throws a
+/// UsageError that names the file, the line and what is wrong.
 std::vector<ProbeAnswer> read_probe_file(const std::filesystem::path& path);
 
-/// Calls `visit` with every answer of an answers.jsonl. A last line that is cut off is left out. Throws like
-/// read_probe_file().
+/// Calls `visit` with every answer of an answers.jsonl. A missing file, a cut-off last line and errors are
+/// treated as in read_probe_file().
 void for_each_answer(const std::filesystem::path& path, const std::function<void(const KeptAnswer&)>& visit);
 
 }  // namespace paretoken::reports

@@ -1,13 +1,13 @@
 #pragma once
 // The scalar fields of a request and their keys in a line of requests.jsonl, in the order in which they are
 // written. record_fields() passes each key and field to an archive, which is an object that writes or reads
-// fields. Every line has the fields passed to required(); part() passes a member of an optional object. This
-// file does not use JSON.
+// fields. Every line has the fields that are passed to required(). A field that is passed to part() is a
+// member of an optional object. Keys that end with "_s" are in seconds. This file does not use JSON.
 #include "core/record/record.h"
 
 namespace paretoken::reports {
 
-/// Names all fields of `v`, a RequestRecord that may be const.
+/// Passes all fields of `v`, which is a RequestRecord, to the archive. `v` is const if the archive writes.
 template <class Archive, class Record>
 void record_fields(Archive& a, Record& v) {
     a.required("index", v.index);

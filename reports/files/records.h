@@ -1,9 +1,9 @@
 #pragma once
-// The record files of a run: requests.jsonl holds one object of scalars per request, events.bin the events of
-// its answer (reports/files/events.h), and answers.jsonl, if asked for, the text of its answer. The files
-// grow as requests end. record() only hands a record over; a thread of the writer encodes and writes it, at
-// most kFlushEvery later. A request's events are written before its line, so that after a crash at most the
-// last lines lack their events.
+// Writes and reads the record files of a run. For each request, requests.jsonl holds one JSON object of
+// scalars, events.bin the events of its answer (reports/files/events.h), and answers.jsonl, if the user asked
+// for it, the text of its answer. The files grow as requests end. record() only queues a record; a thread of
+// the writer encodes and writes it, at most kFlushEvery later if the disk keeps up. A request's events are
+// written before its line, so that a program that is killed leaves no line without its events.
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -26,9 +26,9 @@ struct RecordFiles {
 RecordFiles record_files_in(const std::filesystem::path& run_directory);
 
 struct RecordWriterOptions {
-    EventsKept events = {};
-    /// Whether record() waits for the disk when too much is pending. This is for virtual time, which waiting
-    /// does not delay.
+    EventsKept events = {};  ///< requests whose events are written
+    /// Whether record() waits for the disk when more than kMostPending is pending. Only runs in virtual time
+    /// set it, because waiting does not change their times.
     bool waits = false;
     bool answers = false;  ///< whether answers.jsonl is written
 };
@@ -41,12 +41,13 @@ class RecordWriter : public RecordSink {
     /// Opens the files before any load, and replaces existing ones. Times are written relative to `epoch`,
     /// the run's start. Throws RuntimeError.
     RecordWriter(const RecordFiles& files, TimePoint epoch, const RecordWriterOptions& options = {});
-    ~RecordWriter() override;  ///< writes what is pending, without reporting errors
+    ~RecordWriter() override;  ///< writes the pending records, without reporting errors
     RecordWriter(const RecordWriter&) = delete;
     RecordWriter& operator=(const RecordWriter&) = delete;
 
-    /// May be called from any thread. It does not wait for the disk unless `waits` is set: when more than
-    /// kMostPending is pending, events are left out; at twice that, whole records; and finish() reports it.
+    /// Takes a finished request. May be called from any thread. It does not wait for the disk unless `waits`
+    /// is set. If more than kMostPending bytes are pending, it leaves out the record's events; if more than
+    /// twice as many are pending, it leaves out the whole record. finish() reports what was left out.
     void record(RequestRecord&& record) override;
 
     /// Writes everything that is pending and closes the files. Returns one sentence for each kind of data
@@ -59,9 +60,10 @@ class RecordWriter : public RecordSink {
     std::unique_ptr<Thread> thread_;
 };
 
-/// Calls `visit` with the requests of a file, without events, in the order in which they ended. Reads the
-/// file in pieces. Returns whether the last line was incomplete and was left out. Throws UsageError for a
-/// missing file, and for a malformed line that is not the last, with path and line.
+/// Calls `visit` with the requests of a requests.jsonl, without events, in the order in which they ended.
+/// Times in the file are added to `epoch`. The file is read in pieces. Returns whether the last line was cut
+/// off and was therefore left out. Throws a UsageError for a missing file, and one that names the path and
+/// the line for any other malformed line.
 bool for_each_record(const std::filesystem::path& path, TimePoint epoch,
                      const std::function<void(RequestRecord&&)>& visit);
 

@@ -18,20 +18,23 @@ struct Goodput {
     std::vector<Slo> slos = {};
 };
 
+/// The changes with which the results are computed.
 struct Refold {
     std::optional<Goodput> goodput = {};          ///< SLOs of all requests; absent: those of the run
     std::map<std::string, Goodput> classes = {};  ///< SLOs of a class; they take precedence over `goodput`
-    std::vector<double> percentiles = {};         ///< percentiles besides those in run.json
+    std::vector<double> percentiles = {};         ///< further percentiles, as shares: 0.97
 };
 
-/// Adds the SLOs of a text: "ttft:500 tpot:15" or, for one class, "interactive=ttft:500". Throws
-/// UsageError, also for a limit on a percentile and for a preset, because each preset has such a limit.
+/// Adds the SLOs of a text: "ttft:500 tpot:15" (limits in milliseconds) or, for one class,
+/// "interactive=ttft:500". Throws UsageError for a text that cannot be parsed, and for a limit on a
+/// percentile, which one request cannot meet or miss. A named preset of SLOs contains such a limit and is
+/// refused too.
 void add_goodput(Refold& refold, const std::string& text);
 
 /// Replaces the counts, totals, figures and metrics of `result`, and the SLOs in its plan, with values
-/// computed from the files in `directory`. A run that was stopped because its load diverged keeps its
-/// metrics. Throws UsageError when a file is missing or malformed, or when the run has no class of a given
-/// name.
+/// computed from the files in `directory`. If a run was stopped because its load exceeded what the server can
+/// handle ("diverging"), only the values that depend on SLOs are replaced. Throws UsageError when a file is
+/// missing or malformed, or when the run has no class of a given name.
 void refold(RunResult& result, const std::filesystem::path& directory, const Refold& options);
 
 }  // namespace paretoken::reports

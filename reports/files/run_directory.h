@@ -1,7 +1,8 @@
 #pragma once
-// The files of a run directory on disk. A run.json exists from a run's first moment ("running") and is
-// replaced whole at its end, so that a half-written file is never taken for a result. After a crash, a result
-// is computed from the records in requests.jsonl and marked.
+// Reads and writes the files of a run directory. A run.json is written when a run begins, with the state
+// "running". At the end of the run it is replaced in one step, so that a half-written file never counts as a
+// result. If the program ends before that, readers compute a result from the records in requests.jsonl and
+// mark it as interrupted.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,14 +22,16 @@ inline constexpr std::string_view kProbeFileName = "probe.jsonl";
 inline constexpr std::string_view kSweepFileName = "sweep.json";
 inline constexpr std::string_view kCacheFileName = "cache.json";
 
-/// Replaces `path` in one step: a temporary file beside it is synced and renamed over it, so that readers see
-/// the old text or the new one, never a part. Throws a RuntimeError with the path and the system's reason.
+/// Replaces the file at `path` in one step. A temporary file in the same directory is synced and then renamed
+/// to `path`, so that a reader sees either the old text or the whole new one. Throws a RuntimeError with the
+/// path and the system's reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
 /// Reads a whole file. Throws a UsageError with the path and the system's reason.
 std::string read_file(const std::filesystem::path& path);
 
-/// Creates `directory` and marks it as a run that has begun. Throws RuntimeError.
+/// Creates `directory` if necessary and writes a run.json with the state "running" into it. Throws
+/// RuntimeError.
 void write_running(const std::filesystem::path& directory, const Provenance& provenance, const PlanEcho& plan,
                    const Workload& workload, std::optional<std::uint64_t> concurrency = {},
                    std::optional<double> request_rate = {});
@@ -36,9 +39,9 @@ void write_running(const std::filesystem::path& directory, const Provenance& pro
 /// Replaces run.json with the finished result. Throws RuntimeError.
 void write_run(const std::filesystem::path& directory, const RunResult& result);
 
-/// Reads a run. A finished run is returned as stored; a run that never finished is computed from its records,
-/// partial and invalid for the reason "interrupted". Throws a UsageError that names what is missing or
-/// malformed.
+/// Reads a run. The result of a finished run is returned as it is stored. The result of a run that never
+/// finished is computed from its records; it is marked as partial, and invalid with the check "interrupted".
+/// Throws a UsageError that names what is missing or malformed.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
 /// Writes sweep.json. Creates `directory` if necessary. Throws RuntimeError.
@@ -48,9 +51,10 @@ void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep)
 SweepFile read_sweep(const std::filesystem::path& directory);
 
 /// The run directories at or below `path`. A directory with a run.json is a run. Otherwise, a directory with
-/// a sweep.json contributes its points in the order of that file, if they are done or left records. Any other
-/// directory contributes those of its subdirectories, sorted by name (symbolic links are not followed).
-/// Throws UsageError when there is none, or when a point that is marked as done is missing.
+/// a sweep.json contributes those of its points that are done or left records, in the order of that file. Any
+/// other directory contributes the run directories below its subdirectories, sorted by name; symbolic links
+/// are not followed. Throws UsageError when `path` is not a directory, when there is no run, or when a point
+/// that is marked as done has no run.json.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
 /// The directories that a report is made from.
@@ -60,8 +64,9 @@ struct ResultDirectories {
         caches;  ///< results of `paretoken cache`; the runs in them are not in `runs`
 };
 
-/// Finds results like find_run_directories(), and experiments on prefix caching besides. Throws UsageError
-/// only when there is neither a run nor such an experiment.
+/// Finds runs like find_run_directories(), and also experiments on prefix caching (directories with a
+/// cache.json). Throws UsageError like that function, but if there is no run, only if there is no experiment
+/// either.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

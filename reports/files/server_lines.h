@@ -1,7 +1,8 @@
 #pragma once
-// server.jsonl: one line for each reading of the server's metrics. A line is appended when the reading is
-// made, so that it is not lost in a crash. The file is created with the first line. A line that cannot be
-// written is left out, because the server's metrics must not make a run fail.
+// Writes server.jsonl, which has one line for each reading of the server's metrics. A line is appended and
+// flushed when the reading is made, so that it is not lost in a crash. The file is created with the first
+// line. A line that cannot be written is left out without an error, because a run must not fail for its
+// server's metrics.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,8 +15,10 @@ namespace paretoken::reports {
 
 inline constexpr const char* kServerFileName = "server.jsonl";
 
-/// One line without its end: {"at_s": …, and the fields}. Values that are not finite are left out. `place`
-/// names an exporter other than the server; if it is not empty, the line holds it as "place".
+/// One line without its newline: {"at_s":1.5,"running":3}. `at_s` is the time of the reading in seconds,
+/// `fields` the metrics that were read. Values that are not finite are left out. If the reading is not from
+/// the server itself but from another exporter of metrics, `place` names it, and the line holds it as
+/// "place".
 std::string server_line(double at_s, const std::map<std::string, double>& fields,
                         const std::string& place = {});
 

@@ -1,6 +1,6 @@
 #pragma once
-// watch.jsonl: one line for each interval of a watch. A line is appended and flushed when the interval ends,
-// so that no whole line is lost in a crash.
+// Writes watch.jsonl, which has one line for each interval of a watch. A line is appended and flushed when
+// the interval ends, so that no line is lost in a crash.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -15,13 +15,13 @@ namespace paretoken::reports {
 
 inline constexpr const char* kWatchFileName = "watch.jsonl";
 
-/// How a quantity of the last requests compares with its reference, as a ratio of geometric means.
+/// The comparison of a quantity of the latest requests with its reference (experiments/watch/drift.h).
 struct DriftLine {
-    std::string metric;  ///< "ttft", "tpot"
-    double ratio = 1;
-    Interval ci95;
-    std::uint64_t n = 0;   ///< requests that were compared
-    bool drifted = false;  ///< whether the interval shows a change of more than 10 %
+    std::string metric;    ///< "ttft", "tpot"
+    double ratio = 1;      ///< geometric mean of the latest requests ÷ that of the reference
+    Interval ci95;         ///< 95 % interval of the ratio
+    std::uint64_t n = 0;   ///< number of the latest requests that were compared
+    bool drifted = false;  ///< whether the whole interval lies above 1.1 or below 1 / 1.1
 
     bool operator==(const DriftLine&) const = default;
 };
@@ -29,14 +29,14 @@ struct DriftLine {
 struct WatchLine {
     std::uint64_t interval = 0;  ///< number of the interval, from 1
     std::string at;              ///< end of the interval, in UTC
-    double begin_s = 0;          ///< seconds since the watch began
-    double end_s = 0;
-    std::uint64_t requests = 0;
+    double begin_s = 0;          ///< begin of the interval in seconds since the watch began
+    double end_s = 0;            ///< end of the interval in seconds since the watch began
+    std::uint64_t requests = 0;  ///< number of requests that ended in the interval, with failed ones
     std::uint64_t failed = 0;
-    std::map<std::string, double> figures = {};  ///< "ttft_p50_s", "kv_usage", …
-    std::vector<std::string> firing = {};        ///< alerts that are firing
+    std::map<std::string, double> figures = {};  ///< values by name with unit: "ttft_p50_s", "kv_usage", …
+    std::vector<std::string> firing = {};        ///< names of the alerts that are firing
     std::vector<DriftLine> drift = {};
-    std::string error = {};  ///< error of the first request that failed
+    std::string error = {};  ///< error text of a request that failed; empty if none did
 
     bool operator==(const WatchLine&) const = default;
 };
@@ -44,16 +44,15 @@ struct WatchLine {
 /// The line as one line of JSON, without its newline. Values that are not finite are left out.
 std::string watch_line(const WatchLine& line);
 
-/// The line for a terminal: "12:03:20  6 requests  TTFT p50 41.2 p95 60.1 ms  ITL p50 …".
+/// The line for a terminal: "2026-11-21T12:03:20Z  6 requests, TTFT p50 41.2 ms, p95 60.1 ms, ITL p50 …".
 std::string watch_text(const WatchLine& line);
 
-/// A file of watch lines. It is emptied at first; then lines are appended. Throws RuntimeError when it cannot
-/// be written.
+/// The file watch.jsonl. The constructor creates it, or empties an existing one.
 class WatchFile {
   public:
     explicit WatchFile(std::filesystem::path path);
 
-    void add(const WatchLine& line);
+    void add(const WatchLine& line);  ///< appends a line; throws RuntimeError when it cannot be written
 
   private:
     std::filesystem::path path_;

@@ -12,7 +12,7 @@ namespace paretoken::reports {
 struct ProbeAnswer {
     std::uint64_t question = 0;  ///< number of the question, from 0
     bool right = false;
-    std::string expected = {};  ///< expected answer: "number 618034"
+    std::string expected = {};  ///< expected answer in words: "number 618034"
     std::string answer = {};    ///< text of the answer, or the error if the request failed
 
     bool operator==(const ProbeAnswer&) const = default;
@@ -20,8 +20,8 @@ struct ProbeAnswer {
 
 /// An answer to a request of the load.
 struct KeptAnswer {
-    std::uint64_t index = 0;
-    bool warmup = false;
+    std::uint64_t index = 0;  ///< number of the request, from 0; warm-up requests are counted separately
+    bool warmup = false;      ///< whether it was a warm-up request
     std::string text = {};
 
     bool operator==(const KeptAnswer&) const = default;
@@ -29,22 +29,24 @@ struct KeptAnswer {
 
 /// The numbers of faulty answers of one run, with examples.
 struct AnswerFaults {
-    std::uint64_t answers = 0;
+    std::uint64_t answers = 0;   ///< all answers that were checked
     std::uint64_t empty = 0;     ///< answers that contain only white space
     std::uint64_t repeated = 0;  ///< answers of 96 bytes or more that repeat themselves or an earlier answer
-    std::string empty_example = {};     ///< first such request: "request 7"; empty if there is none
-    std::string repeated_example = {};  ///< first such request with the beginning of its answer
+    std::string empty_example = {};     ///< first request with an empty answer: "request 7"; or ""
+    std::string repeated_example = {};  ///< first request with repetition, and its answer's beginning
 
     bool operator==(const AnswerFaults&) const = default;
 };
 
-/// Whether a text of 96 bytes or more is mostly repetition: fewer than 30 % of the sequences of 16 bytes in
-/// its first 16 KiB are distinct. In ordinary text more than 80 % are distinct.
+/// Whether a text is mostly repetition. That is so if it has at least 96 bytes, and fewer than 30 % of the
+/// sequences of 16 consecutive bytes in its first 16 KiB are distinct. The threshold is a choice: in ordinary
+/// text more than 80 % are distinct.
 bool repeats_itself(std::string_view text);
 
-/// Counts the faults of answers that are added one after the other.
+/// Counts the faulty answers of one run.
 class AnswerCheck {
   public:
+    /// Adds the answer to the request with this index.
     void add(std::uint64_t index, std::string_view text);
     const AnswerFaults& faults() const { return faults_; }
 

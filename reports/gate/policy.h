@@ -19,8 +19,12 @@ struct GateMetric {
     /// The largest change for the worse that passes: .05 is 5 %. For a share ("failures") it is a difference
     /// of shares. For "output_length" and "finish_reasons" it is the largest change in either direction.
     double tolerance = 0;
-    double floor = 0;  ///< a change of at most this, in the metric's unit, never fails; unused for shares
-    bool optional = false;  ///< whether it is left out if neither side has it, e.g. goodput without SLOs
+    /// A change of at most this never fails. It is in the metric's unit, so in seconds for times; .002 is 2
+    /// ms. It is not used for shares.
+    double floor = 0;
+    /// A metric that neither side has measured is not judged. If `optional` is false, a note says so.
+    /// Goodput, for example, is only measured if a run has SLOs.
+    bool optional = false;
 
     bool operator==(const GateMetric&) const = default;
 };
@@ -29,7 +33,7 @@ struct GateMetric {
 struct GateLimit {
     std::string name;
     bool at_most = true;  ///< whether the limit is an upper limit; otherwise a lower limit
-    double limit = 0;     ///< limit in the metric's unit
+    double limit = 0;     ///< limit in the metric's unit; seconds for times
 
     bool operator==(const GateLimit&) const = default;
 };
@@ -37,9 +41,9 @@ struct GateLimit {
 struct GatePolicy {
     std::vector<GateMetric> metrics;
     std::vector<GateLimit> limits = {};
-    double alpha = 0.01;  ///< probability of a false fail over all metrics and looks
-    double beta = 0.05;   ///< probability of a false pass, for each metric
-    std::uint64_t max_pairs = 16;
+    double alpha = 0.01;           ///< probability of a false fail over all metrics and looks
+    double beta = 0.05;            ///< probability of a false pass, for each metric over all looks
+    std::uint64_t max_pairs = 16;  ///< most pairs of runs that a gate measures
 
     bool operator==(const GatePolicy&) const = default;
 };
@@ -47,13 +51,14 @@ struct GatePolicy {
 /// The policy that is used by default; docs/gate.md lists it.
 GatePolicy default_policy();
 
-/// Throws a UsageError that names what is wrong: a metric that does not exist, a figure or percentile of
-/// which neither direction is better, a value out of range, or a policy without metrics and limits.
+/// Throws a UsageError if the policy names a metric that does not exist, or a figure or percentile of which
+/// neither direction is better, if a value is out of range, or if there is neither a metric nor a limit.
 void check(const GatePolicy& policy);
 
 /// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35", "output_tokens_per_s>1000". Times without a
-/// unit are milliseconds; "<=" means "<". Throws UsageError, also for a share, for an upper limit of a
-/// metric of which more is better, and for a lower limit of one of which less is better.
+/// unit are milliseconds. "<=" means the same as "<", and ">=" the same as ">". Throws a UsageError for text
+/// that is not a limit, for a share and the output length, for an upper limit of a metric of which more is
+/// better, and for a lower limit of one of which less is better.
 GateLimit parse_limit(std::string_view text);
 
 /// The limit as text that parse_limit() can read.
@@ -64,22 +69,23 @@ enum class GateKind : std::uint8_t {
     figure,            ///< a figure of a run, such as its throughput
     percentile,        ///< a percentile of a metric over requests
     failures,          ///< share of failed requests
-    output_length,     ///< mean output tokens of an answer
-    finish_reasons,    ///< answers that ended by themselves, not at their limit of tokens
-    quality,           ///< right answers to the questions of --probe
-    empty_answers,     ///< answers without a text
-    repeated_answers,  ///< answers that repeat themselves or another answer
+    output_length,     ///< mean number of output tokens of an answer
+    finish_reasons,    ///< share of answers that ended by themselves, not at their limit of tokens
+    quality,           ///< share of right answers to the questions of --probe
+    empty_answers,     ///< share of answers with no text but white space
+    repeated_answers,  ///< share of answers that repeat themselves or an earlier answer of their run
 };
 
 /// Whether a quantity is a share of requests, answers or questions. Both sides are then compared by counts,
 /// and the tolerance is a difference of shares.
 bool is_share(GateKind kind);
 
+/// The quantity that the name of a metric means.
 struct GateQuantity {
     GateKind kind = GateKind::figure;
     std::string request_class = {};  ///< class of requests; empty: all requests
     std::string key = {};            ///< key of a figure, or tag of a metric
-    double p = 0;                    ///< percentile, e.g. 0.95
+    double p = 0;                    ///< level of a percentile, e.g. 0.95
     std::string title = {};          ///< "Time to first token, p95"
     std::string unit = {};           ///< "s", "tok/s"
     Better better = Better::lower;
@@ -92,21 +98,22 @@ GateQuantity quantity_named(std::string_view name);
 
 /// The value of a quantity in one run.
 struct GateValue {
-    std::optional<double> value;  ///< absent when it was not measured, or falls among failures
-    bool among_failures = false;  ///< whether so many requests failed that the percentile falls among them
+    std::optional<double> value;  ///< absent when it was not measured or `among_failures` is true
+    bool among_failures = false;  ///< whether so many requests failed that a percentile falls among them
 
     bool operator==(const GateValue&) const = default;
 };
 
-/// The value of a figure, a percentile or the output length; for shares, and if the run lacks the class of
-/// requests, it is absent. In an open loop "ttft" and "e2e" count from the intended start.
+/// The value of a figure, a percentile or the output length. It is absent for shares, and if the run lacks
+/// the class of requests. In an open loop "ttft" and "e2e" are counted from the time when a request was due.
 GateValue value_of(const GateQuantity& quantity, const RunResult& run);
 
-/// The percentile of a quantity, for limits. Null when it was not measured or the quantity is not a
-/// percentile.
+/// The percentile that a quantity means, with its interval. Null when it was not measured or the quantity is
+/// not a percentile. It belongs to `run`.
 const PercentileValue* percentile_of(const GateQuantity& quantity, const RunResult& run);
 
-/// The scope of a class, or of all requests. Null when the run has no such class.
+/// The results of the quantity's class of requests, or of all requests. Null when the run has no such class.
+/// They belong to `run`.
 const Scope* scope_of(const GateQuantity& quantity, const RunResult& run);
 
 }  // namespace paretoken::reports

@@ -1,5 +1,6 @@
 #pragma once
-// The likely cause of a shift: the part of a server that the moved metrics point to. Pure.
+// Explains a verdict: the likely cause of a shift, which is the part of a server on which the metrics depend
+// that became worse, and the headline. Pure.
 #include <span>
 #include <string>
 
@@ -7,11 +8,11 @@
 
 namespace paretoken::reports {
 
-/// The likely cause in a sentence; empty if nothing moved.
+/// The likely cause in one or more sentences; empty if no metric with a known cause became worse.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
-/// The first line of a verdict: which metrics moved, by how much, and what to do next. `report` is complete
-/// except for this line.
+/// The first line of a verdict: which metric is worst or undecided, by how much, and what to do next.
+/// `report` is complete except for this line.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports

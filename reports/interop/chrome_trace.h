@@ -1,6 +1,6 @@
 #pragma once
-// Writes a run as a trace in Chrome's trace-event format, which Perfetto shows: requests with their phases in
-// lanes, and the server's gauges.
+// Writes a run as a trace in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) shows. The trace
+// has the requests with their phases, in lanes, and the values that were read from the server's metrics.
 #include <filesystem>
 #include <ostream>
 
@@ -8,10 +8,11 @@ namespace paretoken::reports {
 
 /// Writes the trace of a finished run. Throws UsageError when its files cannot be read.
 ///
-/// A request is a span from its due time to its last output, with spans inside it: "queue" (due until
-/// started), "connect" (until a connection was ready), "send", "prefill" (sent until the first output) and
-/// "decode" (until the last output); prefill and decode add up to its end-to-end latency. Pauses of its
-/// stream of at least five times its mean gap and 50 ms are spans "stall" inside "decode". Times are in
+/// A request is a span from the time when it was due to its last output, or to the end of its connection if
+/// it had no output. Inside it are the spans "queue" (from due to started), "connect" (until a connection was
+/// ready), "send" (until it was sent), "prefill" (until the first output) and "decode" (until the last
+/// output). "prefill" and "decode" add up to its end-to-end latency. Gaps between its output events that are
+/// at least 50 ms and at least five times its mean gap are spans "stall" inside "decode". Times are in
 /// microseconds since the run's start.
 void write_chrome_trace(const std::filesystem::path& run_directory, std::ostream& out);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Writes figures as text for Prometheus, in its own format 0.0.4 or in OpenMetrics 1.0. Pure.
+// Writes metrics as text that Prometheus scrapes, in its own text format 0.0.4 or in OpenMetrics 1.0. Pure.
 #include <span>
 #include <string>
 #include <utility>
@@ -8,21 +8,22 @@
 namespace paretoken::reports {
 
 struct MetricSample {
-    std::vector<std::pair<std::string, std::string>> labels = {};
+    std::vector<std::pair<std::string, std::string>> labels = {};  ///< names and values
     double value = 0;
 };
 
+/// The samples of one metric, which differ in their labels.
 struct MetricFamily {
-    std::string name;      ///< ends with the base unit; the "_total" of a counter is added by the writer
+    std::string name;      ///< name with its base unit at the end, without the "_total" of a counter
     std::string help;      ///< one sentence
-    bool counter = false;  ///< otherwise a gauge
+    bool counter = false;  ///< whether it is a counter; otherwise it is a gauge
     std::vector<MetricSample> samples = {};
 };
 
-/// The families as text. Families without samples are left out.
+/// The families as text, in OpenMetrics if `open_metrics` is set. Families without samples are left out.
 std::string exposition_text(std::span<const MetricFamily> families, bool open_metrics);
 
-/// The content type of that text.
+/// The value of the HTTP header Content-Type for that text.
 std::string_view exposition_type(bool open_metrics);
 
 }  // namespace paretoken::reports

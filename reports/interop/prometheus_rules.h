@@ -1,6 +1,6 @@
 #pragma once
-// Writes the table of alerts as rules for Prometheus, with the dashboard and the scrape configuration that
-// belong to them. Pure. The caller supplies the names of the engine's metrics.
+// Writes alerts as alerting rules for Prometheus, with a dashboard for Grafana and a scrape configuration
+// that fit them. The caller supplies the names that the inference engine gives to its metrics. Pure.
 #include <map>
 #include <optional>
 #include <span>
@@ -12,16 +12,18 @@
 
 namespace paretoken::reports {
 
+/// The metrics that an engine exports.
 struct EngineMetrics {
     std::string engine;                        ///< "vllm"
-    std::map<std::string, std::string> names;  ///< quantity of ServerFigures → name in the engine
+    std::map<std::string, std::string> names;  ///< our name ("kv_usage") → the engine's name
 };
 
-/// The PromQL expression of a series, by instance; nothing when the engine does not export it.
+/// The PromQL expression of a series, with one value for each instance of the server; nothing when the engine
+/// does not export the necessary metrics.
 std::optional<std::string> promql_of(const AlertSeries& series, const EngineMetrics& metrics);
 
 /// The text of a rule file. A rule is left out if the engine has no metric for it, or if it needs a baseline
-/// value that is not known; a comment in the file names the rule and the reason.
+/// value that `baseline` lacks; a comment in the file then names the rule and the reason.
 std::string prometheus_rules(std::span<const AlertRule> rules, const AlertBaseline& baseline,
                              const EngineMetrics& metrics);
 

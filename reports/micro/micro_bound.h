@@ -1,7 +1,7 @@
 #pragma once
-// The bound of a kernel is what limited its speed: memory, arithmetic or neither. It follows from the
-// kernel's read bandwidth and arithmetic rate, as shares of the highest ones that probes measured on the
-// device (the read ceiling and the arithmetic ceiling). Pure.
+// Finds the bound of a kernel: whether memory, arithmetic or neither limited its speed. The bound follows
+// from the kernel's read bandwidth and its arithmetic rate, as shares of the highest ones that were measured
+// on the device (the read ceiling and the arithmetic ceiling). Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -16,12 +16,12 @@ enum class Bound { memory, compute, neither };
 std::string_view name_of(Bound bound);
 
 inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from which memory is the bound
-/// The share of the arithmetic ceiling from which arithmetic is the bound. The ceiling consists of
-/// multiply-adds only, but unpacking and scaling need instructions too.
+/// The share of the arithmetic ceiling from which arithmetic is the bound. It is this low because the ceiling
+/// is measured with multiply-adds only, but a kernel also needs instructions to unpack and scale its weights.
 inline constexpr double kNearCompute = 0.5;
 
-/// The share of the kernel's own speed with its operand in cache from which arithmetic is the bound. The
-/// speed in cache includes the time of all of the kernel's instructions; the arithmetic ceiling does not.
+/// The share of the kernel's own speed with its operand in the caches from which arithmetic is the bound. It
+/// is higher, because that speed includes the time of all instructions of the kernel.
 inline constexpr double kNearCached = 0.8;
 
 /// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the
@@ -32,7 +32,7 @@ std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<dou
 
 struct RowBound {
     Bound by = Bound::neither;
-    std::optional<double> of_cached = {};      ///< share of the same kernel's speed in cache
+    std::optional<double> of_cached = {};  ///< share of the kernel's own speed with its operand in the caches
     std::optional<double> of_arithmetic = {};  ///< share of the arithmetic ceiling
     std::string arithmetic = {};               ///< name of that ceiling: "int8_dot"
 
@@ -46,16 +46,19 @@ std::string text_of(const RowBound& bound);
 /// The bound of each row, in the order of `rows`. It is absent for ceilings, for rows that are not valid or
 /// have no share of the read ceiling, and if bound_by() returns nothing. A row is compared with its kernel's
 /// own speed in cache if it has one. Otherwise it is compared with the fastest arithmetic ceiling
-/// (ceiling/flops/…) of its number format, device and number of threads. If there is no such ceiling, the
-/// fastest one of any format is used on a GPU, and on a CPU for formats without a ceiling of their own.
+/// (ceiling/flops/…) of its device and number of threads, for the number format in which the kernel
+/// multiplies: that of the row for the GPU library's products, bf16 for our own GPU kernels. If there is no
+/// such ceiling, the fastest one of any format is used on a GPU, and on a CPU for formats without a ceiling
+/// of their own.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 
 /// The share of the read ceiling below which held_back_by() gives a reason.
 inline constexpr double kHeldBack = 0.9;
 
-/// Returns what keeps a kernel of a CPU from the read ceiling, as a sentence without a full stop: page walks,
-/// arithmetic, arithmetic that does not overlap with reading, or its way of reading. Empty for rows of a GPU,
-/// for ceilings, for rows that are not valid or reach kHeldBack, and for rows without the necessary figures.
+/// Returns the reason why a kernel of a CPU does not reach the read ceiling, as a sentence without a full
+/// stop: page walks, arithmetic, arithmetic that does not overlap with reading, or the order in which it
+/// reads. Empty for rows of a GPU, for ceilings, for rows that are not valid or reach kHeldBack, and for rows
+/// without the necessary figures.
 std::string held_back_by(const MicroRow& row);
 
 }  // namespace paretoken::reports

@@ -1,7 +1,8 @@
 #pragma once
-// Compares two micro.json files, which `paretoken micro` writes, row by row. A row is the same if its median
-// speeds differ by at most a given share. Otherwise it is faster or slower if the intervals of the speeds do
-// not overlap, and ambiguous if they do. A row that is not valid in one of the files is ambiguous. Pure.
+// Compares two micro.json files, which `paretoken micro` writes, row by row. The verdict on a row is "same"
+// if its median speeds in the two files differ by at most a given share. Otherwise it is "faster" or "slower"
+// if the intervals of the speeds do not overlap, and "ambiguous" if they do. The verdict on a row that is not
+// valid in one of the files is "ambiguous". Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,12 +13,8 @@
 
 namespace paretoken::reports {
 
-enum class MicroVerdict {
-    faster,
-    slower,
-    same,
-    ambiguous
-};  ///< verdict on the second file against the first
+/// The verdict on the second file compared with the first.
+enum class MicroVerdict { faster, slower, same, ambiguous };
 std::string_view name_of(MicroVerdict verdict);
 
 /// The median speed of a row, in the unit RowComparison::unit, and the interval of the speeds of its windows
@@ -34,14 +31,16 @@ struct Speed {
 /// is "faster" or "slower" if they differ by more and the intervals do not overlap, otherwise "ambiguous".
 MicroVerdict verdict_of(const Speed& before, const Speed& after, double least_effect);
 
+/// The unit of a row's speed. operations_per_s is 1 ÷ the median time, for rows that state neither bytes nor
+/// FLOP.
 enum class SpeedUnit { bytes_per_s, flops_per_s, operations_per_s };
 
 struct RowComparison {
     std::string name;
     MicroVerdict verdict = MicroVerdict::ambiguous;
     SpeedUnit unit = SpeedUnit::operations_per_s;
-    std::optional<Speed> before = {};  ///< absent if the row failed or the file lacks its quantiles
-    std::optional<Speed> after = {};
+    std::optional<Speed> before = {};  ///< absent if the row failed or the file lacks its percentiles
+    std::optional<Speed> after = {};   ///< as `before`, in the second file
     /// Reason why the rows cannot be compared (`verdict` is then ambiguous); may be empty.
     std::string note = {};
 
@@ -51,23 +50,24 @@ struct RowComparison {
 };
 
 struct MicroComparison {
-    double least_effect = 0;
-    std::vector<RowComparison> rows;  ///< rows that are in both files, in the order of the first
-    std::vector<std::string> only_before;
-    std::vector<std::string> only_after;
-    std::vector<std::string> differences;  ///< differences of hardware and settings: "hardware: A, then B"
+    double least_effect = 0;               ///< share up to which medians count as the same
+    std::vector<RowComparison> rows;       ///< rows that are in both files, in the order of the first
+    std::vector<std::string> only_before;  ///< names of rows that only the first file has
+    std::vector<std::string> only_after;   ///< names of rows that only the second file has
+    std::vector<std::string> differences;  ///< differences of devices and settings: "threads: 2, then 4"
 
     bool operator==(const MicroComparison&) const = default;
-    std::size_t count(MicroVerdict verdict) const;
+    std::size_t count(MicroVerdict verdict) const;  ///< number of rows with this verdict
 };
 
+/// The value of `least_effect` that is used by default.
 inline constexpr double kLeastEffect = 0.03;
 
 /// Compares the rows that have the same name and the same device id in both files.
 MicroComparison comparison_of(const MicroFile& before, const MicroFile& after,
                               double least_effect = kLeastEffect);
 
-/// The comparison as a table for people, with the differences first.
+/// The comparison as a table for people. The differences of devices and settings come first.
 std::string text_of(const MicroComparison& comparison);
 
 }  // namespace paretoken::reports

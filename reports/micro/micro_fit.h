@@ -1,7 +1,7 @@
 #pragma once
-// Fits the time T of an operation by its size V in bytes: T = a + V ÷ b, with a fixed time a and a bandwidth
-// b, from rows of one kernel that differ only in size. The bandwidth alone would predict a speed that small
-// matrices cannot reach. Pure.
+// Fits the formula T = a + V ÷ b to rows of one kernel that differ only in size: T is the time of an
+// operation in seconds, V the number of bytes that it reads, a a fixed time and b a bandwidth. A bandwidth
+// alone would predict a speed that small matrices cannot reach. Pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -19,10 +19,11 @@ struct SizedTime {
 };
 
 /// Fits by least squares of relative errors, so that small sizes count as much as large ones. The fixed part
-/// is never negative. Nothing for fewer than three points, for sizes within a factor of four, or for times
-/// that do not grow with the size. `kernel` and `device` of the result are empty.
+/// is never negative. Nothing for fewer than three points, if the largest size is less than four times the
+/// smallest, or if the times do not grow with the size. `kernel` and `device` of the result are empty.
 std::optional<SizeFit> size_fit(std::span<const SizedTime> points);
 
+/// The time in seconds that the fit predicts for this size.
 double seconds_of(const SizeFit& fit, double bytes);
 
 /// The name of a row without the parts that state its size: "ceiling/read/kib:128/backend:cpu/threads:2" →
@@ -30,9 +31,9 @@ double seconds_of(const SizeFit& fit, double bytes);
 std::string kernel_of(std::string_view name);
 
 /// One fit for each kernel and device with enough rows (see size_fit()), in the order of the rows. It uses
-/// valid rows, with the speed of their fastest decile if that is known, because the fit is used for a limit
-/// and noise only makes rows slower. Rows of ceiling/cached_read are left out: their working sets are partly
-/// in caches, so that T = a + V ÷ b does not hold.
+/// valid rows, with the 90th percentile of their speeds if that is known, because the fit is used for an
+/// upper bound and noise only makes rows slower. Rows of ceiling/cached_read are left out: their working sets
+/// are partly in caches, so that T = a + V ÷ b does not hold.
 std::vector<SizeFit> size_fits(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports

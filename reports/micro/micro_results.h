@@ -1,7 +1,7 @@
 #pragma once
-// The measurements of `paretoken micro` on one device, read from micro.json files. The read ceiling is the
-// best bandwidth of any probe on that device that reads far more memory than the caches hold. It is an upper
-// bound for kernels and servers. Every figure keeps the name of the row that it was read from.
+// Reads the measurements of `paretoken micro` on one device from micro.json files. The read ceiling is the
+// best bandwidth of any benchmark on that device that only reads memory, far more than the caches hold. It is
+// an upper bound for kernels and servers. Every figure keeps the name of the row from which it was read.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace paretoken::reports {
 
-/// A figure and the row that it was read from.
+/// A figure and the name of the row from which it was read.
 struct MeasuredFigure {
     double value = 0;
     std::string row;
@@ -28,16 +28,16 @@ struct MeasuredFigure {
 /// reached.
 struct MicroResults {
     MicroDevice device;
-    std::string date;  ///< date of the latest file
-    std::vector<std::string> files;
+    std::string date;                                     ///< date of the latest file
+    std::vector<std::string> files;                       ///< names of the files
     std::optional<MeasuredFigure> read_bytes_per_s;       ///< ceiling for a working set far beyond the caches
-    std::vector<SizeFit> read_fits;                       ///< cost of a read by its size
+    std::vector<SizeFit> read_fits;                       ///< time of a read by its size
     std::map<double, MeasuredFigure> reread_bytes_per_s;  ///< size of a working set in bytes → ceiling for
                                                           ///< reading it again and again
     std::map<std::string, MeasuredFigure>
         flops_per_s;  ///< ceilings of a CPU by kind: "f32_fma", "bf16_dot", "int8_dot"
-    /// Ceilings of a GPU by format: the speed of its library's products, and that of one instruction on
-    /// registers.
+    /// Arithmetic ceilings of a GPU by number format ("bf16"): the speed of the vendor library's matrix
+    /// products, and the speed of a matrix instruction (mma.sync) whose operands are in registers.
     std::map<std::string, MeasuredFigure> library_flops_per_s;
     std::map<std::string, MeasuredFigure> instruction_flops_per_s;
     bool arithmetic_is_bounded = true;  ///< false if an arithmetic ceiling of a CPU is not valid; then none
@@ -48,18 +48,18 @@ struct MicroResults {
     bool operator==(const MicroResults&) const = default;
 };
 
-/// An upper bound of the arithmetic for weights of this format. For a CPU it is the fastest kind of all;
-/// nothing if arithmetic_is_bounded is false. For a GPU it is the speed of the vendor library's matrix
-/// products in the fastest arithmetic that can multiply these weights. Below compute capability 9.0 it is the
-/// speed of the measured instruction if that is higher; later GPUs have faster instructions than the measured
-/// one. Nothing if neither was measured, or if the datasheet of the GPU lists a faster arithmetic for these
-/// weights.
+/// An upper bound of the arithmetic for weights of this format, in FLOP/s. For a CPU it is the fastest kind
+/// of all; nothing if arithmetic_is_bounded is false. For a GPU it is the speed of the vendor library's
+/// matrix products in the fastest arithmetic that can multiply these weights. Below compute capability 9.0 it
+/// is the speed of the measured instruction if that is higher; later GPUs have faster instructions than the
+/// measured one. Nothing if neither was measured, or if the datasheet of the GPU lists a faster arithmetic
+/// for these weights.
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
 
-/// The highest bandwidth at which `bytes` can be read if every step reads them again. Caches hold a part of a
-/// small working set, so that the result may exceed read_bytes_per_s. It is the maximum of read_bytes_per_s
-/// and of the ceilings in reread_bytes_per_s for the largest measured size that is at most `bytes` and for
-/// all larger sizes. Nothing without any ceiling.
+/// The highest bandwidth, in bytes/s, at which `bytes` can be read if every step reads them again. Caches
+/// hold a part of a small working set, so that the result may exceed read_bytes_per_s. It is the maximum of
+/// read_bytes_per_s and of the ceilings in reread_bytes_per_s for the largest measured size that is at most
+/// `bytes` and for all larger sizes. Nothing without any ceiling.
 std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double bytes);
 
 /// The fit that gives the shortest time for one read of `bytes`; null if there is none.
@@ -77,7 +77,8 @@ std::vector<MicroResults> results_of(const MicroFile& file);
 /// the same if their names and their ids in the file ("gpu0") are equal.
 std::vector<MicroResults> merged(const std::vector<MicroResults>& results);
 
-/// Reads files and merges their results. Throws UsageError.
+/// Reads files and merges their results. Throws UsageError like parse_micro_results(), and for a file that
+/// cannot be read.
 std::vector<MicroResults> read_micro_results(const std::vector<std::filesystem::path>& paths);
 
 /// The result that bounds `count` devices that work in parallel, from the results `same` of equal devices
@@ -86,8 +87,8 @@ std::vector<MicroResults> read_micro_results(const std::vector<std::filesystem::
 /// given results is returned.
 const MicroResults& bounding_result(std::span<const MicroResults* const> same, std::uint32_t count);
 
-/// The difference between equal devices in words, if their read ceilings differ by more than 3 %; otherwise
-/// empty.
+/// A clause about the slowest and the fastest of several equal devices, if their read ceilings differ by more
+/// than 3 %; otherwise empty.
 std::string spread_of(std::span<const MicroResults* const> same);
 
 }  // namespace paretoken::reports

@@ -1,7 +1,7 @@
 #pragma once
 // Reads a micro.json file, which `paretoken micro` writes, into plain values: the devices, and one row per
-// benchmark, also if the row is not valid. The format is Google Benchmark's JSON output with further keys in
-// its object "context". Pure.
+// benchmark, including rows that are not valid. The format is Google Benchmark's JSON output with further
+// keys in its object "context". Pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,7 +31,7 @@ struct MicroDevice {
     std::optional<double> memory_clock_hz = {};
     std::optional<double> peak_bytes_per_s = {};  ///< memory clock × bus width
     std::optional<double> power_limit_w = {};
-    std::optional<bool> mig = {};
+    std::optional<bool> mig = {};  ///< whether the GPU is partitioned (Multi-Instance GPU)
 
     bool operator==(const MicroDevice&) const = default;
 };
@@ -45,14 +45,14 @@ struct MicroRow {
     std::optional<std::string> error = {};  ///< error of its check; such a row has no figures
     bool valid = true;                      ///< whether it was verified and steady
     std::string label = {};                 ///< reason why it is not valid, or another note
-    std::optional<double> median_s = {};
+    std::optional<double> median_s = {};    ///< median of the times; the others are their percentiles
     std::optional<double> p10_s = {};
     std::optional<double> p25_s = {};
     std::optional<double> p75_s = {};
     std::optional<double> p90_s = {};
-    std::optional<double> bytes_per_s = {};
+    std::optional<double> bytes_per_s = {};       ///< median over windows or launches
     std::optional<double> best_bytes_per_s = {};  ///< 90th percentile of the bandwidth over windows
-    std::optional<double> flops_per_s = {};
+    std::optional<double> flops_per_s = {};       ///< median over windows or launches
     /// Median over windows of the bandwidth ÷ the bandwidth of a plain read of about as many bytes, which a
     /// CPU times next to the window.
     std::optional<double> of_ceiling = {};
@@ -72,17 +72,18 @@ struct SizeFit {
     std::string device = {};  ///< id of one of the file's devices
     double fixed_s = 0;
     double bytes_per_s = 0;
-    std::uint64_t points = 0;
-    double least_bytes = 0;
-    double most_bytes = 0;
+    std::uint64_t points = 0;   ///< number of rows that were fitted
+    double least_bytes = 0;     ///< smallest size among them
+    double most_bytes = 0;      ///< largest size among them
     double worst_residual = 0;  ///< largest |fitted ÷ measured − 1|
 
     bool operator==(const SizeFit&) const = default;
 };
 
+/// The content of a micro.json.
 struct MicroFile {
-    std::string where;
-    std::string date;
+    std::string where;  ///< name of the file
+    std::string date;   ///< time of the measurement
     std::vector<MicroDevice> devices = {};
     std::map<std::string, std::string> context = {};  ///< entries of the file's "context" that are texts
     std::vector<MicroRow> rows = {};                  ///< all rows except Google Benchmark's aggregates
@@ -103,7 +104,8 @@ struct RowName {
 };
 RowName parse_row_name(std::string_view name);
 
-/// The row's name with "op:*" in place of "op:qkv", for rows that are summed over the operations of a layer.
+/// The row's name with "op:*" in place of its operation ("op:qkv"). It names the sum of the rows of all
+/// operations of a layer.
 /// `name` is the parsed `row`. A name without "op" is returned as it is.
 std::string over_all_ops(const std::string& row, const RowName& name);
 

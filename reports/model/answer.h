@@ -9,9 +9,10 @@
 
 namespace paretoken::reports {
 
-/// The point that the sentence is about: on the configuration's own front, the point with the most output
-/// tokens per second, which makes it the cheapest one at an equal cost per hour. Certified points go before
-/// all others. Null if no point is on the front.
+/// The point that the sentence is about. Among the points on the configuration's own front, it is the one
+/// with the most output tokens per second, which makes it the cheapest one if all cost the same per hour. A
+/// point whose speed per user is certified (has enough requests) takes precedence over all others. Null if no
+/// point is on the front.
 const ReportPoint* answer_point(const Configuration& configuration);
 
 struct AnswerInputs {

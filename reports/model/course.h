@@ -1,5 +1,6 @@
 #pragma once
-// The course of runs over time, second by second: charts with few points of the series in run.json. Pure.
+// Draws how a run went over time: charts of the series in run.json, which mostly have one value per second. A
+// long series is drawn with fewer points. Pure.
 #include <cstddef>
 #include <vector>
 
@@ -20,12 +21,13 @@ inline constexpr std::size_t kMostCourses = 16;
 Series thinned(const Series& series, std::size_t most);
 
 /// The charts of one run: requests in flight, tokens per second, times to first token, requests per second,
-/// failures if there were any, and the values that the server and a power meter reported. A series that the
-/// run does not have gives no chart.
+/// failures if there were any, and the values that the server and a power meter reported. There is no chart
+/// for a series that the run does not have.
 std::vector<Picture> course_of(const RunResult& run);
 
-/// The courses of the runs that have series, in the order of the report. If more than kMostCourses runs have
-/// series, those on a front are preferred.
+/// The charts of the runs that have series, in the order of the report. If more than kMostCourses runs have
+/// series, runs on the front over all configurations are chosen first, then runs on the front of their own
+/// configuration.
 std::vector<RunCourse> courses_of(const std::vector<Configuration>& configurations);
 
 }  // namespace paretoken::reports

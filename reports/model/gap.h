@@ -1,8 +1,9 @@
 #pragma once
-// The parts of a step's time: a waterfall from the hardware limit to the measured time, in milliseconds per
-// step and in dollars. A model of the run is extended by one cause at a time, in a fixed order; each part is
-// the time that its cause adds. A part for which nothing was measured has no time (it is unattributed). The
-// last part, the residual, is the measured step less all other parts, and may be negative. Pure.
+// Splits the measured time of a step into parts, from the hardware limit to the measured time (a waterfall),
+// in milliseconds per step and in dollars. The computation starts with the hardware limit at the run's load
+// and adds one cause of lost time after the other, in a fixed order. Each part is the time that its cause
+// adds. A part for which nothing was measured has no time (it is unattributed). The last part, the residual,
+// is the measured step less all other parts, and may be negative. Pure.
 //
 // A pass is one forward pass of one sequence. A step here is one pass of every request in flight, running or
 // waiting, and takes (requests in flight × tokens per pass ÷ output tokens per second) seconds.
@@ -22,20 +23,23 @@ inline constexpr std::string_view kPrefillPart = "prefill interference";
 
 /// The limits and the other measured times that the waterfall is computed from.
 struct GapInputs {
-    LimitInputs datasheet;  ///< hardware limit by the datasheet alone, or `measured` without a datasheet
-    LimitInputs measured;   ///< with measured bandwidths, or `datasheet`; for a simulator, by its profile
+    /// Inputs of the hardware limit from the datasheet alone; equal to `measured` if there is no datasheet.
+    LimitInputs datasheet;
+    /// Inputs from the bandwidths that `paretoken micro` measured; equal to `datasheet` if there are none.
+    /// For a simulated server they come from its profile.
+    LimitInputs measured;
     /// The terms of a simulated server's profile (Provenance::simulator), from which its parts are computed;
     /// empty for a real server.
     std::map<std::string, double> simulator = {};
-    std::optional<double> communication_s_per_step = {};
-    std::string communication_source = {};
-    std::optional<double> overhead_s_per_step = {};
-    std::string overhead_source = {};
+    std::optional<double> communication_s_per_step = {};  ///< time of communication between GPUs
+    std::string communication_source = {};                ///< source of this time, in words
+    std::optional<double> overhead_s_per_step = {};       ///< time of a step besides its kernels
+    std::string overhead_source = {};                     ///< source of this time, in words
 };
 
 /// The data of the run that the waterfall needs.
 struct GapRun {
-    Totals work;
+    Totals work;           ///< sums over the requests of the measured window
     double in_flight = 0;  ///< mean number of requests in flight
     double output_tokens_per_s = 0;
     bool closed_loop = true;
@@ -48,14 +52,14 @@ struct GapRun {
 };
 
 /// The waterfall of a run. Nothing without output tokens, requests in flight or a limit, and for a simulated
-/// server of fixed times, because it has no steps.
+/// server whose answers take fixed times, because it has no steps.
 std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs);
 
 /// The largest part that has a remedy; null when no part with a remedy takes time.
 const GapPart* first_to_fix(const Gap& gap);
 
-/// Sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it $0.41 →
-/// $0.27 per million output tokens. What helps: …". Empty if first_to_fix() is null.
+/// One or more sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it
+/// $0.41 → $0.27 per million output tokens. What helps: …". Empty if first_to_fix() is null.
 std::string what_to_fix_first(const Gap& gap);
 
 }  // namespace paretoken::reports

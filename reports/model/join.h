@@ -1,7 +1,7 @@
 #pragma once
-// Joins runs, micro results, a model card and price cards into everything a report shows. Pure: it reads no
-// file and no clock. A limit is only compared with runs on the hardware that it describes. Missing inputs are
-// named with the flag that adds them.
+// Computes everything that a report shows from runs, results of `paretoken micro`, a model card and price
+// cards. A limit is compared only with runs on the hardware that it describes. If an input is missing, the
+// report names it and the option that adds it. Pure: it reads no file and no clock.
 #include <functional>
 #include <map>
 #include <optional>
@@ -23,11 +23,12 @@
 
 namespace paretoken::reports {
 
+/// The inputs besides the runs, and the options of `paretoken report`.
 struct JoinOptions {
     std::string title = "Cost and performance";
-    std::string generated_at;                 ///< time in UTC: "2026-11-21T09:38:00Z"
-    std::vector<MicroResults> micro;          ///< --micro, one per device (read_micro_results)
-    std::string micro_note;                   ///< how `micro` was found; empty if --micro named it
+    std::string generated_at;         ///< time in UTC: "2026-11-21T09:38:00Z"
+    std::vector<MicroResults> micro;  ///< --micro, one per device (read_micro_results)
+    std::string micro_note;           ///< sentence on how `micro` was found; empty if --micro named it
     std::vector<LoadedSearch> searches = {};  ///< searches of the sweeps whose points the runs are
     std::vector<LoadedCache> caches = {};     ///< experiments on prefix caching
     std::vector<CardChoice> models;           ///< --model-card
@@ -36,12 +37,12 @@ struct JoinOptions {
     /// Reads a card with other number formats, for `what_ifs`. Throws UsageError.
     std::function<cards::ModelCard(const std::string& spec, const cards::ModelCardOptions& formats)> card_of;
     std::vector<WhatIfSpec> what_ifs;                  ///< --what-if
-    std::optional<std::vector<std::string>> group_by;  ///< --group-by; if absent, see grouped_runs()
+    std::optional<std::vector<std::string>> group_by;  ///< --group-by; if absent, grouped_runs() chooses
     std::optional<std::string> gpu;  ///< --gpu NAME[xN]: GPUs of real runs that name no known GPU, and GPUs
                                      ///< that simulated runs are priced as
-    std::vector<cards::PriceCard> prices;         ///< --price; the first card that knows the hardware is used
-    std::optional<std::string> basis;             ///< --price-basis
-    SplitRule split;                              ///< --split
+    std::vector<cards::PriceCard> prices;  ///< --price; the first card with a price for the hardware is used
+    std::optional<std::string> basis;      ///< --price-basis
+    SplitRule split;                       ///< --split
     std::optional<double> target_usd_per_m;       ///< --target-usd-per-m: target price of output tokens
     std::map<std::string, cards::ApiPrice> apis;  ///< API prices to compare with, by name
     std::vector<QualityScore> quality;            ///< --quality

@@ -1,7 +1,7 @@
 #pragma once
-// Labels distinguish servers whose model names and hardware are equal. They come from the user (--metadata)
-// and from the run itself. Runs with the same hardware, the same model, the same workload and equal values of
-// the labels that are grouped by are points of one curve. Pure.
+// Groups runs into curves by their labels. Labels (name=value) distinguish servers whose model names and
+// hardware are equal. They come from the user (--metadata) and from the run itself. The runs of a curve have
+// the same hardware, model and workload, and equal values of some of the labels. Pure.
 #include <map>
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ namespace paretoken::reports {
 /// facts of the run.
 Labels labels_of(const LoadedRun& run);
 
-/// Every label of the runs with its values, in words.
+/// The labels of all runs with their values, for messages: "model=a|b, threads=2".
 std::string known_labels(const std::vector<LoadedRun>& runs);
 
 /// A model card for the runs that have all of these labels, or for every run if there are no labels.
@@ -52,17 +52,17 @@ struct RunGroup {
     std::vector<LoadedRun> runs;
 };
 
-/// Groups runs into curves, in order of first appearance. `hardware_of` gives all spellings of one GPU the
-/// same name. The runs of a curve have the same hardware, model and workload, and equal values of the labels
-/// in `by`. If `by` is absent, these are the labels that are constant within each sweep and differ between
-/// sweeps; each cell of a sweep and each run on its own counts as a sweep. Throws UsageError for a label in
-/// `by` that no run has.
+/// Groups runs into curves, in order of first appearance. `hardware_of` returns the
+/// same name for all spellings of one GPU. The runs of a curve have the same hardware, model and workload,
+/// and equal values of the labels in `by`. If `by` is absent, these are the labels that are constant within
+/// each sweep and differ between sweeps. For this rule, each cell of a sweep and each run outside a sweep
+/// counts as a sweep. Throws UsageError for a label in `by` that no run has.
 std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
                                    const std::optional<std::vector<std::string>>& by,
                                    std::string (*hardware_of)(std::string_view));
 
-/// Labels in words: "precision=q8_0, threads=2". A label is left out if its value is a word of the text
-/// `said`, except for values without a letter (numbers).
+/// Labels as text: "precision=q8_0, threads=2". A label is left out if its value is a word of the text
+/// `said`, which the reader sees beside the labels. A value without a letter (a number) is never left out.
 std::string text_of(const Labels& labels, std::string_view said = {});
 
 /// Sets the names of configurations: the parts (hardware, model, labels, workload) that are not equal in all

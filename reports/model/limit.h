@@ -1,10 +1,12 @@
 #pragma once
-// An upper bound on what the hardware can deliver at a load, from bytes, bandwidths and arithmetic alone (a
-// roofline of the steady state). The load is given as sums over requests (core/result/totals.h), because mean
-// lengths give no bound if long prompts have short answers. In the hard limit, all arithmetic overlaps with
-// the memory reads of decoding. No server can be faster, so that a result above the hard limit (by more than
-// edge_tolerance()) shows that an input is wrong. LimitKind::no_overlap is the limit of a server that never
-// does prefill and decoding at the same time. Rates are those of the whole deployment.
+// Computes an upper bound on the rate that the hardware can deliver at a load, from bytes, bandwidths and
+// arithmetic alone (a roofline of the steady state). The load is given as sums over requests
+// (core/result/totals.h), because mean lengths give no bound if long prompts have short answers. In the hard
+// limit, all arithmetic overlaps with the memory reads of decoding. No server can be faster, so that a result
+// above the hard limit (by more than edge_tolerance()) shows that an input is wrong. LimitKind::no_overlap is
+// the limit of a server that never does prefill and decoding at the same time. A rank is one of the devices
+// over which the model is spread. Rates are those of the whole deployment. docs/limit.md explains the limits.
+// Pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,13 +33,13 @@ struct Sourced {
 /// The known figures of one rank's hardware. A term without a figure is left out of the limit and named in
 /// LimitInputs::dropped.
 struct HardwareTerms {
-    std::optional<Sourced> read_bytes_per_s;
+    std::optional<Sourced> read_bytes_per_s;   ///< memory bandwidth
     std::optional<Sourced> read_fixed_s = {};  ///< fixed time of one read, however small the read is
-    std::optional<Sourced> flops_per_s;
-    std::optional<Sourced> memory_bytes;
-    std::uint32_t ranks = 1;
+    std::optional<Sourced> flops_per_s;        ///< arithmetic
+    std::optional<Sourced> memory_bytes;       ///< size of the memory
+    std::uint32_t ranks = 1;                   ///< number of ranks
     std::optional<KernelSpeeds> kernels = {};  ///< our own kernels' speeds on one rank; no part of the limit
-    std::string kernels_source = {};
+    std::string kernels_source = {};           ///< device and date of these speeds
 
     bool operator==(const HardwareTerms&) const = default;
 };
@@ -69,13 +71,13 @@ struct RoutedWeights {
 struct ReachableTerms {
     KernelSpeeds kernels;  ///< speeds on one rank
     double ranks = 1;
-    double kv_ranks = 1;  ///< ranks that hold different parts of the KV cache, at most `ranks`
-    double layers = 0;
+    double kv_ranks = 1;    ///< ranks that hold different parts of the KV cache, at most `ranks`
+    double layers = 0;      ///< layers of the model
     double head_bytes = 0;  ///< bytes of the output projection, over all ranks
     /// Seconds that a step needs to launch its small kernels: norms, rotation, activation.
     double small_kernels_s = 0;
-    double linear_flops_per_token = 0;
-    double head_flops = 0;
+    double linear_flops_per_token = 0;  ///< of all linear layers but the output projection
+    double head_flops = 0;              ///< of the output projection, per token
     /// FLOP of attention for one pair of a query token and a key token, over all layers without a sliding
     /// window and over all layers with one.
     double attention_flops_per_pair = 0;
@@ -84,30 +86,33 @@ struct ReachableTerms {
     bool operator==(const ReachableTerms&) const = default;
 };
 
-/// All inputs of the formulas, already summed over the ranks. An absent term costs no time.
+/// All inputs of the formulas, summed over the ranks. An absent term costs no time.
 struct LimitInputs {
     double dense_weight_bytes = 0;  ///< bytes of the weights that every step reads, without routed experts
     std::optional<RoutedWeights> routed;
-    double kv_bytes_per_token = 0;           ///< bytes in the layers that keep the whole context
-    double windowed_kv_bytes_per_token = 0;  ///< bytes in the layers with a sliding window
-    std::optional<double> window;
-    std::optional<double> weight_bytes_per_s;
-    std::optional<double> kv_bytes_per_s;
+    double kv_bytes_per_token = 0;             ///< bytes in the layers that keep the whole context
+    double windowed_kv_bytes_per_token = 0;    ///< bytes in the layers with a sliding window
+    std::optional<double> window;              ///< length of the sliding window in tokens
+    std::optional<double> weight_bytes_per_s;  ///< bandwidth at which weights are read
+    std::optional<double> kv_bytes_per_s;      ///< bandwidth at which the KV cache is read
     /// Time that a pass over the weights needs besides the bandwidth, because matrices that depend on each
     /// other are read one after the other; not in the hard limit.
     double weight_pass_fixed_s = 0;
 
-    std::optional<double>
-        linear_s_per_token;  ///< arithmetic of a token in all linear layers but the output head
-    /// Arithmetic of the output head, once per prompt and once per decoded token.
+    /// Seconds of arithmetic for a token in all linear layers but the output head.
+    std::optional<double> linear_s_per_token;
+    /// Seconds of arithmetic in the output head, once per prompt and once per decoded token.
     double lm_head_s_per_sequence = 0;
+    /// Seconds of arithmetic of attention for one pair of a query token and a key token, in prefill and in
+    /// decoding, over all layers without a sliding window and over all layers with one.
     std::optional<double> prefill_attention_s_per_pair;
     std::optional<double> windowed_prefill_attention_s_per_pair;
     std::optional<double> decode_attention_s_per_pair;
     std::optional<double> windowed_decode_attention_s_per_pair;
 
-    std::optional<double> kv_pool_bytes;  ///< at a usual setting of servers: 0.9 of memory, less the weights
-    std::optional<double> kv_pool_bytes_most;  ///< if all of the memory were used: memory less the weights
+    std::optional<double>
+        kv_pool_bytes;  ///< memory for the KV cache at a usual setting: 0.9 of all, less weights
+    std::optional<double> kv_pool_bytes_most;  ///< most memory for the KV cache: all, less the weights
     std::optional<double> max_sequences;       ///< most sequences that the server runs at once
     double tokens_per_pass = 1;  ///< output tokens per pass of a sequence; above 1 with speculation
     double drafts = 0;           ///< draft tokens that a pass checks; a pass computes drafts + 1 tokens
@@ -118,13 +123,13 @@ struct LimitInputs {
 
     std::optional<ReachableTerms> reachable;  ///< terms of the reachable limit; not part of the hard limit
 
-    std::vector<SourcedTerm> terms;
-    std::vector<std::string> dropped;
+    std::vector<SourcedTerm> terms;    ///< the inputs with their sources, for the report
+    std::vector<std::string> dropped;  ///< names of the inputs that are unknown
 
     bool operator==(const LimitInputs&) const = default;
 };
 
-/// Computes the inputs from a model's shape and the known figures of the hardware.
+/// Computes the inputs from a model card and the known figures of the hardware.
 LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& hardware);
 
 /// Takes the inputs from a simulated server's own terms (Provenance::simulator). Fixed overheads are not part
@@ -140,22 +145,22 @@ double weight_pass_s(const LimitInputs& inputs, double tokens);
 /// The seconds to read the KV cache for all decoding of `work`, once per pass; 0 if the bandwidth is unknown.
 double cache_read_s(const LimitInputs& inputs, const Totals& work);
 
-/// The seconds of arithmetic for `work` at the inputs' speed: each token is computed once, without wrong
-/// drafts.
+/// The seconds of arithmetic for `work` at the arithmetic rate of the inputs, if each token is computed once
+/// and no drafted token is wrong.
 double arithmetic_s(const LimitInputs& inputs, const Totals& work);
 
 /// The time of one step of `batch` sequences, each `context` tokens long.
 struct StepTime {
-    double memory_s = 0;
-    double compute_s = 0;
-    double fixed_s = 0;  ///< LimitInputs::weight_pass_fixed_s; a server that prefetches could avoid it
+    double memory_s = 0;   ///< time to read weights and KV cache
+    double compute_s = 0;  ///< time of the arithmetic, which overlaps with reading
+    double fixed_s = 0;    ///< LimitInputs::weight_pass_fixed_s; a server that prefetches could avoid it
 
     double step_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
 };
 StepTime step_time(const LimitInputs& inputs, double batch, double context);
 
-/// The time of the prompts of `work`, one after the other: the arithmetic, and for each prompt one pass over
-/// the weights, which is the least that it needs.
+/// The time of the prompts of `work`, one after the other: their arithmetic, and for each prompt one pass
+/// over the weights, which no prompt can do without.
 struct PrefillTime {
     double compute_s = 0;
     double memory_s = 0;

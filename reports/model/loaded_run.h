@@ -1,5 +1,5 @@
 #pragma once
-// A run as it was read, with its place in a sweep.
+// The result of a run as it was read from its directory, and its place in a sweep.
 #include <map>
 #include <string>
 
@@ -8,9 +8,9 @@
 namespace paretoken::reports {
 
 struct LoadedRun {
-    std::string directory;
+    std::string directory;  ///< directory of the run
     RunResult result;
-    std::string sweep = {};  ///< directory of the run's sweep; empty if the run is on its own
+    std::string sweep = {};  ///< directory of the run's sweep; empty if it belongs to none
     std::map<std::string, std::string> cell = {};  ///< cell of that sweep: option → value
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// The Pareto front of points for which a large x (tokens/s per user) and a small y (dollars per million
-// tokens) are better. The points are sorted and scanned once. Equal points are all kept. A point with a
-// coordinate that is not finite is on no front.
+// Computes the Pareto front of points for which a large x (such as tokens/s per user) and a small y (such as
+// dollars per million tokens) are better: the points that no other point dominates. Equal points do not
+// dominate each other. A point with a coordinate that is not finite is not on the front. Pure.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -23,9 +23,10 @@ struct ParetoPlace {
     bool operator==(const ParetoPlace&) const = default;
 };
 
+/// Sorts and scans the points once, in O(n log n).
 std::vector<ParetoPlace> pareto_front(std::span<const ParetoPoint> points);
 
-/// Whether `better` is at least as good in both coordinates and better in one.
+/// Whether `better` is at least as good as `worse` in both coordinates and better in one.
 bool dominates(const ParetoPoint& better, const ParetoPoint& worse);
 
 }  // namespace paretoken::reports

@@ -1,7 +1,7 @@
 #pragma once
 // The quality of a configuration's answers, from --quality or from the questions of --probe. A configuration
-// only dominates another one if its quality is not certainly worse. Unknown quality is never taken to be
-// equal if number formats differ: otherwise a broken quantization would win. Pure.
+// dominates another one only if its quality is not certainly worse. If number formats differ, qualities that
+// were not measured are never assumed to be equal, because a faulty quantization would then win. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,24 +14,25 @@
 
 namespace paretoken::reports {
 
-/// A score for the runs that have all of the labels.
+/// A score for the runs that have all labels of `selector`.
 struct QualityScore {
     Labels selector;
-    double score = 0;  ///< share of answers that were right, 0 to 1
-    double n = 0;      ///< answers that were scored
-    std::string source;
+    double score = 0;    ///< share of answers that were right, 0 to 1
+    double n = 0;        ///< number of answers that were scored
+    std::string source;  ///< file of the score
 
     bool operator==(const QualityScore&) const = default;
 };
 
 /// Reads a JSON array of {"label": "precision=q8_0", "score": 0.61, "n": 500}, or a result file of
 /// lm-evaluation-harness for one model. Such a file gives one score, the mean over its tasks weighted by
-/// their numbers of answers, for the runs with the labels `selector`; the array needs an empty `selector`.
-/// Throws a UsageError that names what is missing.
+/// their numbers of answers (of acc, exact_match or acc_norm, the first that a task has), for the runs with
+/// the labels `selector`. For the array, `selector` must be empty. `where` is the file's name. Throws a
+/// UsageError that names what is missing.
 std::vector<QualityScore> parse_quality(std::string_view json, const std::string& where,
                                         const Labels& selector = {});
 
-/// Wilson's 95 % confidence interval of a share.
+/// The 95 % confidence interval of a share `score` of `n` answers (Wilson 1927).
 Interval quality_interval(double score, double n);
 
 /// The measured quality for this run: the score in `scores` whose labels the run has, otherwise the score of

@@ -1,7 +1,7 @@
 #pragma once
-// The result of a search for the highest load that meets limits, in words and as charts. A chart shows the
-// percentile of one limit against load. A line shows the limit; marks show the highest load that met all
-// limits and the lowest load that missed one. Pure.
+// Shows the result of a search for the highest load that meets limits, in words and as charts. A chart shows
+// the percentile of one limit against load. A line shows the limit. Marks show the highest load that met all
+// limits in two runs and the lowest load that missed one. Pure.
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace paretoken::reports {
 struct LoadedSearch {
     std::string directory;  ///< directory of the sweep, as in LoadedRun::sweep
     std::string axis;       ///< "concurrency" or "request_rate"
-    SweepSearch search;
+    SweepSearch search;     ///< its steps and its result
 };
 
 /// The result in sentences: "91 in flight is the highest load that was shown to meet ttft_p95:500; …".

@@ -1,6 +1,7 @@
 #pragma once
-// Model FLOPs utilisation (MFU) and model bandwidth utilisation (MBU) of a run: the least arithmetic and the
-// least bytes that the delivered tokens need, as shares of the hardware's peaks. Pure.
+// Computes the model FLOPs utilisation (MFU) and the model bandwidth utilisation (MBU) of a run: the
+// arithmetic that the delivered tokens need at least, and the bytes that decoding them must read at least, as
+// shares of what the hardware's peaks allow in the same time. Pure.
 //
 // MFU counts each computed prompt token and each output token once, with attention; for prompt tokens, the
 // output head is computed once per prompt. Drafts that were wrong and prompts that were computed again do not
@@ -15,8 +16,8 @@
 
 namespace paretoken::reports {
 
-/// The utilisation of a run. `peaks` holds the peaks of the hardware and the needs of the model. Nothing
-/// without output tokens, and for simulated servers of fixed times.
+/// The utilisation of a run. `peaks` holds the peaks of the hardware and the bytes and arithmetic of the
+/// model. Nothing without output tokens, and for simulated servers whose answers take fixed times.
 std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& peaks);
 
 /// A sentence such as "At c=8 decoding reads 62 % of the peak bandwidth (MBU; …"; empty when nothing is

@@ -1,7 +1,8 @@
 #pragma once
-// Estimates of runs on other hardware, in other number formats or with another cache hit rate: the limit of
-// the imagined deployment × the share of the limit that the runs reached where they were measured. An
-// estimate is not a measurement: it is on no front, and it is wrong if the share would change. Pure.
+// Estimates the speed of runs on other hardware, in other number formats or with another cache hit rate. The
+// estimate is the hard limit of the imagined deployment × the share of the limit that the runs reached where
+// they were measured. It is not a measurement: it is on no front, and it is wrong if the share would change.
+// Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,12 +17,12 @@ namespace paretoken::reports {
 
 /// The changes of an imagined deployment; fields that are absent stay as they were measured.
 struct WhatIfSpec {
-    std::string text;                      ///< text as the user wrote it
-    std::optional<std::string> gpu = {};   ///< name of a GPU card
-    std::optional<std::uint32_t> tp = {};  ///< GPUs that the model is spread over
-    std::optional<std::string> weights = {};
-    std::optional<std::string> kv = {};
-    std::optional<double> hit = {};  ///< share of input tokens from a cache
+    std::string text;                         ///< text as the user wrote it
+    std::optional<std::string> gpu = {};      ///< name of a GPU card
+    std::optional<std::uint32_t> tp = {};     ///< GPUs that the model is spread over
+    std::optional<std::string> weights = {};  ///< number format of the weights
+    std::optional<std::string> kv = {};       ///< number format of the KV cache
+    std::optional<double> hit = {};           ///< share of input tokens from a cache
 
     bool operator==(const WhatIfSpec&) const = default;
 };
@@ -36,20 +37,20 @@ Totals with_hit(Totals work, double hit);
 /// A run to be estimated for another deployment.
 struct MeasuredLoad {
     std::size_t point = 0;  ///< index of the run in its configuration
-    Totals work;
-    double batch = 0;  ///< mean number of requests in flight
+    Totals work;            ///< sums over the requests of its measured window
+    double batch = 0;       ///< mean number of requests in flight
 };
 
 /// The limits of the measured and of the imagined deployment, and the cost of the imagined one.
 struct WhatIfLimits {
-    LimitInputs here;   ///< of the measured deployment
-    LimitInputs there;  ///< of the imagined deployment
-    std::optional<double> usd_per_s = {};
+    LimitInputs here;                      ///< limit of the measured deployment
+    LimitInputs there;                     ///< limit of the imagined deployment
+    std::optional<double> usd_per_s = {};  ///< cost of the imagined deployment
     std::optional<double> hit = {};  ///< imagined share of input tokens from a cache; absent: as measured
 };
 
 /// The estimates for those of `loads` that have a limit in both deployments. A run above its limit counts as
-/// a run at its limit.
+/// a run at its limit. The tokens/s per user are assumed to change by the same factor as the output tokens/s.
 std::vector<Estimate> estimates_of(const Configuration& configuration, const std::vector<MeasuredLoad>& loads,
                                    const WhatIfLimits& limits);
 

@@ -1,24 +1,26 @@
 #pragma once
-// A gate's verdict for people and for continuous integration: console, Markdown, JUnit, and the annotations
-// of GitHub. Pure text; text from outside is escaped, so that it can end neither a cell nor an element.
+// Writes a gate's verdict as text for the console, as Markdown, as JUnit XML and as annotations of GitHub.
+// Text that comes from servers or files is escaped, so that it can end neither a cell of a table nor an
+// element. Pure.
 #include <string>
 
 #include "reports/gate/decision.h"
 
 namespace paretoken::reports {
 
-/// The verdict for a terminal with 80 columns, the headline first.
+/// The verdict for a terminal with 80 columns. It starts with the headline.
 std::string gate_console(const GateReport& report);
 
 /// The verdict for a pull request: headline, table, and the intervals drawn as text.
 std::string gate_markdown(const GateReport& report);
 
-/// JUnit XML with one test case per metric; failed and inconclusive ones contain the reason.
+/// JUnit XML with one test case per metric. A metric that failed is a failure and an inconclusive one is an
+/// error, both with the reason.
 /// tests/reports/gate/junit.xsd describes the format.
 std::string gate_junit(const GateReport& report);
 
-/// GitHub workflow commands: one line for each metric that failed (or is inconclusive, if none failed), and
-/// the headline.
+/// Workflow commands of GitHub, which it shows beside a pull request. There is one line for each metric that
+/// failed, or if none failed, for each inconclusive one. The last line is the headline.
 std::string gate_annotations(const GateReport& report);
 
 }  // namespace paretoken::reports

@@ -1,6 +1,8 @@
 #pragma once
-// The content of sweep.json: the plan of a sweep and the results of its points. The file is written again
-// after every point, so that a sweep can be resumed and its table can be drawn at any moment.
+// The content of sweep.json: the plan of a sweep and the results of its points. A sweep varies the load and
+// possibly other options. A cell is one combination of the values of these other options, and a point is one
+// run: a cell, a load, and a number if the run is repeated. The file is written again after every point, so
+// that a sweep can be resumed and its table can be drawn at any moment.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,11 +18,11 @@ enum class PointState : std::uint8_t { pending, running, done, failed };
 std::string_view name_of(PointState state);
 std::optional<PointState> point_state_named(std::string_view name);
 
-/// One load level with the headline figures of its run, which are absent until the run is done.
+/// A point, with the main figures of its run, which are absent until the run is done. Times are in seconds.
 struct SweepPoint {
     std::string directory = {};                    ///< path relative to the sweep's directory
-    std::string load_label = {};                   ///< load in words: "c=16" or "4 req/s"
-    double load = 0;                               ///< requests in flight or requests/s, by the sweep's axis
+    std::string load_label = {};                   ///< load as text: "c=16" or "4 req/s"
+    double load = 0;                               ///< requests in flight or requests/s (SweepFile::axis)
     std::map<std::string, std::string> cell = {};  ///< option → value, for the options that the sweep varies
     std::uint64_t repeat = 1;                      ///< number of the repeat, from 1
     PointState state = PointState::pending;
@@ -30,23 +32,23 @@ struct SweepPoint {
     std::optional<double> output_tokens_per_s = {};
     /// Tokens/s per user that 90 % of the requests reach.
     std::optional<double> interactivity_tok_per_s = {};
-    std::optional<double> ttft_p50_s = {};
+    std::optional<double> ttft_p50_s = {};  ///< in an open loop from the time when the request was due
     std::optional<double> ttft_p99_s = {};
     std::optional<double> tpot_p50_s = {};
     std::optional<double> itl_p50_s = {};
     std::optional<double> itl_p99_s = {};
     std::optional<double> acceptance = {};  ///< accepted share of drafted tokens, by the server's counters
-    std::uint64_t requests = 0;
-    std::uint64_t failed = 0;
+    std::uint64_t requests = 0;             ///< requests of the run without warm-up and cancelled ones
+    std::uint64_t failed = 0;               ///< failed ones among these
     std::optional<Verdict> verdict = {};
     std::optional<SloVerdict> slo = {};  ///< verdict on all limits together; absent without limits
-    std::string note = {};               ///< gravest reason why the run is not fully valid
+    std::string note = {};               ///< first of the gravest reasons why the run is not valid
 
     bool operator==(const SweepPoint&) const = default;
 };
 
-/// How much a figure differed between the repeats of one point. The interval is Student's t over runs. It
-/// includes the variation from run to run, which the interval of a single run cannot show.
+/// The variation of a figure between the repeats of one cell and load. The interval of the mean is Student's
+/// t over runs. It includes the variation from run to run, which the interval of a single run cannot show.
 struct RepeatSpread {
     double mean = 0;
     double standard_deviation = 0;
@@ -55,19 +57,21 @@ struct RepeatSpread {
     bool operator==(const RepeatSpread&) const = default;
 };
 
-/// The repeats of one cell and load: the runs that are done and not invalid, of which there are at least two.
+/// The repeats of one cell and load, if at least two of their runs are done and not invalid. Only these runs
+/// count.
 struct SweepRepeats {
     std::string load_label = {};
     double load = 0;
     std::map<std::string, std::string> cell = {};
-    std::uint64_t runs = 0;                            ///< number of these runs
+    std::uint64_t runs = 0;                            ///< number of the runs that count
     std::map<std::string, RepeatSpread> figures = {};  ///< key of SweepPoint, e.g. "ttft_p50_s" → spread
 
     bool operator==(const SweepRepeats&) const = default;
 };
 
-/// The course and the result of a search for the highest load that meets the SLOs. The search doubles the
-/// load until a level fails, then bisects, then measures the level that it found a second time.
+/// The steps and the result of a search for the highest load that meets the SLOs. The search doubles the load
+/// until a level fails or the server is saturated, then bisects, then measures the level that it found a
+/// second time. A level is a load that is measured.
 struct SweepSearch {
     std::vector<std::string> slos = {};  ///< SLOs as the user wrote them
     std::optional<double> pass = {};     ///< highest load that met all SLOs in two runs
@@ -80,10 +84,10 @@ struct SweepSearch {
     /// Why `fail` failed: the SLO that it missed, or a clause that says that the server did not keep up or
     /// that too many requests failed.
     std::string binding = {};
-    std::uint64_t runs = 0;
+    std::uint64_t runs = 0;                          ///< number of runs that the search measured
     std::optional<double> most_requests_per_s = {};  ///< highest throughput of all levels
     /// The number of requests in flight at which the server saturates, by Little's law: most_requests_per_s ×
-    /// median end-to-end time at the lowest level. It is in requests in flight on either axis.
+    /// median end-to-end time at the lowest level. It is a number of requests also if the load is a rate.
     std::optional<double> saturation = {};
     /// d ln(requests/s) / d ln(load) between successive levels while the search doubles the load. A value
     /// near 0 means that more load gives no more throughput.
@@ -91,12 +95,13 @@ struct SweepSearch {
     std::string ended = {};   ///< reason why it ended, in one sentence
     std::string narrow = {};  ///< command that continues the search with more runs; empty if none can help
     std::optional<double> at = {};             ///< load that the user asked about (--at)
-    std::optional<double> of_saturation = {};  ///< `at` ÷ saturation; by rate: `at` ÷ most_requests_per_s
+    std::optional<double> of_saturation = {};  ///< `at` ÷ saturation; if the load is a rate, `at` ÷
+                                               ///< most_requests_per_s
 
     bool operator==(const SweepSearch&) const = default;
 };
 
-/// The key under which a point's cell names its server, in a sweep over two servers.
+/// The key in a point's cell whose value is the name of its server, in a sweep over two servers.
 inline constexpr std::string_view kServerOfCell = "server";
 
 /// The server that a point's cell names; empty if the sweep has only one server.
@@ -105,18 +110,20 @@ std::string server_of(const SweepPoint& point);
 /// A cell without its server, which is the part that points of two servers have in common.
 std::map<std::string, std::string> without_server(std::map<std::string, std::string> cell);
 
-/// A load at which the better server changes.
+/// A change of the better server between two loads.
 struct Crossing {
-    double load = 0;  ///< load of the crossing, interpolated between `low` and `high` on the load's logarithm
-    double low = 0;   ///< highest measured load below it at which `below` is better
-    double high = 0;  ///< lowest measured load above it at which `above` is better
-    std::string below = {};  ///< better server below the crossing
-    std::string above = {};  ///< better server above the crossing
+    /// The estimated load at which both are equal. It is interpolated linearly over the logarithm of the
+    /// load, between `low` and `high`.
+    double load = 0;
+    double low = 0;          ///< highest measured load below the crossing at which one server is better
+    double high = 0;         ///< lowest measured load above the crossing at which one server is better
+    std::string below = {};  ///< server that is better at `low`
+    std::string above = {};  ///< server that is better at `high`
 
     bool operator==(const Crossing&) const = default;
 };
 
-/// One figure of two servers over their common loads.
+/// The comparison of one figure of two servers over the loads that were measured on both.
 struct ComparedFigure {
     std::string figure = {};  ///< key of SweepPoint, e.g. "ttft_p50_s"
     std::uint64_t loads = 0;  ///< number of loads that were measured on both servers
@@ -127,7 +134,7 @@ struct ComparedFigure {
     bool operator==(const ComparedFigure&) const = default;
 };
 
-/// Two servers in one cell of a sweep.
+/// The comparison of two servers in one cell of a sweep.
 struct ComparedCell {
     std::map<std::string, std::string> cell = {};  ///< cell without its server
     std::vector<ComparedFigure> figures = {};
@@ -137,7 +144,7 @@ struct ComparedCell {
     bool operator==(const ComparedCell&) const = default;
 };
 
-/// A sweep over two servers (--against).
+/// The comparison of the two servers of a sweep with --against.
 struct SweepComparison {
     std::vector<std::string> servers = {};  ///< names of the two servers, as in the cells
     std::vector<ComparedCell> cells = {};
@@ -148,8 +155,8 @@ struct SweepComparison {
 struct SweepFile {
     std::string axis = "concurrency";  ///< "concurrency" or "request_rate"
     std::string started_at;            ///< time in UTC
-    std::string command;
-    PlanEcho options;                ///< options that all points share; a resumed sweep must have the same
+    std::string command;               ///< command line of the sweep
+    PlanEcho options;                ///< options that all points share; a resumed sweep must have equal ones
     std::vector<SweepPoint> points;  ///< points ordered by cell, then ascending load, then repeat
     std::vector<SweepRepeats> repeats = {};
     std::optional<SweepSearch> search = {};
@@ -158,7 +165,7 @@ struct SweepFile {
     bool operator==(const SweepFile&) const = default;
 };
 
-/// The load in words: "c=16", "4 req/s", or "all at once" when neither was given.
+/// The load as text: "c=16" (requests in flight), "4 req/s", or "all at once" when neither was given.
 std::string load_label_of(const RunResult& result);
 
 /// The load as a number: requests per second, or requests in flight; 0 when neither was given.
@@ -167,7 +174,7 @@ double load_of(const RunResult& result);
 /// The finished point of a run. Directory, load, cell and repeat are those of `planned`.
 SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned);
 
-/// One entry for each cell and load with at least two valid finished runs.
+/// One entry for each cell and load with at least two runs that are done and not invalid.
 std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points);
 
 }  // namespace paretoken::reports

@@ -190,34 +190,35 @@ def markdown(result):
     short, long = result["osl"]
     ids = sorted({CLIENTS[row["client"]].title for row in result["runs"] if not row["joined"]})
     parts = [
-        "# What clients report, and what the server knows",
-        f"Every client does the same jobs against the same simulated server (`{result['profile']}`), which logs when "
-        "the kernel received each request and when it wrote each token. Each cell is *truth → reported*, in "
-        "milliseconds; truth is of that very run. The server's own lateness, and what a client's load does to it, is "
-        "part of the truth; what remains is the client's.",
-        f"Closed loops, prompts of {result['isl']} tokens, answers of {short}, {result['requests_per_stream']} "
-        f"requests per stream and at least {result['least_requests']}, chat, streamed, one token per event.",
+        "# Comparison of clients with the server's log",
+        f"Every client generates the same loads on the same simulated server (`{result['profile']}`). The server logs "
+        "when the kernel received each request and when the server wrote each token. Each cell is *true value → reported "
+        "value* in milliseconds; the true value is that of the same run. Delays of the server itself, also those that a "
+        "client's load causes, are part of the true value, so that the difference is due to the client alone.",
+        f"The loads are closed loops of streamed chat completions with prompts of {result['isl']} tokens and answers of "
+        f"{short} tokens, one token per event. There are {result['requests_per_stream']} requests per stream, and at least "
+        f"{result['least_requests']}.",
         truth_table(result),
         "![Difference between reported and true time to first token](clients.svg)",
-        "- *Error of one TTFT*: reported minus true, request by request, joined by request id"
+        "- *Error of one TTFT*: reported minus true value of each request, matched by request id"
         + (f" (not possible for {', '.join(ids)}: compared by distribution)." if ids else "."),
-        "- ITL of GuideLLM is the mean of each request's gaps, because it reports nothing finer; its truth likewise. "
-        "ITL of AIPerf is its inter-chunk latency.",
-        "- *Doubted itself*: what the tool said against its own figures, in its result or its log.",
-        "## What they cost",
+        "- For GuideLLM, ITL is the mean of each request's gaps, because it reports no single gaps; the true value is "
+        "computed in the same way. For AIPerf, ITL is its inter-chunk latency.",
+        "- *Doubted itself*: the warnings about its own figures that the tool gave in its result or its log.",
+        "## Cost of the clients",
         cost_table(result),
-        "- CPU per event: CPU time (user and system, all processes) from the first request to the end, its slope over "
-        f"events between answers of {short} and {long} tokens at {result['cpu_streams']} streams, so that start-up and "
-        f"requests do not count; median of up to {result['cpu_rounds']} pairs, the clients taking turns. Cost per event "
-        "falls with load.",
-        "- Start to first request: from the start of the process to the kernel's receipt of the first request of the "
-        "job, median of the runs. Probes do not count but take time: paretoken first asks the server how it counts the "
-        "tokens of a prompt.",
-        "- Peak memory: resident, summed over the tool's processes, sampled ten times per second, at "
-        f"{result['cpu_streams']} streams; pages shared between processes count in each.",
+        "- CPU per event: CPU time (user and system, all processes) from the first request to the end. It is the increase "
+        f"per event between loads with answers of {short} and of {long} tokens at {result['cpu_streams']} streams, so "
+        f"that the costs of start-up and of requests are not included. The median of up to {result['cpu_rounds']} pairs "
+        "is given; the clients were measured in turn. The cost per event is lower at higher loads.",
+        "- Start to first request: the time from the start of the process until the kernel received the first request of "
+        "the load, median of the runs. Probes before that are not counted as requests, but their time is included: "
+        "paretoken first asks the server how it counts the tokens of a prompt.",
+        "- Peak memory: resident memory of all processes of the tool, sampled ten times per second, at "
+        f"{result['cpu_streams']} streams. Pages that processes share count for each of them.",
         "## How",
         machine_sentence(result) + " " + quiet_sentence(result),
-        "`scripts/compare_clients --out DIR` repeats this; `clients.json` has every figure.",
+        "`scripts/compare_clients --out DIR` repeats the comparison; its file `clients.json` has all figures.",
     ]
     if why := reasons(result):
         parts.append(why)

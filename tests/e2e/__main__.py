@@ -1,8 +1,9 @@
-"""Runs the end-to-end tests: `python3 tests/e2e [--jobs N] [WORD…]` (only tests whose name holds one of the words).
+"""Runs the end-to-end tests: `python3 tests/e2e [--jobs N] [WORD…]` (only tests whose name contains one of the words).
 
-The tests of one class run one after the other, in a process of their own. Most classes mostly wait, so that several run at the
-same time. Those that are marked `busy` keep the processors at work: one of them runs at a time, beside the others and with a
-lower priority. The last line says how many tests passed, failed and were skipped; the exit code is 1 when one failed.
+The tests of one class run one after the other, in a process of their own. Most classes wait most of the time, so that several
+run at the same time. Classes that are marked `busy` use the processors most of the time: one of them runs at a time, beside the
+others and with a lower priority. The last line says how many tests passed, failed and were skipped. The exit code is 1 when a
+test failed or none passed.
 """
 
 import argparse
@@ -22,13 +23,13 @@ SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
 
 
 def processor_s():
-    """Seconds of processor time of this process and of those that it waited for."""
+    """Returns the seconds of processor time that this process and its ended child processes have used."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 class Result(unittest.TextTestResult):
-    """Names every test with the seconds and the processor time that it took."""
+    """Prints the name of every test, and the seconds and the processor time that it took."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -52,7 +53,7 @@ class Result(unittest.TextTestResult):
 
 
 def discovered(words):
-    """{class name: its tests}, of the tests whose name holds one of the words."""
+    """Returns {class name: its tests} for the tests whose name contains one of the words."""
     loader = unittest.TestLoader()
     loader.testNamePatterns = [f"*{word}*" for word in words] or None
     classes, waiting = {}, [loader.discover(str(HERE), pattern="*_test.py", top_level_dir=str(HERE))]
@@ -61,23 +62,23 @@ def discovered(words):
         if isinstance(found, unittest.TestSuite):
             waiting += reversed(list(found))
         else:
-            # A module that cannot be imported becomes a test without a class of ours; it fails by its own name.
+            # unittest turns a module that cannot be imported into a test that fails under the module's name.
             name = unittest.util.strclass(type(found))
             classes.setdefault(name, unittest.TestSuite()).addTest(found)
     return classes
 
 
 def run_here(suite):
-    """Runs tests in this process; gives how many passed, failed and were skipped."""
+    """Runs tests in this process. Returns how many passed, failed and were skipped."""
     result = unittest.TextTestRunner(verbosity=2, resultclass=Result, stream=sys.stdout).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     return result.passed, failed, len(result.skipped)
 
 
 def run_class(name, words, priority):
-    """Runs a class in a process of its own, prints what it said once it is done, and gives its three counts. A process
-    that ends without its summary counts as one failed test."""
-    with tempfile.TemporaryFile("w+", errors="replace") as said:  # no pipe, which a process left behind would hold open
+    """Runs a class in a process of its own, prints its output when it has ended, and returns its three counts. A process
+    that ends without a summary counts as one failed test."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:  # not a pipe: a process that is left behind would keep it open
         done = subprocess.run(["nice", "-n", str(priority), sys.executable, str(HERE), "--class", name, *words], stdout=said,
                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
         said.seek(0)
@@ -91,8 +92,8 @@ def run_class(name, words, priority):
 
 
 def run_all(classes, words, jobs):
-    """Runs every class, and gives the three counts of each. Classes that take long begin first, so that none of them
-    runs last and alone."""
+    """Runs every class, and returns the three counts of each. Classes that are marked `long` begin first, so that none
+    of them runs alone at the end."""
     def has(mark, name):
         return any(getattr(test, mark, False) for test in classes[name])
 
@@ -106,8 +107,8 @@ def run_all(classes, words, jobs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("words", nargs="*", metavar="WORD", help="run only tests whose name holds one of these")
-    parser.add_argument("--jobs", type=int, default=2, help="classes that wait to run at the same time (2)")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="run only tests whose name contains one of these words")
+    parser.add_argument("--jobs", type=int, default=2, help="number of classes that run at the same time, besides a busy one (2)")
     parser.add_argument("--class", dest="only", help="run only this class, in this process")
     arguments = parser.parse_args()
     # The tests interrupt programs, which inherit what nohup or a background job of a shell ignores.

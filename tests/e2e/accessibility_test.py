@@ -1,4 +1,5 @@
-"""What people who do not use a mouse, or do not see well, need of a report: names, focus and contrast, in a browser."""
+"""Checks in a browser that a report can be used with the keyboard, with a screen reader and with poor sight: names of
+elements, focus and contrast."""
 
 import pathlib
 import shutil
@@ -8,13 +9,13 @@ import unittest
 from harness import Case, paretoken
 from pages import Browser
 
-# Elements that the keyboard reaches, in the order of the document.
+# Finds the elements that the keyboard reaches, in the order of the document.
 FOCUSABLE = """
 const focusable = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex]')]
     .filter(element => element.tabIndex >= 0 && !element.disabled && element.checkVisibility({ checkVisibilityCSS: true }));
 """
 
-# The name that a screen reader says, by the rules that matter here.
+# Finds the name that a screen reader reads out for an element, by those rules of the standard that reports need.
 NAMES = """
 function nameOf(element) {
     const by = (element.getAttribute('aria-labelledby') || '').split(' ').filter(Boolean)
@@ -31,8 +32,8 @@ return named.filter(element => element.tagName !== 'TABLE' && !nameOf(element)).
         .map(set => set.outerHTML.slice(0, 160)));
 """
 
-# What axe calls duplicate-id, aria-valid-attr-value, heading-order, html-has-lang, empty-table-header and
-# scrollable-region-focusable.
+# Finds violations of the rules that the checker axe calls duplicate-id, aria-valid-attr-value, heading-order,
+# html-has-lang, empty-table-header and scrollable-region-focusable.
 STRUCTURE = """
 const wrong = [];
 const ids = [...document.querySelectorAll('[id]')].map(element => element.id);
@@ -61,7 +62,7 @@ for (const element of document.querySelectorAll('main *')) {
 return wrong;
 """
 
-# Every visible text whose contrast with what is behind it is below 4.5 (WCAG 2.2, AA).
+# Finds every visible text whose contrast with its background is below 4.5 (WCAG 2.2, level AA).
 CONTRAST = """
 function channels(colour) {
     const context = channels.context ||= new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });

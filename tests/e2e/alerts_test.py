@@ -1,4 +1,4 @@
-"""Alerts: what of a run fires, against which baseline, and what a wrong file of alerts is told."""
+"""Alerts: which of them a run fires, with which baseline they compare, and the messages about wrong files of alerts."""
 
 import json
 import unittest

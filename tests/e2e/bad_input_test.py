@@ -1,4 +1,5 @@
-"""Everything that a user can get wrong: one clear line, exit code 2 or 3, nothing left that looks like a result."""
+"""Wrong input of a user: the command prints one clear line, ends with exit code 2 or 3, and leaves nothing that looks like
+a result."""
 
 import json
 import os

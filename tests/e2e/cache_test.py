@@ -1,4 +1,5 @@
-"""`paretoken cache`: what prefix caching gives, on the simulator in virtual time and behind sockets, and on llama.cpp."""
+"""`paretoken cache` measures prefix caching: on the simulator in virtual time, on the simulator over sockets, and on
+llama.cpp."""
 
 import contextlib
 import http.server
@@ -37,7 +38,7 @@ class Virtual(Case):
             self.assertEqual(arm["failed"], 0)
             self.assertAlmostEqual(arm["hit"]["usage"], arm["hit"]["expected"], places=12, msg=arm)
         self.assertEqual(level["hit"]["usage"], level["hit"]["expected"])
-        # What a token takes, against requests of the same run that say so by themselves.
+        # The fit predicts the times of the cold requests of the same run.
         cold = {arm["prefix"]: arm["ttft_p50_s"] for arm in level["arms"] if arm["arm"] == "cold"}
         fit = level["fit"]
         def at(tokens):
@@ -92,7 +93,7 @@ class Virtual(Case):
         self.assertEqual((burst["rate"], burst["prefixes"]), (2, 8))
         for phase in "before", "during", "after":
             self.assertGreater(burst[phase], 0.98)
-        # With 100 prefixes none is used twice in the 30 s before the burst, which brings 240 requests.
+        # With 100 prefixes none is used twice in the 30 s before the burst. The burst has 240 requests.
         many = self.measured(*options, "--burst-prefixes", "100")["burst"]
         self.assertNotIn("before", many)
         self.assertGreater(min(many["during"], many["after"]), 0.98)
@@ -199,7 +200,8 @@ class BehindSockets(Case):
         used, lock = {}, threading.Lock()
 
         def answer(_method, path, _headers, body):
-            """A beginning that nobody used for 3 s gets a new salt, so that the server behind knows it no more."""
+            """Adds a salt to the request. It changes when no request with this beginning came for 3 s, so that the server
+            does not find the beginning in its cache."""
             if "completions" in path:
                 asked = json.loads(body)
                 with lock:
@@ -222,7 +224,8 @@ class BehindSockets(Case):
 
 @contextlib.contextmanager
 def storing_proxy(server):
-    """Streams answers on as they come, and answers an equal question at once with what it stored."""
+    """A proxy that forwards answers as they arrive, and stores them. It answers an equal request at once with the stored
+    answer. Yields its address."""
     stored = {}
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""`paretoken calibrate`, and what `run` says before it tries more than this host was found to carry."""
+"""`paretoken calibrate` measures the load that this host's client can carry, and `run` warns before it tries more."""
 
 import json
 import unittest

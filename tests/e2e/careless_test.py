@@ -1,4 +1,4 @@
-"""Careless use: slips of the command line, odd files, full disks and closed terminals are said plainly."""
+"""Careless use: mistakes on the command line, unusual files, full disks and closed terminals get clear messages."""
 
 import contextlib
 import os

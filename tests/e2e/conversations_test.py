@@ -1,4 +1,4 @@
-"""Conversations: turns that go on from what the server said, on the simulator and on llama.cpp."""
+"""Conversations: turns that continue from the server's answers, on the simulator and on llama.cpp."""
 
 import json
 import threading
@@ -9,12 +9,12 @@ from harness import Case, http_server, llamacpp, paretoken, request_lines, run_j
 
 
 def by_turn(directory):
-    """(conversation, turn) → record, of the measured requests."""
+    """Returns {(conversation, turn): record} for the requests that are not warm-ups."""
     return {(r["conversation"], r["turn"]): r for r in request_lines(directory) if not r.get("warmup")}
 
 
 class Echo:
-    """A server whose answer is a function of the request's messages, and which keeps every body it was sent."""
+    """A server whose answer depends only on the messages of the request. It keeps the body of every request."""
 
     def __init__(self):
         self.bodies, self.lock = [], threading.Lock()

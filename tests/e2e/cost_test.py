@@ -1,4 +1,4 @@
-"""The formulas of docs/cost.md through the command line, line by line of its table."""
+"""Runs every example in the table of docs/cost.md on the command line and compares the results."""
 
 import re
 import shlex

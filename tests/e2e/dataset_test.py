@@ -1,4 +1,4 @@
-"""`paretoken dataset`: what a file of requests holds, and loads that replay it."""
+"""`paretoken dataset` describes a file of requests, and loads replay it."""
 
 import json
 import unittest
@@ -8,7 +8,8 @@ from harness import Case, paretoken, request_lines, run_json, simulated_server
 
 class Dataset(Case):
     def trace(self):
-        """Two users whose prompts share two blocks of 512 tokens, over 3 s; and a third one."""
+        """A trace of 12 requests over 2.75 s. Half of the prompts share their first two blocks of 512 tokens; the others
+        share nothing."""
         rows = [{"timestamp": 250 * i, "input_length": 1200 + i, "output_length": 4 + i % 3,
                  "hash_ids": [1, 2, 100 + i] if i % 2 == 0 else [50 + 3 * i, 51 + 3 * i, 52 + 3 * i]} for i in range(12)]
         path = self.directory / "trace.jsonl"

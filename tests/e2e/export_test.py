@@ -1,4 +1,4 @@
-"""Alerts, dashboards and runs in the formats of other programs."""
+"""`paretoken export` writes alerts, dashboards and runs in the formats of other programs."""
 
 import collections
 import json
@@ -62,7 +62,7 @@ class Rules(Case):
         alerts = self.directory / "alerts.json"
         self.succeeds(paretoken("export", "--format", "alerts", "--out", alerts))
         table = json.loads(alerts.read_text())["alerts"]
-        # Constants stand in for the baseline, so that every rule is there.
+        # Constants replace the baseline, so that no rule is left out.
         for alert in table:
             if alert["comparison"] == "above_baseline_times":
                 alert.update(comparison="above", threshold=0.5)
@@ -74,7 +74,7 @@ class Rules(Case):
         buckets = ("0.1", "0.25", "1", "10", "+Inf")
 
         def histogram(name, at, later=None):
-            """Observations that all fall into one bucket; into another one after five hours, when given."""
+            """A histogram whose observations all fall into the bucket `at`; after five hours into `later`, if it is given."""
             lines = []
             for edge in buckets:
                 inside = float(edge) >= float(at)

@@ -1,5 +1,6 @@
-"""The matrix of docs/faults.md: servers that fail in every way there is. No crash, in time, in little memory, as what
-it was, with the right exit code; and answers that came well keep their figures."""
+"""The tables of docs/faults.md: servers that misbehave. For each kind the program must not crash, must end in time, must
+use little memory, must count the requests under the right outcome and must end with the right exit code. Answers that were
+complete must keep their figures."""
 
 import collections
 import contextlib
@@ -22,7 +23,7 @@ TOKENS, REQUESTS = 8, 24
 
 Ended = collections.namedtuple("Ended", "returncode stdout stderr seconds memory args")
 
-# Mode of hostile_server.py → exit code when every generation is so, class of the requests that are.
+# Mode of hostile_server.py → exit code if every generation request gets this answer, and outcome of such requests.
 MATRIX = {
     "good": (OK, "ok"),
     "stall": (RUNTIME, "timed_out"),
@@ -63,7 +64,7 @@ MATRIX = {
 }
 
 
-# Switch of `paretoken serve` → class of the requests that are struck; "ok": taken as it is.
+# Option of `paretoken serve` and its value → outcome of the affected requests; "ok": such an answer is accepted.
 SWITCHES = {
     "--quirk": {"crlf": "ok", "bare-cr": "ok", "no-space": "ok", "pings": "ok", "split": "ok", "coalesce": "ok",
                 "close-delimited": "ok", "no-done": "ok", "null-content": "ok", "reasoning-content": "ok",
@@ -74,9 +75,9 @@ SWITCHES = {
 
 
 def measured(*arguments, env=None, seconds=120):
-    """Runs the binary to its end, with the time and the memory that it took."""
+    """Runs the binary to its end. Returns its output, its exit code, and the time and the memory that it took."""
     command = [str(word) for word in (BINARY, *arguments)]
-    # Under AddressSanitizer memory that was freed is kept for a while.
+    # AddressSanitizer keeps freed memory for a while; this limits how much.
     env = {"ASAN_OPTIONS": "quarantine_size_mb=8", **(env or {})}
     with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
         began = time.monotonic()
@@ -96,7 +97,7 @@ def measured(*arguments, env=None, seconds=120):
 
 
 def load(address, out, *further, env=None):
-    """As many requests at once as there are, so that all wait for no longer than the timeout."""
+    """Runs with all requests in flight at once, so that all of them together take no longer than the timeout."""
     return measured("run", address, "--concurrency", REQUESTS, "--num-prompts", REQUESTS, "--isl", 16, "--osl", TOKENS,
                     "--timeout", f"{TIMEOUT}s", "--out", out, *further, env=env)
 
@@ -113,7 +114,7 @@ class Faults(Case):
         said = (f"{mode}: exit {done.returncode} after {done.seconds:.1f} s with {done.memory >> 20} MiB\n"
                 f"{done.stdout}\n{done.stderr}")
         self.assertIsNone(TRACES.search(done.stdout + done.stderr), said)
-        # The probe and the run have the timeout each.
+        # The probe and the run may each take the timeout.
         self.assertLess(done.seconds, 2 * TIMEOUT + SLACK + self.usual, said)
         self.assertLess(done.memory, MOST_MEMORY, said)
         return said

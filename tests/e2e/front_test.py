@@ -1,4 +1,5 @@
-"""Sweeps of several GPUs and number formats on one page, one front over them, and labels that tell curves apart."""
+"""Reports over sweeps of several GPUs and number formats: one front over all of them, and labels that distinguish their
+curves."""
 
 import json
 import pathlib
@@ -22,7 +23,7 @@ def percentile(point, metric, p):
 
 
 def front_by_hand(candidates):
-    """The labels and hardware of the runs that none beats in tokens/s per user and dollars, by the definition."""
+    """Returns hardware and load of the runs on the front of tokens/s per user and dollars, computed from its definition."""
     def coordinates(point):
         return percentile(point, "interactivity_tok_per_s", "p90"), point["cost"]["usd_per_m_output"]
 
@@ -64,7 +65,7 @@ class Fronts(Case):
         self.assertTrue(any(" on sim:" in reason for reason in reasons), reasons)
 
         _, limited = self.report("--quality", "same", "--slo", "ttft_p95:800")
-        # At 99 % confidence: the upper end of what the run leaves open is within the limit.
+        # At 99 % confidence the limit is met: the upper end of the interval is within it.
         def certain_limit(point):
             return point["run"]["metrics"]["ttft_s"]["decided"]["p95"][1] or float("inf")
 

@@ -1,4 +1,5 @@
-"""`paretoken gate`: pairs measured in turn, on the simulator, on commands of servers, and on a real llama.cpp."""
+"""`paretoken gate` measures pairs of runs in turn: on the simulator, on servers that it starts by commands, and on
+llama.cpp."""
 
 import json
 import os
@@ -39,7 +40,7 @@ class Gate(Case):
         verdict = gate_json(self.out)
         self.assertEqual((verdict["schema"], verdict["verdict"]), ("paretoken/gate/1", "fail"))
         self.assertTrue((self.out / "gate.md").read_text().startswith("# paretoken gate: fail"))
-        # The same command goes on from the verdict that is there, without measuring anything again.
+        # The same command continues from the existing verdict and measures nothing again.
         again = self.gate(1)
         self.assertEqual(again.stderr.count("already measured"), 2 * verdict["pairs"], again.stderr)
 
@@ -136,7 +137,7 @@ class Gate(Case):
 
 
 class Answers(Case):
-    """A candidate may be faster because it answers something else."""
+    """Candidates that are faster because their answers are different."""
 
     def test_a_faster_server_that_says_garbage_fails(self):
         done = paretoken("gate", "--baseline-url", SERVER + "?answers=recall", "--candidate-url",
@@ -218,7 +219,7 @@ class Commands(Case):
         return " ".join(map(str, [BINARY, "serve", "--port", "{port}", *options]))
 
     def alive(self):
-        """Processes that serve for this test: its directory is in their command line."""
+        """Returns the processes that serve for this test, which have its directory in their command line."""
         return [entry.name for entry in pathlib.Path("/proc").glob("[0-9]*") if entry.name != str(os.getpid()) and
                 str(self.directory).encode() in self.command_line(entry) and b"serve" in self.command_line(entry)]
 

@@ -1,4 +1,4 @@
-"""The built program is linked so that a mistake in memory is hard to make use of."""
+"""The built program is linked with the usual protections against attacks that exploit memory errors."""
 
 import subprocess
 import unittest

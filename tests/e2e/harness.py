@@ -1,6 +1,8 @@
-"""What the end-to-end tests stand on: the built binary and the servers it is pointed at (the browser is in pages.py).
+"""Common code of the end-to-end tests: it runs the built program and starts the servers that it measures (pages.py starts
+the browser).
 
-Everything started here is a context manager that stops it, and listens on the loopback only. Standard library only.
+Every server is a context manager that stops it at the end, and listens only on the loopback. Only the standard library is
+needed.
 """
 
 import atexit
@@ -23,17 +25,17 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("PARETOKEN", ROOT / "build" / "release" / "paretoken"))
 
-# Lines that would show that something died instead of saying what is wrong.
+# Output of a program that crashed instead of printing a message.
 TRACES = re.compile(r"terminate called|Assertion|Segmentation|core dumped|AddressSanitizer|Traceback|\bwhat\(\):|#0 0x")
 
 
-# Checks of core/result/validity.cpp that a host without a free core can fail, whatever is measured.
+# Checks of core/result/validity.cpp that can fail on a host without a free core, whatever the server does.
 REASONS_OF_THE_HOST = {"loop_lag", "refill_lag", "achieved_rate", "unstamped_delay", "late_grouping", "client_cpu", "hiccups",
                        "clock_jump", "connection_wait", "slot_wait", "buffered_stream"}
 
 
 def reasons_of_invalid_runs(arguments):
-    """The reasons for which runs are invalid in the directories that a command names: pairs of a path and a code."""
+    """Returns the reasons why runs in the directories among the arguments are invalid: pairs of a path and a check."""
     found = []
     for argument in map(pathlib.Path, map(str, arguments)):
         if not argument.is_dir():
@@ -46,10 +48,10 @@ def reasons_of_invalid_runs(arguments):
 
 
 class Case(unittest.TestCase):
-    """A test with a directory of its own, and assertions on what a command said."""
+    """A test with a directory of its own, and assertions on the outcome of a command."""
 
-    busy = False  # keeps the processors at work for most of its time (tests/e2e/__main__.py)
-    long = False  # takes about a minute, and should not begin last
+    busy = False  # whether it uses the processors most of the time (tests/e2e/__main__.py)
+    long = False  # whether it takes about a minute, so that it should not begin last
 
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="paretoken-e2e-"))
@@ -60,8 +62,8 @@ class Case(unittest.TestCase):
         return done
 
     def measures(self, done):
-        """The command measured to its end. On a busy machine it may find its own measurement invalid for reasons of
-        the host, and say so; every other reason fails the test."""
+        """Asserts that the command completed its measurement. On a busy machine it may report that the measurement is
+        invalid for reasons of the host; every other reason fails the test."""
         self.assertIn(done.returncode, (0, 4), f"{done.args}\n{done.stdout}\n{done.stderr}")
         if done.returncode == 4:
             self.assertRegex(done.stderr, r"(?m)^paretoken: .*valid measurement|^paretoken: .*measurement is invalid")
@@ -70,7 +72,7 @@ class Case(unittest.TestCase):
         return done
 
     def fails_clearly(self, done, code, *words):
-        """The command ended with `code` and one clear line on stderr that holds every word."""
+        """Asserts that the command ended with `code` and printed one line of error on stderr, which contains every word."""
         said = f"{done.args}\nexit {done.returncode}\nstdout: {done.stdout}\nstderr: {done.stderr}"
         self.assertIn(done.returncode, code if isinstance(code, tuple) else (code,), said)
         self.assertIsNone(TRACES.search(done.stdout + done.stderr), said)
@@ -80,7 +82,8 @@ class Case(unittest.TestCase):
             self.assertIn(word.lower(), errors[0].lower(), said)
 
     def matches_schema(self, path, kind):
-        """The JSON file is what reports/schema.json says of its kind ("run", "sweep", "report"); "request": each line is."""
+        """Asserts that the JSON file matches the schema of its kind ("run", "sweep", "report", …) in reports/schema.json. A
+        file of the kind "request" has one JSON value per line."""
         try:
             import jsonschema
         except ImportError:
@@ -93,7 +96,7 @@ class Case(unittest.TestCase):
                 self.fail(f"{path}: {'/'.join(map(str, error.absolute_path))}: {error.message[:500]}")
 
     def never_called_good(self, directory):
-        """`report` refuses the run directory, or says that no run is valid and shows every point so."""
+        """Asserts that `report` refuses the run directory, or says that no run is valid and shows every point as invalid."""
         page = self.directory / "never.html"
         done = paretoken("report", directory, "--out", page)
         if done.returncode != 4:
@@ -106,12 +109,12 @@ class Case(unittest.TestCase):
 
 
 def paretoken(*arguments, timeout=120, env=None, **options):
-    """Runs the binary to its end. Keys of the caller's own environment stay out of it."""
+    """Runs the binary to its end. API keys in the environment of the caller are not passed on."""
     return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           env=environment(env), stdin=subprocess.DEVNULL, check=False, **options)
 
 
-# No test finds what a user's `paretoken micro` kept, and none leaves anything there.
+# The tests neither read nor change the results of `paretoken micro` that the user's cache directory holds.
 CACHE = tempfile.mkdtemp(prefix="paretoken-e2e-cache-")
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
@@ -123,7 +126,7 @@ def environment(extra=None):
 
 @contextlib.contextmanager
 def started(command, **options):
-    """A process that is stopped at the end, whatever happens."""
+    """Starts a process, yields it, and stops it at the end in any case."""
     process = subprocess.Popen([str(word) for word in command], **options)
     try:
         yield process
@@ -141,7 +144,7 @@ def started(command, **options):
 
 
 def address_from(process, seconds=60):
-    """The first http(s) address that a server prints on its standard output."""
+    """Returns the first http(s) address that a server prints on its standard output."""
     text, end = "", time.monotonic() + seconds
     while time.monotonic() < end:
         ready, _, _ = select.select([process.stdout], [], [], 0.2)
@@ -158,7 +161,7 @@ def address_from(process, seconds=60):
 
 @contextlib.contextmanager
 def simulated_server(*options, env=None):
-    """`paretoken serve` on a free port; gives its address."""
+    """Runs `paretoken serve` on a free port. Yields its address."""
     with started([BINARY, "serve", "--port", 0, *options], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                  env=environment(env)) as process:
         yield address_from(process)
@@ -166,21 +169,21 @@ def simulated_server(*options, env=None):
 
 @contextlib.contextmanager
 def llamacpp(*options):
-    """The real llama.cpp server; gives its address. It has one thread unless options say more: its threads spin while they
-    wait for each other, and other tests run at the same time."""
+    """Runs the real llama.cpp server. Yields its address. It has one thread unless the options say otherwise: its threads use
+    processor time while they wait for each other, and other tests run at the same time."""
     command = [ROOT / "scripts" / "servers" / "llamacpp", "--until-stdin-closes", "--threads", 1, *options]
     with started(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         yield address_from(process, seconds=300)
 
 
 def llamacpp_model():
-    """Path of the GGUF file that `llamacpp` serves."""
+    """Returns the path of the GGUF file that `llamacpp` serves."""
     return subprocess.run([ROOT / "scripts" / "servers" / "llamacpp", "--print-model"], capture_output=True, text=True,
                           check=True).stdout.strip()
 
 
 def refused_port():
-    """A port of the loopback that nobody listens on."""
+    """Returns a port of the loopback on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -188,7 +191,7 @@ def refused_port():
 
 @contextlib.contextmanager
 def byte_server(answer):
-    """A TCP server that sends `answer` to whatever comes and closes; gives its address."""
+    """Runs a TCP server that sends the bytes `answer` on every connection and closes it. Yields its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             while True:
@@ -210,8 +213,9 @@ def byte_server(answer):
 
 @contextlib.contextmanager
 def http_server(answer, certificate=None, version=None):
-    """An HTTP server whose every answer is `answer(method, path, headers, body) → (status, content type, bytes)`.
-    `version`: the latest of TLS that it speaks."""
+    """Runs an HTTP server that answers each request with `answer(method, path, headers, body) → (status, content type,
+    bytes)`. `certificate`: a PEM file, with which it speaks TLS. `version`: the latest version of TLS that it speaks. Yields
+    its address."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -233,7 +237,7 @@ def http_server(answer, certificate=None, version=None):
         daemon_threads = True
 
         def handle_error(self, *_):
-            pass  # clients that refuse a certificate are what some tests are about
+            pass  # some tests check that the client refuses a certificate
 
     with Server(("127.0.0.1", 0), Handler) as server:
         if certificate:
@@ -253,7 +257,7 @@ def http_server(answer, certificate=None, version=None):
 
 
 def self_signed_certificate(directory):
-    """A PEM file with a fresh key and certificate for localhost."""
+    """Writes a PEM file with a new key and certificate for localhost. Returns its path."""
     path = directory / "server.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", directory / "key.pem", "-out",
@@ -267,7 +271,7 @@ def run_json(directory):
 
 
 def request_lines(directory):
-    """Every complete line of requests.jsonl, parsed."""
+    """Returns the complete lines of requests.jsonl, parsed."""
     lines = (pathlib.Path(directory) / "requests.jsonl").read_text().split("\n")
     return [json.loads(line) for line in lines[:-1]]
 

@@ -1,8 +1,8 @@
-"""Servers that do what no server should, for the end-to-end tests and for tries by hand.
+"""Servers that misbehave, for the end-to-end tests and for experiments by hand.
 
-`python3 tests/e2e/hostile_server.py MODE [GOOD_FIRST]` prints its address: loopback only. The first GOOD_FIRST
-generation requests get a proper answer, all further ones what the mode says. A mode writes raw bytes to the
-connection: nothing between it and the wire makes them well-formed.
+`python3 tests/e2e/hostile_server.py MODE [GOOD_FIRST]` listens on the loopback and prints its address. The first GOOD_FIRST
+generation requests get a proper answer, and all further ones the answer of the mode. A mode is a function that writes raw
+bytes to the connection, so that it can send malformed HTTP too.
 """
 
 import contextlib
@@ -48,11 +48,11 @@ DONE, END = event("[DONE]"), b"0\r\n\r\n"
 
 
 class Closed(Exception):
-    """The mode is done with this connection."""
+    """Raised by a mode to close the connection."""
 
 
 class Exchange:
-    """One request and the connection that it came on."""
+    """One request and its connection. `count` is the number of tokens that the request asks for."""
 
     def __init__(self, connection, head, body, count):
         self.connection, self.head, self.body, self.count = connection, head, body, count
@@ -82,7 +82,7 @@ def good(x):
 
 
 def stream(*pieces):
-    """A mode that answers with these pieces in one chunked stream."""
+    """Returns a mode that answers with these pieces in one chunked stream. A piece is bytes or a function of the exchange."""
     return lambda x: x.send(STREAM_HEAD, *[piece(x) if callable(piece) else piece for piece in pieces])
 
 
@@ -211,7 +211,7 @@ MODES = {
 
 
 class HostileServer:
-    """Serves one mode; `address` is where. `models` replaces the answer to GET /v1/models."""
+    """Serves one mode at the URL `address`. `models` is a mode that replaces the answer to GET /v1/models."""
 
     def __init__(self, mode, good_first=0, models=None):
         self.mode, self.good_first, self.models = MODES[mode], good_first, models

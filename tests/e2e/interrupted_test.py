@@ -1,4 +1,4 @@
-"""Runs that did not reach their end: Ctrl-C, kill -9, and servers that die underneath."""
+"""Runs that did not reach their end: because of Ctrl-C, kill -9, or a server that died during the run."""
 
 import signal
 import subprocess
@@ -37,14 +37,14 @@ class Interrupted(Case):
         self.assertNotEqual(process.returncode, 0)
 
     def long_streams(self, signals):
-        """Eight streams of half a second or more, interrupted as often as `signals` says."""
+        """Interrupts a run of eight streams that take 2 s each, `signals` times. Returns the counts of the run."""
         with simulated_server("--profile", "ideal?ttft=50ms&itl=20ms") as address:
             out, running = self.start(address, concurrency=8, osl=100)
             with running as process:
                 wait_until(lambda: lines_in(out / "requests.jsonl") >= 8, what="eight requests on disk")
                 for number in range(signals):
                     process.send_signal(signal.SIGINT)
-                    if number == 0:  # signals that come together are one
+                    if number == 0:  # two signals that arrive together count as one
                         while "followed" not in process.stderr.readline():
                             self.assertIsNone(process.poll())
                 stdout, stderr = process.communicate(timeout=60)

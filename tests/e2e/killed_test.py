@@ -1,6 +1,6 @@
-"""Runs that are killed with SIGKILL at random moments: `report` reads what each of them left.
+"""Runs that are killed with SIGKILL at random moments: `report` reads the files that each of them left.
 
-KILLS=100 python3 -m unittest killed_test    kills as many (default: 12)
+`KILLS=100 python3 -m unittest killed_test` kills 100 runs (default: 12). SEED=N chooses the moments.
 """
 
 import json
@@ -14,7 +14,7 @@ from harness import BINARY, Case, environment, paretoken, request_lines, simulat
 
 KILLS = int(os.environ.get("KILLS", "12"))
 SEED = int(os.environ.get("SEED", "12"))
-SECONDS = 1.0  # that a run makes load
+SECONDS = 1.0  # duration of each run's load
 
 
 class Killed(Case):
@@ -31,7 +31,8 @@ class Killed(Case):
             process.wait()
 
     def check_report(self, out):
-        """`report` counts every request that has a line, and calls the run invalid, unless it had ended before."""
+        """Asserts that `report` counts every request that has a line, and calls the run invalid unless it had ended before.
+        Returns whether it had."""
         page = self.directory / "page.html"
         done = paretoken("report", out, "--out", page)
         said = f"{out}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"

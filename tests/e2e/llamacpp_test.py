@@ -1,4 +1,4 @@
-"""The whole way on a real server: llama.cpp with SmolLM2-135M, a sweep, a CPU microbenchmark, a report."""
+"""All steps on a real server, llama.cpp with SmolLM2-135M: a sweep, a CPU microbenchmark and a report."""
 
 import atexit
 import functools
@@ -14,7 +14,7 @@ from pages import Browser, look_at
 
 @functools.cache
 def micro_of_this_machine():
-    """micro.json of this machine's CPU, measured once."""
+    """Returns the micro.json of this machine's CPU, which is measured once."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="paretoken-e2e-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     done = paretoken("micro", "--quick", "--out", directory / "micro.json", timeout=300)
@@ -57,7 +57,7 @@ class RealServer(Case):
                     workload = run_json(out)["workload"]
                     self.assertEqual(workload["prompt_form"], form)
                     self.assertAlmostEqual(workload["achieved_input_tokens"], 120, delta=4)
-                    # Only Messages has no field that makes the model go on.
+                    # Only the protocol Messages has no field that lets the model continue after its end of text.
                     self.assertAlmostEqual(workload["achieved_output_tokens"], 8, delta=4 if endpoint == "messages" else 0)
                     self.assertEqual(workload["endpoint"], endpoint)
 
@@ -103,7 +103,7 @@ class RealServer(Case):
                 if "ms" in weights:  # a busy machine may have no valid row of the model's format
                     self.assertIn("micro", weights["source"])
                 self.assertAlmostEqual(sum(part.get("ms", 0) for part in parts.values()), point["gap"]["step_ms"], places=6)
-        # So few requests certify nothing: --anyway holds the runs of all four against each other all the same.
+        # So few requests certify nothing, so that only --anyway compares the runs of all four configurations.
         self.measures(paretoken("report", out, "--no-micro", "--price", "2026-11-cpu", "--anyway", "--out", page))
         everything = [point for c in json.loads(page.with_suffix(".json").read_text())["configurations"] for point in c["points"]]
         valid = [point for point in everything
@@ -126,7 +126,7 @@ class RealServer(Case):
         result = run_json(out)
         self.assertEqual(sum(1 for line in request_lines(out) if not line.get("warmup")), 120)
         self.assertGreaterEqual(result["client"]["connections_opened"], 2)
-        # The model may answer with half a character, which streams no text; nothing else may go wrong.
+        # The model may answer with only a part of a character, for which no text is streamed. No other failure is allowed.
         self.assertLessEqual(set(result["counts"]["by_outcome"]), {"ok", "empty"})
         self.assertGreater(result["counts"]["ok"], 100)
 

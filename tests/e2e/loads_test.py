@@ -1,4 +1,4 @@
-"""Loads of several kinds at once: classes, servers, users who hang up, mixes of models."""
+"""Loads that mix things: request classes, several servers, users who hang up, several models."""
 
 import json
 import threading
@@ -24,7 +24,8 @@ class Recipes(Case):
         self.assertEqual(stalls, sorted(stalls, reverse=True))
         self.assertGreater(stalls[0], 10 * stalls[2])
         self.assertEqual(waits, sorted(waits))
-        # A stream waits for a step that reads a whole chunk: 32,000 tokens at 21.8 µs each, as the profile says, and attention.
+        # A stream waits for a step that computes a whole chunk of the long prompt. In this profile 32,000 tokens take 21.8 µs
+        # each, and attention takes more time.
         self.assertGreater(stalls[0], 32000 * 21.8e-6)
         self.assertLess(stalls[2], 0.1)
 
@@ -175,7 +176,8 @@ class HangingUp(Case):
 
 class Requests(Case):
     def collected(self, name, *options):
-        """The bodies of the measured requests, in any order, and the times they were due, from the first one on."""
+        """Returns the bodies of the measured requests, in any order, and the times when they were due, counted from the
+        first one."""
         bodies, lock = [], threading.Lock()
 
         def answer(method, path, headers, body):

@@ -1,4 +1,4 @@
-"""`micro` and `micro compare`: what is written, what is shown, and how differences are told."""
+"""`micro` and `micro compare`: the files and tables that they write, and the verdicts on differences."""
 
 import json
 import unittest
@@ -15,7 +15,7 @@ class Micro(Case):
 
     def measure(self, name, *arguments, rows=FEW, env=None):
         path = self.directory / name
-        # Elsewhere is busy: rows may be called unsteady, which is an answer too.
+        # The machine may be busy, so that rows are called unsteady and the exit code is 4; the tests accept this.
         done = paretoken("micro", "--quick", "--filter", rows, "--out", path, *arguments, timeout=600, env=env)
         self.assertIn(done.returncode, (0, 4), done.stderr)
         return path, done
@@ -52,7 +52,7 @@ class Micro(Case):
         for row in result["benchmarks"]:
             row["valid"] = 1
             row.pop("label", None)
-            # The comparison is tested here and not the calm of this machine, so the quartiles lie close together.
+            # The quartiles are set close together, so that the test does not depend on how steady this machine is.
             if "median_s" in row:
                 for key, times in (("p10_s", .98), ("p25_s", .99), ("p75_s", 1.01), ("p90_s", 1.02)):
                     row[key] = row["median_s"] * times
@@ -82,7 +82,7 @@ class Micro(Case):
         self.assertEqual(turned["rows"][0]["verdict"], "faster")
 
     def local_run(self):
-        """A run directory that says that this machine's CPU served it."""
+        """Returns a run directory whose run.json says that this machine's CPU served it."""
         run = self.directory / "run"
         self.measures(paretoken("run", "sim:ideal", "--virtual", "--concurrency", 2, "--num-prompts", 40, "--out", run))
         path = run / "run.json"
@@ -140,7 +140,7 @@ class Micro(Case):
         self.assertFalse(cache.exists())
 
     def gpu_file(self, name, gpu, scale):
-        """A micro.json of a GPU, by the names that its rows have."""
+        """Writes a micro.json of a GPU with the names that rows of a GPU have. Returns its path. `scale` scales its speeds."""
         end = "/backend:gpu/mode:ring"
 
         def row(row_name, seconds, valid=1, **figures):

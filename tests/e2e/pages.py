@@ -1,4 +1,4 @@
-"""A headless Chromium for the end-to-end tests, and what every page that paretoken writes must show in it."""
+"""Runs a headless Chromium for the end-to-end tests, and checks what every page of paretoken must show in it."""
 
 import base64
 import contextlib
@@ -12,7 +12,7 @@ import urllib.request
 
 from harness import started
 
-# Per canvas that no menu hides: the share of its pixels that differ from its most frequent colour.
+# Returns for each canvas that no menu hides the share of its pixels that differ from its most frequent colour.
 PAINTED = """
 return [...document.querySelectorAll('canvas')].filter(canvas => !canvas.closest('[hidden]')).map(canvas => {
     const pixels = new Uint32Array(
@@ -25,7 +25,7 @@ return [...document.querySelectorAll('canvas')].filter(canvas => !canvas.closest
 
 
 def look_at(case, browser, page, scheme):
-    """Opens the page as `scheme` and checks what every report must show; gives its background colour."""
+    """Opens the page in the colour scheme `scheme` and checks what every report must show. Returns its background colour."""
     browser.prefer(scheme)
     browser.open(page)
     browser.devtools("Runtime.evaluate", expression="new Promise(done => setTimeout(done, 1500))", awaitPromise=True)
@@ -89,7 +89,7 @@ class Browser:
             raise AssertionError(f"{method} {path}: {error.read().decode()[:500]}") from error
 
     def prefer(self, scheme):
-        """What the page sees as prefers-color-scheme: "light" or "dark"."""
+        """Sets the colour scheme that the page sees (prefers-color-scheme): "light" or "dark"."""
         self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def devtools(self, command, **parameters):
@@ -102,11 +102,11 @@ class Browser:
         self._call("POST", "/url", {"url": url})
 
     def evaluate(self, script):
-        """The value of a JavaScript function body (`return …`)."""
+        """Runs the body of a JavaScript function (`return …`) in the page and returns its value."""
         return self._call("POST", "/execute/sync", {"script": script, "args": []})
 
     def console(self):
-        """What the console logged since the last call: [{level, message, …}]."""
+        """Returns the entries of the browser's console since the last call: [{level, message, …}]."""
         return self._call("POST", "/se/log", {"type": "browser"})
 
     def screenshot(self, path, whole_page=False):

@@ -1,4 +1,4 @@
-"""The plan of a run: sweeps that go on refuse another one, configuration files, fingerprints, and runs made again."""
+"""The plan of a run: resumed sweeps refuse another plan; configuration files; fingerprints; repeated runs."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ LOAD = ("sim:llama3-8b-h100-bf16", "--virtual", "--isl", 32, "--osl", 8, "--num-
 
 
 def contents(directory):
-    """Every file below the directory, with when it was written."""
+    """Returns every file below the directory with its content and the time when it was written."""
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in directory.rglob("*") if path.is_file()}
 
 

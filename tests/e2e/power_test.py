@@ -1,4 +1,4 @@
-"""Power: joules per token from this machine's meters, and nothing where there is none."""
+"""Power: energy per token from power meters, and no figure where there is no meter."""
 
 import json
 import shutil

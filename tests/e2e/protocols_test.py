@@ -1,4 +1,4 @@
-"""The protocols of the API besides chat and completions, through the whole program."""
+"""Runs of the whole program over the protocols of the API besides chat and completions."""
 
 import json
 import unittest
@@ -25,7 +25,7 @@ ANSWERS = {
 
 class Protocols(Case):
     def ran(self, protocol, *options):
-        """The run directory, and what the server was sent: pairs of headers and body."""
+        """Returns the run directory and the requests that the server received: pairs of headers and body."""
         seen = []
 
         def answer(method, path, headers, body):

@@ -1,4 +1,4 @@
-"""The report of a simulated sweep, opened in a real browser: charts drawn, nothing wrong on the console."""
+"""The report of a simulated sweep in a real browser: its charts are drawn, and the console has no errors."""
 
 import json
 import pathlib

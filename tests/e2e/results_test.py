@@ -1,4 +1,4 @@
-"""Results are never lost: no command replaces, mixes or hides what an earlier one left."""
+"""Results are never lost: no command replaces, mixes or hides the results of an earlier one."""
 
 import json
 import signal

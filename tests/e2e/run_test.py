@@ -1,11 +1,11 @@
-"""`paretoken run` against the simulated server: what a run leaves, in closed and open loop."""
+"""`paretoken run` against the simulated server: the files of a run, in closed and open loop."""
 
 import json
 import unittest
 
 from harness import BINARY, Case, http_server, paretoken, request_lines, run_json, simulated_server, started
 
-# The keys that run.json keeps for good.
+# The keys of run.json that later versions must keep.
 RUN_KEYS = {"schema", "definitions", "provenance", "plan", "workload", "validity", "window", "counts", "metrics",
             "throughput", "whole_run", "client", "series"}
 

@@ -1,4 +1,4 @@
-"""Secrets stay secret: nothing that a command leaves or prints holds a key, whoever repeats it."""
+"""Secrets stay secret: no file and no output of a command contains a key, even if a server repeats it."""
 
 import json
 import unittest
@@ -10,7 +10,8 @@ OTHER = "OTHERSECRET456"
 
 
 def answer_of(status):
-    """A server that works for the first requests and then quotes the headers it was sent, as some gateways do."""
+    """Returns the answers of a server that serves the first 6 requests and then quotes the headers of each request in an
+    error with this status, as some gateways do."""
     seen = []
 
     def answer(method, path, headers, body):

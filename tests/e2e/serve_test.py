@@ -12,7 +12,7 @@ TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"ty
 
 
 def ask(url, body=None, headers=None):
-    """The body of an answer, as bytes."""
+    """Sends a request and returns the body of the answer, as bytes."""
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(urllib.request.Request(url, data, headers or {}), timeout=30) as answer:
         return answer.read()
@@ -27,7 +27,7 @@ def events(stream):
 
 
 def listening_addresses(port):
-    """The IPv4 addresses, as the kernel writes them, on which somebody listens to a port."""
+    """Returns the IPv4 addresses, as the kernel writes them, on which a process listens to this port."""
     with open("/proc/net/tcp", encoding="ascii") as table:
         rows = [line.split() for line in table][1:]
     return {row[1].split(":")[0] for row in rows if row[3] == "0A" and int(row[1].split(":")[1], 16) == port}
@@ -84,7 +84,7 @@ class Serve(Case):
         with simulated_server("--profile", "llama3-8b-h100-bf16", "--dialect", "llamacpp") as address:
             for endpoint in ("chat", "completions"):
                 out = self.directory / endpoint
-                # More requests on each connection than it is kept for.
+                # The run makes more requests than the server allows on one connection.
                 self.measures(paretoken("run", address, "--endpoint-type", endpoint, "--concurrency", 1,
                                         "--num-prompts", 120, "--isl", 100, "--osl", 4, "--out", out))
                 result = run_json(out)

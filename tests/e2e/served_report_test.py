@@ -1,4 +1,4 @@
-"""`paretoken report --serve`: the page on the loopback, refreshed as runs land, and nobody else's business."""
+"""`paretoken report --serve` serves the page on the loopback only, and refreshes it when runs end."""
 
 import http.client
 import json
@@ -14,7 +14,7 @@ from pages import Browser
 
 
 def fetched(address, path="/", method="GET", host=None):
-    """(status, text) of one request."""
+    """Makes one request. Returns its status and the text of the answer."""
     parts = urllib.parse.urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
     try:

@@ -1,4 +1,4 @@
-"""Servers that `run` and `sweep` start from a command, and what is left of them however a measurement ends."""
+"""Servers that `run` and `sweep` start from a command: no process is left, however a measurement ends."""
 
 import json
 import os
@@ -14,7 +14,7 @@ SERVE = f"{BINARY} serve --port {{port}} --profile"
 
 
 def is_alive(pid):
-    """Whether a process runs (a zombie does not)."""
+    """Returns whether a process runs (a zombie does not)."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

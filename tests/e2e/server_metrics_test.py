@@ -1,4 +1,4 @@
-"""What a server says of itself on /metrics ends in run.json, and never costs a run."""
+"""The metrics of a server (/metrics) are written to run.json, and faulty ones never make a run fail."""
 
 import gzip
 import json
@@ -78,7 +78,7 @@ node_cpu_seconds_total{cpu="0",mode="idle"} 100.5
 
 
 class Exporters(Case):
-    """Series of other exporters stand beside the server's own."""
+    """Series of other exporters are kept beside those of the server."""
 
     def test_the_series_that_match_are_kept_and_the_servers_own_metrics_stay(self):
         with http_server(lambda *_: (200, "text/plain; version=0.0.4", NODE)) as url:
@@ -149,7 +149,7 @@ class Settings(Case):
 
 
 class Contamination(Case):
-    """Prompts that share nothing must find nothing in the server's cache."""
+    """Prompts that share nothing must not be found in the server's cache."""
 
     def test_a_salt_that_was_used_before_is_said(self):
         with simulated_server("--profile", "llama3-8b-h100-bf16") as url:
@@ -165,7 +165,7 @@ class Contamination(Case):
 
 
 class Hostile(Case):
-    """/metrics that goes bad while the load is made: one warning, and every request's figures stay."""
+    """/metrics becomes faulty during the load: there is one warning, and the figures of all requests stay."""
 
     long = True
 

@@ -1,4 +1,4 @@
-"""`paretoken sweep`: a ladder of runs, saved after every point and resumed where it stopped."""
+"""`paretoken sweep` measures several load levels, saves the result after every point, and resumes where it stopped."""
 
 import json
 import shlex
@@ -135,7 +135,7 @@ class Cells(Case):
 
 
 class Against(Case):
-    """Ladders on two servers, point by point in turn."""
+    """Sweeps over two servers (--against), whose points are measured in turn."""
     PLAIN = "sim:llama3-8b-h100-bf16"
     DRAFTS = "sim:llama3-8b-h100-bf16?speculative_tokens=7&acceptance=.5"
 
@@ -185,7 +185,7 @@ class Against(Case):
         self.assertEqual({p["cell"]["server"] for p in began[:2]}, {self.PLAIN, self.DRAFTS})
         (cell,) = sweep["comparison"]["cells"]
         self.assertEqual(list(cell["acceptance"]), [self.DRAFTS])
-        # Of seven drafts as many are accepted as come before the first wrong one: (.5 + .5² + … + .5⁷) ÷ 7.
+        # The accepted drafts are those before the first wrong one: (.5 + .5² + … + .5⁷) ÷ 7 of seven are expected.
         self.assertAlmostEqual(cell["acceptance"][self.DRAFTS], sum(.5 ** k for k in range(1, 8)) / 7, delta=.05)
         self.assertIn("below 0.6", " ".join(done.stdout.split()))
 

@@ -1,4 +1,4 @@
-"""A watch: lines that stay readable, drift that is named, alerts that decide the exit code, figures for Prometheus."""
+"""`paretoken watch`: readable lines after a crash, drift, alerts that decide the exit code, and metrics for Prometheus."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ def wait_for(condition, seconds=120):
 
 @contextlib.contextmanager
 def server_on(port, profile):
-    """The simulated server on a port that was free just now; gives its address."""
+    """Runs the simulated server on this port. Yields its address."""
     with started([BINARY, "serve", "--port", port, "--profile", profile], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                  env=environment()) as process:
         yield address_from(process)
@@ -41,7 +41,7 @@ def server_on(port, profile):
 
 @contextlib.contextmanager
 def serving_watch(directory):
-    """A watch with --listen that has ended an interval; gives a function that asks for its figures."""
+    """Runs a watch with --listen. Yields, after its first interval, a function that asks for its metrics."""
     command = [BINARY, "watch", f"sim:{FAST}", *PROBES, "--listen", "127.0.0.1:0", "--out", directory / "watch"]
     with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                  env=environment()) as process:

@@ -1,6 +1,6 @@
 #pragma once
-// Counts the heap allocations of a thread. This header replaces the global operator new and operator delete,
-// so that only one source file of a test program may include it.
+// Counts the heap allocations of a thread. This header replaces the global operator new and operator delete.
+// Therefore only one source file of a test program may include it.
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -18,7 +18,8 @@ std::uint64_t allocations_in(Action&& action) {
 }
 }  // namespace paretoken::testing
 
-// Not inlined, so that the compiler sees new and delete as a pair, not malloc and delete.
+// These operators are not inlined. The compiler would otherwise see a call of malloc paired with a call of
+// operator delete, and warn.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     ++paretoken::testing::allocations_so_far;
     return std::malloc(size == 0 ? 1 : size);

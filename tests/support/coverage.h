@@ -1,8 +1,8 @@
 #pragma once
-// Measures how often confidence intervals cover the true value: makes runs of typical loads on the simulated
-// server in virtual time (the clock is simulated too, so that nothing waits), and compares their summaries
-// with percentiles that are known from much longer runs. The benchmark of coverage uses this header and, with
-// fewer loads and seeds, a test.
+// Measures how often confidence intervals contain the true value. It makes runs of typical loads on the
+// simulated server in virtual time (the clock is simulated too, so that nothing waits), and compares their
+// percentiles with the true ones, which much longer runs give. benchmarks/coverage uses this header, and a
+// test with fewer loads and seeds.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@
 
 namespace paretoken::coverage {
 
-/// A load on the simulated server. Profile, arrivals, isl and osl are specs as on the command line.
+/// A load on the simulated server. Profile, arrivals, isl and osl are texts as on the command line.
 struct Load {
     std::string name;
     std::string profile;            ///< profile of the server (simulator/engine/profile.h)
@@ -30,13 +30,14 @@ struct Load {
     std::string arrivals = "at_once";
     std::string isl = "lognormal:mean=512;cv=1";
     std::string osl = "lognormal:mean=128;cv=1";
-    bool is_light = true;  ///< a closed loop, or an open one at up to 60 % of capacity
+    bool is_light = true;  ///< whether it is a closed loop, or an open one at up to 60 % of capacity
 
     bool open() const { return concurrency == 0; }
 };
 
-/// Returns the loads. The percentages in names of open loops are shares of the server's capacity: with
-/// max_num_seqs=16 it completes about 13.3 requests of 512 input and 128 output tokens per second.
+/// Returns the loads. The percentages in the names of open loops are shares of the server's capacity. With
+/// max_num_seqs=16 the server completes about 13.3 requests of 512 input and 128 output tokens per second, so
+/// that 4 requests per second are 30 %.
 inline const std::vector<Load>& loads() {
     static const std::string fp8 = "llama3-8b-h100-fp8";
     static const std::string bf16 = "llama3-8b-h100-bf16?max_num_seqs=16";
@@ -64,6 +65,7 @@ inline const std::vector<Load>& loads() {
     return table;
 }
 
+/// Returns the levels of the percentiles that are judged.
 inline const std::array<double, 3>& percentiles() {
     static constexpr std::array<double, 3> kHeld = {0.5, 0.9, 0.99};
     return kHeld;
@@ -76,7 +78,7 @@ inline std::vector<std::string> headline_tags(bool open_loop) {
     return {"ttft", "tpot", "e2e", "interactivity", "itl"};
 }
 
-/// Makes one run of `requests` requests in virtual time. Its dataset and its arrivals are drawn by `seed`.
+/// Makes one run of `requests` requests in virtual time. `seed` determines its dataset and its arrivals.
 inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
     const auto dataset = datasets::make_dataset(
         {.spec = {.name = "synthetic", .fields = {{"isl", load.isl}, {"osl", load.osl}}}, .seed = seed});
@@ -124,9 +126,9 @@ inline std::vector<double> settled_values(const Metric& metric,
     return values;
 }
 
-/// Returns the true values from `runs` long runs of `requests` requests each, without the first and the last
-/// twentieth of each run's requests: the percentiles of the requests of all runs together or, for pooled
-/// metrics, the mean of the percentiles of each run.
+/// Estimates the true values from `runs` long runs of `requests` requests each. The first and the last
+/// twentieth of each run's requests are left out. The values are the percentiles over the requests of all
+/// runs together; for pooled metrics they are the means of the runs' percentiles.
 inline Truth truth_of(const Load& load, std::uint64_t runs, std::uint64_t requests) {
     Truth truth;
     std::map<std::string, std::vector<double>> of_requests;
@@ -190,9 +192,10 @@ struct Cell {
     double withheld() const { return 1 - static_cast<double>(given) / static_cast<double>(runs); }
     /// Returns the mean width of an interval ÷ true value; NaN without intervals.
     double width() const { return widths / static_cast<double>(given); }
-    /// Returns the effective sample size of a run: the number of independent values with which the share of
-    /// values above the true value would have the variance that it has between runs. This estimate from many
-    /// runs is better than any from a single run. 0 for fewer than two runs or without variance.
+    /// Returns the effective sample size of a run. It is the number n of independent values for which the
+    /// share p of values above the true value has the variance p (1 − p) ÷ n that is observed between runs.
+    /// This estimate from many runs is better than any from a single run. 0 for fewer than two runs or
+    /// without variance.
     double worth() const {
         if (measured < 2) return 0;
         const double mean = shares / measured;
@@ -204,8 +207,8 @@ struct Cell {
 /// One cell for each of `percentiles()`, by the tag of the metric.
 using Cells = std::map<std::string, std::array<Cell, 3>>;
 
-/// Returns the cell of one run. `held` is the run's percentile; null if the run has none. The share of values
-/// above the true value is left to add_share().
+/// Returns the cell of one run, without the share of values above the true value, which add_share() adds.
+/// `held` is the run's percentile; null if the run has none.
 inline Cell judged(const PercentileValue* held, double truth, bool higher_is_better) {
     Cell cell{.runs = 1};
     if (held == nullptr) return cell;
@@ -220,8 +223,8 @@ inline Cell judged(const PercentileValue* held, double truth, bool higher_is_bet
     return cell;
 }
 
-/// Adds one run: the share of its ascending `values` that lie above the true value. Without values, nothing
-/// is added.
+/// Adds the share of one run's `values` that lie above the true value to the cell. `values` are in ascending
+/// order. Without values, nothing is added.
 inline void add_share(Cell& cell, const std::vector<double>& values, double truth) {
     if (values.empty()) return;
     const auto above = values.end() - std::upper_bound(values.begin(), values.end(), truth);
@@ -231,7 +234,7 @@ inline void add_share(Cell& cell, const std::vector<double>& values, double trut
     cell.share_squares += share * share;
 }
 
-/// Makes and judges one run.
+/// Makes one run and returns its cells.
 inline Cells cells_of(const Load& load, const Truth& truth, std::uint64_t requests, std::uint64_t seed) {
     const auto outcome = run_of_load(load, requests, seed);
     const auto summary = summary_of(load, outcome);

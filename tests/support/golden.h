@@ -15,6 +15,7 @@
 
 namespace paretoken::testing {
 
+/// Returns the path of a file. `name` is its path below tests/golden.
 inline std::filesystem::path golden_path(std::string_view name) {
     return std::filesystem::path(paths::source_dir()) / "tests" / "golden" / name;
 }
@@ -27,7 +28,7 @@ inline std::string golden(std::string_view name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Returns the sorted names of the files in a folder of tests/golden, each as golden() takes it.
+/// Returns the sorted paths below tests/golden of the files in a folder, as golden() takes them.
 inline std::vector<std::string> golden_files(std::string_view folder) {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(golden_path(folder))) {
@@ -59,6 +60,7 @@ inline std::vector<std::string> body_chunks(std::string_view http) {
     }
 }
 
+/// Returns the body of an HTTP response without chunks. Throws like body_chunks().
 inline std::string body_of(std::string_view http) {
     std::string body;
     for (const std::string& chunk : body_chunks(http)) body += chunk;

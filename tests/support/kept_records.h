@@ -1,5 +1,5 @@
 #pragma once
-// Keeps the records of a load with their events; production code keeps only scalars in memory.
+// Keeps the records of a load in memory, with their events. The program itself keeps only scalars in memory.
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -10,6 +10,7 @@
 
 namespace paretoken::testing {
 
+/// Keeps every record, in the order in which the requests ended.
 class KeptRecords final : public RecordSink {
   public:
     void record(RequestRecord&& record) override {
@@ -22,6 +23,7 @@ class KeptRecords final : public RecordSink {
     std::mutex mutex_;
 };
 
+/// Discards every record.
 class NoSink final : public RecordSink {
   public:
     void record(RequestRecord&&) override {}

@@ -13,27 +13,28 @@
 
 namespace paretoken::testing {
 
-/// Returns the load with `dataset` in every class that has none. The dataset must outlive the load.
+/// Returns the load with `dataset` as the dataset of every request class that has none. The dataset must
+/// outlive the load.
 inline loadgen::LoadOptions from(loadgen::LoadOptions load, const datasets::Dataset& dataset) {
     for (loadgen::ClassLoad& of : load.classes)
         if (of.dataset == nullptr) of.dataset = &dataset;
     return load;
 }
 
-/// Returns a dataset of prompts of `isl` made-up tokens, each of which asks for `osl` output tokens.
+/// Returns a dataset of generated prompts. Each has `isl` tokens and asks for `osl` output tokens.
 inline std::unique_ptr<datasets::Dataset> synthetic_prompts(int isl, int osl) {
     return datasets::make_dataset(
         {.spec = {.name = "synthetic",
                   .fields = {{"isl", std::to_string(isl)}, {"osl", std::to_string(osl)}}}});
 }
 
-/// Returns the class of a load with a single class.
+/// Returns the request class of a load that has only one.
 inline loadgen::ClassLoad& only(loadgen::LoadOptions& load) {
     return load.classes.at(0);
 }
 
-/// Returns a closed loop of chat completions on the server at `url`, without a dataset (see from()). A
-/// request that takes 20 s is ended.
+/// Returns a closed loop of chat completions on the server at `url`, without a dataset; from()
+/// adds one. A request that takes 20 s is aborted.
 inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurrency, std::uint64_t requests) {
     loadgen::LoadOptions load;
     const http::Url target = http::parse_url(url);
@@ -52,8 +53,8 @@ inline loadgen::LoadOptions load_on(std::string_view url, std::uint64_t concurre
     return load;
 }
 
-/// Returns the largest number of requests that were at the same time between being sent and `end(record)`, a
-/// point in time. Every request must have been sent.
+/// Returns the largest number of requests that were open at the same time. A request is open from when it was
+/// sent until the time `end(record)`. Every request must have been sent.
 template <class End>
 int most_at_once(const std::vector<RequestRecord>& records, End end) {
     std::multimap<TimePoint, int> edges;
@@ -67,10 +68,13 @@ int most_at_once(const std::vector<RequestRecord>& records, End end) {
     return most;
 }
 
+/// Returns the largest number of requests that were sent and not closed at the same time.
 inline int most_in_flight(const std::vector<RequestRecord>& records) {
     return most_at_once(records, [](const RequestRecord& r) { return r.closed; });
 }
 
+/// Returns the largest number of requests that waited for their first event at the same time. Every request
+/// must have one.
 inline int most_without_first_event(const std::vector<RequestRecord>& records) {
     return most_at_once(records, [](const RequestRecord& r) { return *r.first_event; });
 }

@@ -20,6 +20,7 @@ inline std::string event_of(std::string_view json) {
     return "data: " + std::string(json) + "\n\n";
 }
 
+/// Returns the kinds of the record's events, in order.
 inline std::vector<EventKind> kinds_of(const RequestRecord& record) {
     std::vector<EventKind> kinds;
     kinds.reserve(record.events.size());

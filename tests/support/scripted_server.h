@@ -19,18 +19,20 @@ namespace paretoken::testing {
 
 /// The actions of the server after a request.
 struct ScriptedAnswer {
-    std::vector<std::string> writes = {};  ///< one send each
-    int pause_ms = 0;                      ///< before each write
-    bool close_after = false;
-    bool reset_after = false;  ///< closes with RST instead of FIN
-    bool endless = false;      ///< first repeats the last write (there must be one) until the client closes
+    std::vector<std::string> writes = {};  ///< texts that are sent one after the other
+    int pause_ms = 0;                      ///< pause before each of them
+    bool close_after = false;              ///< whether the connection is closed after the texts
+    bool reset_after = false;              ///< whether it is closed with a RST packet instead of FIN
+    /// Whether the last text (there must be one) is sent again and again until the client closes.
+    bool endless = false;
 };
 
+/// The server. It listens from its construction to its destruction, which ends all connections.
 class ScriptedServer {
   public:
-    /// Returns the answer to a request, of which `text` is the head and the body. Connections are counted
-    /// from 0, and requests from 0 in each connection. Each connection has a thread that calls the script, so
-    /// that calls may be concurrent.
+    /// A function that returns the answer to a request. `text` is the head and the body of the request.
+    /// Connections are counted from 0, and requests from 0 in each connection. Each connection has a thread
+    /// that calls the script, so that calls may be concurrent.
     using Script = std::function<ScriptedAnswer(int connection, int request, const std::string& text)>;
 
     explicit ScriptedServer(Script script) : script_(std::move(script)) {

@@ -1,6 +1,6 @@
 #pragma once
-// A profile of the simulated server whose times can be computed by hand: a step of the engine takes 1 ms, and
-// 1 ms more for each token that it processes.
+// Provides a profile of the simulated server whose times can be computed by hand: a step of the engine takes
+// 1 ms, and 1 ms more for each token that it processes.
 #include "simulator/engine/profile.h"
 
 namespace paretoken::testing {

@@ -1,6 +1,6 @@
 #pragma once
-// A small closed loop of the real client against a simulated server in this process, over sockets. The
-// outcome has the client's records and the server's own record of the same requests.
+// Runs the real client with a small closed loop against a simulated server in this process, over sockets. The
+// outcome has the client's records and the server's own records of the same requests.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <map>
@@ -44,7 +44,7 @@ inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std:
     return load;
 }
 
-/// Starts the server, makes the load, asks the server for its truth and its metrics, and stops it.
+/// Starts the server, makes the load, asks the server for its records and its metrics, and stops it.
 inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
     sim::ServerOptions options = wanted.server;
     options.profile = sim::profile_named(wanted.profile);

@@ -1,6 +1,6 @@
 #pragma once
-// The shape of a stream: the events of each HTTP chunk, their keys in order and the kinds of their
-// values. Two streams of equal shape differ in values only.
+// Describes the shape of an event stream: the events of each HTTP chunk, the keys of each event in order, and
+// the types of their values. Two streams with equal shapes differ only in values.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -41,7 +41,7 @@ inline std::vector<std::string> event_shapes(std::string_view chunk) {
     return shapes;
 }
 
-/// Returns the shapes by chunk and event.
+/// Returns the shapes of all events: one list for each chunk.
 inline std::vector<std::vector<std::string>> stream_shape(const std::vector<std::string>& chunks) {
     std::vector<std::vector<std::string>> shape;
     for (const std::string& chunk : chunks) shape.push_back(event_shapes(chunk));
