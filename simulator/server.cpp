@@ -171,7 +171,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
         void (Loop::*answer)(Connection&, HttpRequest&);
         bool (*is_in)(const DialectTraits& dialect) = nullptr;  ///< whether it has the route; null: all have
     };
-    static const Route kRoutes[];
+    static const Route kRoutes[];  ///< the routes besides those of the protocols
 
     void accept();
     void on_accepted(tcp::socket socket);
@@ -188,12 +188,6 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void answer_truth(Connection& connection, HttpRequest& request);
     void clear_truth(Connection& connection, HttpRequest& request);
     void reset_prefix_cache(Connection& connection, HttpRequest& request);
-    void answer_chat(Connection& connection, HttpRequest& request) {
-        generate(connection, request, Endpoint::chat);
-    }
-    void answer_completions(Connection& connection, HttpRequest& request) {
-        generate(connection, request, Endpoint::completions);
-    }
     void generate(Connection& connection, HttpRequest& request, Endpoint endpoint);
     std::unique_ptr<AnswerWriter> writer_for(const Exchange& exchange, const std::string& id,
                                              Framing framing) const;
@@ -253,8 +247,6 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
 };
 
 const Server::Loop::Route Server::Loop::kRoutes[] = {
-    {"POST", "/v1/chat/completions", &Loop::answer_chat},
-    {"POST", "/v1/completions", &Loop::answer_completions},
     {"GET", "/v1/models", &Loop::answer_models},
     {"GET", "/health", &Loop::answer_health},
     {"GET", "/version", &Loop::answer_version, [](const DialectTraits& dialect) { return dialect.version; }},
@@ -340,6 +332,11 @@ void Server::Loop::on_request(Connection& connection, HttpRequest request) {
         return reply(connection, request, dialect_.unauthorized());
     }
     bool known_target = false;
+    for (const Endpoint endpoint : kEndpoints) {
+        if (traits_of(endpoint).path != request.target) continue;
+        if (request.method == "POST") return generate(connection, request, endpoint);
+        known_target = true;
+    }
     for (const Route& route : kRoutes) {
         const bool offered = route.is_in == nullptr || route.is_in(dialect_);
         if (route.target != request.target || !offered) continue;
@@ -436,7 +433,7 @@ void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoi
         const int status = faults_of_answer(options_.faults, options_.seed, last_exchange_ + 1).status;
         if (status != 0) {
             ++last_exchange_;
-            return reply(connection, request, overloaded(options_.dialect, status));
+            return reply(connection, request, overloaded(options_.dialect, endpoint, status));
         }
     }
     begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
@@ -642,7 +639,7 @@ void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Em
         return connection.reset();
     }
     if (strikes(how.error_after, emission))
-        return break_off(id, exchange, error_event(options_.dialect) + "data: [DONE]\n\n");
+        return break_off(id, exchange, failure_events(options_.dialect, exchange.request.endpoint));
     if (strikes(how.truncate_after, emission)) return break_off(id, exchange, "");
     if (strikes(how.stall_after, emission)) hold_back(id, exchange, how.stall);
     if (emission.index == 0) exchange.writer->append_opening(affected.group);

@@ -1,7 +1,7 @@
 #pragma once
-// Writes one answer in the format of a dialect. The events of a stream are appended to a buffer of the
-// caller, which is reused so that no token allocates memory. No I/O; the server decides the times and the
-// writes.
+// Writes one answer in the format of a protocol and a dialect. The events of a stream are appended to a
+// buffer of the caller, which is reused so that no token allocates memory. No I/O; the server decides the
+// times and the writes.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,8 +15,6 @@
 #include "simulator/answers/http_frame.h"
 
 namespace paretoken::sim {
-
-enum class Endpoint : std::uint8_t { chat, completions };
 
 /// The values that stay the same from the first event to the last.
 struct AnswerTerms {
@@ -83,6 +81,11 @@ class AnswerWriter {
 /// Appends the key "sim", which real servers do not have, with the times of state.truth in nanoseconds of
 /// CLOCK_MONOTONIC. Appends nothing if state.truth is empty.
 void append_event_truth(std::string& out, const AnswerState& state);
+
+/// Appends the key "timings" of llama.cpp for `tokens` generated tokens. The first token takes no time of its
+/// own, because it comes with the prompt.
+void append_llamacpp_timings(std::string& out, std::int64_t prompt_tokens, std::int64_t tokens,
+                             const AnswerState& state);
 
 std::unique_ptr<AnswerWriter> answer_writer(AnswerTerms terms);
 

@@ -1,6 +1,9 @@
 #include "simulator/answers/dialect.h"
 
 #include <iterator>
+#include <utility>
+
+#include "simulator/answers/answer_writer.h"
 
 namespace paretoken::sim {
 
@@ -12,6 +15,10 @@ const DialectTraits& traits_of(Dialect dialect) {
             return kLlamacpp;
     }
     return kVllm;
+}
+
+std::unique_ptr<AnswerWriter> DialectTraits::writer(AnswerTerms terms) const {
+    return form(traits_of(terms.endpoint)).writer(std::move(terms));
 }
 
 std::string_view name_of(Dialect dialect) {
