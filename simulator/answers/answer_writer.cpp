@@ -15,6 +15,21 @@ double milliseconds_of(Duration time) {
 
 }  // namespace
 
+void AnswerWriter::append_event_tokens(std::vector<std::int32_t>& out, std::int64_t,
+                                       std::int64_t count) const {
+    const std::int64_t events = events_for(count);
+    out.insert(out.end(), static_cast<std::size_t>(events), static_cast<std::int32_t>(count / events));
+}
+
+void append_tokens_of_parts(std::vector<std::int32_t>& out, const AnswerPlan& plan, std::int64_t first,
+                            std::int64_t count) {
+    for (std::int64_t k = first; k < first + count;) {
+        const std::int64_t end = end_of_part(plan, k, first + count);
+        out.push_back(static_cast<std::int32_t>(end - k));
+        k = end;
+    }
+}
+
 void append_event_truth(std::string& out, const AnswerState& state) {
     if (!state.truth) return;
     fmt::format_to(std::back_inserter(out), R"(,"sim":{{"due_ns":{},"written_ns":{}}})",
