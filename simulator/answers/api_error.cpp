@@ -10,7 +10,9 @@ ApiError api_error(Dialect dialect, const Refusal& refusal) {
 
 ApiError api_error(Dialect dialect, Endpoint endpoint, const Refusal& refusal) {
     const DialectTraits& traits = traits_of(dialect);
-    return {refusal.status, traits.form(traits_of(endpoint)).error_body(traits, refusal)};
+    const ProtocolForm& form = traits.form(traits_of(endpoint));
+    return {refusal.status,
+            form.error_body == nullptr ? traits.error_body(refusal) : form.error_body(traits, refusal)};
 }
 
 ApiError body_too_large(Dialect dialect) {

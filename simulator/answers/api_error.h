@@ -41,6 +41,15 @@ struct Refusal {
     std::optional<TooLong> too_long = {};
 };
 
+/// The words with which a dialect reports a refusal.
+struct ErrorWords {
+    std::string type;
+    std::string message;
+    std::string param = {};  ///< field that the error concerns; empty: none
+
+    bool operator==(const ErrorWords&) const = default;
+};
+
 ApiError api_error(Dialect dialect, const Refusal& refusal);
 ApiError api_error(Dialect dialect, Endpoint endpoint, const Refusal& refusal);
 

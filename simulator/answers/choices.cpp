@@ -59,10 +59,6 @@ std::optional<std::int64_t> read_choice_options(const RequestBody& body, std::st
     return asked;
 }
 
-std::string choices_error_body(const DialectTraits& dialect, const Refusal& refusal) {
-    return dialect.error_body(refusal);
-}
-
 std::string choices_failure(const DialectTraits& dialect, const Refusal& refusal) {
     return fmt::format("{0}{1}{2}{0}[DONE]{2}", kData, dialect.error_body(refusal), kEventEnd);
 }

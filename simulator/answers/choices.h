@@ -18,9 +18,6 @@ namespace paretoken::sim {
 std::optional<std::int64_t> read_choice_options(const RequestBody& body, std::string_view limit_key,
                                                 const ServedModel& model, GenerationRequest& request);
 
-/// Returns the error in the words of the dialect.
-std::string choices_error_body(const DialectTraits& dialect, const Refusal& refusal);
-
 /// Returns the event of an error and the end of the stream.
 std::string choices_failure(const DialectTraits& dialect, const Refusal& refusal);
 

@@ -1,5 +1,7 @@
 #include "simulator/answers/dialect.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <utility>
 
@@ -15,6 +17,10 @@ const DialectTraits& traits_of(Dialect dialect) {
             return kLlamacpp;
     }
     return kVllm;
+}
+
+std::string DialectTraits::error_body(const Refusal& refusal) const {
+    return fmt::format(R"({{"error":{}}})", error_object(refusal));
 }
 
 std::unique_ptr<AnswerWriter> DialectTraits::writer(AnswerTerms terms) const {

@@ -19,6 +19,7 @@ inline constexpr Dialect kDialects[] = {Dialect::vllm, Dialect::llamacpp};
 
 struct ApiError;
 struct EngineState;
+struct ErrorWords;
 struct HttpHead;
 struct Profile;
 struct Telemetry;
@@ -67,8 +68,9 @@ struct DialectTraits {
     bool version = false;          ///< whether there is GET /version
     std::string_view health = {};  ///< body of GET /health
 
-    std::string (*head)(const HttpHead& head);          ///< status line and headers, with the empty line
-    std::string (*error_body)(const Refusal& refusal);  ///< JSON
+    std::string (*head)(const HttpHead& head);  ///< status line and headers, with the empty line
+    ErrorWords (*error_words)(const Refusal& refusal);
+    std::string (*error_object)(const Refusal& refusal);  ///< JSON object with the words
     ApiError (*unauthorized)();
     ApiError (*not_found)();
     ApiError (*method_not_allowed)();
@@ -83,6 +85,8 @@ struct DialectTraits {
     /// Returns the form in which the dialect speaks a protocol.
     const ProtocolForm& (*form)(const ProtocolTraits& protocol) = vllm_form;
 
+    /// Returns the JSON body of an error: {"error":{…}}.
+    std::string error_body(const Refusal& refusal) const;
     /// Returns a writer of answers in the form that the dialect has for the protocol of `terms`.
     std::unique_ptr<AnswerWriter> writer(AnswerTerms terms) const;
 };

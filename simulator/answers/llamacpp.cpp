@@ -55,20 +55,25 @@ std::string message_of(const FieldFault& fault) {
     return fmt::format("'{}': {}", fault.field, fault.message);
 }
 
-/// Returns the body of an error, which has a type per status and no parameter.
-std::string llamacpp_error(const Refusal& refusal) {
-    std::string type(type_of(refusal.status));
-    std::string message = refusal.fault ? message_of(*refusal.fault) : refusal.message;
-    std::string more;
+/// Returns the words of an error, which has a type per status and no parameter.
+ErrorWords llamacpp_error_words(const Refusal& refusal) {
     if (const auto& too_long = refusal.too_long) {
-        type = "exceed_context_size_error";
-        message = fmt::format(
-            "request ({} tokens) exceeds the available context size ({} tokens), try increasing it",
-            too_long->prompt_tokens, too_long->context);
-        more = fmt::format(R"(,"n_prompt_tokens":{},"n_ctx":{})", too_long->prompt_tokens, too_long->context);
+        return {.type = "exceed_context_size_error",
+                .message = fmt::format(
+                    "request ({} tokens) exceeds the available context size ({} tokens), try increasing it",
+                    too_long->prompt_tokens, too_long->context)};
     }
-    return fmt::format(R"({{"error":{{"code":{},"message":{},"type":"{}"{}}}}})", refusal.status,
-                       json_string(message), type, more);
+    return {.type = std::string(type_of(refusal.status)),
+            .message = refusal.fault ? message_of(*refusal.fault) : refusal.message};
+}
+
+std::string llamacpp_error(const Refusal& refusal) {
+    const ErrorWords words = llamacpp_error_words(refusal);
+    std::string more;
+    if (const auto& too_long = refusal.too_long)
+        more = fmt::format(R"(,"n_prompt_tokens":{},"n_ctx":{})", too_long->prompt_tokens, too_long->context);
+    return fmt::format(R"({{"code":{},"message":{},"type":"{}"{}}})", refusal.status,
+                       json_string(words.message), words.type, more);
 }
 
 ApiError file_not_found() {
@@ -168,11 +173,10 @@ const DialectTraits kLlamacpp{
                  .text_is_required = false},
     .health = R"({"status":"ok"})",
     .head = llamacpp_head,
-    .error_body = llamacpp_error,
+    .error_words = llamacpp_error_words,
+    .error_object = llamacpp_error,
     .unauthorized =
-        [] {
-            return ApiError{401, llamacpp_error({.status = 401, .message = "Invalid API Key"})};
-        },
+        [] { return api_error(Dialect::llamacpp, {.status = 401, .message = "Invalid API Key"}); },
     .not_found = file_not_found,
     // Its library finds paths by their method, so that another method is another path.
     .method_not_allowed = file_not_found,

@@ -8,8 +8,21 @@ const ProtocolTraits& traits_of(Endpoint endpoint) {
             return kChat;
         case Endpoint::completions:
             return kCompletions;
+        case Endpoint::messages:
+            return kMessages;
+        case Endpoint::responses:
+            return kResponses;
     }
     return kChat;
+}
+
+std::string paths_of_protocols() {
+    std::string paths;
+    for (const Endpoint endpoint : kEndpoints) {
+        if (!paths.empty()) paths += ", ";
+        paths += traits_of(endpoint).path;
+    }
+    return paths;
 }
 
 }  // namespace paretoken::sim

@@ -1,7 +1,7 @@
 #pragma once
 // The table of the API's protocols that the simulated server answers. A row holds everything in which the
 // protocols differ: the path, how the body of a request is read, and how answers, events and errors are
-// written. Each row is defined in a file of its own (protocols/chat.cpp, protocols/completions.cpp). Pure.
+// written. Each row is defined in a file of its own in protocols/ (chat.cpp is the example). Pure.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,8 +10,9 @@
 
 namespace paretoken::sim {
 
-enum class Endpoint : std::uint8_t { chat, completions };
-inline constexpr Endpoint kEndpoints[] = {Endpoint::chat, Endpoint::completions};
+enum class Endpoint : std::uint8_t { chat, completions, messages, responses };
+inline constexpr Endpoint kEndpoints[] = {Endpoint::chat, Endpoint::completions, Endpoint::messages,
+                                          Endpoint::responses};
 
 class AnswerWriter;
 struct AnswerTerms;
@@ -25,10 +26,10 @@ struct TokenSink;
 /// The form in which one family of servers writes a protocol.
 struct ProtocolForm {
     std::unique_ptr<AnswerWriter> (*writer)(AnswerTerms terms);
-    /// Returns the JSON body of an answer that refuses a request.
-    std::string (*error_body)(const DialectTraits& dialect, const Refusal& refusal);
     /// Returns the events that end a stream in which the server failed, without chunk framing.
     std::string (*failure)(const DialectTraits& dialect, const Refusal& refusal);
+    /// Returns the JSON body of an answer that refuses a request; null: the body is the dialect's own.
+    std::string (*error_body)(const DialectTraits& dialect, const Refusal& refusal) = nullptr;
 };
 
 struct ProtocolTraits {
@@ -51,8 +52,13 @@ struct ProtocolTraits {
 
 extern const ProtocolTraits kChat;
 extern const ProtocolTraits kCompletions;
+extern const ProtocolTraits kMessages;
+extern const ProtocolTraits kResponses;
 
 const ProtocolTraits& traits_of(Endpoint endpoint);
+
+/// Returns the paths of all protocols: "/v1/chat/completions, …".
+std::string paths_of_protocols();
 
 inline const ProtocolForm& vllm_form(const ProtocolTraits& protocol) {
     return protocol.vllm;

@@ -85,6 +85,10 @@ std::string_view required_text(const dom::object& object, std::string_view key, 
     return text_of(*field, name);
 }
 
+void begin_text(TokenSink& sink) {
+    sink.special(kTokensPerText, "begin");
+}
+
 void open_message(std::string_view role, TokenSink& sink) {
     sink.special(kTokensOfAnswerHeader, role);
 }
@@ -93,23 +97,33 @@ void close_message(TokenSink& sink) {
     sink.special(kTokensPerMessage - kTokensOfAnswerHeader, "end");
 }
 
-void read_content(const dom::element& content, TokenSink& sink) {
+void read_content(const dom::element& content, std::string_view prompt_key, TokenSink& sink) {
     std::string_view text;
     if (content.get(text) == simdjson::SUCCESS) return sink.text(text);
-    for (const dom::element part : list_of(content, "messages.content")) {
-        const auto words = field_of(object_of(part, "messages.content"), "text");
-        if (!words) refuse("Only content parts of type text are supported by this server.", "messages");
-        sink.text(text_of(*words, "messages.content.text"));
+    dom::array parts;
+    if (content.get(parts) != simdjson::SUCCESS)
+        refuse_field("list_type", fmt::format("{}.content", prompt_key), "Input should be a valid list");
+    for (const dom::element part : parts) {
+        dom::object object;
+        if (part.get(object) != simdjson::SUCCESS)
+            refuse_field("dict_type", fmt::format("{}.content", prompt_key),
+                         "Input should be a valid dictionary");
+        const auto words = field_of(object, "text");
+        if (!words) refuse("Only content parts of type text are supported by this server.", prompt_key);
+        if (words->get(text) != simdjson::SUCCESS)
+            refuse_field("string_type", fmt::format("{}.content.text", prompt_key),
+                         "Input should be a valid string");
+        sink.text(text);
     }
 }
 
 void read_messages(const dom::element& messages, bool answer_header, TokenSink& sink) {
-    sink.special(kTokensPerText, "begin");
+    begin_text(sink);
     bool any = false;
     for (const dom::element message : list_of(messages, "messages")) {
         const dom::object object = object_of(message, "messages");
         open_message(required_text(object, "role", "messages.role"), sink);
-        if (const auto content = field_of(object, "content")) read_content(*content, sink);
+        if (const auto content = field_of(object, "content")) read_content(*content, "messages", sink);
         if (const auto calls = field_of(object, "tool_calls")) sink.text(simdjson::minify(*calls));
         close_message(sink);
         any = true;
@@ -124,7 +138,7 @@ void read_chat_prompt(const dom::object& object, TokenSink& sink) {
 }
 
 void read_text_prompt(std::string_view text, bool add_special, TokenSink& sink) {
-    if (add_special) sink.special(kTokensPerText, "begin");
+    if (add_special) begin_text(sink);
     sink.text(text);
 }
 
@@ -139,25 +153,24 @@ std::optional<std::int64_t> checked_limit(std::optional<std::int64_t> asked, std
 }
 
 void choose_tool(const dom::object& object, std::string_view (*name_of)(const dom::element& tool),
-                 GenerationRequest& request) {
+                 ToolChoice (*choice_of)(const dom::element& choice), GenerationRequest& request) {
     const auto tools = field_of(object, "tools");
     if (!tools) return;
     const dom::array list = list_of(*tools, "tools");
     if (list.size() == 0) return;
     request.tool = name_of(list.at(0).value_unsafe());
-    const auto choice = field_of(object, "tool_choice");
-    if (!choice) return;
-    if (std::string_view word; choice->get(word) == simdjson::SUCCESS) {
-        if (word == "none") request.tool.clear();
-        return;
-    }
-    const std::string_view wanted = name_of(*choice);
-    const bool offered =
-        std::any_of(list.begin(), list.end(), [&](dom::element tool) { return name_of(tool) == wanted; });
+    const auto field = field_of(object, "tool_choice");
+    if (!field) return;
+    const ToolChoice choice = choice_of(*field);
+    if (choice.none) request.tool.clear();
+    if (choice.name.empty()) return;
+    const bool offered = std::any_of(list.begin(), list.end(),
+                                     [&](dom::element tool) { return name_of(tool) == choice.name; });
     if (!offered)
-        refuse(fmt::format("The tool specified in `tool_choice` ({}) does not match any of `tools`.", wanted),
+        refuse(fmt::format("The tool specified in `tool_choice` ({}) does not match any of `tools`.",
+                           choice.name),
                "tool_choice");
-    request.tool = wanted;
+    request.tool = choice.name;
     request.tool_was_named = true;
 }
 

@@ -51,12 +51,14 @@ struct TokenSink {
     virtual void id(std::int64_t id) = 0;
 };
 
-/// Gives the tokens that the chat template adds around the text of a message to `sink`.
+/// Gives the tokens of the chat template to `sink`: those that start the prompt, those before the text of a
+/// message, and those after it.
+void begin_text(TokenSink& sink);
 void open_message(std::string_view role, TokenSink& sink);
 void close_message(TokenSink& sink);
 
-/// Reads the content of a message of chat completions: a text, or parts with texts.
-void read_content(const dom::element& content, TokenSink& sink);
+/// Reads the content of a message: a text, or parts with texts. `prompt_key` is the field of the messages.
+void read_content(const dom::element& content, std::string_view prompt_key, TokenSink& sink);
 
 /// Reads the messages of chat completions. `answer_header`: whether the header of the answer follows them.
 void read_messages(const dom::element& messages, bool answer_header, TokenSink& sink);
@@ -73,10 +75,15 @@ void read_text_prompt(std::string_view text, bool add_special, TokenSink& sink);
 std::optional<std::int64_t> checked_limit(std::optional<std::int64_t> asked, std::string_view name,
                                           const ServedModel& model);
 
+/// The request's own choice of a tool.
+struct ToolChoice {
+    bool none = false;           ///< whether no tool may be called
+    std::string_view name = {};  ///< tool to call; empty: none is named
+};
+
 /// Chooses the tool that the answer calls, if the request offers tools: the one that `tool_choice` names,
-/// else the first; none if `tool_choice` is "none". `name_of` returns the name of a tool, and of a
-/// `tool_choice` that is not a word.
+/// else the first. `name_of` returns the name of a tool, `choice_of` reads `tool_choice`.
 void choose_tool(const dom::object& object, std::string_view (*name_of)(const dom::element& tool),
-                 GenerationRequest& request);
+                 ToolChoice (*choice_of)(const dom::element& choice), GenerationRequest& request);
 
 }  // namespace paretoken::sim

@@ -30,25 +30,31 @@ std::string vllm_head(const HttpHead& head) {
     return out += "\r\n";
 }
 
-std::string vllm_error(const Refusal& refusal) {
-    std::string type = refusal.type;
-    std::string message = refusal.message;
-    std::string param = refusal.param;
+ErrorWords vllm_error_words(const Refusal& refusal) {
     if (const auto& fault = refusal.fault) {
-        type = "Bad Request";
-        param = fault->field.empty() ? "body" : fmt::format("body.{}", fault->field);
-        message = fmt::format("1 validation error:\n  {{'type': '{}', 'loc': '{}', 'msg': '{}'}}",
-                              fault->type, param, fault->message);
-    } else if (const auto& too_long = refusal.too_long) {
-        param = "input_tokens";
-        message = fmt::format(
-            "This model's maximum context length is {} tokens. However, your prompt contains at least {} "
-            "input tokens, which exceeds this limit even without any output tokens. Please reduce the "
-            "length of the input prompt. (parameter=input_tokens, value={})",
-            too_long->context, too_long->prompt_tokens, too_long->prompt_tokens);
+        const std::string param = fault->field.empty() ? "body" : fmt::format("body.{}", fault->field);
+        return {.type = "Bad Request",
+                .message = fmt::format("1 validation error:\n  {{'type': '{}', 'loc': '{}', 'msg': '{}'}}",
+                                       fault->type, param, fault->message),
+                .param = param};
     }
-    return fmt::format(R"({{"error":{{"message":{},"type":{},"param":{},"code":{}}}}})", json_string(message),
-                       json_string(type), param.empty() ? "null" : json_string(param), refusal.status);
+    if (const auto& too_long = refusal.too_long) {
+        return {.type = refusal.type,
+                .message = fmt::format(
+                    "This model's maximum context length is {} tokens. However, your prompt contains at "
+                    "least {} input tokens, which exceeds this limit even without any output tokens. Please "
+                    "reduce the length of the input prompt. (parameter=input_tokens, value={})",
+                    too_long->context, too_long->prompt_tokens, too_long->prompt_tokens),
+                .param = "input_tokens"};
+    }
+    return {.type = refusal.type, .message = refusal.message, .param = refusal.param};
+}
+
+std::string vllm_error(const Refusal& refusal) {
+    const ErrorWords words = vllm_error_words(refusal);
+    return fmt::format(R"({{"message":{},"type":{},"param":{},"code":{}}})", json_string(words.message),
+                       json_string(words.type), words.param.empty() ? "null" : json_string(words.param),
+                       refusal.status);
 }
 
 // Answers about the server.
@@ -157,7 +163,8 @@ const DialectTraits kVllm{.name = "vllm",
                                        .text_is_required = true},
                           .version = true,
                           .head = vllm_head,
-                          .error_body = vllm_error,
+                          .error_words = vllm_error_words,
+                          .error_object = vllm_error,
                           .unauthorized =
                               [] {
                                   return ApiError{401, R"({"error":"Unauthorized"})"};

@@ -26,10 +26,16 @@ std::string_view name_of_function(const dom::element& tool) {
     return required_text(inner, "name", "tools.function.name");
 }
 
+ToolChoice choice_of_function(const dom::element& choice) {
+    std::string_view word;
+    if (choice.get(word) == simdjson::SUCCESS) return {.none = word == "none"};
+    return {.name = name_of_function(choice)};
+}
+
 std::optional<std::int64_t> read_chat_options(const RequestBody& body, const ServedModel& model,
                                               GenerationRequest& request) {
     const auto asked = read_choice_options(body, "max_completion_tokens", model, request);
-    choose_tool(body.fields, name_of_function, request);
+    choose_tool(body.fields, name_of_function, choice_of_function, request);
     return asked;
 }
 
@@ -249,8 +255,7 @@ constinit const ProtocolTraits kChat{
     .prompt_key = "messages",
     .read_options = read_chat_options,
     .read_prompt = read_chat,
-    .vllm = {.writer = chat_writer<VllmChat>, .error_body = choices_error_body, .failure = choices_failure},
-    .llamacpp = {
-        .writer = chat_writer<LlamacppChat>, .error_body = choices_error_body, .failure = choices_failure}};
+    .vllm = {.writer = chat_writer<VllmChat>, .failure = choices_failure},
+    .llamacpp = {.writer = chat_writer<LlamacppChat>, .failure = choices_failure}};
 
 }  // namespace paretoken::sim

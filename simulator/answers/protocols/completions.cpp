@@ -128,17 +128,14 @@ std::unique_ptr<AnswerWriter> completion_writer(AnswerTerms terms) {
 }  // namespace
 
 /// OpenAI's completions: a prompt of text or token ids, without a chat template.
-constinit const ProtocolTraits kCompletions{.path = "/v1/completions",
-                                            .chat = false,
-                                            .prompt_key = "prompt",
-                                            .usual_tokens = kUsualTokens,
-                                            .read_options = read_completion_options,
-                                            .read_prompt = read_completion_prompt,
-                                            .vllm = {.writer = completion_writer<VllmCompletion>,
-                                                     .error_body = choices_error_body,
-                                                     .failure = choices_failure},
-                                            .llamacpp = {.writer = completion_writer<LlamacppCompletion>,
-                                                         .error_body = choices_error_body,
-                                                         .failure = choices_failure}};
+constinit const ProtocolTraits kCompletions{
+    .path = "/v1/completions",
+    .chat = false,
+    .prompt_key = "prompt",
+    .usual_tokens = kUsualTokens,
+    .read_options = read_completion_options,
+    .read_prompt = read_completion_prompt,
+    .vllm = {.writer = completion_writer<VllmCompletion>, .failure = choices_failure},
+    .llamacpp = {.writer = completion_writer<LlamacppCompletion>, .failure = choices_failure}};
 
 }  // namespace paretoken::sim
