@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "core/spec.h"
 #include "simulator/answers/dialect.h"
+#include "simulator/answers/protocol.h"
 #include "simulator/engine/profile.h"
 #include "simulator/server.h"
 
@@ -118,7 +119,9 @@ void serve(const ServeOptions& options) {
 
 void add_serve(CLI::App& app) {
     auto options = std::make_shared<ServeOptions>();
-    CLI::App* command = app.add_subcommand("serve", "Run the simulated OpenAI-compatible server");
+    CLI::App* command =
+        app.add_subcommand("serve", "Run the simulated server of OpenAI's and Anthropic's protocols");
+    command->footer(fmt::format("It answers POST requests to {}.", sim::paths_of_protocols()));
     command
         ->add_option(
             "--profile", options->profile,
@@ -154,7 +157,7 @@ void add_serve(CLI::App& app) {
     key->needs(certificate);
     command
         ->add_option("--dialect", options->dialect,
-                     fmt::format("Engine whose frames, headers, errors and metrics are written: {}",
+                     fmt::format("Engine whose events, headers, errors and metrics are written: {}",
                                  fmt::join(sim::dialect_names(), " or ")))
         ->check(CLI::IsMember(sim::dialect_names()))
         ->capture_default_str();
