@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "core/spec.h"
 #include "simulator/answers/dialect.h"
+#include "simulator/answers/protocol.h"
 #include "simulator/engine/profile.h"
 #include "simulator/server.h"
 
@@ -118,7 +119,9 @@ void serve(const ServeOptions& options) {
 
 void add_serve(CLI::App& app) {
     auto options = std::make_shared<ServeOptions>();
-    CLI::App* command = app.add_subcommand("serve", "Run the simulated OpenAI-compatible server");
+    CLI::App* command =
+        app.add_subcommand("serve", "Run the simulated server of OpenAI's and Anthropic's protocols");
+    command->footer(fmt::format("It answers POST requests to {}.", sim::paths_of_protocols()));
     command
         ->add_option(
             "--profile", options->profile,

@@ -4,6 +4,8 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <memory>
 #include <optional>
 
 #include "simulator/socket.h"
@@ -17,6 +19,8 @@ using boost::system::error_code;
 
 constexpr std::uint64_t kMostBodyBytes = 64 << 20;
 constexpr std::uint32_t kMostHeaderBytes = 64 << 10;
+constexpr std::size_t kMostAheadBytes = 1 << 20;  // of requests that are sent before an answer ends
+constexpr std::chrono::seconds kMostFarewell{2};
 
 std::string text_of(boost::beast::string_view text) {
     return {text.data(), text.size()};
@@ -69,14 +73,20 @@ void Connection::read() {
     if (!open_) return;
     const Received received = receive(socket_.native_handle(), scratch_);
     if (received.what == Reading::closed) return close();
-    if (received.what == Reading::bytes) {
+    if (received.what == Reading::bytes && !farewell_) {
         received_ = received.at;
         kernel_stamp_ = received.kernel_stamp;
         const bool goes_on = take_in({scratch_.data(), received.size});
         parse();
         if (!goes_on) return close();
     }
-    if (open_) wait_readable();
+    if (open_) read_on();
+}
+
+/// Waits for further bytes. A peer that sends more requests before it has its answer is read up to a limit.
+void Connection::read_on() {
+    paused_ = answering_ && inbox_.size() > kMostAheadBytes;
+    if (!paused_) wait_readable();
 }
 
 /// Puts received bytes into the inbox. Returns false when TLS is over.
@@ -101,7 +111,7 @@ bool Connection::put() {
     if (ec) {
         const bool large = ec == http::error::body_limit || ec == http::error::header_limit;
         inbox_.clear();
-        answering_ = true;
+        answering_ = refused_ = true;
         owner_.on_bad_http(*this, large ? BadHttp::too_large : BadHttp::malformed, ec.message());
         return false;
     }
@@ -168,20 +178,37 @@ void Connection::write_pending() {
     if (sent.broken) return close();
     pending_.erase(0, sent.size);
     if (!pending_.empty()) return wait_writable();
-    if (closing_) close();
+    if (closing_) end();
 }
 
 void Connection::finish(bool keep_alive) {
     answering_ = false;
     idle_since = Clock::now();
-    if (keep_alive) return parse();
+    if (keep_alive) {
+        parse();
+        if (open_ && paused_) read_on();
+        return;
+    }
     closing_ = true;
     if (tls_) {
         std::string farewell;
         tls_->end(farewell);
         put_out(farewell);
     }
-    if (pending_.empty()) close();
+    if (pending_.empty()) end();
+}
+
+/// Closes the connection after its last answer. If the peer may still be sending, closing at once would reset
+/// the connection, and the peer could lose the answer. What it sends is then thrown away until it closes, but
+/// not for longer than kMostFarewell.
+void Connection::end() {
+    if (!refused_) return close();
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    farewell_ = std::make_unique<boost::asio::steady_timer>(socket_.get_executor(), kMostFarewell);
+    farewell_->async_wait([self = shared_from_this()](error_code cancelled) {
+        if (!cancelled) self->close();
+    });
 }
 
 void Connection::reset() {
@@ -194,6 +221,7 @@ void Connection::reset() {
 void Connection::close() {
     if (!open_) return;
     open_ = false;
+    if (farewell_) farewell_->cancel();
     error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
     socket_.close(ignored);

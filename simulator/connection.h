@@ -3,6 +3,7 @@
 // the kernel at once; only bytes that the kernel does not accept wait. It does not interpret requests. It
 // runs on the io_context's thread only.
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -76,6 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     struct Parser;
 
     void wait_readable();
+    void read_on();
     void wait_writable();
     void read();
     bool take_in(std::string_view bytes);
@@ -84,6 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void parse();
     bool put();
     HttpRequest taken_request();
+    void end();
 
     boost::asio::ip::tcp::socket socket_;
     ConnectionOwner& owner_;
@@ -97,7 +100,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool answering_ = false;
     bool parsing_ = false;
     bool closing_ = false;  ///< whether to close when `pending_` is written
-    bool broken_ = false;   ///< whether a send failed; reading will notice it
+    bool paused_ = false;  ///< whether nothing is read until the answer ends, because too much is in `inbox_`
+    bool refused_ = false;  ///< whether a request was refused that the peer may still be sending
+    /// Timer that ends the connection after a refusal; while it is set, received bytes are thrown away.
+    std::unique_ptr<boost::asio::steady_timer> farewell_;
+    bool broken_ = false;  ///< whether a send failed; reading will notice it
     bool open_ = true;
 };
 

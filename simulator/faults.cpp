@@ -231,6 +231,10 @@ std::span<const FaultRow> fault_table() {
     return kRows;
 }
 
+std::string_view name_of(Misbehaviour what) {
+    return row_of(what).name;
+}
+
 Fault parse_fault(FaultKind kind, std::string_view text) {
     const Spec spec = parse_spec(text);
     const FaultRow& row = row_named(kind, spec.name, text);

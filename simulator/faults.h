@@ -61,6 +61,7 @@ struct FaultRow {
     std::string_view title;
 };
 std::span<const FaultRow> fault_table();
+std::string_view name_of(Misbehaviour what);  ///< "error-chunk"
 
 /// Reads "crlf", "split:bytes=7", "reset:p=.01,after=5tok,seed=3", "stall:ms=200,after=2". Throws UsageError
 /// naming the mistake and, for an unknown name or field, the known ones.

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <iterator>
+#include <numeric>
 #include <unordered_map>
 #include <variant>
 
@@ -34,13 +35,34 @@ using boost::system::error_code;
 constexpr std::size_t kScratchBytes = 64 << 10;
 constexpr int kStepsBetweenPolls = 64;  // if the schedule is late, before sockets are polled
 
+/// The tokens of one step in an answer with faults.
+struct DueTokens {
+    Emission emission;
+    TimePoint due;
+    bool ping = false;  ///< whether a comment precedes them
+};
+
+/// The part of an answer with faults that is written at one time. Its events are made only then, because an
+/// event may state the time of its write.
+struct Group {
+    bool opening = false;
+    std::vector<DueTokens> tokens = {};
+    std::string last_events = {};  ///< events that end the answer in place of its regular end
+    bool end = false;              ///< whether the body ends with the group
+
+    std::int64_t count() const {
+        std::int64_t count = 0;
+        for (const DueTokens& due : tokens) count += due.emission.tokens;
+        return count;
+    }
+};
+
 /// The additional state of an answer with injected faults.
 struct Affected {
     InjectedFaults injected;
-    std::string group;         ///< events that wait to be written together with more
-    std::int64_t grouped = 0;  ///< tokens in `group`
+    Group group;  ///< what waits to be written together with more
     LiteralGzip gzip;
-    std::vector<std::string> held_back;
+    std::vector<Group> held_back;
     std::unique_ptr<asio::steady_timer> hold;  ///< timer; nothing is written while it runs
     bool ended = false;                        ///< whether only held-back bytes are missing
 };
@@ -56,12 +78,14 @@ struct Exchange {
     bool keep_alive = true;
     Framing framing = Framing::chunked;
     bool head_sent = false;
+    bool opened = false;                 ///< whether the opening is written, or is in a group
     std::unique_ptr<Affected> affected;  ///< null without faults
 };
 
 /// Returns the state of the answer after a step that ended at `end`.
 AnswerState state_of(const TruthEntry& truth, TimePoint end) {
     AnswerState state{.cached_tokens = truth.cached_tokens};
+    state.events = static_cast<std::int64_t>(truth.tokens.size());
     state.prefill = truth.due.front() - truth.admitted;
     state.decode = end - truth.due.front();
     return state;
@@ -70,6 +94,22 @@ AnswerState state_of(const TruthEntry& truth, TimePoint end) {
 /// Returns whether token `after` is one of the emission.
 bool strikes(std::optional<std::int64_t> after, const Emission& emission) {
     return after && *after >= emission.index && *after < emission.index + emission.tokens;
+}
+
+/// Returns the part of the emission from token `index` on.
+Emission rest_of(Emission emission, std::int64_t index) {
+    emission.tokens -= index - emission.index;
+    emission.index = index;
+    return emission;
+}
+
+/// Returns the first token inside the emission, but not its first one, before which a fault happens.
+std::optional<std::int64_t> strike_inside(const InjectedFaults& how, const Emission& emission) {
+    std::optional<std::int64_t> first;
+    for (const auto& after : {how.reset_after, how.error_after, how.truncate_after, how.stall_after})
+        if (strikes(after, emission) && *after > emission.index)
+            first = std::min(first.value_or(*after), *after);
+    return first;
 }
 
 bool any_multiple(std::int64_t every, const Emission& emission) {
@@ -171,7 +211,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
         void (Loop::*answer)(Connection&, HttpRequest&);
         bool (*is_in)(const DialectTraits& dialect) = nullptr;  ///< whether it has the route; null: all have
     };
-    static const Route kRoutes[];
+    static const Route kRoutes[];  ///< the routes besides those of the protocols
 
     void accept();
     void on_accepted(tcp::socket socket);
@@ -188,12 +228,6 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void answer_truth(Connection& connection, HttpRequest& request);
     void clear_truth(Connection& connection, HttpRequest& request);
     void reset_prefix_cache(Connection& connection, HttpRequest& request);
-    void answer_chat(Connection& connection, HttpRequest& request) {
-        generate(connection, request, Endpoint::chat);
-    }
-    void answer_completions(Connection& connection, HttpRequest& request) {
-        generate(connection, request, Endpoint::completions);
-    }
     void generate(Connection& connection, HttpRequest& request, Endpoint endpoint);
     std::unique_ptr<AnswerWriter> writer_for(const Exchange& exchange, const std::string& id,
                                              Framing framing) const;
@@ -215,12 +249,15 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void note_events(Exchange& exchange, const Emission& emission);
     void write_answer(Exchange& exchange);
     void write_affected(std::uint64_t id, Exchange& exchange, const Emission& emission, TimePoint due);
-    void put(Exchange& exchange, std::string_view events, bool end);
-    void break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events);
+    std::string events_of(Exchange& exchange, const Group& group);
+    void put(Exchange& exchange, Group group);
+    void write_group(Exchange& exchange, const Group& group);
+    void break_off(std::uint64_t id, Exchange& exchange, Misbehaviour what, std::string last_events);
     void hold_back(std::uint64_t id, Exchange& exchange, Duration time);
     void let_go(std::uint64_t id);
     void end_exchange(std::uint64_t id, bool complete);
     void send_heads();
+    void send_head(Exchange& exchange);
     void count(const Exchange& exchange, bool complete);
 
     ServerOptions options_;
@@ -253,8 +290,6 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
 };
 
 const Server::Loop::Route Server::Loop::kRoutes[] = {
-    {"POST", "/v1/chat/completions", &Loop::answer_chat},
-    {"POST", "/v1/completions", &Loop::answer_completions},
     {"GET", "/v1/models", &Loop::answer_models},
     {"GET", "/health", &Loop::answer_health},
     {"GET", "/version", &Loop::answer_version, [](const DialectTraits& dialect) { return dialect.version; }},
@@ -340,6 +375,11 @@ void Server::Loop::on_request(Connection& connection, HttpRequest request) {
         return reply(connection, request, dialect_.unauthorized());
     }
     bool known_target = false;
+    for (const Endpoint endpoint : kEndpoints) {
+        if (traits_of(endpoint).path != request.target) continue;
+        if (request.method == "POST") return generate(connection, request, endpoint);
+        known_target = true;
+    }
     for (const Route& route : kRoutes) {
         const bool offered = route.is_in == nullptr || route.is_in(dialect_);
         if (route.target != request.target || !offered) continue;
@@ -436,7 +476,7 @@ void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoi
         const int status = faults_of_answer(options_.faults, options_.seed, last_exchange_ + 1).status;
         if (status != 0) {
             ++last_exchange_;
-            return reply(connection, request, overloaded(options_.dialect, status));
+            return reply(connection, request, overloaded(options_.dialect, endpoint, status));
         }
     }
     begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
@@ -458,6 +498,7 @@ std::unique_ptr<AnswerWriter> Server::Loop::writer_for(const Exchange& exchange,
                           .model = model_.name,
                           .vocabulary = model_.vocabulary,
                           .prompt_tokens = request.prompt_tokens,
+                          .max_tokens = request.max_tokens,
                           .prompt_token_ids = request.prompt_token_ids,
                           .framing = framing,
                           .plan = exchange.plan});
@@ -606,28 +647,28 @@ void Server::Loop::write_tokens(Exchange& exchange, const Emission& emission, Ti
         frame_.clear();
         if (!exchange.head_sent) frame_ = http_head(head_of(exchange));
         exchange.head_sent = true;
-        exchange.writer->append_opening(frame_);
+        if (!exchange.opened) exchange.writer->append_opening(frame_);
+        exchange.opened = true;
         if (!frame_.empty()) exchange.connection->send(frame_);
     }
     frame_.clear();
     AnswerState state = state_of(exchange.truth, due);
     if (exchange.wants_truth) state.truth = EventTruth{.due = due, .written = Clock::now()};
     exchange.writer->append_tokens(frame_, emission.index, emission.tokens, state);
+    note_events(exchange, emission);
+    state.events = static_cast<std::int64_t>(exchange.truth.tokens.size());
     if (emission.last) exchange.writer->append_closing(frame_, state);
     const TimePoint now = state.truth ? state.truth->written : Clock::now();
     if (!exchange.truth.written.empty()) {
         telemetry_.inter_token_latency.add(seconds(now - exchange.truth.written.back()));
     }
-    note_events(exchange, emission);
     exchange.truth.written.resize(exchange.truth.tokens.size(), now);
     exchange.connection->send(frame_);
 }
 
 /// Notes the number of tokens in each event of the emission.
 void Server::Loop::note_events(Exchange& exchange, const Emission& emission) {
-    const std::int64_t events = exchange.writer->events_for(emission.tokens);
-    exchange.truth.tokens.insert(exchange.truth.tokens.end(), static_cast<std::size_t>(events),
-                                 static_cast<std::int32_t>(emission.tokens / events));
+    exchange.writer->append_event_tokens(exchange.truth.tokens, emission.index, emission.tokens);
 }
 
 /// Writes tokens of an answer with faults. `exchange` may not exist afterwards.
@@ -635,58 +676,89 @@ void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Em
                                   TimePoint due) {
     Affected& affected = *exchange.affected;
     const InjectedFaults& how = affected.injected;
+    if (const auto inside = strike_inside(how, emission)) {
+        Emission before = emission;
+        before.tokens = *inside - emission.index;
+        before.last = false;
+        write_affected(id, exchange, before, due);
+        const auto found = exchanges_.find(id);
+        if (found == exchanges_.end() || found->second.affected->ended) return;
+        return write_affected(id, found->second, rest_of(emission, *inside), due);
+    }
     if (strikes(how.reset_after, emission)) {
         Connection& connection = *exchange.connection;
+        exchange.truth.cut_by = name_of(Misbehaviour::reset);
         engine_->abort(id);
         end_exchange(id, false);
         return connection.reset();
     }
     if (strikes(how.error_after, emission))
-        return break_off(id, exchange, error_event(options_.dialect) + "data: [DONE]\n\n");
-    if (strikes(how.truncate_after, emission)) return break_off(id, exchange, "");
+        return break_off(id, exchange, Misbehaviour::error_chunk,
+                         failure_events(options_.dialect, exchange.request.endpoint));
+    if (strikes(how.truncate_after, emission)) return break_off(id, exchange, Misbehaviour::truncate, "");
     if (strikes(how.stall_after, emission)) hold_back(id, exchange, how.stall);
-    if (emission.index == 0) exchange.writer->append_opening(affected.group);
-    if (how.ping_every > 0 && any_multiple(how.ping_every, emission)) affected.group += ": ping\n\n";
-    const AnswerState state = state_of(exchange.truth, due);
-    exchange.writer->append_tokens(affected.group, emission.index, emission.tokens, state);
-    note_events(exchange, emission);
-    affected.grouped += emission.tokens;
-    if (!emission.last && affected.grouped < how.coalesce) return;
-    affected.grouped = 0;
-    if (emission.last) exchange.writer->append_closing(affected.group, state);
-    put(exchange, std::exchange(affected.group, {}), emission.last);
+    if (!exchange.opened) affected.group.opening = exchange.opened = true;
+    affected.group.tokens.push_back({.emission = emission,
+                                     .due = due,
+                                     .ping = how.ping_every > 0 && any_multiple(how.ping_every, emission)});
+    if (!emission.last && affected.group.count() < how.coalesce) return;
+    affected.group.end = emission.last;
+    put(exchange, std::exchange(affected.group, {}));
     affected.ended = emission.last;
     if (emission.last && !affected.hold) end_exchange(id, true);
 }
 
-/// Writes plain events with the exchange's faults injected, or keeps them while a fault holds them back.
-void Server::Loop::put(Exchange& exchange, std::string_view events, bool end) {
+/// Returns the events of a group, without faults, as they are written now, and notes them in the truth log.
+std::string Server::Loop::events_of(Exchange& exchange, const Group& group) {
+    TruthEntry& truth = exchange.truth;
+    const TimePoint begin = Clock::now();
+    std::string events;
+    if (group.opening) exchange.writer->append_opening(events);
+    for (const DueTokens& tokens : group.tokens) {
+        if (tokens.ping) events += ": ping\n\n";
+        AnswerState state = state_of(truth, tokens.due);
+        if (exchange.wants_truth) state.truth = EventTruth{.due = tokens.due, .written = begin};
+        exchange.writer->append_tokens(events, tokens.emission.index, tokens.emission.tokens, state);
+        note_events(exchange, tokens.emission);
+        state.events = static_cast<std::int64_t>(truth.tokens.size());
+        if (tokens.emission.last) exchange.writer->append_closing(events, state);
+    }
+    truth.written.resize(truth.tokens.size(), exchange.wants_truth ? begin : Clock::now());
+    return events += group.last_events;
+}
+
+/// Writes a group with the exchange's faults injected, or keeps it while a fault holds it back.
+void Server::Loop::put(Exchange& exchange, Group group) {
+    if (exchange.affected->hold) {
+        exchange.affected->held_back.push_back(std::move(group));
+    } else {
+        write_group(exchange, group);
+    }
+}
+
+void Server::Loop::write_group(Exchange& exchange, const Group& group) {
     Affected& affected = *exchange.affected;
     const bool chunked = exchange.framing == Framing::chunked;
-    std::string body = events_with_faults(affected.injected, events);
-    if (affected.injected.gzip) body = affected.gzip.wrap(body, end);
+    if (!exchange.head_sent) send_head(exchange);
+    std::string body = events_with_faults(affected.injected, events_of(exchange, group));
+    if (affected.injected.gzip) body = affected.gzip.wrap(body, group.end);
     auto writes = writes_with_faults(affected.injected, body, chunked);
-    if (!exchange.head_sent) {
-        writes.insert(writes.begin(), http_head(head_of(exchange)));
-        exchange.head_sent = true;
-    }
-    if (end && chunked) {
+    if (group.end && chunked) {
         writes.resize(std::max<std::size_t>(1, writes.size()));
         writes.back() += "0\r\n\r\n";
     }
-    if (affected.hold) {
-        std::move(writes.begin(), writes.end(), std::back_inserter(affected.held_back));
-        return;
-    }
-    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
     for (const std::string& bytes : writes) exchange.connection->send(bytes);
 }
 
 /// Ends an answer early; its HTTP message looks complete.
-void Server::Loop::break_off(std::uint64_t id, Exchange& exchange, std::string_view last_events) {
+void Server::Loop::break_off(std::uint64_t id, Exchange& exchange, Misbehaviour what,
+                             std::string last_events) {
     Affected& affected = *exchange.affected;
+    exchange.truth.cut_by = name_of(what);
     engine_->abort(id);
-    put(exchange, std::exchange(affected.group, {}) + std::string(last_events), true);
+    affected.group.last_events = std::move(last_events);
+    affected.group.end = true;
+    put(exchange, std::exchange(affected.group, {}));
     affected.ended = true;
     if (!affected.hold) end_exchange(id, true);
 }
@@ -705,12 +777,8 @@ void Server::Loop::let_go(std::uint64_t id) {
     Exchange& exchange = found->second;
     Affected& affected = *exchange.affected;
     affected.hold.reset();
-    if (!exchange.head_sent) {
-        exchange.head_sent = true;
-        exchange.connection->send(http_head(head_of(exchange)));
-    }
-    exchange.truth.written.resize(exchange.truth.tokens.size(), Clock::now());
-    for (const std::string& bytes : affected.held_back) exchange.connection->send(bytes);
+    if (!exchange.head_sent) send_head(exchange);
+    for (const Group& group : affected.held_back) write_group(exchange, group);
     affected.held_back.clear();
     if (affected.ended) end_exchange(id, true);
 }
@@ -731,6 +799,9 @@ void Server::Loop::end_exchange(std::uint64_t id, bool complete) {
     Exchange& exchange = node.mapped();
     count(exchange, complete);
     exchange.truth.complete = complete;
+    const auto written =
+        std::accumulate(exchange.truth.tokens.begin(), exchange.truth.tokens.end(), std::int64_t{0});
+    exchange.truth.reasoning_tokens = std::min(exchange.truth.reasoning_tokens, written);
     truth_.add(std::move(exchange.truth));
     exchange.connection->exchange = 0;
     if (complete) exchange.connection->finish(exchange.keep_alive);
@@ -739,7 +810,7 @@ void Server::Loop::end_exchange(std::uint64_t id, bool complete) {
 void Server::Loop::count(const Exchange& exchange, bool complete) {
     const TruthEntry& truth = exchange.truth;
     telemetry_.generation_tokens += truth.due.size();
-    if (!complete || truth.written.empty()) {
+    if (!complete || !truth.cut_by.empty() || truth.written.empty()) {
         ++telemetry_.aborted;
         return;
     }
@@ -766,10 +837,20 @@ void Server::Loop::send_heads() {
         if (found == exchanges_.end() || found->second.head_sent) continue;
         Exchange& exchange = found->second;
         if (exchange.affected && exchange.affected->hold) continue;
-        exchange.head_sent = true;
-        exchange.connection->send(http_head(head_of(exchange)));
+        send_head(exchange);
     }
     heads_to_send_.clear();
+}
+
+/// Sends the head of a stream, and the opening with it if the protocol has it at once.
+void Server::Loop::send_head(Exchange& exchange) {
+    exchange.head_sent = true;
+    std::string bytes = http_head(head_of(exchange));
+    const bool opens = !exchange.opened && exchange.writer->opens_at_once();
+    exchange.opened |= opens;
+    if (opens && !exchange.affected) exchange.writer->append_opening(bytes);
+    exchange.connection->send(bytes);
+    if (opens && exchange.affected) write_group(exchange, {.opening = true});
 }
 
 Server::Server(asio::io_context& io, const ServerOptions& options)

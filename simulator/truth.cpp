@@ -30,6 +30,7 @@ void append_entry(std::string& out, const TruthEntry& entry) {
         fmt::format_to(std::back_inserter(out), ",\"cached_tokens\":{}", *entry.cached_tokens);
     if (entry.reasoning_tokens > 0)
         fmt::format_to(std::back_inserter(out), ",\"reasoning_tokens\":{}", entry.reasoning_tokens);
+    if (!entry.cut_by.empty()) fmt::format_to(std::back_inserter(out), ",\"cut_by\":\"{}\"", entry.cut_by);
     append_times(out, "due_ns", entry.due);
     append_times(out, "written_ns", entry.written);
     fmt::format_to(std::back_inserter(out), ",\"tokens\":[{}]}}", fmt::join(entry.tokens, ","));

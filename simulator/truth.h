@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -20,13 +21,16 @@ struct TruthEntry {
     TimePoint admitted;         ///< begin of the first step that processed it; fixed timing: `received`
     std::int64_t prompt_tokens = 0;
     std::optional<std::int64_t> cached_tokens = {};  ///< found in the prefix cache; nothing: there is none
-    std::int64_t reasoning_tokens = 0;               ///< number of reasoning tokens, which come first
+    std::int64_t reasoning_tokens = 0;  ///< reasoning tokens among those of `tokens`; they come first
     /// Whether the HTTP message was written to its regular end, even if a fault cut the answer short; false
     /// if the connection was aborted or reset.
     bool complete = false;
-    std::vector<TimePoint> due;        ///< per token: end of the step that emitted it
-    std::vector<TimePoint> written;    ///< per event with output: clock just before its send
-    std::vector<std::int32_t> tokens;  ///< tokens per event with output
+    std::string_view cut_by = {};  ///< name of the fault that ended the answer early; empty: none did
+    /// Per token: end of the step that emitted it. The engine may have emitted more tokens than were written
+    /// before a fault or the client ended the answer; those are the last ones here.
+    std::vector<TimePoint> due;
+    std::vector<TimePoint> written;    ///< per written event with output: clock just before its send
+    std::vector<std::int32_t> tokens;  ///< tokens per written event with output
 
     bool operator==(const TruthEntry&) const = default;
 };

@@ -86,6 +86,8 @@ bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
 
 void complete(Delta& delta, Reading& reading) {
     delta.done = reading.type == "message_stop";
+    // llama.cpp sends the error itself as the event: {"code":500,"message":"…","type":"server_error"}.
+    reading.error |= reading.type.ends_with("_error");
 }
 
 void append_text(dom::element event, std::string& out) {

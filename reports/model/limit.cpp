@@ -486,8 +486,10 @@ LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profi
         inputs.fixed_itl_s = profile_term(profile, "fixed_itl_s").value_or(0);
         return inputs;
     }
+    // A term is 0 where all layers have a window; the term of those layers is then the whole.
     for (const char* key : kMemoryAndCompute)
-        if (!profile_term(profile, key)) inputs.dropped.push_back(fmt::format("profile's {}", key));
+        if (!profile_term(profile, key) && !profile_term(profile, fmt::format("windowed_{}", key)))
+            inputs.dropped.push_back(fmt::format("profile's {}", key));
     inputs.dense_weight_bytes = profile_term(profile, "weight_bytes").value_or(0);
     inputs.weight_bytes_per_s = profile_term(profile, "weight_bytes_per_s");
     inputs.kv_bytes_per_token = profile_term(profile, "kv_bytes_per_token").value_or(0);

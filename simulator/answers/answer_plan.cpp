@@ -1,5 +1,7 @@
 #include "simulator/answers/answer_plan.h"
 
+#include <algorithm>
+
 #include "simulator/answers/json_text.h"
 #include "simulator/engine/tokenizer.h"
 
@@ -18,6 +20,19 @@ Part part_of(const AnswerPlan& plan, std::int64_t k) {
     if (k < plan.reasoning_tokens) return Part::reasoning;
     if (plan.tool.empty()) return Part::content;
     return k == plan.reasoning_tokens ? Part::tool_name : Part::tool_arguments;
+}
+
+std::int64_t end_of_part(const AnswerPlan& plan, std::int64_t first, std::int64_t end) {
+    switch (part_of(plan, first)) {
+        case Part::reasoning:
+            return std::min(end, plan.reasoning_tokens);
+        case Part::tool_name:
+            return std::min(end, first + 1);
+        case Part::content:
+        case Part::tool_arguments:
+            break;
+    }
+    return end;
 }
 
 std::string_view piece_of(const AnswerPlan& plan, std::int64_t k) {

@@ -27,6 +27,9 @@ struct AnswerPlan {
 /// Returns the part of the answer that token k, counted from 0, belongs to.
 Part part_of(const AnswerPlan& plan, std::int64_t k);
 
+/// Returns the end of the tokens from `first` on that belong to one part; at most `end`.
+std::int64_t end_of_part(const AnswerPlan& plan, std::int64_t first, std::int64_t end);
+
 /// Returns the text of token k. The arguments of a tool, joined, are a JSON object.
 std::string_view piece_of(const AnswerPlan& plan, std::int64_t k);
 

@@ -1,12 +1,13 @@
 #pragma once
-// Writes one answer in the format of a dialect. The events of a stream are appended to a buffer of the
-// caller, which is reused so that no token allocates memory. No I/O; the server decides the times and the
-// writes.
+// Writes one answer in the format of a protocol and a dialect. The events of a stream are appended to a
+// buffer of the caller, which is reused so that no token allocates memory. No I/O; the server decides the
+// times and the writes.
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/record/request.h"
 #include "core/units.h"
@@ -15,8 +16,6 @@
 #include "simulator/answers/http_frame.h"
 
 namespace paretoken::sim {
-
-enum class Endpoint : std::uint8_t { chat, completions };
 
 /// The values that stay the same from the first event to the last.
 struct AnswerTerms {
@@ -33,6 +32,7 @@ struct AnswerTerms {
     std::string model = {};
     std::int64_t vocabulary = 0;
     std::int64_t prompt_tokens = 0;
+    std::int64_t max_tokens = 0;     ///< limit of output tokens
     TokenIds prompt_token_ids = {};  ///< sent together with token_ids
     Framing framing = Framing::chunked;
     AnswerPlan plan = {};
@@ -51,6 +51,7 @@ struct AnswerState {
     std::optional<std::int64_t> cached_tokens = {};  ///< cached prompt tokens; nothing: no prefix cache
     Duration prefill{};                              ///< time from admission to the first token
     Duration decode{};                               ///< time since the first token
+    std::int64_t events = 0;                         ///< events with output that were written before
     std::optional<EventTruth> truth = {};            ///< truth to send with the event, if requested
 
     bool operator==(const AnswerState&) const = default;
@@ -64,14 +65,22 @@ class AnswerWriter {
     /// writes that event together with the first token.
     virtual void append_opening(std::string& out) const = 0;
 
+    /// Returns whether the opening is written together with the head, before the first token is computed.
+    virtual bool opens_at_once() const { return false; }
+
     /// Appends the events of tokens [first, first + count) of the plan, count ≥ 1: one event for all of them
     /// (vLLM), or one for each (llama.cpp).
     virtual void append_tokens(std::string& out, std::int64_t first, std::int64_t count,
                                const AnswerState& state) const = 0;
 
-    /// Returns the number of events with tokens that append_tokens() writes for `count` tokens. An event that
-    /// only has the role is not counted.
+    /// Returns the number of events with tokens that append_tokens() writes for `count` tokens of one part of
+    /// the answer. An event that only has the role is not counted.
     virtual std::int64_t events_for(std::int64_t count) const = 0;
+
+    /// Appends the number of tokens in each event with tokens that append_tokens() writes for
+    /// [first, first + count).
+    virtual void append_event_tokens(std::vector<std::int32_t>& out, std::int64_t first,
+                                     std::int64_t count) const;
 
     /// Appends the part that follows the last token: usage if it was asked for, [DONE], the end of the body.
     virtual void append_closing(std::string& out, const AnswerState& state) const = 0;
@@ -83,6 +92,16 @@ class AnswerWriter {
 /// Appends the key "sim", which real servers do not have, with the times of state.truth in nanoseconds of
 /// CLOCK_MONOTONIC. Appends nothing if state.truth is empty.
 void append_event_truth(std::string& out, const AnswerState& state);
+
+/// Appends the number of tokens in each run of tokens of one part: the events of a writer that writes an
+/// event for each part.
+void append_tokens_of_parts(std::vector<std::int32_t>& out, const AnswerPlan& plan, std::int64_t first,
+                            std::int64_t count);
+
+/// Appends the key "timings" of llama.cpp for `tokens` generated tokens. The first token takes no time of its
+/// own, because it comes with the prompt.
+void append_llamacpp_timings(std::string& out, std::int64_t prompt_tokens, std::int64_t tokens,
+                             const AnswerState& state);
 
 std::unique_ptr<AnswerWriter> answer_writer(AnswerTerms terms);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Answers that are not 200, in the format of each dialect. Pure.
+// Answers that are not 200, in the format of each dialect, and of a protocol where one is concerned. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,13 +41,23 @@ struct Refusal {
     std::optional<TooLong> too_long = {};
 };
 
+/// The words with which a dialect reports a refusal.
+struct ErrorWords {
+    std::string type;
+    std::string message;
+    std::string param = {};  ///< field that the error concerns; empty: none
+
+    bool operator==(const ErrorWords&) const = default;
+};
+
 ApiError api_error(Dialect dialect, const Refusal& refusal);
+ApiError api_error(Dialect dialect, Endpoint endpoint, const Refusal& refusal);
 
 ApiError body_too_large(Dialect dialect);
 ApiError malformed_http(Dialect dialect, std::string_view reason);
-ApiError overloaded(Dialect dialect, int status);  ///< 429 or 503
+ApiError overloaded(Dialect dialect, Endpoint endpoint, int status);  ///< 429 or 503
 
-/// Returns the event that reports, inside a stream, that the server failed: "data: {…}\n\n".
-std::string error_event(Dialect dialect);
+/// Returns the events that end a stream in which the server failed, without chunk framing.
+std::string failure_events(Dialect dialect, Endpoint endpoint);
 
 }  // namespace paretoken::sim

@@ -1,6 +1,11 @@
 #include "simulator/answers/dialect.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
+#include <utility>
+
+#include "simulator/answers/answer_writer.h"
 
 namespace paretoken::sim {
 
@@ -12,6 +17,14 @@ const DialectTraits& traits_of(Dialect dialect) {
             return kLlamacpp;
     }
     return kVllm;
+}
+
+std::string DialectTraits::error_body(const Refusal& refusal) const {
+    return fmt::format(R"({{"error":{}}})", error_object(refusal));
+}
+
+std::unique_ptr<AnswerWriter> DialectTraits::writer(AnswerTerms terms) const {
+    return form(traits_of(terms.endpoint)).writer(std::move(terms));
 }
 
 std::string_view name_of(Dialect dialect) {

@@ -1,7 +1,7 @@
 #pragma once
-// The table of the dialects that the simulated server speaks: each row holds everything in which the frames,
-// errors, headers and metrics of vLLM 0.32 and of llama.cpp's server differ. A row is defined in a file of
-// its own (vllm.cpp, llamacpp.cpp). Pure.
+// The table of the dialects that the simulated server speaks: each row holds everything in which the headers,
+// errors and metrics of vLLM 0.32 and of llama.cpp's server differ, and chooses the form of every protocol
+// (protocol.h). A row is defined in a file of its own (vllm.cpp, llamacpp.cpp). Pure.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,20 +10,18 @@
 #include <vector>
 
 #include "core/units.h"
+#include "simulator/answers/protocol.h"
 
 namespace paretoken::sim {
 
 enum class Dialect : std::uint8_t { vllm, llamacpp };
 inline constexpr Dialect kDialects[] = {Dialect::vllm, Dialect::llamacpp};
 
-class AnswerWriter;
-struct AnswerTerms;
 struct ApiError;
 struct EngineState;
+struct ErrorWords;
 struct HttpHead;
 struct Profile;
-struct Refusal;
-struct ServedModel;
 struct Telemetry;
 struct TokenList;
 
@@ -70,8 +68,9 @@ struct DialectTraits {
     bool version = false;          ///< whether there is GET /version
     std::string_view health = {};  ///< body of GET /health
 
-    std::string (*head)(const HttpHead& head);          ///< status line and headers, with the empty line
-    std::string (*error_body)(const Refusal& refusal);  ///< JSON
+    std::string (*head)(const HttpHead& head);  ///< status line and headers, with the empty line
+    ErrorWords (*error_words)(const Refusal& refusal);
+    std::string (*error_object)(const Refusal& refusal);  ///< JSON object with the words
     ApiError (*unauthorized)();
     ApiError (*not_found)();
     ApiError (*method_not_allowed)();
@@ -80,10 +79,16 @@ struct DialectTraits {
     std::string (*props)(const ServedModel& model) = nullptr;
     /// Returns the body of /tokenize.
     std::string (*tokens)(const TokenList& tokens, const ServedModel& model, bool with_pieces);
-    std::unique_ptr<AnswerWriter> (*writer)(AnswerTerms terms);
     /// Returns the text of GET /metrics.
     std::string (*metrics)(const Telemetry& telemetry, const EngineState& engine, const Profile& profile,
                            std::string_view model);
+    /// Returns the form in which the dialect speaks a protocol.
+    const ProtocolForm& (*form)(const ProtocolTraits& protocol) = vllm_form;
+
+    /// Returns the JSON body of an error: {"error":{…}}.
+    std::string error_body(const Refusal& refusal) const;
+    /// Returns a writer of answers in the form that the dialect has for the protocol of `terms`.
+    std::unique_ptr<AnswerWriter> writer(AnswerTerms terms) const;
 };
 
 extern const DialectTraits kVllm;

@@ -1,9 +1,13 @@
 #include "simulator/answers/http_frame.h"
 
+#include <charconv>
+#include <iterator>
+
 namespace paretoken::sim {
 namespace {
 
-constexpr std::size_t kSizeDigits = 6;  // digits reserved for a chunk's size, which is known only at its end
+// The digits reserved for a chunk's size, which is known only at its end. Other sizes move the content.
+constexpr std::size_t kSizeDigits = 6;
 
 }  // namespace
 
@@ -47,12 +51,12 @@ std::size_t open_chunk(std::string& out, Framing framing) {
 
 void close_chunk(std::string& out, std::size_t begin, Framing framing) {
     if (framing != Framing::chunked) return;
-    std::size_t digit = begin - 2;
-    for (std::size_t size = out.size() - begin; size > 0; size /= 16)
-        out[--digit] = "0123456789abcdef"[size % 16];
-    out += "\r\n";
     const std::size_t first = begin - 2 - kSizeDigits;
-    out.erase(first, digit - first);
+    if (out.size() == begin) return out.resize(first);
+    char digits[2 * sizeof(std::size_t)];
+    char* const end = std::to_chars(std::begin(digits), std::end(digits), out.size() - begin, 16).ptr;
+    out.replace(first, kSizeDigits, digits, static_cast<std::size_t>(end - digits));
+    out += "\r\n";
 }
 
 void append_end(std::string& out, Framing framing) {

@@ -33,8 +33,8 @@ std::string http_answer(HttpHead head, std::string_view body);
 /// Begins a chunk of a body and returns the position of its content. Writes only with Framing::chunked.
 std::size_t open_chunk(std::string& out, Framing framing);
 
-/// With Framing::chunked, ends the chunk whose content begins at `begin`, and writes the size of the content,
-/// which must be at least 1 byte and less than 16 MiB.
+/// With Framing::chunked, ends the chunk whose content begins at `begin`, and writes the size of the content.
+/// A chunk without content is removed, because it would end the body.
 void close_chunk(std::string& out, std::size_t begin, Framing framing);
 
 /// With Framing::chunked, appends the bytes that follow the last chunk.

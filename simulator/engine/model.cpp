@@ -28,8 +28,8 @@ double lm_head_seconds_per_sequence(const Profile& profile) {
 }
 
 double attention_flops_per_token_pair(const Profile& profile) {
-    if (profile.attention_flops_per_pair > 0) return profile.attention_flops_per_pair;
-    return 4.0 * static_cast<double>(profile.layers) * static_cast<double>(profile.hidden_size);
+    return profile.attention_flops_per_pair.value_or(4.0 * static_cast<double>(profile.layers) *
+                                                     static_cast<double>(profile.hidden_size));
 }
 
 namespace {

@@ -44,8 +44,8 @@ double lm_head_seconds_per_sequence(const Profile& profile);
 
 /// Returns the floating-point operations that attention needs for one pair of a query token and a context
 /// token (scores and weighted values). It is the profile's attention_flops_per_pair, which is the sum over
-/// the layers that see the whole context. If that field is 0, it is 4 · layers · hidden_size, which counts
-/// all layers of the model, even those with a window.
+/// the layers that see the whole context. If the profile does not have that field, it is
+/// 4 · layers · hidden_size, which counts all layers of the model, even those with a window.
 double attention_flops_per_token_pair(const Profile& profile);
 
 }  // namespace paretoken::sim

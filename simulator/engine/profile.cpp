@@ -34,8 +34,8 @@ enum class Missing : std::uint8_t { refused, allowed };
 /// One field of a profile: its name, its member, and the timing that has it.
 struct Field {
     std::string_view name;
-    std::variant<double Profile::*, std::int64_t Profile::*, Duration Profile::*, ReasoningPart Profile::*,
-                 Hiccups Profile::*, Answers Profile::*>
+    std::variant<double Profile::*, std::optional<double> Profile::*, std::int64_t Profile::*,
+                 Duration Profile::*, ReasoningPart Profile::*, Hiccups Profile::*, Answers Profile::*>
         member;
     Needs needs = Needs::batching;
     Least least = Least::above_zero;
@@ -148,6 +148,8 @@ void assign(Profile& profile, const Field& field, double value) {
         (void)answers_named(fmt::format("{}", value), profile);  // throws: a number is not a name
     check_range(value, field, profile);
     if (const auto* real = std::get_if<double Profile::*>(&field.member)) profile.*(*real) = value;
+    if (const auto* known = std::get_if<std::optional<double> Profile::*>(&field.member))
+        profile.*(*known) = value;
     if (const auto* time = std::get_if<Duration Profile::*>(&field.member))
         profile.*(*time) = from_seconds(value);
     const auto* part = std::get_if<ReasoningPart Profile::*>(&field.member);

@@ -4,6 +4,7 @@
 // JSON file, or a model on GPUs. It may change fields after a "?": "ideal?ttft=20ms&itl=10ms".
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,7 +92,8 @@ struct Profile {
     std::int64_t window = 0;  ///< 0: there are no such layers
     double windowed_kv_bytes_per_token = 0;
     double windowed_attention_flops_per_pair = 0;
-    double attention_flops_per_pair = 0;  ///< for the other layers; 0: 4 · layers · hidden_size
+    /// For the other layers; nothing: 4 · layers · hidden_size. It is 0 if every layer has a window.
+    std::optional<double> attention_flops_per_pair = {};
 
     std::int64_t max_model_len = 0;  ///< tokens of prompt and answer together; see context_limit
     double answer_tokens = 0;        ///< median length of an answer without ignore_eos

@@ -1,20 +1,16 @@
 #include "simulator/server.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/error.h"
 #include "core/units.h"
+#include "tests/simulator/running_server.h"
 
 namespace paretoken::sim {
 namespace {
@@ -27,126 +23,6 @@ constexpr std::string_view kChat =
     R"({"messages":[{"role":"user","content":"Hello there"}],"max_tokens":4,"ignore_eos":true,"stream":true,)"
     R"("stream_options":{"include_usage":true}})";
 
-/// A server on a thread of its own, stopped and joined at the end.
-class RunningServer {
-  public:
-    explicit RunningServer(std::string_view profile, ServerOptions options = {})
-        : server_(io_, with(options, profile)) {
-        server_.start();
-        thread_ = std::thread([this] { io_.run(); });
-    }
-    ~RunningServer() {
-        boost::asio::post(io_, [this] { server_.stop(); });
-        thread_.join();
-    }
-    std::uint16_t port() const { return server_.port(); }
-    std::string url() const { return server_.url(); }
-
-  private:
-    static ServerOptions with(ServerOptions options, std::string_view profile) {
-        options.profile = profile_named(profile);
-        return options;
-    }
-
-    boost::asio::io_context io_{1};
-    Server server_;
-    std::thread thread_;
-};
-
-struct Answer {
-    std::string head;
-    std::string body;  ///< body without chunk framing
-
-    int status() const { return head.empty() ? 0 : std::stoi(head.substr(9, 3)); }
-};
-
-/// A blocking client with as much HTTP as these tests need.
-class Client {
-  public:
-    explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_port = htons(port);
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        const timeval patience{.tv_sec = 20, .tv_usec = 0};
-        setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        if (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-            ADD_FAILURE() << "connect";
-    }
-    ~Client() { ::close(socket_); }
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
-
-    void send(std::string_view bytes) {
-        while (!bytes.empty()) {
-            const ssize_t size = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            if (size <= 0) return;
-            bytes.remove_prefix(static_cast<std::size_t>(size));
-        }
-    }
-    void request(std::string_view method, std::string_view target, std::string_view body = "",
-                 std::string_view headers = "") {
-        send(fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n{}Content-Length: {}\r\n\r\n{}", method, target,
-                         headers, body.size(), body));
-    }
-
-    Answer answer() {
-        Answer answer;
-        answer.head = take_through("\r\n\r\n");
-        const auto length = answer.head.find("content-length: ");
-        if (length != std::string::npos) {
-            answer.body = take(std::stoul(answer.head.substr(length + 16)));
-        } else if (answer.head.find("transfer-encoding: chunked") != std::string::npos) {
-            while (const std::size_t size = std::stoul(take_through("\r\n"), nullptr, 16)) {
-                answer.body += take(size);
-                take(2);
-            }
-            take(2);
-        } else {
-            answer.body = rest();
-        }
-        return answer;
-    }
-    Answer ask(std::string_view method, std::string_view target, std::string_view body = "",
-               std::string_view headers = "") {
-        request(method, target, body, headers);
-        return answer();
-    }
-    /// Returns everything until the server closes.
-    std::string rest() {
-        while (more()) continue;
-        return std::exchange(inbox_, {});
-    }
-    std::string take(std::size_t size) {
-        while (inbox_.size() < size && more()) continue;
-        std::string taken = inbox_.substr(0, size);
-        inbox_.erase(0, taken.size());
-        return taken;
-    }
-    std::string take_through(std::string_view mark) {
-        std::size_t at = 0;
-        while ((at = inbox_.find(mark)) == std::string::npos) {
-            if (!more()) {
-                ADD_FAILURE() << "closed early";
-                return "0";
-            }
-        }
-        return take(at + mark.size());
-    }
-
-  private:
-    bool more() {
-        char bytes[4096];
-        const ssize_t size = recv(socket_, bytes, sizeof bytes, 0);
-        if (size <= 0) return false;
-        inbox_.append(bytes, static_cast<std::size_t>(size));
-        return true;
-    }
-
-    int socket_;
-    std::string inbox_;
-};
-
 std::vector<std::string> events_in(const std::string& body) {
     std::vector<std::string> events;
     std::size_t from = 0;
@@ -154,10 +30,6 @@ std::vector<std::string> events_in(const std::string& body) {
         events.push_back(body.substr(from + 6, end - from - 6));
     }
     return events;
-}
-
-json truth_of(Client& client) {
-    return json::parse(client.ask("GET", "/sim/truth").body);
 }
 
 TEST(Server, AnswersQuestionsAboutItselfOnOneConnection) {
@@ -487,6 +359,63 @@ TEST(Server, AReaderThatFallsBehindStillGetsEverything) {
                    R"({"prompt":"x","max_tokens":30000,"ignore_eos":true,"stream":true})");
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     EXPECT_EQ(events_in(client.answer().body).size(), 30'001U);
+    EXPECT_EQ(client.ask("GET", "/health").status(), 200);
+}
+
+TEST(Server, ReadsABodyOfManyMegabytesInEitherFraming) {
+    ServerOptions options;
+    options.max_model_len = 1 << 30;
+    const RunningServer server("ideal?ttft=0&itl=0", options);
+    const std::string text(20 << 20, 'x');
+    const std::string body = R"({"prompt":")" + text + R"(","max_tokens":1,"ignore_eos":true})";
+    Client client(server.port());
+    client.request("POST", "/v1/completions", body);
+    const Answer whole = client.answer();
+    EXPECT_EQ(whole.status(), 200);
+    client.send(
+        fmt::format("POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+                    "chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                    body.size(), body));
+    const Answer chunked = client.answer();
+    EXPECT_EQ(json::parse(chunked.body)["usage"], json::parse(whole.body)["usage"]);
+}
+
+TEST(Server, AClientThatSendsTooMuchStillReadsWhy) {
+    const RunningServer server("ideal");
+    const std::string piece = fmt::format("{:x}\r\n{}\r\n", 1 << 20, std::string(1 << 20, ' '));
+    Client client(server.port());
+    client.send("POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 80; ++i) client.send(piece);
+    EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 413 "));
+    EXPECT_EQ(Client(server.port()).ask("GET", "/health").status(), 200);
+}
+
+TEST(Server, RequestsSentAheadAreAnsweredInTurn) {
+    const RunningServer server("ideal?ttft=20ms&itl=0");
+    const std::string body =
+        R"({"prompt":")" + std::string(3 << 20, ' ') + R"(","max_tokens":1,"ignore_eos":true})";
+    const std::string request = fmt::format(
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
+    Client client(server.port());
+    client.send(request + request + request);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(client.answer().status(), 200);
+}
+
+TEST(Server, AnEventBeyondSixteenMegabytesIsAWholeChunk) {
+    ServerOptions options;
+    options.max_model_len = 1 << 30;
+    const RunningServer server("ideal?ttft=0&itl=0", options);
+    const std::string name(17 << 20, 'n');
+    Client client(server.port());
+    const Answer answer = client.ask(
+        "POST", "/v1/chat/completions",
+        R"({"messages":[{"role":"user","content":"x"}],"max_tokens":2,"stream":true,"ignore_eos":true,)"
+        R"("tools":[{"function":{"name":")" +
+            name + R"("}}]})");
+    const auto events = events_in(answer.body);
+    ASSERT_EQ(events.size(), 1 + 2 + 1U);
+    const json call = json::parse(events[1])["choices"][0]["delta"]["tool_calls"][0];
+    EXPECT_EQ(call["function"]["name"].get<std::string>().size(), name.size());
     EXPECT_EQ(client.ask("GET", "/health").status(), 200);
 }
 

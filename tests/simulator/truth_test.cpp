@@ -46,6 +46,14 @@ TEST(TruthLog, TellsReasoningApartWhereThereIsAny) {
     EXPECT_EQ(nlohmann::json::parse(log.json())["requests"][0]["reasoning_tokens"], 1);
 }
 
+TEST(TruthLog, NamesTheFaultThatCutAnAnswer) {
+    TruthEntry entry = entry_of("a", 2);
+    entry.cut_by = "error-chunk";
+    TruthLog log;
+    log.add(entry);
+    EXPECT_EQ(nlohmann::json::parse(log.json())["requests"][0]["cut_by"], "error-chunk");
+}
+
 TEST(TruthLog, DropsTheOldestBeyondEitherBound) {
     TruthLog by_requests(3, 1000);
     for (int i = 0; i < 5; ++i) by_requests.add(entry_of(std::to_string(i), 1));

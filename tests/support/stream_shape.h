@@ -23,19 +23,25 @@ inline std::string shape_of(const nlohmann::ordered_json& value) {
     return value.is_number() ? "number" : std::string(value.type_name());
 }
 
-/// Returns the shape of each event in a chunk of an event stream.
+/// Returns the shape of each event in a chunk of an event stream; the name of an event that has one precedes
+/// it.
 inline std::vector<std::string> event_shapes(std::string_view chunk) {
     constexpr std::string_view kEvent = "data: ";
     std::vector<std::string> shapes;
     while (!chunk.empty()) {
-        const std::string_view event = chunk.substr(0, chunk.find("\n\n"));
+        std::string_view event = chunk.substr(0, chunk.find("\n\n"));
         chunk.remove_prefix(std::min(chunk.size(), event.size() + 2));
+        std::string name;
+        if (event.starts_with("event: ")) {
+            name = std::string(event.substr(7, event.find('\n') - 7)) + " ";
+            event.remove_prefix(std::min(event.size(), event.find('\n') + 1));
+        }
         if (!event.starts_with(kEvent)) {
             shapes.push_back("no event: " + std::string(event));
         } else if (event == "data: [DONE]") {
             shapes.emplace_back(event);
         } else {
-            shapes.push_back(shape_of(nlohmann::ordered_json::parse(event.substr(kEvent.size()))));
+            shapes.push_back(name + shape_of(nlohmann::ordered_json::parse(event.substr(kEvent.size()))));
         }
     }
     return shapes;

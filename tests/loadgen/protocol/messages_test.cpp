@@ -93,6 +93,10 @@ TEST(Messages, with_an_error_have_failed) {
         {kStart, event_of(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})")});
     EXPECT_EQ(record.outcome, Outcome::stream_error);
     EXPECT_EQ(record.error, "Overloaded (overloaded_error)");
+    const RequestRecord llamacpp =
+        read({kStart, event_of(R"({"code":500,"message":"The engine failed.","type":"server_error"})")});
+    EXPECT_EQ(llamacpp.outcome, Outcome::stream_error);
+    EXPECT_EQ(llamacpp.error, "The engine failed. (server_error)");
 }
 
 TEST(Messages, that_did_not_stream_are_read) {

@@ -491,6 +491,9 @@ TEST(SimulatorLimit, KnowsTheExpertsTheWindowAndTheDraftsOfAProfile) {
     EXPECT_NEAR(prefill_time(limit_inputs_of_simulator(windowed), load).compute_s -
                     prefill_time(limit_inputs_of_simulator(h100_profile()), load).compute_s,
                 (128 * 128 / 2.0 + 1920 * 128) * 5000 / 450e12, 1e-12);
+    windowed["kv_bytes_per_token"] = windowed["attention_flops_per_token_pair"] = 0;
+    EXPECT_TRUE(limit_inputs_of_simulator(windowed).dropped.empty())
+        << "a model whose layers all have a window lacks nothing";
 }
 
 TEST(SimulatorLimit, NamesWhatTheProfileLacks) {

@@ -15,6 +15,13 @@ TEST(AnswerPlan, PartsFollowOneAnother) {
     EXPECT_EQ(part_of({.tokens = 3, .reasoning_tokens = 2}, 2), Part::content);
 }
 
+TEST(AnswerPlan, APartEndsWhereAnotherBegins) {
+    const AnswerPlan plan{.seed = 1, .tokens = 6, .reasoning_tokens = 2, .tool = "look"};
+    const std::int64_t ends[] = {2, 2, 3, 6, 6, 6};
+    for (std::int64_t k = 0; k < 6; ++k) EXPECT_EQ(end_of_part(plan, k, 6), ends[k]) << k;
+    EXPECT_EQ(end_of_part(plan, 0, 1), 1);
+}
+
 TEST(AnswerPlan, TheTextOfATokenIsOneTokenUnlessItIsAToolsName) {
     const AnswerPlan plan{.seed = 1, .tokens = 50, .reasoning_tokens = 20};
     std::string text;

@@ -31,7 +31,7 @@ TEST(HttpFrame, LlamacppsHeadsSayHowLongAConnectionIsKept) {
 }
 
 TEST(HttpFrame, AChunksSizeIsWrittenOnceItIsKnown) {
-    for (const std::size_t size : {1U, 15U, 16U, 255U, 4096U, 70000U}) {
+    for (const std::size_t size : {1U, 15U, 16U, 255U, 4096U, 70000U, 0xffffffU, 0x1000000U, 0x10000001U}) {
         std::string out = "before";
         const std::size_t begin = open_chunk(out, Framing::chunked);
         out.append(size, 'x');
@@ -40,6 +40,9 @@ TEST(HttpFrame, AChunksSizeIsWrittenOnceItIsKnown) {
         EXPECT_EQ(std::stoul(out.substr(6), nullptr, 16), size);
         EXPECT_EQ(out.substr(out.find("\r\n")), "\r\n" + std::string(size, 'x') + "\r\n0\r\n\r\n");
     }
+    std::string none = "before";
+    close_chunk(none, open_chunk(none, Framing::chunked), Framing::chunked);
+    EXPECT_EQ(none, "before") << "a chunk without content would end the body";
     std::string plain;
     const std::size_t begin = open_chunk(plain, Framing::until_close);
     plain += "x";

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "cards/deployment.h"
 #include "cards/gpu.h"
 #include "core/error.h"
@@ -78,6 +80,27 @@ TEST(CardProfile, ExpertsAndWindowsAreKept) {
     EXPECT_EQ(windows.window, 128);
     EXPECT_GT(windows.windowed_kv_bytes_per_token, 0);
     EXPECT_GT(limit_terms(windows).at("window"), 0);
+}
+
+TEST(CardProfile, AModelWhoseLayersAllHaveAWindowHasNoAttentionBeyondIt) {
+    const std::string path = testing::TempDir() + "/windowed_model.json";
+    std::ofstream(path) << R"({"model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000,
+        "max_position_embeddings": 32768, "sliding_window": 4096})";
+    const Profile profile = profile_named(path + "/h100");
+    EXPECT_EQ(profile.window, 4096);
+    EXPECT_EQ(profile.kv_bytes_per_token, 0);
+    EXPECT_EQ(profile.attention_flops_per_pair, 0);
+    EXPECT_EQ(attention_flops_per_token_pair(profile), 0);
+    EXPECT_EQ(limit_terms(profile).at("attention_flops_per_token_pair"), 0);
+    EXPECT_DOUBLE_EQ(limit_terms(profile).at("windowed_attention_flops_per_token_pair"), 4.0 * 32 * 4096);
+    const StepWork far{.tokens = 2048,
+                       .sequences = 1,
+                       .prefill_token_pairs = 2048.0 * 30000,
+                       .windowed_token_pairs = 2048.0 * 4096};
+    StepWork near = far;
+    near.prefill_token_pairs = 2048.0 * 4096;
+    EXPECT_EQ(step_seconds(profile, far), step_seconds(profile, near)) << "the window is all that counts";
 }
 
 TEST(CardProfile, ItsNameTellsHowManyGpusThereAre) {

@@ -1,0 +1,70 @@
+#pragma once
+// The table of the API's protocols that the simulated server answers. A row holds everything in which the
+// protocols differ: the path, how the body of a request is read, and how answers, events and errors are
+// written. Each row is defined in a file of its own in protocols/ (chat.cpp is the example). Pure.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace paretoken::sim {
+
+enum class Endpoint : std::uint8_t { chat, completions, messages, responses };
+inline constexpr Endpoint kEndpoints[] = {Endpoint::chat, Endpoint::completions, Endpoint::messages,
+                                          Endpoint::responses};
+
+class AnswerWriter;
+struct AnswerTerms;
+struct DialectTraits;
+struct GenerationRequest;
+struct Refusal;
+struct RequestBody;
+struct ServedModel;
+struct TokenSink;
+
+/// The form in which one family of servers writes a protocol.
+struct ProtocolForm {
+    std::unique_ptr<AnswerWriter> (*writer)(AnswerTerms terms);
+    /// Returns the events that end a stream in which the server failed, without chunk framing.
+    std::string (*failure)(const DialectTraits& dialect, const Refusal& refusal);
+    /// Returns the JSON body of an answer that refuses a request; null: the body is the dialect's own.
+    std::string (*error_body)(const DialectTraits& dialect, const Refusal& refusal) = nullptr;
+};
+
+struct ProtocolTraits {
+    std::string_view path;  ///< "/v1/chat/completions"
+    /// Whether prompts are put into a chat template. Only then do answers have reasoning and tool calls.
+    bool chat = true;
+    std::string_view prompt_key;  ///< field of the prompt, which every request must have: "messages"
+    /// The limit of output tokens for a request that has none; 0: the rest of the context.
+    std::int64_t usual_tokens = 0;
+    /// Reads the fields except the prompt and the model. Returns the requested limit of output tokens;
+    /// nothing: no limit was requested.
+    std::optional<std::int64_t> (*read_options)(const RequestBody& body, const ServedModel& model,
+                                                GenerationRequest& request);
+    /// Gives the tokens of the prompt to `sink`. The prompt's field is present.
+    void (*read_prompt)(const RequestBody& body, const ServedModel& model, TokenSink& sink);
+    // A dialect chooses one of the two forms, or has another in its own file.
+    ProtocolForm vllm;
+    ProtocolForm llamacpp;
+};
+
+extern const ProtocolTraits kChat;
+extern const ProtocolTraits kCompletions;
+extern const ProtocolTraits kMessages;
+extern const ProtocolTraits kResponses;
+
+const ProtocolTraits& traits_of(Endpoint endpoint);
+
+/// Returns the paths of all protocols: "/v1/chat/completions, …".
+std::string paths_of_protocols();
+
+inline const ProtocolForm& vllm_form(const ProtocolTraits& protocol) {
+    return protocol.vllm;
+}
+inline const ProtocolForm& llamacpp_form(const ProtocolTraits& protocol) {
+    return protocol.llamacpp;
+}
+
+}  // namespace paretoken::sim
