@@ -246,7 +246,7 @@ experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocatio
 void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSearchPlan>& search,
                    std::size_t auto_rates, bool extend) {
     SweepPlan listed = plan;
-    listed.asked = experiments::with_dataset(plan.asked);
+    listed.asked = experiments::with_common_dataset(plan.asked, plan.cells);
     if (auto_rates > 0) {
         fmt::print(
             "# {} rates from one request at a time to saturation, found by closed loops of 1, 2, 4, … in "
@@ -283,7 +283,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::sweep));
     const std::filesystem::path& directory = output.path();
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
-    plan.asked = experiments::with_dataset(plan.asked);
+    plan.asked = experiments::with_common_dataset(plan.asked, plan.cells);
     ConsoleWatcher watcher;
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const loadgen::Interruption interruption(interrupt.token(), interrupt.cut_off());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "core/error.h"
 #include "datasets/files/custom_jsonl.h"
@@ -20,27 +21,76 @@ namespace paretoken::datasets {
 namespace {
 
 constexpr std::array kCatalog = {
-    CatalogRow{"synthetic", "Random prompts of a wanted length", "isl=512,osl=128,ratio=0", make_synthetic},
-    CatalogRow{"shared_prefix", "Random prompts that begin alike",
-               "groups=8,levels=1000;500,unique=200,zipf=0,osl=128", make_shared_prefix},
-    CatalogRow{"prefix_arms", "Prompts of `paretoken cache`, which repeat prefixes in several ways",
-               "prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9", make_prefix_arms},
-    CatalogRow{"prefix_cycle", "A number of prefixes in turn, to find the working set that a cache holds",
-               "prefixes=8,prefix=1024,suffix=64,osl=16", make_prefix_cycle},
-    CatalogRow{"recall", "Questions of `--probe recall`: values to be found in long texts",
-               "ctx=4k,n=40,osl=64", make_recall},
-    CatalogRow{"multi_turn", "Conversations of random messages", "turns=4,first=500,next=100,osl=128",
-               make_multi_turn, nullptr, true, true},
-    CatalogRow{"custom", "Prompts from a file of JSON lines", "path=FILE,osl=128", make_custom_jsonl,
-               custom_format, false, true},
-    CatalogRow{"sharegpt", "ShareGPT's conversations, as many turns of each", "path=FILE,osl=128,turns=1",
-               make_sharegpt, sharegpt_format, false, true},
-    CatalogRow{"mooncake", "Mooncake's traces: times, lengths and shared prefixes", "path=FILE,block=512",
-               make_mooncake, mooncake_format},
-    CatalogRow{"azure", "Azure's LLM traces: times and lengths", "path=FILE", make_azure, azure_format},
-    CatalogRow{"burstgpt", "BurstGPT's traces: times and lengths", "path=FILE", make_burstgpt,
-               burstgpt_format},
-    CatalogRow{"log", "A gateway's log: times and lengths", "path=FILE", make_log, log_format},
+    CatalogRow{.name = "synthetic",
+               .title = "Random prompts of a wanted length",
+               .fields = "isl=512,osl=128,ratio=0",
+               .make = make_synthetic},
+    CatalogRow{.name = "shared_prefix",
+               .title = "Random prompts that begin alike",
+               .fields = "groups=8,levels=1000;500,unique=200,zipf=0,osl=128",
+               .make = make_shared_prefix,
+               .prompt_lengths = "its fields levels and unique"},
+    CatalogRow{.name = "prefix_arms",
+               .title = "Prompts of `paretoken cache`, which repeat prefixes in several ways",
+               .fields = "prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9",
+               .make = make_prefix_arms,
+               .prompt_lengths = "its fields prefixes and suffix"},
+    CatalogRow{.name = "prefix_cycle",
+               .title = "A number of prefixes in turn, to find the working set that a cache holds",
+               .fields = "prefixes=8,prefix=1024,suffix=64,osl=16",
+               .make = make_prefix_cycle,
+               .prompt_lengths = "its fields prefix and suffix"},
+    CatalogRow{.name = "recall",
+               .title = "Questions of `--probe recall`: values to be found in long texts",
+               .fields = "ctx=4k,n=40,osl=64",
+               .make = make_recall,
+               .prompt_lengths = "its field ctx"},
+    CatalogRow{.name = "multi_turn",
+               .title = "Conversations of random messages",
+               .fields = "turns=4,first=500,next=100,osl=128",
+               .make = make_multi_turn,
+               .conversations = true,
+               .prompt_lengths = "its fields first and next"},
+    CatalogRow{.name = "custom",
+               .title = "Prompts from a file of JSON lines",
+               .fields = "path=FILE,osl=128",
+               .make = make_custom_jsonl,
+               .format = custom_format,
+               .makes_prompts = false,
+               .conversations = true,
+               .prompt_lengths = "the prompts in its file"},
+    CatalogRow{.name = "sharegpt",
+               .title = "ShareGPT's conversations, as many turns of each",
+               .fields = "path=FILE,osl=128,turns=1",
+               .make = make_sharegpt,
+               .format = sharegpt_format,
+               .makes_prompts = false,
+               .conversations = true,
+               .prompt_lengths = "the prompts in its file"},
+    CatalogRow{.name = "mooncake",
+               .title = "Mooncake's traces: times, lengths and shared prefixes",
+               .fields = "path=FILE,block=512",
+               .make = make_mooncake,
+               .format = mooncake_format,
+               .prompt_lengths = "the rows of its file"},
+    CatalogRow{.name = "azure",
+               .title = "Azure's LLM traces: times and lengths",
+               .fields = "path=FILE",
+               .make = make_azure,
+               .format = azure_format,
+               .prompt_lengths = "the rows of its file"},
+    CatalogRow{.name = "burstgpt",
+               .title = "BurstGPT's traces: times and lengths",
+               .fields = "path=FILE",
+               .make = make_burstgpt,
+               .format = burstgpt_format,
+               .prompt_lengths = "the rows of its file"},
+    CatalogRow{.name = "log",
+               .title = "A gateway's log: times and lengths",
+               .fields = "path=FILE",
+               .make = make_log,
+               .format = log_format,
+               .prompt_lengths = "the rows of its file"},
 };
 
 const CatalogRow& row_of(const std::string& name) {
@@ -50,6 +100,20 @@ const CatalogRow& row_of(const std::string& name) {
         known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
     }
     throw UsageError(fmt::format("--dataset '{}' is not a dataset; known are {}", name, known));
+}
+
+/// Refuses --isl and --range-ratio, which are the fields "isl" and "ratio", for a dataset whose prompts have
+/// other lengths.
+void refuse_lengths_of_prompts(const CatalogRow& row, const Spec& spec) {
+    if (row.prompt_lengths.empty()) return;
+    for (const auto& [field, option] : {std::pair{"isl", "--isl"}, std::pair{"ratio", "--range-ratio"}}) {
+        const auto given = spec.fields.find(field);
+        if (given == spec.fields.end()) continue;
+        throw UsageError(fmt::format(
+            "{} {}: the prompts of dataset '{}' get their lengths from {}; leave {} out, or use --dataset "
+            "synthetic",
+            option, given->second, row.name, row.prompt_lengths, option));
+    }
 }
 
 }  // namespace
@@ -77,6 +141,7 @@ std::string names_of_file_formats() {
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options) {
     const CatalogRow& row = row_of(options.spec.name);
     const std::string file = file_of(options.spec, options.path);
+    refuse_lengths_of_prompts(row, options.spec);
     try {
         return row.make(options);
     } catch (const UsageError& error) {

@@ -45,6 +45,8 @@ struct CatalogRow {
     RowFormat (*format)(const Spec& spec) = nullptr;
     bool makes_prompts = true;   ///< whether prompts of a wanted length are generated, from a calibration
     bool conversations = false;  ///< whether conversations may have several turns
+    /// What the lengths of prompts follow from, for a dataset that does not take them from --isl.
+    std::string_view prompt_lengths = {};
 };
 std::span<const CatalogRow> catalog();
 

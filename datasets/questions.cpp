@@ -43,11 +43,12 @@ Expectation expectation_in(std::string_view row, const RowPlace& place) {
 }
 
 Questions questions_in_file(const std::string& path) {
-    Questions questions{.name = {}, .dataset = {"custom", {{"osl", "256"}}}, .path = path};
+    Questions questions{.name = {}, .dataset = {"custom", {}}, .path = path};
     const RowFormat format = custom_format({});
     const RowFile file(path, RowLayout::lines, [&](std::string_view text, const RowPlace& place) {
-        if (!format.read(text, {}, place).conversation.empty())
-            place.refuse("a question stands alone: leave \"conversation\" out");
+        const Row row = format.read(text, {}, place);
+        if (!row.conversation.empty()) place.refuse("a question stands alone: leave \"conversation\" out");
+        if (!row.output_tokens) questions.dataset.fields["osl"] = "256";
         questions.expected.push_back(expectation_in(text, place));
     });
     questions.name = fmt::format("{} {}", std::filesystem::path(path).filename().string(), file.content());

@@ -109,9 +109,7 @@ std::optional<double> percentile_of(const RunResult& run, const AlertSeries& ser
     const PercentileValue* const held = metric == nullptr ? nullptr : metric->at(series.p);
     if (held == nullptr) return std::nullopt;
     if (held->value) return held->value;
-    // A percentile without a value falls among the failures, if there are enough. A run that withholds its
-    // percentiles has no mean either, and its value is unknown.
-    if (metric->failed_mass >= 1 - series.p) return kInfinity;
+    if (falls_among_failures(*metric, series.p)) return kInfinity;
     return std::nullopt;
 }
 

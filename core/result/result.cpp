@@ -27,6 +27,14 @@ const PercentileValue* MetricSummary::at(double p) const {
     return found == percentiles.end() ? nullptr : &*found;
 }
 
+bool falls_among_failures(const MetricSummary& summary, double p) {
+    constexpr double kRounding = 1e-9;  // as in position_of(): .95 · 20 must be exactly 19
+    const auto n = static_cast<double>(summary.n);
+    const double failures = std::round(summary.failed_mass * n);
+    const double highest_rank = std::ceil(std::clamp(p, 0.0, 1.0) * (n - 1) - kRounding);
+    return summary.n > 0 && failures > 0 && highest_rank >= n - failures;
+}
+
 const MetricSummary* Scope::metric(std::string_view key) const {
     const auto found =
         std::find_if(metrics.begin(), metrics.end(), [key](const auto& held) { return held.key == key; });

@@ -234,6 +234,13 @@ struct MetricSummary {
     const PercentileValue* at(double p) const;  ///< null if there is no such percentile
 };
 
+/// Returns whether percentile p falls among the failures of a summary: one of the values that it is
+/// interpolated from (percentile() in core/statistics.h) is a failure when the failures are sorted behind all
+/// other values. Its value is then missing, or 0 for a metric that is the inverse of a latency. This is so if
+/// p is above 1 − `failed_mass`, for many values. A percentile that is missing although this is false is not
+/// known: it lies beyond the wait of an abandoned request, or the run withholds its percentiles.
+bool falls_among_failures(const MetricSummary& summary, double p);
+
 /// The score of a probe: the share of questions that were answered as expected.
 struct ProbeScore {
     /// The name of the questions: "recall:ctx=4096,n=40", or the name of a file and the hash of its content.

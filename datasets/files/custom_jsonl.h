@@ -14,7 +14,8 @@
 namespace paretoken::datasets {
 
 /// The format of "custom:path=FILE[,osl=128]"; osl is for lines without "output_tokens". Making the dataset
-/// throws RuntimeError when the file cannot be read, UsageError naming the line that is wrong.
+/// throws RuntimeError when the file cannot be read, UsageError naming the line that is wrong, and UsageError
+/// when osl is given although no line needs it.
 RowFormat custom_format(const Spec& spec);
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <unordered_set>
 #include <utility>
@@ -90,9 +91,20 @@ class RowReader {
 
 std::optional<std::int64_t> output_tokens_in(const DatasetOptions& options) {
     if (!options.spec.fields.contains("osl")) return std::nullopt;
-    const auto tokens = static_cast<std::int64_t>(options.spec.number("osl"));
-    if (tokens < 1) throw UsageError(fmt::format("dataset '{}': osl is at least 1", options.spec.name));
-    return tokens;
+    constexpr double kMost = 1e9;
+    const std::string& text = options.spec.fields.at("osl");
+    const auto refuse = [&] {
+        throw UsageError(fmt::format("--osl {}: for dataset '{}' it is a whole number from 1 to 1G", text,
+                                     options.spec.name));
+    };
+    double tokens = 0;
+    try {
+        tokens = parse_number(text);
+    } catch (const UsageError&) {
+        refuse();
+    }
+    if (!(tokens >= 1) || tokens > kMost || tokens != std::floor(tokens)) refuse();
+    return static_cast<std::int64_t>(tokens);
 }
 
 class FileDataset final : public Dataset {
@@ -116,6 +128,11 @@ class FileDataset final : public Dataset {
                     conversations_.add(*row, !options.live_replies, place);
                 }) {
         conversations_.finish();
+        if (osl_ && seen_.with_output == seen_.rows)
+            throw UsageError(
+                fmt::format("--osl {}: every row of '{}' has a number of output tokens of its own, so that "
+                            "--osl has no effect; leave it out, or change the lengths in the file",
+                            *osl_, file_.path()));
     }
 
     Request request(std::uint64_t index) const override {

@@ -45,9 +45,10 @@ struct RowFormat {
 };
 
 /// Makes the dataset. The spec's field "osl" is the number of output tokens for rows that have none. Throws
-/// the errors of RowFile and of the format's reader, and UsageError if osl is below 1, the prose is too
-/// short, or rows do not fit together: a time before the previous row's, times in some rows only, more than
-/// 1,000 different SLOs, or turns that ConversationIndex::add() refuses.
+/// the errors of RowFile and of the format's reader, and UsageError if osl is not a whole number from 1 to
+/// 1G, if osl is given although every row has a number of output tokens, if the prose is too short, or if
+/// rows do not fit together: a time before the previous row's, times in some rows only, more than 1,000
+/// different SLOs, or turns that ConversationIndex::add() refuses.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
 /// Calls `visit` with every row of a file in order. Throws the errors of RowFile and of the format's reader.

@@ -12,6 +12,8 @@
 namespace paretoken::experiments {
 namespace {
 
+const std::string kDataset = "dataset";
+
 std::string with_underscores(std::string_view name) {
     while (name.starts_with('-')) name.remove_prefix(1);
     std::string text(name);
@@ -60,6 +62,13 @@ std::string name_to_vary(std::string_view name, const std::set<std::string>& pla
     if (found->shown != nullptr)
         throw UsageError(fmt::format("{} may hold secrets and cannot be varied", option_of(*found)));
     return std::string(found->name);
+}
+
+/// Gives a cell's dataset the lengths that have options of their own, unless it has them already.
+void keep_lengths(Spec& dataset, const Spec& before) {
+    for (const char* const field : {"isl", "osl", "ratio"})
+        if (const auto given = before.fields.find(field); given != before.fields.end())
+            dataset.fields.insert(*given);
 }
 
 }  // namespace
@@ -154,6 +163,13 @@ LoadPlan with_links(LoadPlan asked) {
     return asked;
 }
 
+LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells) {
+    const bool varies = std::any_of(cells.begin(), cells.end(), [](const Cell& cell) {
+        return cell.contains(kDataset) || cell.contains("dataset_path");
+    });
+    return varies ? asked : with_dataset(std::move(asked));
+}
+
 LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
     for (const auto& [name, value] : cell) {
         const PlanField* const known = plan_field_named(name);
@@ -162,8 +178,10 @@ LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
         const std::size_t classes = field.of_class ? asked.classes.size() : 1;
         try {
             for (std::size_t i = 0; i < classes; ++i) {
+                const Spec before = asked.classes[i].dataset;
                 if (field.clear != nullptr) field.clear(asked, i);
                 field.set(asked, i, {value});
+                if (field.name == kDataset) keep_lengths(asked.classes[i].dataset, before);
             }
         } catch (const UsageError& error) {
             throw UsageError(fmt::format("{} {}", option_of(field), error.what()));

@@ -54,9 +54,14 @@ std::pair<std::string, std::string> parse_link(std::string_view text,
 /// plan's field is replaced by the value of that field.
 LoadPlan with_links(LoadPlan asked);
 
-/// Returns `asked` with the cell's values in its options and in the command of its server. Sets the defaults
-/// of the dataset and hashes its file (with_dataset() in resolve.h). Throws UsageError naming the option
-/// whose value is wrong, RuntimeError when a file cannot be read.
+/// Returns the plan that all cells share: with_dataset() (resolve.h), unless a cell names a dataset or its
+/// file. Such a cell must begin from the plan as it was given, because another dataset has other defaults.
+LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells);
+
+/// Returns `asked` with the cell's values in its options and in the command of its server. The dataset of a
+/// cell takes the lengths (--isl, --osl, --range-ratio) of `asked` that it does not set itself. Sets the
+/// defaults of the dataset and hashes its file (with_dataset() in resolve.h). Throws UsageError naming the
+/// option whose value is wrong, RuntimeError when a file cannot be read.
 LoadPlan in_cell(LoadPlan asked, const Cell& cell);
 
 /// text_of() returns "isl=512,temperature=0.7", with the names in alphabetical order. directory_name_of()

@@ -39,7 +39,7 @@ enum class Restart : std::uint8_t {
 Restart restart_named(const std::string& name);  ///< throws UsageError
 
 struct SweepPlan {
-    LoadPlan asked;  ///< plan without a level, to which with_dataset() (resolve.h) was applied
+    LoadPlan asked;  ///< plan without a level, to which with_common_dataset() (cells.h) was applied
     Axis axis = Axis::concurrency;
     std::vector<double> levels = {};  ///< levels, ascending and above 0
     std::vector<Cell> cells = {

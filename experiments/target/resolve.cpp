@@ -33,6 +33,23 @@ void name_dataset(RequestClass& of) {
                                      of.replies, of.dataset.name));
 }
 
+/// Sets the lengths of a dataset that is not a file, if they were not given, and checks its fields.
+void check_generated(Spec& dataset) {
+    if (dataset.name == "synthetic") dataset.fields.emplace("isl", "512");
+    const auto isl = dataset.fields.find("isl");
+    const bool pairs = isl != dataset.fields.end() && isl->second.starts_with("pairs:");
+    if (!pairs) dataset.fields.emplace("osl", "128");
+    (void)datasets::make_dataset({.spec = dataset});
+}
+
+/// Checks and hashes the file of a dataset. If some of its rows have no number of output tokens, their
+/// answers might never end; osl, which is for these rows, gets its default.
+void read_file(RequestClass& of) {
+    const auto dataset = datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path});
+    of.dataset_content = dataset->content();
+    if (!dataset->mean_output_tokens()) of.dataset.fields.emplace("osl", "128");
+}
+
 Spec arrivals_of(const RequestClass& of) {
     const bool rate = of.request_rate && std::isfinite(*of.request_rate);
     if (rate && of.arrivals) throw UsageError("--request-rate and --arrivals exclude each other");
@@ -207,14 +224,10 @@ LoadPlan with_dataset(LoadPlan plan) {
     if (!plan.model_card.empty()) static_cast<void>(cards::model_card(plan.model_card));
     for (RequestClass& of : plan.classes) {
         name_dataset(of);
-        if (of.dataset.name == "synthetic") of.dataset.fields.emplace("isl", "512");
-        // In a file, osl is for rows without a length, whose answers might never end.
-        const auto isl = of.dataset.fields.find("isl");
-        const bool pairs = isl != of.dataset.fields.end() && isl->second.starts_with("pairs:");
-        if (!pairs) of.dataset.fields.emplace("osl", "128");
-        if (of.dataset_content.empty() && !datasets::file_of(of.dataset, of.dataset_path).empty())
-            of.dataset_content =
-                datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path})->content();
+        if (datasets::file_of(of.dataset, of.dataset_path).empty())
+            check_generated(of.dataset);
+        else if (of.dataset_content.empty())
+            read_file(of);
     }
     check_text(plan);
     if (!plan.text.empty() && plan.text_content.empty())

@@ -20,10 +20,11 @@ std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 /// raised to at least this level, because fewer requests would never reach it.
 LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 
-/// Names the dataset of every class, sets default lengths (512 prompt tokens, 128 output tokens), and hashes
-/// the files of datasets and of prose unless the plan has the hashes. Also reads the questions (--probe) and
-/// the model card, so that a mistake in them is found early. A second application changes nothing. Throws
-/// UsageError when options are wrong or contradict each other, RuntimeError when a file cannot be read.
+/// Names the dataset of every class, sets default lengths (512 prompt tokens; 128 output tokens, for a file
+/// only if some of its rows have no such number), and checks and hashes the files of datasets and of prose
+/// unless the plan has the hashes. Also reads the questions (--probe) and the model card, so that a mistake
+/// in them is found early. A second application changes nothing. Throws UsageError when options are wrong or
+/// contradict each other, RuntimeError when a file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
 /// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,

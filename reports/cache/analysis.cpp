@@ -129,9 +129,9 @@ void compare_with_cold(std::span<const CacheSample> samples, std::vector<CacheAr
         arm.differs = arm.p_value && *arm.p_value < kSignificance / static_cast<double>(comparisons);
 }
 
-/// Fits times over the tokens that were not cached. If cached tokens are not reported, only prompts that
+/// The times over the tokens that were not cached. If cached tokens are not reported, only prompts that
 /// cannot be cached are used.
-std::optional<TtftFit> fit_of_samples(std::span<const CacheSample> samples) {
+std::vector<FitPoint> points_of(std::span<const CacheSample> samples) {
     std::vector<FitPoint> points;
     for (const CacheSample& sample : samples) {
         if (!counts(sample) || sample.arm == "repeat") continue;
@@ -139,7 +139,18 @@ std::optional<TtftFit> fit_of_samples(std::span<const CacheSample> samples) {
         const std::int64_t prompt = sample.prompt_tokens.value_or(sample.wanted_tokens);
         points.push_back({static_cast<double>(prompt - sample.cached_tokens.value_or(0)), *sample.ttft_s});
     }
-    return fit_of(points);
+    return points;
+}
+
+void set_saving(CacheLevel& level, std::span<const FitPoint> points) {
+    constexpr double kTokens = 1000;
+    constexpr double kScale = 1e3 * kTokens;  // from seconds per token to milliseconds per 1,000
+    const auto last = last_tokens_of(points, kTokens);
+    if (!last || !(last->per_token_s.ci95.low > 0)) return;
+    const FitTerm& saved = last->per_token_s;
+    level.saved_ms_per_1k_cached = kScale * saved.value;
+    level.saved_ms_per_1k_cached_ci95 = Interval{kScale * saved.ci95.low, kScale * saved.ci95.high};
+    level.saved_prompt_tokens = last->longest_tokens;
 }
 
 // ---- verdicts
@@ -406,9 +417,9 @@ CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurre
     }
     for (const CellKey& cell : cells) level.arms.push_back(arm_of(samples, cell, block, concurrency));
     compare_with_cold(samples, level.arms);
-    level.fit = fit_of_samples(samples);
-    if (level.fit && level.fit->per_token_s.ci95.low > 0)
-        level.saved_ms_per_1k_cached = 1e3 * 1e3 * level.fit->per_token_s.value;
+    const std::vector<FitPoint> points = points_of(samples);
+    level.fit = fit_of(points);
+    set_saving(level, points);
     level.hits = all.hits();
     level.hits.server = server;
     return level;

@@ -82,9 +82,14 @@ struct CacheLevel {
     std::string invalid = {};    ///< reason why the run is not valid; empty if it is
     std::vector<CacheArm> arms = {};
     std::optional<TtftFit> fit = {};
-    /// The milliseconds of time to first token that 1000 cached tokens save, by the linear term of `fit`.
-    /// Absent without a fit, or if the 95 % interval of the linear term is not above 0.
+    /// The milliseconds of time to first token that 1,000 cached tokens save in the longest prompt that was
+    /// measured, by `fit`: T(n) − T(n − 1,000), where n is the prompt's length and T(m) the time if m of its
+    /// tokens are not cached. If n is below 1,000, it is 1,000 ÷ n times the saving of the whole prompt. Both
+    /// terms of the fit count. Absent without a fit, or if the 95 % interval is not above 0.
     std::optional<double> saved_ms_per_1k_cached = {};
+    std::optional<Interval> saved_ms_per_1k_cached_ci95 = {};
+    /// That n: the largest number of tokens of a prompt that were not cached.
+    std::optional<double> saved_prompt_tokens = {};
     std::optional<double> output_tokens_per_s = {};
     CacheHits hits = {};  ///< hits of all requests, including those that fill the cache
 

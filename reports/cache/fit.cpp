@@ -46,8 +46,10 @@ std::optional<Matrix> inverse_of(Matrix matrix, std::size_t size) {
 
 struct Coefficients {
     Row values{};
-    Row errors{};  ///< standard errors of the coefficients
+    Matrix covariances{};
     double degrees = 0;
+
+    double error(std::size_t i) const { return std::sqrt(std::max(0.0, covariances[i][i])); }
 };
 
 /// The coefficients of a polynomial in length ÷ `scale` with `terms` terms, by least squares.
@@ -80,37 +82,77 @@ std::optional<Coefficients> polynomial(std::span<const FitPoint> points, std::si
     }
     result.degrees = n - static_cast<double>(terms);
     for (std::size_t i = 0; i < terms; ++i)
-        result.errors[i] = std::sqrt(std::max(0.0, squares / result.degrees * (*inverse)[i][i] / n));
+        for (std::size_t j = 0; j < terms; ++j)
+            result.covariances[i][j] = squares / result.degrees * (*inverse)[i][j] / n;
     return result;
 }
 
-FitTerm term_of(const Coefficients& fit, std::size_t i, double scale) {
-    const double factor = 1 / std::pow(scale, static_cast<double>(i));
-    const double half = student_t(0.95, fit.degrees) * fit.errors[i];
-    return {fit.values[i] * factor, {(fit.values[i] - half) * factor, (fit.values[i] + half) * factor}};
+/// A value with its interval, from its standard error.
+FitTerm term_with(double value, double error, double degrees) {
+    const double half = student_t(0.95, degrees) * error;
+    return {value, {value - half, value + half}};
 }
 
-}  // namespace
+/// The polynomial that describes points: a line, or with a square if the data demand it.
+struct ChosenFit {
+    Coefficients coefficients;
+    double longest = 0;  ///< the largest number of tokens of a point
+    double scale = 1;    ///< lengths were divided by it
+    bool curved = false;
 
-std::optional<TtftFit> fit_of(std::span<const FitPoint> points) {
+    FitTerm term(std::size_t i) const {
+        const double factor = 1 / std::pow(scale, static_cast<double>(i));
+        return term_with(coefficients.values[i] * factor, coefficients.error(i) * factor,
+                         coefficients.degrees);
+    }
+};
+
+std::optional<ChosenFit> chosen_fit(std::span<const FitPoint> points) {
     constexpr std::size_t kFewestLengths = 4;
     constexpr std::size_t kFewestPoints = 6;
     constexpr double kSure = 0.999;
     std::set<double> lengths;
     for (const FitPoint& point : points) lengths.insert(point.uncached_tokens);
     if (lengths.size() < kFewestLengths || points.size() < kFewestPoints) return std::nullopt;
-    const double scale = std::max(1.0, *lengths.rbegin());
-    auto fit = polynomial(points, 2, scale);
-    if (!fit) return std::nullopt;
-    TtftFit result{.n = points.size(), .base_s = {}, .per_token_s = {}, .per_token2_s = {}};
-    if (const auto curved = polynomial(points, 3, scale);
-        curved && curved->values[2] > student_t(kSure, curved->degrees) * curved->errors[2]) {
-        fit = curved;
-        result.per_token2_s = term_of(*curved, 2, scale);
+    ChosenFit chosen;
+    chosen.longest = *lengths.rbegin();
+    chosen.scale = std::max(1.0, chosen.longest);
+    const auto line = polynomial(points, 2, chosen.scale);
+    if (!line) return std::nullopt;
+    chosen.coefficients = *line;
+    if (const auto curve = polynomial(points, 3, chosen.scale);
+        curve && curve->values[2] > student_t(kSure, curve->degrees) * curve->error(2)) {
+        chosen.coefficients = *curve;
+        chosen.curved = true;
     }
-    result.base_s = term_of(*fit, 0, scale);
-    result.per_token_s = term_of(*fit, 1, scale);
-    return result;
+    return chosen;
+}
+
+}  // namespace
+
+std::optional<TtftFit> fit_of(std::span<const FitPoint> points) {
+    const auto chosen = chosen_fit(points);
+    if (!chosen) return std::nullopt;
+    TtftFit fit{
+        .n = points.size(), .base_s = chosen->term(0), .per_token_s = chosen->term(1), .per_token2_s = {}};
+    if (chosen->curved) fit.per_token2_s = chosen->term(2);
+    return fit;
+}
+
+// With x = tokens ÷ scale, the mean slope between longest − width and longest is
+// b1 + b2 · (2 · longest − width) ÷ scale, in seconds per scale tokens.
+std::optional<LastTokens> last_tokens_of(std::span<const FitPoint> points, double tokens) {
+    const auto chosen = chosen_fit(points);
+    if (!chosen || !(chosen->longest > 0)) return std::nullopt;
+    const Coefficients& fit = chosen->coefficients;
+    const double width = std::min(tokens, chosen->longest);
+    const double weight = (2 * chosen->longest - width) / chosen->scale;  // of the square's coefficient
+    const double slope = fit.values[1] + weight * fit.values[2];
+    const double variance =
+        fit.covariances[1][1] + 2 * weight * fit.covariances[1][2] + weight * weight * fit.covariances[2][2];
+    return LastTokens{
+        chosen->longest,
+        term_with(slope / chosen->scale, std::sqrt(std::max(0.0, variance)) / chosen->scale, fit.degrees)};
 }
 
 }  // namespace paretoken::reports

@@ -32,7 +32,19 @@ struct TtftFit {
     bool operator==(const TtftFit&) const = default;
 };
 
+/// The time that the last tokens of the longest prompt take.
+struct LastTokens {
+    double longest_tokens = 0;  ///< largest number of tokens of a point
+    FitTerm per_token_s;        ///< mean time of one of the last tokens
+};
+
 /// The fit through points; nothing for fewer than 4 different lengths or 6 points.
 std::optional<TtftFit> fit_of(std::span<const FitPoint> points);
+
+/// The time of each of the last `tokens` tokens of the longest prompt, by that fit: (T(n) − T(n − tokens)) ÷
+/// tokens for its length n, which is the slope of a line, and more than the linear term of a fit with a
+/// square. A prompt that is not longer than `tokens` counts as a whole: (T(n) − T(0)) ÷ n. Nothing without a
+/// fit.
+std::optional<LastTokens> last_tokens_of(std::span<const FitPoint> points, double tokens);
 
 }  // namespace paretoken::reports

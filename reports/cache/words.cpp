@@ -41,9 +41,19 @@ std::string fit_sentence(const TtftFit& fit) {
     return text + fmt::format(" (least squares over {} requests, 95 % intervals).", fit.n);
 }
 
-std::string saved_sentence(double milliseconds) {
-    return fmt::format("1,000 tokens from the cache save {} ms of the time to first token.",
-                       number_text(milliseconds));
+std::string saved_sentence(const CacheLevel& level) {
+    const std::string saved = number_text(*level.saved_ms_per_1k_cached);
+    if (!level.saved_prompt_tokens)
+        return fmt::format("1,000 tokens from the cache save {} ms of the time to first token.", saved);
+    if (*level.saved_prompt_tokens < 1000)
+        return fmt::format(
+            "Tokens from the cache save {} ms per 1,000 tokens of the time to first token of a prompt of "
+            "{:.0f} tokens, the longest that was measured.",
+            saved, *level.saved_prompt_tokens);
+    return fmt::format(
+        "1,000 tokens from the cache save {} ms of the time to first token of a prompt of {:.0f} tokens, the "
+        "longest that was measured.",
+        saved, *level.saved_prompt_tokens);
 }
 
 std::string hits_sentence(const CacheHits& hits) {
@@ -186,7 +196,7 @@ Table fit_table(const CacheLevel& level) {
 std::vector<std::string> findings_of(const CacheLevel& level) {
     std::vector<std::string> sentences;
     if (level.fit) sentences.push_back(fit_sentence(*level.fit));
-    if (level.saved_ms_per_1k_cached) sentences.push_back(saved_sentence(*level.saved_ms_per_1k_cached));
+    if (level.saved_ms_per_1k_cached) sentences.push_back(saved_sentence(level));
     sentences.push_back(hits_sentence(level.hits));
     if (std::string rate = rate_sentence(level); !rate.empty()) sentences.push_back(std::move(rate));
     return sentences;

@@ -571,6 +571,8 @@ void fields(Archive& a, Is<CacheLevel> auto& v) {
     a("hit", v.hits);
     a("fit", v.fit);
     a("saved_ms_per_1k_cached", v.saved_ms_per_1k_cached);
+    a("saved_ms_per_1k_cached_ci95", v.saved_ms_per_1k_cached_ci95);
+    a("saved_prompt_tokens", v.saved_prompt_tokens);
     a("output_tokens_per_s", v.output_tokens_per_s);
     a.required("arms", v.arms);
 }

@@ -215,7 +215,7 @@ GateValue value_of(const GateQuantity& quantity, const RunResult& run) {
             // If a time falls among failures, its inverse is a speed of 0.
             const bool lost = !held->value || (quantity.better == Better::higher && *held->value <= 0);
             return {.value = lost ? std::nullopt : held->value,
-                    .among_failures = lost && summary->failed_mass > 0};
+                    .among_failures = lost && falls_among_failures(*summary, quantity.p)};
         }
         case GateKind::output_length: {
             const MetricSummary* const summary = scope->metric("output_tokens_tok");

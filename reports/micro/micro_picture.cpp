@@ -84,13 +84,13 @@ void add_read_ceiling(Picture& picture, const MicroResults& micro) {
         picture.lines.push_back({"read ceiling", micro.read_bytes_per_s->value / kGiga});
 }
 
-void add_flops_ceilings(Picture& picture, const MicroResults& micro) {
-    for (const auto& [kind, figure] : micro.flops_per_s)
-        picture.lines.push_back({kind, figure.value / kGiga});
+/// Adds the arithmetic ceilings in the unit of the chart.
+void add_flops_ceilings(Picture& picture, const MicroResults& micro, double unit) {
+    for (const auto& [kind, figure] : micro.flops_per_s) picture.lines.push_back({kind, figure.value / unit});
     for (const auto& [format, figure] : micro.library_flops_per_s)
-        picture.lines.push_back({format + " library", figure.value / kTera});
+        picture.lines.push_back({format + " library", figure.value / unit});
     for (const auto& [format, figure] : micro.instruction_flops_per_s)
-        picture.lines.push_back({format + " mma.sync", figure.value / kTera});
+        picture.lines.push_back({format + " mma.sync", figure.value / unit});
 }
 
 Picture weights_of(const MicroResults& micro) {
@@ -126,8 +126,9 @@ Picture attention_of(const MicroResults& micro) {
 /// The chart of prefill. A CPU has no rows for prompts, so it shows the arithmetic of its largest batches.
 Picture prefill_of(const MicroResults& micro) {
     Picture picture{"prefill", "Prefill arithmetic by prompt length", "Tokens", "TFLOP/s", {}, {}};
+    double unit = kTera;
     picture.series =
-        series_of(micro, kTera, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
+        series_of(micro, unit, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
             const auto tokens = name.number("tokens");
             if (!tokens) return {};
             if (name.family == "prefill/gemm") return Placed{format_of(name, "w"), *tokens, row.flops()};
@@ -139,14 +140,15 @@ Picture prefill_of(const MicroResults& micro) {
         picture.title = "Arithmetic of products by batch";
         picture.x_title = "Batch";
         picture.y_title = "GFLOP/s";
+        unit = kGiga;
         picture.series =
-            series_of(micro, kGiga, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
+            series_of(micro, unit, [](const MicroRow& row, const RowName& name) -> std::optional<Placed> {
                 const auto batch = name.number("batch");
                 if (name.family != "weights" || !batch) return {};
                 return Placed{format_of(name, "w"), *batch, row.flops()};
             });
     }
-    add_flops_ceilings(picture, micro);
+    add_flops_ceilings(picture, micro, unit);
     return picture;
 }
 

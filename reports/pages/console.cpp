@@ -96,7 +96,7 @@ std::string throughput_of(const RunResult& result) {
 std::string percentile_cell(const MetricSummary& metric, double p, double scale) {
     const PercentileValue* held = metric.at(p);
     if (!held) return "–";
-    if (!held->value) return metric.failed_mass > 0 ? "∞" : "–";
+    if (!held->value) return falls_among_failures(metric, p) ? "∞" : "–";
     return significant(held->value, scale) + (held->certified ? " " : "*");
 }
 

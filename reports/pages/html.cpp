@@ -568,7 +568,7 @@ std::string metrics_table(const RunResult& run) {
                             grouped(summary.n), significant(summary.mean), significant(summary.std));
         for (const double p : {.5, .75, .9, .95, .99, .999}) {
             const PercentileValue* held = summary.at(p);
-            const bool among_failures = held && !held->value && summary.failed_mass > 0;
+            const bool among_failures = held && !held->value && falls_among_failures(summary, p);
             rows +=
                 fmt::format("<td>{}{}", among_failures ? "∞" : significant(held ? held->value : std::nullopt),
                             held && held->value && !held->certified ? "*" : "");

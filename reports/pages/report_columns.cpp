@@ -14,7 +14,7 @@ std::optional<double> percentile_of(const RunResult& run, std::string_view key, 
     const MetricSummary* metric = run.metric(key);
     const PercentileValue* value = metric ? metric->at(p) : nullptr;
     if (!value) return std::nullopt;
-    if (!value->value && metric->failed_mass > 0) return std::numeric_limits<double>::infinity();
+    if (!value->value && falls_among_failures(*metric, p)) return std::numeric_limits<double>::infinity();
     return value->value;
 }
 

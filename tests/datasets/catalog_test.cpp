@@ -36,7 +36,22 @@ TEST(Catalog, names_the_option_of_a_dataset_that_cannot_be_made) {
 TEST(Catalog, names_file_and_line_of_a_row_that_is_wrong) {
     const paretoken::testing::TemporaryFile file("{\"prompt\": 7}\n");
     EXPECT_THAT(refusal_of(parse_spec("custom"), file.path()), StartsWith(file.path() + ":1: "));
-    EXPECT_THAT(refusal_of(parse_spec("custom:isl=5"), file.path()), StartsWith("--dataset custom: "));
+    EXPECT_THAT(refusal_of(parse_spec("custom:ils=5"), file.path()), StartsWith("--dataset custom: "));
+}
+
+TEST(Catalog, refuses_the_lengths_of_prompts_where_something_else_decides_them) {
+    const paretoken::testing::TemporaryFile file("{\"prompt\": \"a\"}\n");
+    for (const CatalogRow& row : catalog()) {
+        for (const auto& [field, option] :
+             {std::pair{"isl", "--isl 64"}, std::pair{"ratio", "--range-ratio 64"}}) {
+            const Spec spec{std::string(row.name), {{field, "64"}}};
+            const std::string refusal = refusal_of(spec, row.format == nullptr ? "" : file.path());
+            if (row.name == "synthetic") continue;
+            EXPECT_THAT(refusal, AllOf(StartsWith(option), HasSubstr(std::string(row.name)),
+                                       HasSubstr(std::string(row.prompt_lengths)), HasSubstr("leave")));
+        }
+    }
+    EXPECT_EQ(refusal_of({"synthetic", {{"isl", "64"}}}), "accepted");
 }
 
 }  // namespace

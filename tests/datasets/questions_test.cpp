@@ -55,6 +55,24 @@ std::string refusal(std::string_view rows) {
     return "accepted";
 }
 
+TEST(Questions, OfAFileHaveALimitForAnswersOnlyWhereARowNamesNone) {
+    const auto longest_answers = [](std::string_view rows) {
+        const File file(rows);
+        const Questions questions = questions_of(file.path());
+        const auto dataset = make_dataset({.spec = questions.dataset, .path = questions.path});
+        std::vector<std::int64_t> tokens;
+        for (std::uint64_t i = 0; i < *dataset->size(); ++i)
+            tokens.push_back(*dataset->request(i).wanted_output_tokens);
+        return tokens;
+    };
+    constexpr std::string_view kShort =
+        "{\"prompt\": \"1 + 1?\", \"output_tokens\": 8, \"expect\": {\"number\": 2}}\n";
+    EXPECT_THAT(longest_answers(kShort), ::testing::ElementsAre(8));
+    EXPECT_THAT(
+        longest_answers(std::string(kShort) + "{\"prompt\": \"1 + 2?\", \"expect\": {\"number\": 3}}\n"),
+        ::testing::ElementsAre(8, 256));
+}
+
 TEST(Questions, OfAFileHoldWhatIsAskedAndWhatIsExpected) {
     const File file(
         "{\"prompt\": \"Capital of France?\", \"expect\": {\"contains\": \"Paris\"}}\n"

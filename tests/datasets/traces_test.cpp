@@ -13,7 +13,9 @@ namespace {
 
 using paretoken::testing::TemporaryFile;
 using std::chrono::milliseconds;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::unique_ptr<Dataset> dataset_of(std::string_view spec, std::string_view text,
                                     PromptForm form = PromptForm::token_ids) {
@@ -94,6 +96,17 @@ TEST(TokenTraces, HaveTheTimesAndLengthsOfTheirColumns) {
         "{\"prompt_tokens\": 30, \"completion_tokens\": 6, \"at\": \"2026-11-21T10:00:02+01:00\"}\n");
     EXPECT_EQ(log->recorded_time(1), std::chrono::seconds(2));
     EXPECT_EQ(log->request(0).wanted_input_tokens, 20);
+}
+
+TEST(TokenTraces, RefuseAnOslWhichTheirOwnLengthsWouldMakeUseless) {
+    const std::string azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n5,4808,10\n";
+    const std::string burst =
+        "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Log\n";
+    const std::string log = "{\"prompt_tokens\": 20, \"completion_tokens\": 5, \"at\": 1}\n";
+    for (const auto& [spec, text] :
+         {std::pair{"mooncake:osl=64", std::string(kMooncake)}, std::pair{"azure:osl=64", azure},
+          std::pair{"burstgpt:osl=64", burst}, std::pair{"log:osl=64", log}})
+        EXPECT_THAT(refusal_of(spec, text), AllOf(StartsWith("--osl 64"), HasSubstr("leave it out")));
 }
 
 TEST(TokenTraces, ThatAreWrongAreRefusedWithLineAndField) {

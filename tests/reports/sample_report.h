@@ -160,6 +160,18 @@ inline RunResult failing_run(std::uint64_t concurrency, double step_s, double kn
     return r;
 }
 
+/// A run with a failed request, whose percentiles are missing because it withholds them: none of them falls
+/// among failures.
+inline RunResult withholding_run(std::uint64_t concurrency, double step_s, double knee) {
+    RunResult r = run(concurrency, step_s, knee);
+    for (MetricSummary& m : r.metrics) {
+        m.n = 6000;
+        m.failed_mass = 1.0 / 6000;
+        for (PercentileValue& p : m.percentiles) p = {.p = p.p, .value = {}};
+    }
+    return r;
+}
+
 inline ReportPoint point(RunResult result, const std::string& directory, double usd_per_s) {
     ReportPoint p;
     p.directory = directory;

@@ -150,6 +150,12 @@ TEST(Alerts, a_percentile_among_failures_is_above_every_threshold_and_has_no_val
     EXPECT_EQ(alert.state, AlertState::firing);
     EXPECT_FALSE(alert.value);
     EXPECT_THAT(text_of(alert), HasSubstr("among failures"));
+    run.metrics.front().failed_mass = .05;  // 5 of 100 failed, and p95 lies between the 95th and the 96th
+    EXPECT_EQ(judged(run, {.name = "slow", .series = "ttft_p95", .threshold = 100}).state,
+              AlertState::firing);
+    run.metrics.front().failed_mass = .04;
+    EXPECT_EQ(judged(run, {.name = "slow", .series = "ttft_p95", .threshold = 100}).state,
+              AlertState::unknown);
 }
 
 TEST(Alerts, failed_requests_fire_and_a_run_without_requests_does_not) {

@@ -415,6 +415,22 @@ TEST(Summary, of_a_request_that_was_given_up_before_its_first_token_knows_that_i
         << "nothing is known beyond the time of waiting";
 }
 
+TEST(Summary, tells_a_percentile_among_failures_from_one_beyond_an_abandoned_request) {
+    auto records = script::closed_loop(1, 96, {}, 0);
+    for (std::size_t i = 0; i < 60; ++i)
+        records[i].first_event = records[i].first_answer = *records[i].sent + std::chrono::milliseconds(180);
+    for (std::size_t i = 0; i < 3; ++i)
+        records.push_back(script::failed(records[20 + 5 * i].scheduled + std::chrono::milliseconds(1)));
+    records.push_back(abandoned(records[50].scheduled, std::chrono::milliseconds(150), false));
+    const auto summary = summarize(records, closed(1));
+    const MetricSummary& ttft = *summary.metric("ttft_s");
+    EXPECT_GT(ttft.failed_mass, 0);
+    EXPECT_FALSE(ttft.at(0.75)->value);
+    EXPECT_FALSE(falls_among_failures(ttft, 0.75)) << "it lies beyond what the abandoned request waited for";
+    EXPECT_FALSE(ttft.at(0.99)->value);
+    EXPECT_TRUE(falls_among_failures(ttft, 0.99));
+}
+
 TEST(KeptInFlight, is_the_cap_unless_think_times_or_a_cap_on_prefills_hold_the_load_back) {
     RunResult result;
     result.concurrency = 4;

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using File = paretoken::testing::TemporaryFile;
 
@@ -21,9 +22,9 @@ std::unique_ptr<Dataset> dataset_of(std::string_view text, std::string_view spec
     return make_dataset({.spec = parse_spec(spec), .path = file.path()});
 }
 
-std::string refusal_of(std::string_view text) {
+std::string refusal_of(std::string_view text, std::string_view spec = "custom") {
     try {
-        dataset_of(text);
+        dataset_of(text, spec);
     } catch (const UsageError& error) {
         return error.what();
     }
@@ -143,6 +144,17 @@ TEST(CustomJsonl, OslFillsInWhatLinesDoNotSay) {
     EXPECT_EQ(dataset->request(0).wanted_output_tokens, 3);
     EXPECT_EQ(dataset->request(1).wanted_output_tokens, 9);
     EXPECT_EQ(dataset->mean_output_tokens(), 6);
+}
+
+TEST(CustomJsonl, RefusesAnOslThatNoLineNeeds) {
+    EXPECT_THAT(refusal_of("{\"prompt\":\"b\",\"output_tokens\":9}\n", "custom:osl=3"),
+                AllOf(StartsWith("--osl 3"), HasSubstr("no effect"), HasSubstr("leave it out")));
+}
+
+TEST(CustomJsonl, RefusesAnOslThatIsNoNumberOfTokens) {
+    for (const char* osl : {"0", "1.5", "1e300", "uniform:min=1;max=9", "nan", ""})
+        EXPECT_THAT(refusal_of("{\"prompt\":\"b\"}\n", fmt::format("custom:osl={}", osl)),
+                    StartsWith(fmt::format("--osl {}", osl)));
 }
 
 TEST(CustomJsonl, AWrongLineIsNamed) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 #include "core/error.h"
 
 namespace paretoken::experiments {
@@ -76,6 +79,42 @@ TEST(Cells, change_the_plan_and_nothing_else) {
                     in_cell(LoadPlan{}, {{"temperature", "hot"}});
                 }),
                 HasSubstr("--temperature"));
+}
+
+/// A file of prompts; the destructor removes it.
+class PromptFile {
+  public:
+    explicit PromptFile(const std::string& name, const std::string& rows)
+        : path_(::testing::TempDir() + "cells_" + name + ".jsonl") {
+        std::ofstream(path_) << rows;
+    }
+    ~PromptFile() { std::remove(path_.c_str()); }
+    PromptFile(const PromptFile&) = delete;
+    PromptFile& operator=(const PromptFile&) = delete;
+    const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+TEST(Cells, with_datasets_keep_the_lengths_that_were_given_and_take_no_defaults_of_others) {
+    const std::vector<Cell> cells{{{"dataset", "synthetic"}}, {{"dataset", "multi_turn"}}};
+    const LoadPlan asked = with_common_dataset(plan_of({{"osl", {"64"}}}), cells);
+    EXPECT_EQ(text_of(in_cell(asked, cells[0]).classes.front().dataset), "synthetic:isl=512,osl=64");
+    EXPECT_EQ(text_of(in_cell(asked, cells[1]).classes.front().dataset), "multi_turn:osl=64");
+}
+
+TEST(Cells, with_files_have_the_content_and_the_dataset_of_each) {
+    const PromptFile one("one", R"({"prompt": "one"})");
+    const PromptFile two("two", R"({"prompt": "two"})");
+    const std::vector<Cell> cells{{{"dataset_path", one.path()}}, {{"dataset_path", two.path()}}};
+    for (const PlanTexts& texts : {PlanTexts{}, PlanTexts{{"dataset_path", {one.path()}}}}) {
+        const LoadPlan asked = with_common_dataset(plan_of(texts), cells);
+        const LoadPlan first = in_cell(asked, cells[0]);
+        const LoadPlan second = in_cell(asked, cells[1]);
+        EXPECT_EQ(second.classes.front().dataset.name, "custom");
+        EXPECT_NE(first.classes.front().dataset_content, second.classes.front().dataset_content);
+    }
 }
 
 TEST(Cells, give_values_to_the_placeholders_of_a_servers_command) {

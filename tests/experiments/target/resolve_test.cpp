@@ -139,6 +139,26 @@ TEST_F(CustomFile, is_the_dataset_when_only_a_path_is_given) {
     EXPECT_THROW(with_dataset(plan_of({{"dataset", {"synthetic"}}, {"dataset_path", {"x"}}})), UsageError);
 }
 
+TEST_F(CustomFile, whose_rows_all_have_lengths_gets_none_by_default_and_refuses_one) {
+    const std::string rows = R"({"prompt": "one", "output_tokens": 7})";
+    const LoadPlan plan = of_file("a", rows);
+    EXPECT_FALSE(plan.classes.front().dataset.fields.contains("osl"));
+    EXPECT_EQ(with_dataset(plan), plan) << "a second application changes nothing";
+    const std::string path = (directory_ / "a" / "prompts.jsonl").string();
+    try {
+        with_dataset(plan_of({{"dataset_path", {path}}, {"osl", {"64"}}}));
+        FAIL();
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("--osl 64"));
+    }
+}
+
+TEST(WithDataset, refuses_wrong_fields_of_generated_datasets_before_anything_starts) {
+    EXPECT_THROW(with_dataset(plan_of({{"dataset", {"multi_turn:turn=3"}}})), UsageError);
+    EXPECT_THROW(with_dataset(plan_of({{"dataset", {"multi_turn"}}, {"isl", {"64"}}})), UsageError);
+    EXPECT_THROW(with_dataset(plan_of({{"osl", {"many"}}})), UsageError);
+}
+
 TEST_F(CustomFile, of_one_name_and_length_but_other_content_is_another_workload) {
     const LoadPlan one = of_file("a", R"({"prompt": "one"})");
     const LoadPlan other = of_file("b", R"({"prompt": "two"})");

@@ -104,6 +104,23 @@ TEST(CacheLevel, has_times_hits_and_a_fit) {
     for (const CacheArm& arm : level.arms) EXPECT_TRUE(arm.arm != "primer" && arm.arm != "varied");
 }
 
+TEST(CacheLevel, saves_as_much_as_the_last_tokens_of_the_longest_prompt_take) {
+    auto samples = experiment(whole_blocks);
+    for (CacheSample& sample : samples) {
+        const auto uncached = static_cast<double>(*sample.prompt_tokens - *sample.cached_tokens);
+        *sample.ttft_s += 2e-8 * uncached * uncached;
+    }
+    const auto level = level_of(samples, 8, granularity_of(samples), std::nullopt);
+    ASSERT_TRUE(level.fit && level.fit->per_token2_s);
+    constexpr double kLongest = 4096 + kSuffix;
+    EXPECT_EQ(level.saved_prompt_tokens, kLongest);
+    const double expected = 20 + 2e-8 * 1e6 * (2 * kLongest - 1000);  // ms for 1,000 tokens
+    EXPECT_NEAR(*level.saved_ms_per_1k_cached, expected, .05 * expected);
+    EXPECT_LT(level.saved_ms_per_1k_cached_ci95->low, *level.saved_ms_per_1k_cached);
+    EXPECT_GT(level.saved_ms_per_1k_cached_ci95->low, 1e6 * level.fit->per_token_s.value);
+    EXPECT_THAT(cache_console({.levels = {level}}), HasSubstr("of 4160 tokens, the longest"));
+}
+
 TEST(CacheLevel, counts_failures_apart) {
     auto samples = experiment(whole_blocks);
     samples[0].ttft_s.reset();

@@ -40,6 +40,8 @@ CacheReport whole_report() {
                                     .per_token_s = {1e-4, {9e-5, 1.1e-4}},
                                     .per_token2_s = FitTerm{1e-9, {5e-10, 2e-9}}},
                      .saved_ms_per_1k_cached = 100,
+                     .saved_ms_per_1k_cached_ci95 = Interval{90, 110},
+                     .saved_prompt_tokens = 1088,
                      .output_tokens_per_s = 321.5,
                      .hits = {.expected = .62, .usage = .61, .server = .60}};
     level.arms.back().failed = 2;

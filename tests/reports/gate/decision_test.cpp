@@ -104,6 +104,16 @@ TEST(Gate, does_not_fail_a_tail_that_moved_by_less_than_its_floor) {
     EXPECT_GT(stall.limit, std::log(1.1));
 }
 
+TEST(GateValue, is_not_among_failures_if_too_few_requests_failed_for_that) {
+    GateRun run = gate_run({});
+    for (MetricSummary& metric : run.result.metrics) {
+        metric.failed_mass = .01;  // one in a hundred failed, and p50 is missing for another reason
+        for (PercentileValue& held : metric.percentiles) held.value.reset();
+    }
+    EXPECT_EQ(value_of(quantity_named("ttft_p50"), run.result), GateValue{});
+    EXPECT_TRUE(value_of(quantity_named("ttft_p99"), run.result).among_failures);
+}
+
 TEST(Gate, fails_a_percentile_that_falls_among_failures_on_the_candidates_side_only) {
     GateInput input = pairs_of(4, {});
     const auto lose = [](std::vector<GateRun>& runs) {

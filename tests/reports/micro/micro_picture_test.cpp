@@ -125,6 +125,30 @@ TEST(MicroPicture, OfACpuDrawsTheArithmeticOfItsBatches) {
     EXPECT_EQ(device.pictures.size(), 2u) << "no attention was measured";
 }
 
+TEST(MicroPicture, HasThePointsAndTheCeilingsOfAnArithmeticChartInOneUnit) {
+    MicroResults gpu = h200();
+    gpu.flops_per_s = {{"f32_fma", {60e12, "x"}}};
+    gpu.instruction_flops_per_s = {{"bf16", {650e12, "x"}}};
+    const DevicePicture device = picture_of(gpu);
+    const Picture& prefill = picture(device, "prefill");
+    EXPECT_EQ(prefill.y_title, "TFLOP/s");
+    EXPECT_NEAR(prefill.series[0].points[0].y, 600, 1e-9);
+    ASSERT_EQ(prefill.lines.size(), 3u);
+    EXPECT_EQ(prefill.lines[0].y, 60);
+    EXPECT_EQ(prefill.lines[1].y, 790);
+    EXPECT_EQ(prefill.lines[2].y, 650);
+
+    MicroResults cpu;
+    cpu.device = {.id = "cpu", .name = "AMD EPYC", .cores = 2};
+    cpu.library_flops_per_s = {{"bf16", {2e12, "x"}}};
+    MicroRow row = gpu_row("weights/w:bf16/layout:packed/batch:4/backend:cpu/threads:2", 40e9);
+    row.flops_per_s = 160e9;
+    cpu.rows = {row};
+    const DevicePicture of_cpu = picture_of(cpu);
+    EXPECT_EQ(picture(of_cpu, "prefill").y_title, "GFLOP/s");
+    EXPECT_EQ(picture(of_cpu, "prefill").lines[0].y, 2000);
+}
+
 TEST(MicroPicture, ListsCeilingsInWords) {
     const DevicePicture device = picture_of(h200());
     ASSERT_EQ(device.ceilings.size(), 1u);

@@ -51,6 +51,12 @@ TEST(RunSummary, TellsFailuresByClassWithAnExampleAndTheReasonsOfTheVerdict) {
         EXPECT_THAT(text, HasSubstr(expected));
 }
 
+TEST(RunSummary, CallsAPercentileInfiniteOnlyIfItFallsAmongFailures) {
+    const std::string text = run_summary(sample::withholding_run(32, .012, 8));
+    EXPECT_THAT(text, HasSubstr("Time to first token"));
+    EXPECT_THAT(text, Not(HasSubstr("∞")));
+}
+
 TEST(RunSummary, CountsTheRequestsThatUsersGaveUp) {
     RunResult r = sample::run(16);
     EXPECT_THAT(run_summary(r), Not(HasSubstr("abandoned")));

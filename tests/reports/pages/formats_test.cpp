@@ -82,5 +82,13 @@ TEST(Csv, HasALinePerPointWithEveryColumnAndQuotesWhatNeedsIt) {
     EXPECT_THAT(text, HasSubstr(",inf,"));  // tail of the failing run
 }
 
+TEST(Csv, CallsAPercentileInfiniteOnlyIfItFallsAmongFailures) {
+    ReportModel model;
+    model.configurations.resize(1);
+    model.configurations[0].points = {sample::point(sample::run(32), "runs/32", 2.4e-5)};
+    model.configurations[0].points[0].result = sample::withholding_run(32, .012, 8);
+    EXPECT_THAT(csv_report(model), testing::Not(HasSubstr(",inf,")));
+}
+
 }  // namespace
 }  // namespace paretoken::reports

@@ -53,6 +53,18 @@ TEST(HtmlReport, AnswersFirstAndProvesAfter) {
     for (const Metric& metric : metrics()) EXPECT_THAT(page, HasSubstr(html_escaped(metric.definition)));
 }
 
+TEST(HtmlReport, CallsAPercentileInfiniteOnlyIfItFallsAmongFailures) {
+    ReportModel model;
+    model.configurations.resize(1);
+    const auto infinite = [&](const RunResult& run) {
+        model.configurations[0].points = {sample::point(sample::run(32), "runs/32", 2.4e-5)};
+        model.configurations[0].points[0].result = run;
+        return occurrences(html_report(model), "<td>∞");
+    };
+    EXPECT_GT(infinite(sample::failing_run(32, .012, 8)), 0U);
+    EXPECT_EQ(infinite(sample::withholding_run(32, .012, 8)), 0U);
+}
+
 TEST(HtmlReport, LoadsNothingFromAnywhere) {
     const std::string markup = markup_of(html_report(sample::report()));
     for (const char* attribute : {" src=", " href=\"http", "@import", "url(", "<link", "<iframe", "<img"})
