@@ -9,10 +9,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "core/error.h"
+#include "reports/files/gate_file.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/watch_lines.h"
 
@@ -58,55 +60,48 @@ bool is_same_file(int file, const fs::path& path) {
            open.st_dev == named.st_dev;
 }
 
-/// Throws UsageError if a run or a sweep is in a directory for another kind of result. `what` is that kind:
-/// "a gate".
-void refuse_beside(bool run, bool sweep, std::string_view what, const std::string& place) {
-    if (run || sweep)
-        throw UsageError(
-            fmt::format("{} holds the result of a {}; {} needs a directory of its own, give another --out",
-                        place, sweep ? "sweep" : "run", what));
+/// A kind of result, and the file by which its directory is recognised. Rows are in the order of OutputKind.
+struct ResultKind {
+    OutputKind kind;
+    std::string_view name;  ///< "a run"
+    std::string_view file;
+    bool continued = false;  ///< whether a command goes on with an unfinished result in the directory
+};
+constexpr std::array kResultKinds{
+    ResultKind{OutputKind::run, "a run", kRunFileName},
+    ResultKind{OutputKind::sweep, "a sweep", kSweepFileName, true},
+    ResultKind{OutputKind::gate, "a gate", kGateFileName, true},
+    ResultKind{OutputKind::cache, "an experiment on prefix caching", kCacheFileName},
+    ResultKind{OutputKind::watch, "a watch", kWatchFileName},
+};
+
+bool holds(const fs::path& path, const ResultKind& kind) {
+    return is_there(path / kind.file) || (kind.kind == OutputKind::run && is_there(path / kRecordsFileName));
 }
 
+/// Throws UsageError if the directory has a result of another kind, or one that may not be replaced.
 void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
-    const bool holds_run = is_there(path / kRunFileName) || is_there(path / kRecordsFileName);
-    const bool holds_sweep = is_there(path / kSweepFileName);
+    const ResultKind& wanted = kResultKinds[static_cast<std::size_t>(request.kind)];
     const std::string place = path.string();
-    if (request.kind == OutputKind::sweep) {
-        if (holds_run && !holds_sweep)
+    for (const ResultKind& other : kResultKinds)
+        if (other.kind != wanted.kind && holds(path, other) && !(wanted.continued && holds(path, wanted)))
             throw UsageError(
-                fmt::format("{} holds the result of a run; a sweep needs a directory of its own, give "
-                            "another --out",
-                            place));
-        return;
-    }
-    if (request.kind == OutputKind::gate) return refuse_beside(holds_run, holds_sweep, "a gate", place);
-    if (request.kind == OutputKind::watch) {
-        refuse_beside(holds_run, holds_sweep, "a watch", place);
-        if (is_there(path / kWatchFileName) && !request.overwrite)
+                fmt::format("{} holds the result of {}; {} needs a directory of its own, give another --out",
+                            place, other.name, wanted.name));
+    if (request.kind == OutputKind::run) {
+        std::error_code ignored;
+        const fs::path above = fs::absolute(path, ignored).lexically_normal();
+        const fs::path parent =
+            above.has_filename() ? above.parent_path() : above.parent_path().parent_path();
+        if (is_there(parent / kSweepFileName))
             throw UsageError(
-                fmt::format("{} holds a watch; give another --out, or --overwrite to replace it", place));
-        return;
+                fmt::format("{} holds a sweep, and {} would be among its points; give another --out",
+                            parent.string(), place));
     }
-    if (request.kind == OutputKind::cache) {
-        refuse_beside(holds_run, holds_sweep, "an experiment on prefix caching", place);
-        if (is_there(path / kCacheFileName) && !request.overwrite)
-            throw UsageError(
-                fmt::format("{} holds a result; give another --out, or --overwrite to replace it", place));
-        return;
-    }
-    if (holds_sweep)
-        throw UsageError(fmt::format(
-            "{} holds a sweep, which a run would hide; give the run a directory of its own with --out",
-            place));
-    std::error_code ignored;
-    const fs::path above = fs::absolute(path, ignored).lexically_normal();
-    const fs::path parent = above.has_filename() ? above.parent_path() : above.parent_path().parent_path();
-    if (is_there(parent / kSweepFileName))
-        throw UsageError(fmt::format("{} holds a sweep, and {} would be among its points; give another --out",
-                                     parent.string(), place));
-    if (holds_run && !request.overwrite)
+    if (!wanted.continued && holds(path, wanted) && !request.overwrite)
         throw UsageError(
-            fmt::format("{} holds a result; give another --out, or --overwrite to replace it", place));
+            fmt::format("{} holds the result of {}; give another --out, or --overwrite to replace it", place,
+                        wanted.name));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::string watch_line(const WatchLine& line) {
         fmt::format(R"({{"interval":{},"at":"{}","begin_s":{},"end_s":{},"requests":{},"failed":{})",
                     line.interval, line.at, line.begin_s, line.end_s, line.requests, line.failed);
     for (const auto& [key, value] : line.figures)
-        if (std::isfinite(value)) text += fmt::format(",\"{}\":{}", key, value);
+        if (std::isfinite(value)) text += fmt::format(",{}:{}", json_text(key), value);
     const char* separator = "";
     text += ",\"alerts\":[";
     for (const std::string& alert : line.firing) text += std::exchange(separator, ",") + json_text(alert);

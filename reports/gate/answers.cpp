@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "core/text/printable.h"
+
 namespace paretoken::reports {
 namespace {
 
@@ -14,8 +16,7 @@ constexpr double kDifferent = 0.3;
 constexpr std::size_t kShown = 60;
 
 std::string example(std::uint64_t index, std::string_view text) {
-    return fmt::format("request {}: \"{}{}\"", index, text.substr(0, kShown),
-                       text.size() > kShown ? "…" : "");
+    return fmt::format("request {}: \"{}\"", index, printable_line(text, kShown));
 }
 
 }  // namespace

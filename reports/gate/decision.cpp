@@ -11,13 +11,12 @@
 #include "core/result/slo.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
+#include "core/text/printable.h"
 #include "core/units.h"
 #include "reports/gate/why.h"
 
 namespace paretoken::reports {
 namespace {
-
-constexpr double kLastLookShare = 0.4375;  ///< last look's share of the errors in a gate of 16 pairs
 
 // ---- what the runs say of one metric
 
@@ -325,7 +324,7 @@ Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRu
                               has.failed, has.requests, had.failed, had.requests, lost, gained)};
     if (example != nullptr)
         found.reason += fmt::format("; for example question {}, {}: \"{}\"", example->question,
-                                    example->expected, example->answer.substr(0, kShownBytes));
+                                    example->expected, printable_line(example->answer, kShownBytes));
     found.passes = had.share() - has.share() <= tolerance;
     // mcnemar_p_value is two-sided, but only one direction is worse.
     if (!found.passes && lost > gained) found.p_fail = mcnemar_p_value(gained, lost) / 2;
@@ -480,7 +479,7 @@ void describe(Judged& judged, const GateInput& input, const Finding& found, std:
 }
 
 /// Takes a look. Returns whether every row is decided, or one failed.
-bool take(const Look& look, const GatePolicy& policy, const GateInput& input, std::vector<Judged>& judged) {
+bool take(const Look& look, const GateInput& input, std::vector<Judged>& judged) {
     std::vector<Finding> findings;
     std::vector<double> p_values;
     for (const Judged& one : judged) {
@@ -488,10 +487,9 @@ bool take(const Look& look, const GatePolicy& policy, const GateInput& input, st
         p_values.push_back(findings.back().p_fail);
     }
     const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
-    const bool only = input.looks.size() == 1;
-    const Errors errors{
-        .fail = policy.alpha * (only ? 1 : kLastLookShare) / static_cast<double>(judged.size()),
-        .pass = policy.beta * (only ? 1 : kLastLookShare)};
+    // What could be detected, and the pairs that would decide, are those of the last look.
+    const Look& last = input.looks.back();
+    const Errors errors{.fail = last.alpha / static_cast<double>(judged.size()), .pass = last.beta};
     bool open = false;
     bool failed = false;
     for (std::size_t i = 0; i < judged.size(); ++i) {
@@ -658,7 +656,7 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     for (const Look& look : input.looks) {
         if (look.pairs > runs) break;
         report.pairs = look.pairs;
-        if (take(look, policy, input, judged)) break;
+        if (take(look, input, judged)) break;
     }
     for (Judged& one : judged) report.rows.push_back(std::move(one.row));
     for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input.candidate));

@@ -46,7 +46,7 @@ class Results(Case):
     def test_runs_and_sweeps_keep_out_of_each_other_s_directories(self):
         self.measures(paretoken("sweep", *QUICK, "--concurrency", "1,2", "--out", self.out))
         for place in (self.out, self.out / "c0001", self.out / "other"):
-            self.fails_clearly(paretoken("run", *QUICK, "--out", place, "--overwrite"), 2, "holds a sweep")
+            self.fails_clearly(paretoken("run", *QUICK, "--out", place, "--overwrite"), 2, "holds", "a sweep")
         run = self.directory / "run"
         self.measures(paretoken("run", *QUICK, "--out", run))
         self.fails_clearly(paretoken("sweep", *QUICK, "--concurrency", "1,2", "--out", run), 2, "holds the result of a run")

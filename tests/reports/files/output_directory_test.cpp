@@ -55,7 +55,7 @@ TEST(OutputDirectory, a_result_is_replaced_only_when_the_user_says_so) {
     const TemporaryDirectory place;
     put(place.path() / "d/run.json");
     EXPECT_THAT(refusal({.path = place.path() / "d", .fresh = {}}),
-                AllOf(HasSubstr("holds a result"), HasSubstr("--overwrite")));
+                AllOf(HasSubstr("holds the result of a run"), HasSubstr("--overwrite")));
     put(place.path() / "e/requests.jsonl");
     EXPECT_THAT(refusal({.path = place.path() / "e", .fresh = {}}), HasSubstr("--overwrite"));
     const OutputDirectory directory({.path = place.path() / "d", .fresh = {}, .overwrite = true});
@@ -68,7 +68,7 @@ TEST(OutputDirectory, a_run_never_goes_into_a_sweep_nor_a_sweep_into_a_run) {
     for (const bool overwrite : {false, true}) {
         for (const fs::path& path : {place.path() / "s", place.path() / "s/c0004", place.path() / "s/c0004/"})
             EXPECT_THAT(refusal({.path = path, .fresh = {}, .overwrite = overwrite}),
-                        HasSubstr("holds a sweep"))
+                        AllOf(HasSubstr("holds "), HasSubstr("a sweep")))
                 << path;
     }
     put(place.path() / "r/run.json");
@@ -77,6 +77,25 @@ TEST(OutputDirectory, a_run_never_goes_into_a_sweep_nor_a_sweep_into_a_run) {
         HasSubstr("holds the result of a run"));
     const OutputDirectory resumed({.path = place.path() / "s", .fresh = {}, .kind = OutputKind::sweep});
     EXPECT_EQ(resumed.path(), place.path() / "s");
+}
+
+TEST(OutputDirectory, a_result_never_goes_into_the_directory_of_another_kind) {
+    const TemporaryDirectory place;
+    const std::vector<std::pair<OutputKind, std::string>> kinds{{OutputKind::run, "run.json"},
+                                                                {OutputKind::sweep, "sweep.json"},
+                                                                {OutputKind::gate, "gate.json"},
+                                                                {OutputKind::cache, "cache.json"},
+                                                                {OutputKind::watch, "watch.jsonl"}};
+    for (const auto& [held, file] : kinds) {
+        put(place.path() / file / file);
+        for (const auto& [wanted, unused] : kinds) {
+            if (wanted == held) continue;
+            EXPECT_THAT(
+                refusal({.path = place.path() / file, .fresh = {}, .kind = wanted, .overwrite = true}),
+                AllOf(HasSubstr("holds the result of a"), HasSubstr("needs a directory of its own")))
+                << file << " for " << static_cast<int>(wanted);
+        }
+    }
 }
 
 TEST(OutputDirectory, a_second_process_is_told_who_holds_it) {

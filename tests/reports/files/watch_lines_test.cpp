@@ -38,6 +38,12 @@ TEST(WatchLine, is_a_json_object_on_one_line) {
     EXPECT_THAT(json["error"].get<std::string>(), HasSubstr("\"busy\""));
 }
 
+TEST(WatchLine, escapes_the_names_of_series_that_a_server_chose) {
+    WatchLine line = sample_line();
+    line.figures[R"(node_load1{host="a\b"})"] = 2;
+    EXPECT_EQ(nlohmann::json::parse(watch_line(line))[R"(node_load1{host="a\b"})"], 2);
+}
+
 TEST(WatchLine, leaves_out_what_is_no_number) {
     WatchLine line = sample_line();
     line.figures["ttft_p95_s"] = std::numeric_limits<double>::infinity();

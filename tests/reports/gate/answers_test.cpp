@@ -46,5 +46,11 @@ TEST(AnswerCheck, CountsAnswersThatAreEmptyRepeatOneTextOrAreAllTheSame) {
     EXPECT_THAT(faults.repeated_example, HasSubstr("request 2: \" the the"));
 }
 
+TEST(AnswerCheck, ShowsTheBeginningOfAnAnswerWithoutCuttingACharacter) {
+    AnswerCheck check;
+    check.add(0, repeated("x\u20ac", 60));
+    EXPECT_THAT(check.faults().repeated_example, HasSubstr("\u20ac\u2026\""));
+}
+
 }  // namespace
 }  // namespace paretoken::reports

@@ -86,6 +86,16 @@ TEST(Gate, is_inconclusive_when_the_noise_is_too_large_and_tells_what_would_deci
     EXPECT_THAT(report.headline, HasSubstr("this data would have shown"));
 }
 
+TEST(Gate, detects_less_the_smaller_the_part_of_the_errors_is_that_its_last_look_holds) {
+    const auto detectable = [](double last_alpha) {
+        GateInput input = pairs_of(16, {}, .12);
+        input.looks = {{.pairs = 12, .alpha = .01 - last_alpha, .beta = .04},
+                       {.pairs = 16, .alpha = last_alpha, .beta = .01}};
+        return row(report_of(input), "output_tokens_per_s").detectable.value();
+    };
+    EXPECT_GT(detectable(.0005), detectable(.005));
+}
+
 TEST(Gate, of_fewer_pairs_than_the_first_look_is_inconclusive) {
     EXPECT_EQ(report_of(pairs_of(2, {{"ttft", 3}})).verdict, GateVerdict::inconclusive);
     EXPECT_EQ(report_of(pairs_of(2, {})).pairs, 0U);
