@@ -20,6 +20,7 @@
 #include "cards/price.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/invocation.h"
 #include "cli/micro_cache.h"
 #include "core/error.h"
 #include "core/result/slo.h"
@@ -467,7 +468,7 @@ void add_report(CLI::App& app) {
                     "tokens), api:NAME, prefill-share or mixes [4]");
     sub->add_option("--target-usd-per-m", command->target_usd_per_m,
                     "Print the output rate that this price per million output tokens needs")
-        ->check(CLI::PositiveNumber);
+        ->check(AmountWithin{.least = 1e-9, .most = 1e9, .zero = false});
     sub->add_option("--slo", command->slos,
                     "Limits on percentiles, as for --goodput: TAG:MILLISECONDS for the p90 or "
                     "TAG_pNN:MILLISECONDS, e.g. \"ttft_p95:800 tpot:15\"; repeatable [the runs' --goodput, "
@@ -497,13 +498,16 @@ void add_report(CLI::App& app) {
     sub->add_flag("--anyway", command->anyway,
                   "Also compare runs whose workload, model, price basis or quality differs");
     sub->add_option("--title", command->title, "Title of the page");
-    sub->add_option("--out,-o", command->out, "Output: a file, or a directory to write report.html to")
-        ->capture_default_str();
-    sub->add_option("--format", command->formats, "Any of html, md, json, csv, inferencex, by commas")
-        ->capture_default_str();
+    auto* const out =
+        sub->add_option("--out,-o", command->out, "Output: a file, or a directory to write report.html to");
+    out->capture_default_str();
+    auto* const format =
+        sub->add_option("--format", command->formats, "Any of html, md, json, csv, inferencex, by commas");
+    format->capture_default_str();
     auto* const serve = sub->add_flag(
         "--serve", command->serve,
         "Serve the page on this machine instead of writing files; it is refreshed when runs end");
+    serve->excludes(out)->excludes(format);
     sub->add_option("--listen", command->listen,
                     "With --serve: address of the loopback, port 0 takes a free one")
         ->needs(serve)
