@@ -17,6 +17,7 @@
 #include "core/spec.h"
 #include "experiments/cache.h"
 #include "experiments/run.h"
+#include "experiments/target/launch.h"
 #include "experiments/target/redaction.h"
 #include "reports/cache/picture.h"
 #include "reports/cache/words.h"
@@ -70,6 +71,7 @@ std::vector<double> ladder_of(const std::string& option, const std::string& text
 CachePlan plan_of_cache(const CacheCommand& command) {
     constexpr std::uint64_t kFewest = 6;  // a median of fewer samples has no 95 % interval
     CachePlan plan{.asked = plan_of(texts_of(command.plan))};
+    experiments::refuse_options_without_effect(plan.asked);
     if (!command.prefix.empty()) {
         plan.prefixes.clear();
         plan.cut_prefixes = command.prefix.find("..") != std::string::npos;
@@ -92,6 +94,11 @@ CachePlan plan_of_cache(const CacheCommand& command) {
         throw UsageError(fmt::format("--samples: at least {} are needed for an interval", kFewest));
     if (!command.working_set.empty()) {
         const auto ladder = ladder_of("--working-set", command.working_set);
+        if (command.working_set.find_first_of(",:") != std::string::npos)
+            throw UsageError(
+                fmt::format("--working-set {}: the numbers in between are searched, and a list or steps have "
+                            "no effect; expected a range like 1..64",
+                            command.working_set));
         plan.working_set_from = static_cast<std::uint64_t>(ladder.front());
         plan.working_set_most = static_cast<std::uint64_t>(ladder.back());
     }
@@ -100,7 +107,10 @@ CachePlan plan_of_cache(const CacheCommand& command) {
         if (!(*plan.idle_most_s >= 1)) throw UsageError("--ttl: the shortest idle time is 1 s");
     }
     if (!command.burst.empty()) {
-        plan.burst_rate = numbers_of("--burst", command.burst).front();
+        const auto rates = numbers_of("--burst", command.burst);
+        if (rates.size() > 1)
+            throw UsageError(fmt::format("--burst {}: expected one rate, e.g. 2", command.burst));
+        plan.burst_rate = rates.front();
         if (!(*plan.burst_rate > 0)) throw UsageError("--burst: the rate is above 0 requests per second");
         plan.burst_prefixes = command.burst_prefixes;
         if (plan.burst_prefixes < 1) throw UsageError("--burst-prefixes: at least 1 is used");
@@ -177,12 +187,14 @@ void add_own_options(CLI::App& sub, CacheCommand& command) {
                    "Also find how long an unused prefix is kept: 1 s, 5 s, 30 s and so on are tried, one "
                    "after the other, up to this time (10m) or until it is gone")
         ->group(group);
-    sub.add_option("--burst", command.burst,
-                   "Also measure the hits during a burst: this many requests per second for 30 s, four times "
-                   "as many for 30 s, and this many again for 30 s")
-        ->group(group);
+    auto* const burst = sub.add_option(
+        "--burst", command.burst,
+        "Also measure the hits during a burst: this many requests per second for 30 s, four times "
+        "as many for 30 s, and this many again for 30 s");
+    burst->group(group);
     sub.add_option("--burst-prefixes", command.burst_prefixes,
                    "Number of prefixes of the longest length that --burst uses in turn")
+        ->needs(burst)
         ->group(group)
         ->capture_default_str();
     sub.add_option("--price", command.price,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "cards/model.h"
 #include "cli/commands.h"
+#include "cli/invocation.h"
 #include "core/error.h"
 #include "core/result/speculation.h"
 #include "reports/cost/cost.h"
@@ -21,6 +23,9 @@ constexpr double kSecondsPerHour = 3600;
 constexpr double kMillion = 1e6;
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
+/// Numbers beyond this range have results that are infinite.
+const AmountWithin kAmount{.least = 1e-12, .most = 1e15};
+
 /// The named numbers that one question needs; all are required unless they have a default.
 class Numbers {
   public:
@@ -28,14 +33,12 @@ class Numbers {
 
     double& add(const std::string& option, const std::string& help) {
         values_.push_back(std::make_unique<double>(0));
-        command_->add_option(option, *values_.back(), help)->required()->check(CLI::NonNegativeNumber);
+        command_->add_option(option, *values_.back(), help)->required()->check(kAmount);
         return *values_.back();
     }
     double& add(const std::string& option, double otherwise, const std::string& help) {
         values_.push_back(std::make_unique<double>(otherwise));
-        command_->add_option(option, *values_.back(), help)
-            ->check(CLI::NonNegativeNumber)
-            ->capture_default_str();
+        command_->add_option(option, *values_.back(), help)->check(kAmount)->capture_default_str();
         return *values_.back();
     }
 
@@ -137,8 +140,8 @@ Answer decode_floor(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& bits = n->add("--bits", 16, "Bits of each parameter");
     const double& bandwidth = n->add("--gb-per-s", "Memory bandwidth of all GPUs");
     return [&parameters, &bits, &bandwidth, n] {
-        return fmt::format("{:.1f} ms per step",
-                           parameters * bits / 8 / positive(bandwidth, "--gb-per-s") * 1e3);
+        return fmt::format("{:.1f} ms per step", parameters * positive(bits, "--bits") / 8 /
+                                                     positive(bandwidth, "--gb-per-s") * 1e3);
     };
 }
 
@@ -161,7 +164,8 @@ Answer prompt_cache(CLI::App&, const std::shared_ptr<Numbers>& n) {
     return [&write, &read, &base, n] {
         if (read >= base) throw UsageError("--read must be below --base: such a cache never pays");
         const double requests = reports::prompt_cache_break_even_requests(write, read, base);
-        return fmt::format("{}: pays from {:.0f} requests on", number(requests), std::ceil(requests));
+        return fmt::format("{}: pays from {:.0f} requests on", number(requests),
+                           std::max(1.0, std::ceil(requests)));
     };
 }
 
@@ -198,8 +202,12 @@ Answer capacity(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& headroom =
         n->add("--headroom", 1.2, "Factor by which the requests in flight are multiplied as a reserve");
     return [&rps, &input, &output, &hit, &prefill, &token, &headroom, n] {
+        if (hit > 1) throw UsageError("--hit is a share: at most 1");
         const reports::Capacity made =
             reports::single_stream_capacity(rps, input, output, hit, prefill / 1e3, token / 1e3, headroom);
+        constexpr double kMost = 1e15;
+        if (made.with_headroom > kMost)
+            throw UsageError("more than 1e15 requests would be in flight; check the numbers");
         return fmt::format(
             "{:.2f} s per request, {:.1f} in flight, {:.2f} with headroom, {} GPUs of one stream",
             made.seconds_per_request, made.in_flight, made.with_headroom, made.gpus);

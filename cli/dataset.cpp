@@ -136,8 +136,12 @@ Json json_of(const Request& request, std::optional<Duration> at) {
 void convert(const DatasetCommand& command) {
     if (std::filesystem::exists(command.to))
         throw UsageError(fmt::format("{} exists already; give another name", command.to));
+    const Spec spec = spec_of(command);
+    if (!command.salt.empty() && !datasets::makes_prompts(spec))
+        throw UsageError(fmt::format(
+            "--salt: it is for prompts that are made up, and {} holds its own; leave it out", command.file));
     const auto dataset = datasets::make_dataset(
-        {.spec = spec_of(command), .salt = command.salt, .path = command.file, .live_replies = false});
+        {.spec = spec, .salt = command.salt, .path = command.file, .live_replies = false});
     std::ofstream out(command.to, std::ios::binary);
     std::uint64_t rows = 0;
     const auto write = [&](const Json& row) {

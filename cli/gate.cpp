@@ -20,6 +20,7 @@
 #include "core/spec.h"
 #include "experiments/gate.h"
 #include "experiments/run.h"
+#include "experiments/target/launch.h"
 #include "experiments/target/lifecycle.h"
 #include "experiments/target/resolve.h"
 #include "reports/files/baseline_store.h"
@@ -208,6 +209,10 @@ void print_dry_run(const GatePlan& plan) {
 }
 
 void measure(GatePlan plan, const experiments::Access& access, bool github) {
+    experiments::require_rate_for_burstiness(plan.asked);
+    LoadPlan client = plan.asked;
+    client.route = LoadPlan{}.route;  // a side may have several servers
+    experiments::refuse_options_without_effect(client);
     const auto streams = experiments::most_in_flight(experiments::with_load(plan.asked));
     if (streams && !plan.asked.virtual_time) experiments::require_descriptors(*streams);
     InterruptWatch interrupt("\nending the gate: the same command goes on with it (once more to give up)\n");

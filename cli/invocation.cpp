@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -110,6 +111,15 @@ experiments::Access access_of(const LoadPlan& plan) {
     const bool named = !plan.api_key_env.empty();
     return {.api_key = api_key_in(named ? plan.api_key_env : kUsualVariable, named),
             .proxy_variable = proxy_variable()};
+}
+
+std::string AmountWithin::operator()(const std::string& text) const {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool is_number = !text.empty() && *end == '\0' && std::isfinite(value);
+    if (is_number && ((zero && value == 0) || (value >= least && value <= most))) return {};
+    return fmt::format("'{}' is not {}a number from {:g} to {:g}", text, zero && least > 0 ? "0 or " : "",
+                       least, most);
 }
 
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind) {

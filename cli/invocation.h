@@ -2,6 +2,7 @@
 // The arguments of this process without secrets, and the steps that every command that measures needs around
 // the experiment: keys, directories, errors.
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -37,14 +38,28 @@ experiments::Access access_of(const LoadPlan& plan);
 /// the local time, "runs/20261121-094512". Creates nothing.
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
 
+/// A check of an option that is a number: finite, and 0 or from `least` to `most`. CLI11's own checks take
+/// "nan".
+struct AmountWithin {
+    double least = 0;
+    double most = 0;
+    bool zero = true;  ///< whether 0 is allowed even if it is below `least`
+
+    /// Returns why a text is not such a number; empty if it is one.
+    std::string operator()(const std::string& text) const;
+};
+
 /// Calls `action`, and hides secrets in the message of an exception that it throws. An Error keeps its exit
-/// code; any other std::exception becomes a RuntimeError.
+/// code; std::bad_alloc stays as it is, and any other std::exception becomes a
+/// RuntimeError.
 template <class Action>
 void without_telling(const Secrets& secrets, const Action& action) {
     try {
         action();
     } catch (const Error& error) {
         throw Error(error.code(), secrets.redacted(error.what()));
+    } catch (const std::bad_alloc&) {
+        throw;
     } catch (const std::exception& error) {
         throw RuntimeError(secrets.redacted(error.what()));
     }

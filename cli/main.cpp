@@ -7,6 +7,7 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "cli/commands.h"
@@ -83,6 +84,10 @@ int main(int argc, char** argv) {
         return report_parse_error(app, error);
     } catch (const paretoken::Error& error) {
         return report_failure(error.what(), error.code());
+    } catch (const std::bad_alloc&) {
+        return report_failure(
+            "there is not enough memory for this; take a shorter run, fewer requests or a smaller file",
+            ExitCode::runtime);
     } catch (const std::exception& error) {
         return report_failure(error.what(), ExitCode::runtime);
     }

@@ -9,6 +9,7 @@
 
 #include "cards/card_file.h"
 #include "cli/commands.h"
+#include "cli/invocation.h"
 #include "cli/micro_page.h"
 #include "core/error.h"
 #include "reports/micro/micro_compare.h"
@@ -98,7 +99,7 @@ void add_micro_compare(CLI::App& micro) {
         ->add_option("--least-effect", options->least_effect_percent,
                      "Differences of a row up to this many percent count as no change")
         ->capture_default_str()
-        ->check(CLI::Range(0.0, 1000.0));
+        ->check(AmountWithin{.least = 0, .most = 1000});
     command->add_flag("--json", options->json, "Print JSON on standard output");
     command->add_option(
         "--report", options->page,

@@ -20,6 +20,7 @@
 #include "cards/price.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/invocation.h"
 #include "cli/micro_cache.h"
 #include "core/error.h"
 #include "core/result/slo.h"
@@ -469,7 +470,7 @@ void add_report(CLI::App& app) {
                     "costs this many input tokens), api:NAME, prefill-share or mixes [4]");
     sub->add_option("--target-usd-per-m", command->target_usd_per_m,
                     "Show the output tokens per second that this price per million output tokens requires")
-        ->check(CLI::PositiveNumber);
+        ->check(AmountWithin{.least = 1e-9, .most = 1e9, .zero = false});
     sub->add_option("--slo", command->slos,
                     "Limits on percentiles: TAG:MILLISECONDS for the p90 or TAG_pNN:MILLISECONDS, e.g. "
                     "\"ttft_p95:800 tpot:15\"; may be repeated [the runs' --goodput, if all have the same; "
@@ -499,14 +500,17 @@ void add_report(CLI::App& app) {
     sub->add_flag("--anyway", command->anyway,
                   "Also compare runs whose workload, model, price basis or quality differs");
     sub->add_option("--title", command->title, "Title of the page");
-    sub->add_option("--out,-o", command->out, "File to write, or a directory for report.html")
-        ->capture_default_str();
-    sub->add_option("--format", command->formats,
-                    "Formats to write, separated by commas: html, md, json, csv, inferencex")
-        ->capture_default_str();
+    auto* const out =
+        sub->add_option("--out,-o", command->out, "File to write, or a directory for report.html");
+    out->capture_default_str();
+    auto* const format =
+        sub->add_option("--format", command->formats,
+                        "Formats to write, separated by commas: html, md, json, csv, inferencex");
+    format->capture_default_str();
     auto* const serve = sub->add_flag(
         "--serve", command->serve,
         "Serve the page on this machine instead of writing files; it is refreshed when runs end");
+    serve->excludes(out)->excludes(format);
     sub->add_option("--listen", command->listen,
                     "With --serve: address of the loopback to listen on; port 0 takes a free port")
         ->needs(serve)

@@ -62,6 +62,7 @@ class ServingWatcher final : public ConsoleWatcher {
 };
 
 void run(LoadPlan asked, const experiments::Access& access) {
+    experiments::require_rate_for_burstiness(asked);
     asked = reachable(std::move(asked));
     const auto streams = experiments::most_in_flight(experiments::with_load(asked));
     if (streams && !asked.virtual_time) experiments::require_descriptors(*streams);

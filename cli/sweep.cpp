@@ -140,7 +140,8 @@ void check_cells(const SweepPlan& plan) {
             if (other != plan.axis && cell.contains(std::string(experiments::name_of(other))))
                 throw UsageError(fmt::format("this sweep varies {}, but a cell names {}",
                                              experiments::name_of(plan.axis), experiments::name_of(other)));
-        (void)experiments::in_cell(plan.asked, cell);
+        const LoadPlan asked = experiments::in_cell(plan.asked, cell);
+        experiments::require_rate_for_burstiness(experiments::at_level(asked, plan.axis, 1));
     }
 }
 
@@ -187,6 +188,11 @@ Asked asked_of(const SweepOptions& options) {
         throw UsageError(
             "--anyway is for --against with servers of different models, but there is no --against");
     }
+    if (asked.plan.restart != experiments::Restart::changed && asked.plan.asked.server.command.empty())
+        throw UsageError(fmt::format(
+            "--restart {}: it says when the server of --server-cmd is started anew, but there is no "
+            "--server-cmd",
+            options.restart));
     check_cells(asked.plan);
     return asked;
 }
@@ -417,24 +423,27 @@ void add_sweep(CLI::App& app) {
            "Print the commands that would measure the points, and the starts of servers, and do nothing else")
         ->group(vary);
     const char* searching = "Search";
-    sub->add_option("--search", options->search,
-                    "slo: find the highest load that meets every --slo, by doubling and bisection. The load "
-                    "that is found is measured a second time, and only that run certifies it")
-        ->type_name("TEXT")
-        ->group(searching);
+    auto* const search = sub->add_option("--search", options->search,
+                                         "slo: find the highest load that meets every --slo, by doubling and "
+                                         "bisection. The load that is found is "
+                                         "measured a second time, and only that run certifies it");
+    search->type_name("TEXT")->group(searching);
     sub->add_option("--precision", options->precision,
                     "The search ends when the lowest load that fails is at most this many times the highest "
                     "that passes")
         ->type_name("NUMBER")
         ->default_str("1.1")
+        ->needs(search)
         ->group(searching);
     sub->add_option("--max-runs", options->max_runs, "Largest number of runs of a search")
         ->type_name("COUNT")
         ->default_str("12")
+        ->needs(search)
         ->group(searching);
     sub->add_option("--max-time", options->max_time,
                     "Time limit of a search (30m): no run is begun that would probably exceed it")
         ->type_name("DURATION")
+        ->needs(search)
         ->group(searching);
     sub->add_option(
            "--at", options->at,

@@ -42,7 +42,7 @@ PlanTexts with_small_probes(PlanTexts texts) {
     add("request_rate", "0.1");
     if (!texts.contains("dataset") && !texts.contains("dataset_path")) {
         add("isl", "128");
-        add("osl", "32");
+        if (!texts.at("isl").front().starts_with("pairs:")) add("osl", "32");
     }
     return texts;
 }

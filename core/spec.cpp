@@ -54,7 +54,7 @@ std::optional<double> scaled_number(std::string_view text) {
     const auto parsed = leading_number(text);
     if (!parsed) return std::nullopt;
     const auto factor = factor_of(parsed->rest);
-    if (!factor) return std::nullopt;
+    if (!factor || !std::isfinite(parsed->number * *factor)) return std::nullopt;
     return parsed->number * *factor;
 }
 

@@ -22,7 +22,10 @@ std::vector<ModelShare> parse_model_mix(std::string_view text) {
         if (equals == std::string_view::npos || equals == 0)
             throw UsageError(fmt::format("'{}': expected MODEL=SHARE,…, but one part is '{}'", text, part));
         const double share = parse_number(part.substr(equals + 1));
-        if (!(share > 0)) throw UsageError(fmt::format("'{}': a share must be above 0, not {}", text, share));
+        constexpr double kMost = 1e9;
+        if (!(share > 0 && share <= kMost))
+            throw UsageError(
+                fmt::format("'{}': a share must be above 0 and at most 1e9, not {}", text, share));
         mix.push_back({.model = std::string(part.substr(0, equals)), .share = share});
         sum += share;
     }

@@ -112,7 +112,9 @@ void read_texts(const Texts& texts, std::map<std::string, std::string>& values) 
         const auto equals = text.find('=');
         if (equals == std::string::npos || equals == 0)
             throw UsageError(fmt::format("'{}': expected KEY=VALUE", text));
-        values[text.substr(0, equals)] = text.substr(equals + 1);
+        const std::string key = text.substr(0, equals);
+        if (!values.emplace(key, text.substr(equals + 1)).second)
+            throw UsageError(fmt::format("'{}': {} is given twice", text, key));
     }
 }
 template <class Value>
@@ -496,6 +498,18 @@ using DatasetPath = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].dataset_path;
 }
 > ;
+void set_dataset_path(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+    const auto& fields = plan.classes[request_class].dataset.fields;
+    const auto other = fields.find("path");
+    if (other != fields.end() && other->second != only(texts))
+        throw UsageError(fmt::format("'{}': --dataset says path={} already; give one of the two", only(texts),
+                                     other->second));
+    DatasetPath::set(plan, request_class, texts);
+}
+void clear_dataset_path(LoadPlan& plan, std::size_t request_class) {
+    plan.classes[request_class].dataset_path.clear();
+    plan.classes[request_class].dataset.fields.erase("path");
+}
 using DatasetContent = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].dataset_content;
 }
@@ -1100,7 +1114,7 @@ constexpr std::array kFields = {
               .kind = load,
               .help = "Give up on a request after this time",
               .get = RequestTimeout::get,
-              .set = RequestTimeout::set},
+              .set = RequestTimeout::set_checked<above_zero>},
 
     PlanField{.name = "class_name",
               .kind = workload,
@@ -1139,7 +1153,8 @@ constexpr std::array kFields = {
               .of_class = true,
               .help = "File of requests; for custom: JSON lines with prompt or messages",
               .get = DatasetPath::get,
-              .set = DatasetPath::set},
+              .set = set_dataset_path,
+              .clear = clear_dataset_path},
     PlanField{.name = "dataset_content",
               .kind = workload,
               .of_class = true,

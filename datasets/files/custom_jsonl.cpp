@@ -122,12 +122,12 @@ Row read_custom_row(std::string_view text, const std::string&, const RowPlace& p
 
 }  // namespace
 
-RowFormat custom_format(const Spec&) {
+RowFormat custom_format(const Spec& spec) {
+    spec.expect_only({"path", "osl"});
     return {.name = "custom", .layout = RowLayout::lines, .read = read_custom_row};
 }
 
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options) {
-    options.spec.expect_only({"path", "osl"});
     return make_file_dataset(options, custom_format(options.spec));
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "datasets/files/json_row.h"
 
@@ -33,9 +35,11 @@ Row read_mooncake_row(std::string_view text, const std::string&, const RowPlace&
 }  // namespace
 
 RowFormat mooncake_format(const Spec& spec) {
+    spec.expect_only({"path", "osl", "block"});
     const double block = spec.number_or("block", static_cast<double>(kBlockTokens));
-    if (!(block >= 1) || block > 1e6)
-        throw UsageError(fmt::format("dataset 'mooncake': block={} is not between 1 and 1M", block));
+    if (!(block >= 1) || block > 1e6 || block != std::floor(block))
+        throw UsageError(
+            fmt::format("dataset 'mooncake': block={} is not a whole number from 1 to 1M", block));
     return {.name = "mooncake",
             .layout = RowLayout::lines,
             .read = read_mooncake_row,
@@ -43,7 +47,6 @@ RowFormat mooncake_format(const Spec& spec) {
 }
 
 std::unique_ptr<Dataset> make_mooncake(const DatasetOptions& options) {
-    options.spec.expect_only({"path", "osl", "block"});
     return make_file_dataset(options, mooncake_format(options.spec));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <cmath>
 #include <utility>
 
 #include "core/error.h"
@@ -52,10 +53,11 @@ Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace&
 }  // namespace
 
 RowFormat sharegpt_format(const Spec& spec) {
+    spec.expect_only({"path", "osl", "turns"});
     const double turns = spec.number_or("turns", 1);
-    if (!(turns >= 1) || turns > UINT16_MAX)
-        throw UsageError(
-            fmt::format("dataset 'sharegpt': turns={} is not between 1 and {}", turns, UINT16_MAX));
+    if (!(turns >= 1) || turns > UINT16_MAX || turns != std::floor(turns))
+        throw UsageError(fmt::format("dataset 'sharegpt': turns={} is not a whole number from 1 to {}", turns,
+                                     UINT16_MAX));
     return {.name = "sharegpt",
             .layout = RowLayout::lines_or_array,
             .read = read_sharegpt_row,
@@ -63,7 +65,6 @@ RowFormat sharegpt_format(const Spec& spec) {
 }
 
 std::unique_ptr<Dataset> make_sharegpt(const DatasetOptions& options) {
-    options.spec.expect_only({"path", "osl", "turns"});
     return make_file_dataset(options, sharegpt_format(options.spec));
 }
 

@@ -46,31 +46,31 @@ Row read_log(std::string_view text, const std::string&, const RowPlace& place) {
     return row;
 }
 
-std::unique_ptr<Dataset> make(const DatasetOptions& options, RowFormat (*format)(const Spec&)) {
-    options.spec.expect_only({"path", "osl"});
-    return make_file_dataset(options, format(options.spec));
+RowFormat format_of(const Spec& spec, RowFormat format) {
+    spec.expect_only({"path", "osl"});
+    return format;
 }
 
 }  // namespace
 
-RowFormat azure_format(const Spec&) {
-    return {.name = "azure", .layout = RowLayout::csv, .read = read_azure};
+RowFormat azure_format(const Spec& spec) {
+    return format_of(spec, {.name = "azure", .layout = RowLayout::csv, .read = read_azure});
 }
-RowFormat burstgpt_format(const Spec&) {
-    return {.name = "burstgpt", .layout = RowLayout::csv, .read = read_burstgpt};
+RowFormat burstgpt_format(const Spec& spec) {
+    return format_of(spec, {.name = "burstgpt", .layout = RowLayout::csv, .read = read_burstgpt});
 }
-RowFormat log_format(const Spec&) {
-    return {.name = "log", .layout = RowLayout::lines, .read = read_log};
+RowFormat log_format(const Spec& spec) {
+    return format_of(spec, {.name = "log", .layout = RowLayout::lines, .read = read_log});
 }
 
 std::unique_ptr<Dataset> make_azure(const DatasetOptions& options) {
-    return make(options, azure_format);
+    return make_file_dataset(options, azure_format(options.spec));
 }
 std::unique_ptr<Dataset> make_burstgpt(const DatasetOptions& options) {
-    return make(options, burstgpt_format);
+    return make_file_dataset(options, burstgpt_format(options.spec));
 }
 std::unique_ptr<Dataset> make_log(const DatasetOptions& options) {
-    return make(options, log_format);
+    return make_file_dataset(options, log_format(options.spec));
 }
 
 }  // namespace paretoken::datasets

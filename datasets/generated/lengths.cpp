@@ -170,7 +170,7 @@ LengthPairs::LengthPairs(std::string_view given) : text_(given) {
         read.input = whole(text_, parse_number(pair.substr(0, slash)));
         read.output = whole(text_, parse_number(pair.substr(slash + 1, equals - slash - 1)));
         if (equals != std::string_view::npos) read.share = parse_number(pair.substr(equals + 1));
-        if (!(read.share > 0)) refuse(text_, "a share is above 0");
+        if (!(read.share > 0 && read.share <= 1e9)) refuse(text_, "a share is above 0 and at most 1e9");
         sum += read.share;
         pairs_.push_back(read);
         if (end == std::string_view::npos) break;

@@ -33,7 +33,26 @@ std::optional<LengthPairs> pairs_of(const Spec& spec) {
     if (!text.starts_with("pairs:")) return std::nullopt;
     if (spec.fields.contains("osl") || spec.fields.contains("ratio"))
         throw UsageError("--isl pairs:… gives the output lengths as well; leave --osl and --range-ratio out");
-    return LengthPairs(text);
+    try {
+        return LengthPairs(text);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("--isl {}", error.what()));
+    }
+}
+
+bool is_plain(const Spec& spec, const std::string& key) {
+    const auto length = spec.fields.find(key);
+    return length == spec.fields.end() || length->second.find(':') == std::string::npos;
+}
+
+/// Refuses a ratio that no length would take, because both are distributions.
+void check_ratio(const Spec& spec) {
+    const auto ratio = spec.fields.find("ratio");
+    if (ratio == spec.fields.end() || is_plain(spec, "isl") || is_plain(spec, "osl")) return;
+    throw UsageError(
+        fmt::format("--range-ratio {}: it is for lengths that are plain numbers, and --isl and --osl are "
+                    "distributions; leave it out, or write a length as 512:ratio={}",
+                    ratio->second, ratio->second));
 }
 
 class Synthetic : public Dataset {
@@ -105,6 +124,7 @@ IdRange safe_token_ids(std::optional<std::uint32_t> vocabulary) {
 
 std::unique_ptr<Dataset> make_synthetic(const DatasetOptions& options) {
     options.spec.expect_only({"isl", "osl", "ratio"});
+    check_ratio(options.spec);
     return std::make_unique<Synthetic>(options);
 }
 

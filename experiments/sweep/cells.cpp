@@ -57,6 +57,10 @@ std::string name_to_vary(std::string_view name, const std::set<std::string>& pla
             "'{0}' is not an option of `paretoken run` (its --help lists them), and --server-cmd has "
             "no {{{0}}}",
             name));
+    if (found->name == "dataset_path")
+        throw UsageError(
+            "--dataset-path cannot be varied; vary the dataset, which can name its file: "
+            "dataset=custom:path=a.jsonl,custom:path=b.jsonl");
     if (!shapes_the_load(*found))
         throw UsageError(fmt::format("{} does not shape the load and cannot be varied", option_of(*found)));
     if (found->shown != nullptr)
@@ -164,9 +168,8 @@ LoadPlan with_links(LoadPlan asked) {
 }
 
 LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells) {
-    const bool varies = std::any_of(cells.begin(), cells.end(), [](const Cell& cell) {
-        return cell.contains(kDataset) || cell.contains("dataset_path");
-    });
+    const bool varies =
+        std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.contains(kDataset); });
     return varies ? asked : with_dataset(std::move(asked));
 }
 

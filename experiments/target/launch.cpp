@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/plan/plan_fields.h"
 #include "experiments/target/command_line.h"
 #include "experiments/target/lifecycle.h"
 #include "experiments/target/redaction.h"
@@ -24,6 +25,45 @@ void refuse_in_virtual_time(const ServerLaunch& server) {
         if (given) throw UsageError(fmt::format("{}: --virtual has no server process", option));
 }
 
+/// Refuses options of the client's sockets and of what it reads beside the load. A run in virtual time has
+/// none of them.
+void refuse_sockets_in_virtual_time(const LoadPlan& plan) {
+    const LoadPlan otherwise;
+    for (const char* const name :
+         {"spin", "user_timestamps", "no_keepalive", "traceparent", "server_profile", "endpoint", "header",
+          "insecure", "ca_file", "scrape", "scrape_keep", "scrape_interval", "power"}) {
+        const PlanField& field = *plan_field_named(name);
+        const Texts given = field.get(plan, 0);
+        if (given == field.get(otherwise, 0) || given == Texts{"none"}) continue;
+        throw UsageError(fmt::format(
+            "{0}: --virtual computes the run without sockets and reads nothing beside it, so that "
+            "{0} has no effect; leave it or --virtual out",
+            option_of(field)));
+    }
+}
+
+/// Refuses a rule of routing for a single server.
+void refuse_route_of_one(const LoadPlan& plan) {
+    if (plan.targets.size() > 1 || plan.route == LoadPlan{}.route) return;
+    throw UsageError(
+        fmt::format("--route {}: it chooses one of several servers for each request, and there "
+                    "is one server; give several URLs with commas between them, or leave it out",
+                    plan.route));
+}
+
+/// Refuses options of a run in virtual time for one with sockets.
+void refuse_virtual_options(const LoadPlan& plan) {
+    const LoadPlan otherwise;
+    for (const char* const name : {"turnaround", "write_time"}) {
+        const PlanField& field = *plan_field_named(name);
+        if (field.get(plan, 0) == field.get(otherwise, 0)) continue;
+        throw UsageError(
+            fmt::format("{0}: it is a time of the client that --virtual computes; without "
+                        "--virtual leave it out",
+                        option_of(field)));
+    }
+}
+
 void check_command(const std::string& option, const std::string& command) {
     if (command.empty()) return;
     try {
@@ -35,9 +75,18 @@ void check_command(const std::string& option, const std::string& command) {
 
 }  // namespace
 
+void refuse_options_without_effect(const LoadPlan& plan) {
+    if (plan.virtual_time)
+        refuse_sockets_in_virtual_time(plan);
+    else
+        refuse_virtual_options(plan);
+    refuse_route_of_one(plan);
+}
+
 LoadPlan with_server(LoadPlan plan, bool url_given) {
     const ServerLaunch& server = plan.server;
     if (plan.virtual_time) refuse_in_virtual_time(server);
+    refuse_options_without_effect(plan);
     check_command("--server-cmd", server.command);
     check_command("--after-run-cmd", server.after_run_command);
     if (server.command.empty()) {

@@ -19,8 +19,12 @@ inline constexpr std::string_view kServerLogName = "server.log";
 inline constexpr auto kServerPatience =
     std::chrono::minutes(10);  ///< time until the server of a command must be ready
 
-/// Checks the server options of a plan, and removes the default URL if a command starts the server.
-/// `url_given`: the user gave a URL. Throws UsageError.
+/// Throws UsageError naming an option of the client that would have no effect: an option of its sockets in
+/// virtual time, a time of the virtual client without virtual time, or a rule of routing for one server.
+void refuse_options_without_effect(const LoadPlan& plan);
+
+/// Checks the options of a plan for its server and refuses those without effect, and removes the default URL
+/// if a command starts the server. `url_given`: the user gave a URL. Throws UsageError.
 LoadPlan with_server(LoadPlan plan, bool url_given);
 
 /// Returns a key that is equal for two plans when one server can serve both; empty if no command starts the

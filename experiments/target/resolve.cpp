@@ -45,14 +45,34 @@ void check_generated(Spec& dataset) {
 /// Checks and hashes the file of a dataset. If some of its rows have no number of output tokens, their
 /// answers might never end; osl, which is for these rows, gets its default.
 void read_file(RequestClass& of) {
-    const auto dataset = datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path});
+    const bool live = of.replies != "recorded";
+    const auto dataset =
+        datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path, .live_replies = live});
+    if (!of.replies.empty() && !dataset->has_conversations())
+        throw UsageError(
+            fmt::format("--replies {}: no conversation of {} has a second turn{}; leave --replies out",
+                        of.replies, datasets::file_of(of.dataset, of.dataset_path),
+                        of.dataset.name == "sharegpt" ? " (sharegpt:turns=N takes N turns of each)" : ""));
     of.dataset_content = dataset->content();
     if (!dataset->mean_output_tokens()) of.dataset.fields.emplace("osl", "128");
+}
+
+void set_dataset(RequestClass& of) {
+    name_dataset(of);
+    if (datasets::file_of(of.dataset, of.dataset_path).empty())
+        check_generated(of.dataset);
+    else if (of.dataset_content.empty())
+        read_file(of);
 }
 
 Spec arrivals_of(const RequestClass& of) {
     const bool rate = of.request_rate && std::isfinite(*of.request_rate);
     if (rate && of.arrivals) throw UsageError("--request-rate and --arrivals exclude each other");
+    if (of.burstiness && of.arrivals)
+        throw UsageError(
+            fmt::format("--burstiness {0}: it is for --request-rate; write it into --arrivals "
+                        "gamma:rate=…,burstiness={0}",
+                        *of.burstiness));
     if (of.arrivals) return *of.arrivals;
     if (!rate) return {"at_once", {}};
     const std::string text = fmt::format("{}", *of.request_rate);
@@ -87,6 +107,16 @@ void check_text(const LoadPlan& plan) {
     if (!any)
         throw UsageError(
             fmt::format("--text: dataset '{}' has prompts of its own", plan.classes.front().dataset.name));
+}
+
+void check_salt_prompts(const LoadPlan& plan) {
+    const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
+                                 [](const RequestClass& of) { return !datasets::makes_prompts(of.dataset); });
+    if (plan.salt_prompts && !any)
+        throw UsageError(
+            fmt::format("--salt-prompts: it is for prompts of a file, and those of dataset '{}' are made for "
+                        "each run, with a new salt; leave it out",
+                        plan.classes.front().dataset.name));
 }
 
 /// Moves requests= and duration= from the further rules to the limits that every run has. Returns whether
@@ -223,16 +253,27 @@ LoadPlan with_dataset(LoadPlan plan) {
     if (!plan.probe.empty()) static_cast<void>(datasets::questions_of(plan.probe));
     if (!plan.model_card.empty()) static_cast<void>(cards::model_card(plan.model_card));
     for (RequestClass& of : plan.classes) {
-        name_dataset(of);
-        if (datasets::file_of(of.dataset, of.dataset_path).empty())
-            check_generated(of.dataset);
-        else if (of.dataset_content.empty())
-            read_file(of);
+        try {
+            set_dataset(of);
+        } catch (const UsageError& error) {
+            if (of.name.empty()) throw;
+            throw UsageError(fmt::format("--class {}: {}", of.name, error.what()));
+        }
     }
     check_text(plan);
+    check_salt_prompts(plan);
     if (!plan.text.empty() && plan.text_content.empty())
         plan.text_content = datasets::Prose(plan.text).content();
     return plan;
+}
+
+void require_rate_for_burstiness(const LoadPlan& asked) {
+    for (const RequestClass& of : with_classes(asked).classes)
+        if (of.burstiness && !of.arrivals && !(of.request_rate && std::isfinite(*of.request_rate)))
+            throw UsageError(
+                fmt::format("--burstiness {}: it shapes the gaps between the requests of an open loop, and "
+                            "this load has no rate; give --request-rate, or leave --burstiness out",
+                            *of.burstiness));
 }
 
 LoadPlan with_load(LoadPlan plan) {

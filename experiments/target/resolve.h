@@ -27,6 +27,10 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 /// contradict each other, RuntimeError when a file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
+/// Throws UsageError if --burstiness is given for a class without a rate, where it would have no effect.
+/// `asked` has the level of a sweep over rates.
+void require_rate_for_burstiness(const LoadPlan& asked);
+
 /// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,
 /// sets its number of requests. Throws UsageError when options contradict each other. Pure.
 LoadPlan with_load(LoadPlan plan);

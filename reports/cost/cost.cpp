@@ -242,7 +242,8 @@ Capacity single_stream_capacity(double requests_per_s, double input_tokens, doub
         input_tokens * (1 - hit_share) / 1000 * prefill_s_per_1k + output_tokens * s_per_output_token;
     capacity.in_flight = requests_per_s * capacity.seconds_per_request;
     capacity.with_headroom = capacity.in_flight * headroom;
-    capacity.gpus = static_cast<std::uint64_t>(std::ceil(capacity.with_headroom));
+    constexpr double kMostGpus = 1e18;  // fits the type
+    capacity.gpus = static_cast<std::uint64_t>(std::ceil(std::min(capacity.with_headroom, kMostGpus)));
     return capacity;
 }
 

@@ -11,6 +11,14 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
+TEST(AmountWithin, takes_finite_numbers_of_its_range_only) {
+    const AmountWithin amount{.least = 1e-3, .most = 1e6};
+    for (const char* text : {"0", "1e-3", "5", "1e6", "0.5"}) EXPECT_EQ(amount(text), "") << text;
+    for (const char* text : {"", "nan", "inf", "-1", "1e-4", "1e7", "5x"})
+        EXPECT_NE(amount(text).find("0 or a number from"), std::string::npos) << text;
+    EXPECT_NE((AmountWithin{.least = 1, .most = 2, .zero = false}("0")), "");
+}
+
 TEST(WithoutSecrets, hides_the_values_of_headers_in_every_form_they_are_given) {
     EXPECT_EQ(without_secrets({"p", "-H", "Authorization: Bearer k", "--header", "x-key: k", "--header=a: k",
                                "-Hb: k", "--seed", "1"}),

@@ -44,6 +44,13 @@ std::string mooncake_trace() {
     return trace;
 }
 
+TEST(Description, RefusesFieldsThatTheFormatDoesNotHave) {
+    for (const char* format : {"custom", "sharegpt", "mooncake", "azure", "burstgpt", "log"})
+        EXPECT_THROW(row_format_of(parse_spec(fmt::format("{}:blok=5", format))), UsageError) << format;
+    EXPECT_THROW(row_format_of(parse_spec("mooncake:block=1.5")), UsageError);
+    EXPECT_THROW(row_format_of(parse_spec("sharegpt:turns=1.5")), UsageError);
+}
+
 TEST(Description, OfMooncakesTraceFindsWhatAnInfiniteCacheWouldFind) {
     const FileDescription d = described(mooncake_trace());
     EXPECT_EQ(d.format, "mooncake");

@@ -99,7 +99,12 @@ class Virtual(Case):
         self.assertGreater(min(many["during"], many["after"]), 0.98)
         small = self.measured(*options, "--burst-prefixes", "100", target=PROFILE + "?blocks=700")["burst"]
         self.assertLess(max(small["during"], small["after"]), 0.02)
-        self.fails_clearly(paretoken("cache", PROFILE, "--virtual", "--burst", "0", "--out", self.directory / "bad"), 2, "--burst")
+        for options, words in ((("--burst", "0"), ["--burst"]), (("--burst", "2,3"), ["--burst 2,3", "one rate"]),
+                               (("--burst-prefixes", "3"), ["--burst-prefixes", "--burst"]),
+                               (("--working-set", "1,5,9"), ["--working-set 1,5,9", "1..64"]),
+                               (("--spin", "1ms"), ["--spin", "--virtual"])):
+            with self.subTest(options):
+                self.fails_clearly(paretoken("cache", PROFILE, "--virtual", *options, "--out", self.directory / "bad"), 2, *words)
 
     def test_a_report_shows_the_experiment_alone_and_beside_runs(self):
         found = self.measured("--prefix", "256,512,1024,2048", "--concurrency", "1", "--samples", "8", "--working-set", "1..8", "--ttl", "5s",

@@ -42,6 +42,25 @@ class CommandLine(Case):
                 self.fails_clearly(self.run_it(*arguments), 2, arguments[0])
         self.assertFalse(self.out.exists())
 
+    def test_options_without_effect_are_refused_and_named(self):
+        for arguments in (("--spin", "1ms"), ("--traceparent",), ("--burstiness", 2), ("--salt-prompts",), ("--route", "prefix")):
+            with self.subTest(arguments):
+                self.fails_clearly(self.run_it(*arguments), 2, arguments[0])
+        self.fails_clearly(paretoken("run", "sim:ideal", "--write-time", "1ms", "--out", self.out), 2, "--write-time")
+        sweep = ("sweep", *TINY, "--num-prompts", 4, "--concurrency", "1,2", "--out", self.out)
+        for arguments, words in ((("--precision", 1.2), ["--precision", "--search"]), (("--max-runs", 5), ["--max-runs", "--search"]),
+                                 (("--max-time", "5s"), ["--max-time", "--search"]),
+                                 (("--restart", "cell"), ["--restart cell", "--server-cmd"]),
+                                 (("--burstiness", 2), ["--burstiness"])):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken(*sweep, *arguments), 2, *words)
+        gate = ("gate", "--baseline-url", "sim:ideal", "--candidate-url", "sim:ideal", "--virtual", "--out", self.out)
+        self.fails_clearly(paretoken(*gate, "--spin", "1ms"), 2, "--spin", "--virtual")
+        self.assertFalse(self.out.exists())
+
+    def test_a_computed_run_that_is_too_long_for_the_memory_says_so(self):
+        self.fails_clearly(self.run_it("--num-prompts", 20, "--think-time", "1e9s"), 3, "not enough memory")
+
     def test_a_concurrency_beyond_the_requests_takes_what_the_requests_need(self):
         began = time.monotonic()
         done = self.measures(self.run_it("--concurrency", "1G", "--num-prompts", 5))

@@ -18,11 +18,23 @@ class Costs(Case):
                 done = self.succeeds(paretoken(*shlex.split(command)[1:]))
                 self.assertEqual(done.stdout, answer + "\n")
 
+    def test_a_cache_that_costs_no_more_to_write_pays_from_the_first_request_on(self):
+        done = self.succeeds(paretoken("cost", "prompt-cache", "--write", 0, "--read", 1, "--base", 2))
+        self.assertIn("pays from 1 requests on", done.stdout)
+
     def test_questions_without_an_answer_are_refused_in_one_line(self):
         for arguments, words in (
                 (["per-million", "--usd-per-h", 3.5, "--tokens-per-s", 0], ["--tokens-per-s", "above 0"]),
                 (["split", "--usd-per-h", 3.5, "--tokens-per-s", 10, "--mix", "eight"], ["--mix", "8:1"]),
                 (["prompt-cache", "--write", 1, "--read", 3, "--base", 3], ["--read", "never pays"]),
+                (["per-million", "--usd-per-h", "nan", "--tokens-per-s", 10], ["--usd-per-h", "nan", "1e-12 to 1e+15"]),
+                (["per-million", "--usd-per-h", "1e300", "--tokens-per-s", 10], ["--usd-per-h", "1e300"]),
+                (["energy", "--watts", 1, "--tokens-per-s", 1, "--usd-per-kwh", "-1"], ["--usd-per-kwh", "-1"]),
+                (["decode-floor", "--billion-parameters", 8, "--bits", 0, "--gb-per-s", 5], ["--bits", "above 0"]),
+                (["capacity", "--requests-per-s", 1, "--input", 1, "--output", 1, "--hit", 3, "--prefill-ms-per-1k", 1,
+                  "--ms-per-token", 1], ["--hit", "at most 1"]),
+                (["capacity", "--requests-per-s", "1e15", "--input", "1e15", "--output", 1, "--prefill-ms-per-1k", 1,
+                  "--ms-per-token", 1], ["1e15 requests"]),
                 (["kv", "--model-card", "nonesuch"], ["nonesuch", "no such model card"])):
             with self.subTest(arguments):
                 self.fails_clearly(paretoken("cost", *arguments), 2, *words)

@@ -56,6 +56,19 @@ class Dataset(Case):
         self.assertEqual(described["format"], "custom")
         self.assertEqual(described["input_tokens"]["max"], 1211)
 
+    def test_a_length_or_a_salt_that_a_file_would_ignore_is_refused(self):
+        path = self.trace()
+        out = self.directory / "run"
+        for option, why in (("--osl", "output tokens of its own"), ("--isl", "the rows of its file")):
+            self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", "--dataset", "mooncake", "--dataset-path", path,
+                                         option, 64, "--out", out), 2, f"{option} 64", why, "leave")
+            self.assertFalse(out.exists())
+        prompts = self.directory / "prompts.jsonl"
+        prompts.write_text('{"prompt": "a"}\n')
+        self.fails_clearly(paretoken("dataset", "convert", prompts, self.directory / "c.jsonl", "--salt", "s"), 2, "--salt",
+                           "prompts.jsonl")
+        self.fails_clearly(paretoken("dataset", "describe", path, "--dataset", "mooncake:blok=5"), 2, "blok")
+
     def test_what_is_wrong_is_named_with_file_line_and_field(self):
         path = self.directory / "bad.jsonl"
         path.write_text('{"timestamp": 9, "input_length": 5, "output_length": 5, "hash_ids": [1]}\n'

@@ -32,7 +32,7 @@ class Resume(Case):
             (("--no-ignore-eos",), "--ignore-eos true", "--ignore-eos false"),
             (("--range-ratio", ".2"), "without --range-ratio", "--range-ratio 0.2"),
             (("--prompt-form", "text"), "--prompt-form auto", "--prompt-form text"),
-            (("--burstiness", ".5"), "without --burstiness", "--burstiness 0.5"),
+            (("--prefill-concurrency", 1), "without --prefill-concurrency", "--prefill-concurrency 1"),
             (("--num-warmups", 4), "--num-warmups 0", "--num-warmups 4"),
             (("--max-completion-tokens",), "--max-completion-tokens false", "--max-completion-tokens true"),
             (("--workers", 2), "--workers 1", "--workers 2"),

@@ -108,6 +108,8 @@ class ServedReport(Case):
         self.fails_clearly(paretoken("report", runs, "--serve", "--listen", "0.0.0.0:0"), 2, "0.0.0.0", "this machine only")
         self.fails_clearly(paretoken("report", runs, "--serve", "--listen", "eighty"), 2, "HOST:PORT")
         self.fails_clearly(paretoken("report", runs, "--listen", "127.0.0.1:0"), 2, "--serve")
+        for option, value in (("--out", self.directory / "page.html"), ("--format", "csv")):
+            self.fails_clearly(paretoken("report", runs, "--serve", option, value), 2, "--serve", option)
         self.fails_clearly(paretoken("report", self.directory / "nowhere", "--serve"), 2, "nowhere")
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

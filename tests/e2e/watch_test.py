@@ -158,6 +158,11 @@ class Watch(Case):
             self.assertTrue(text.endswith("# EOF\n"))
             self.assertIn("# TYPE paretoken_requests counter\n", text)
 
+    def test_pairs_of_lengths_take_no_length_of_answers_beside_them(self):
+        config = json.loads(self.succeeds(paretoken("watch", "--isl", "pairs:16/4", "--print-config")).stdout)
+        self.assertEqual(config["isl"], "pairs:16/4")
+        self.assertNotIn("osl", config)
+
     def test_what_cannot_be_watched_is_refused(self):
         common = ("watch", f"sim:{FAST}", "--out", self.directory / "no")
         for arguments, words in ((("--every", "100ms"), ("--every", "1s")),

@@ -289,6 +289,9 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"max_failed", {"101%"}}}, "--max-failed");
     refused({{"max_failed", {"few"}}}, "--max-failed");
     refused({{"seed", {"-1"}}}, "--seed");
+    refused({{"timeout", {"0s"}}}, "--timeout must be above 0");
+    refused({{"metadata", {"a=1", "b=1", "a=2"}}}, "--metadata 'a=2': a is given twice");
+    refused({{"model", {"a=1e308,b=1e308"}}}, "--model");
     refused({{"ignore_eos", {"maybe"}}}, "--ignore-eos");
     refused({{"model", {"a", "b"}}}, "--model");
 }
@@ -319,6 +322,11 @@ TEST(PlanOf, refuses_a_length_that_is_given_twice) {
     EXPECT_EQ(plan_of({{"dataset", {"synthetic:isl=64"}}}),
               plan_of({{"dataset", {"synthetic"}}, {"isl", {"64"}}}));
     refused({{"dataset", {"synthetic:isl=64"}}, {"isl", {"128"}}}, "--isl '128'");
+    refused({{"dataset", {"custom:path=a.jsonl"}}, {"dataset_path", {"b.jsonl"}}},
+            "--dataset-path 'b.jsonl': --dataset says path=a.jsonl");
+    const LoadPlan with_path =
+        plan_of({{"dataset", {"custom:path=a.jsonl"}}, {"class", {"x:rate=1,path=b.jsonl"}}});
+    EXPECT_EQ(with_classes(with_path).classes.front().dataset_path, "b.jsonl") << "a class has its own";
 }
 
 // ---- classes

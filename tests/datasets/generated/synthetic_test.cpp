@@ -1,5 +1,6 @@
 #include "datasets/generated/synthetic.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -97,6 +98,24 @@ TEST(Synthetic, SafeTokenIdsLeaveOutBothEndsOfAVocabulary) {
     EXPECT_EQ(safe_token_ids(4096), (IdRange{1000, 4080}));
     EXPECT_EQ(safe_token_ids(256), (IdRange{128, 240}));
     EXPECT_EQ(safe_token_ids(2), (IdRange{1, 2}));
+}
+
+TEST(Synthetic, RefusesPairsByTheNameOfTheirOption) {
+    for (const char* isl : {"pairs:16/4=0", "pairs:16/4=1e308;8/4=1e308", "pairs:16=1"}) {
+        try {
+            make_dataset(options_of(fmt::format("synthetic:isl={}", isl)));
+            FAIL() << isl;
+        } catch (const UsageError& error) {
+            EXPECT_THAT(error.what(), ::testing::StartsWith("--isl length 'pairs:"));
+        }
+    }
+}
+
+TEST(Synthetic, ARatioThatNoLengthTakesIsRefused) {
+    EXPECT_NO_THROW(make_dataset(options_of("synthetic:isl=100,osl=uniform:min=1;max=9,ratio=0.5")));
+    EXPECT_THROW(
+        make_dataset(options_of("synthetic:isl=lognormal:mean=9;cv=1,osl=uniform:min=1;max=9,ratio=0.5")),
+        UsageError);
 }
 
 TEST(Synthetic, ARatioAppliesToBothPlainLengths) {

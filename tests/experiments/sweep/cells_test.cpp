@@ -40,6 +40,8 @@ TEST(Cells, what_cannot_be_varied_is_refused) {
     EXPECT_THAT(refusal_of([] { parse_variation("isl=1,,2"); }), HasSubstr("a value is empty"));
     EXPECT_THAT(refusal_of([] { parse_variation("out=a,b"); }), HasSubstr("--out does not shape the load"));
     EXPECT_THAT(refusal_of([] { parse_variation("goodput=ttft:1"); }), HasSubstr("does not shape"));
+    EXPECT_THAT(refusal_of([] { parse_variation("dataset_path=a,b"); }),
+                AllOf(HasSubstr("--dataset-path"), HasSubstr("dataset=custom:path=")));
     EXPECT_THAT(refusal_of([] { parse_variation("header=x: y"); }), HasSubstr("secrets"));
 }
 
@@ -107,8 +109,9 @@ TEST(Cells, with_datasets_keep_the_lengths_that_were_given_and_take_no_defaults_
 TEST(Cells, with_files_have_the_content_and_the_dataset_of_each) {
     const PromptFile one("one", R"({"prompt": "one"})");
     const PromptFile two("two", R"({"prompt": "two"})");
-    const std::vector<Cell> cells{{{"dataset_path", one.path()}}, {{"dataset_path", two.path()}}};
-    for (const PlanTexts& texts : {PlanTexts{}, PlanTexts{{"dataset_path", {one.path()}}}}) {
+    const std::vector<Cell> cells{{{"dataset", "custom:path=" + one.path()}},
+                                  {{"dataset", "custom:path=" + two.path()}}};
+    for (const PlanTexts& texts : {PlanTexts{}, PlanTexts{{"dataset", {"custom:path=" + one.path()}}}}) {
         const LoadPlan asked = with_common_dataset(plan_of(texts), cells);
         const LoadPlan first = in_cell(asked, cells[0]);
         const LoadPlan second = in_cell(asked, cells[1]);

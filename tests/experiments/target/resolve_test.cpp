@@ -65,6 +65,22 @@ TEST(WithLoad, refuses_the_pace_of_slots_in_an_open_loop_and_names_the_option) {
     }
 }
 
+TEST(WithLoad, refuses_a_burstiness_that_shapes_nothing) {
+    EXPECT_THROW(with_load(plan_of({{"arrivals", {"poisson:rate=4"}}, {"burstiness", {"2"}}})), UsageError);
+    EXPECT_NO_THROW(require_rate_for_burstiness(plan_of({{"request_rate", {"4"}}, {"burstiness", {"2"}}})));
+    EXPECT_NO_THROW(require_rate_for_burstiness(plan_of({{"burstiness", {"2"}}, {"class", {"a:rate=1"}}})));
+    for (const PlanTexts& texts : {PlanTexts{{"concurrency", {"4"}}, {"burstiness", {"2"}}},
+                                   PlanTexts{{"request_rate", {"inf"}}, {"burstiness", {"2"}}},
+                                   PlanTexts{{"burstiness", {"2"}}, {"class", {"a:concurrency=1"}}}}) {
+        try {
+            require_rate_for_burstiness(plan_of(texts));
+            FAIL();
+        } catch (const UsageError& error) {
+            EXPECT_THAT(error.what(), HasSubstr("--burstiness 2"));
+        }
+    }
+}
+
 TEST(LoadOptions, hold_the_pace_and_no_more_workers_than_any_cap) {
     const auto load = load_options(with_load(plan_of({{"concurrency", {"8"}},
                                                       {"prefill_concurrency", {"2"}},
@@ -151,6 +167,36 @@ TEST_F(CustomFile, whose_rows_all_have_lengths_gets_none_by_default_and_refuses_
     } catch (const UsageError& error) {
         EXPECT_THAT(error.what(), HasSubstr("--osl 64"));
     }
+    try {
+        with_dataset(plan_of({{"osl", {"64"}}, {"class", {"a:rate=1,path=" + path, "b:rate=1,isl=8"}}}));
+        FAIL();
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), ::testing::StartsWith("--class a: --osl 64"))
+            << "the class that ignores it";
+    }
+}
+
+TEST_F(CustomFile, without_a_second_turn_refuses_replies) {
+    of_file("a", R"({"prompt": "one"})");
+    const std::string path = (directory_ / "a" / "prompts.jsonl").string();
+    for (const char* replies : {"live", "recorded"})
+        EXPECT_THROW(with_dataset(plan_of({{"dataset_path", {path}}, {"replies", {replies}}})), UsageError);
+    std::ofstream(path)
+        << R"([{"conversations": [{"from": "human", "value": "u0"}, {"from": "gpt", "value": "r0"},
+                                                  {"from": "human", "value": "u1"}]}])";
+    const auto chats = [&](const char* dataset) {
+        return with_dataset(
+            plan_of({{"dataset", {dataset}}, {"dataset_path", {path}}, {"replies", {"recorded"}}}));
+    };
+    EXPECT_THROW(chats("sharegpt"), UsageError);
+    EXPECT_NO_THROW(chats("sharegpt:turns=2"));
+}
+
+TEST_F(CustomFile, is_what_a_salt_for_prompts_needs) {
+    of_file("a", R"({"prompt": "one"})");
+    const std::string path = (directory_ / "a" / "prompts.jsonl").string();
+    EXPECT_NO_THROW(with_dataset(plan_of({{"dataset_path", {path}}, {"salt_prompts", {"true"}}})));
+    EXPECT_THROW(with_dataset(plan_of({{"salt_prompts", {"true"}}})), UsageError);
 }
 
 TEST(WithDataset, refuses_wrong_fields_of_generated_datasets_before_anything_starts) {
