@@ -23,7 +23,8 @@ struct FaultFound {
     Fault fault;
 };
 
-/// Runs the blocks of one launch, one after another. The references must stay valid as long as this object.
+/// Runs the blocks of one launch, one after another. The arguments of the constructor must stay valid as long
+/// as this object.
 class Block {
   public:
     /// `parameters` are the parameters of the kernel as bytes. Costs are added to `report`.
@@ -77,14 +78,12 @@ class Block {
     };
     /// The memory that the lanes of a warp access with one instruction.
     struct Places {
-        std::array<std::byte*, kLanes> at;  ///< per lane: the memory on the host; for active lanes only
+        std::array<std::byte*, kLanes> at;          ///< per active lane: the memory on the host
         std::array<std::uint64_t, kLanes> address;  ///< per lane: the address that the instruction computes
-        std::array<std::uint64_t, kLanes>
-            global;  ///< addresses in device memory; the first `globals` are valid
-        std::array<std::uint64_t, kLanes>
-            shared;  ///< addresses in shared memory; the first `shareds` are valid
-        std::size_t globals = 0;
-        std::size_t shareds = 0;
+        std::array<std::uint64_t, kLanes> global;   ///< accessed addresses in device memory
+        std::array<std::uint64_t, kLanes> shared;   ///< accessed addresses in shared memory
+        std::size_t globals = 0;                    ///< number of addresses in `global`
+        std::size_t shareds = 0;                    ///< number of addresses in `shared`
     };
 
     void start(Warp& warp);

@@ -11,9 +11,10 @@ namespace paretoken::virtual_gpu {
 
 /// One instruction as written: "@!%p1 ld.global.v2.u32 {%r1, %r2}, [%rd1+8];"
 struct Statement {
-    int line = 0;                 ///< line of the PTX
-    std::string guard = {};       ///< "%p1", the predicate register without which lanes skip it; empty: none
-    bool guard_inverted = false;  ///< the "!" of "@!%p1"
+    int line = 0;  ///< line of the PTX
+    /// A predicate register such as "%p1". The lanes in which it is false skip the instruction. Empty: none.
+    std::string guard = {};
+    bool guard_inverted = false;  ///< the "!" of "@!%p1": the lanes in which it is true skip the instruction
     std::vector<std::string> mnemonic = {};  ///< "ld", "global", "v2", "u32"
     std::vector<std::string> operands = {};  ///< "{%r1, %r2}", "[%rd1+8]"
     std::string text = {};                   ///< without the guard, for messages

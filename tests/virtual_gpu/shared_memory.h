@@ -39,7 +39,7 @@ class SharedMemory {
     void pass_barrier() { ++epoch_; }
 
     std::size_t size() const { return bytes_.size(); }
-    /// Addresses count from the first byte of the shared memory.
+    /// Returns whether all these bytes lie in the memory. Addresses count from its first byte.
     bool holds(std::uint64_t at, std::size_t bytes) const { return at <= size() && bytes <= size() - at; }
     std::byte* at(std::uint64_t address) { return bytes_.data() + address; }
 

@@ -38,7 +38,7 @@ class Streams {
     bool destroy(StreamNumber stream);
     /// Returns whether the stream exists and was not destroyed.
     bool has(StreamNumber stream) const;
-    /// The stream must exist, as for enqueue and wait_for.
+    /// The stream must exist; so must the streams of enqueue and wait_for.
     bool is_blocking(StreamNumber stream) const { return streams_.at(stream).blocking; }
 
     /// Adds work to a stream. It begins after the earlier work of its stream, after the work `after`, and
@@ -48,7 +48,7 @@ class Streams {
     bool is_done(const Place& place) const;
     /// Does this piece of work and all work that must be done before it.
     void wait_for(const Place& place);
-    /// Does all work that this stream has, in the same way.
+    /// Does all work of this stream and all work that must be done before it.
     void wait_for(StreamNumber stream);
     /// Does the work of all streams: the newest stream comes first and the legacy stream last. Work of an
     /// older stream whose result a newer stream uses without waiting for it has then not been done, so that
