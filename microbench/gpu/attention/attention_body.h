@@ -54,7 +54,7 @@ struct AttentionCall {
 template <bool kSeveral>
 struct SegmentRows {
     std::int64_t base;       ///< index of the vector with place 0
-    std::int32_t heads;      ///< index among all query heads of the one for which `head` returns 0
+    std::int32_t heads;      ///< index among all query heads of the first one, from which `head` counts
     std::int32_t count;      ///< number of rows
     std::int32_t first = 0;  ///< index of the first row among the rows of its KV head; only with kSeveral
     std::int32_t group = 1;  ///< query heads per KV head
