@@ -1,6 +1,6 @@
 #pragma once
-// The GPU rows of the table of benchmarks. Compiles without CUDA; `gpu_backend` then returns the reason why
-// there are no GPU rows.
+// The GPU rows of the table of benchmarks; a row is a name and a function that measures it. Compiles without
+// CUDA; `gpu_backend` then returns the reason why there are no GPU rows.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,15 +20,16 @@ struct GpuSettings {
     bool profile = false;          ///< two launches of each row for a profiler, without checks and timing
     bool plant_fault = false;      ///< changes data of each row, so that every check must fail
     std::uint64_t ring_scale = 1;  ///< multiplies the copies of a ring; the measured times must not change
-    std::vector<ModelShape> models = {};  ///< empty: the default models
-    std::uint64_t seed = 1;
+    std::vector<ModelShape> models = {};  ///< models whose shapes are measured; empty: the default models
+    std::uint64_t seed = 1;               ///< of all random operands
 
     bool operator==(const GpuSettings&) const = default;
 };
 
 struct GpuBackend {
-    std::optional<std::string> absent_because =
-        {};  ///< reason such as "no CUDA in this build" or "no GPU"; then there are no rows
+    /// A reason such as "no CUDA in this build" or "no GPU". There are no rows then.
+    std::optional<std::string> absent_because = {};
+    /// Keys and values that describe the GPU in the results.
     std::vector<std::pair<std::string, std::string>> context = {};
     std::vector<Row> rows = {};
 };
@@ -41,8 +42,8 @@ GpuBackend gpu_backend(const GpuSettings& settings);
 /// "because" if there is no GPU.
 std::string gpu_identity(const GpuBackend& backend);
 
-/// Families of rows, one per .cu file. `device` limits the rows that a family can offer.
-struct DeviceFacts;
+struct DeviceFacts;  // microbench/gpu/device/device.h
+/// The families of rows, one per .cu file. `device` limits the rows that a family can offer.
 std::vector<GpuRow> ceiling_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> weight_rows(const GpuSettings& settings, const DeviceFacts& device);
 std::vector<GpuRow> gemm_rows(const GpuSettings& settings, const DeviceFacts& device);

@@ -348,13 +348,15 @@ float float_of_e4m3(std::uint8_t code) {
     return (code & 0x80) != 0 ? -size : size;
 }
 
-/// Applies `act` to the low and to the high numbers of two pairs, in double. The product of two halves is
-/// exact in a double. A sum is rounded once more than on a GPU only if it needs more than 53 bits.
+/// Applies `act` to the low and to the high numbers of two pairs, in double. Sums and products of two fp16
+/// numbers are exact in a double, so that the result is rounded only once, to fp16.
 template <class Act>
 HalfPair halves(HalfPair a, HalfPair b, Act act) {
     return {bits_of(static_cast<Half>(act(double(looked_up_half(a.low)), double(looked_up_half(b.low))))),
             bits_of(static_cast<Half>(act(double(looked_up_half(a.high)), double(looked_up_half(b.high)))))};
 }
+/// a · b + c for both numbers of the pairs. The product is exact in a double. The sum is rounded once more
+/// than on a GPU only if it needs more than the 53 bits of a double.
 HalfPair fused_halves(HalfPair a, HalfPair b, HalfPair c) {
     const auto one = [](std::uint16_t x, std::uint16_t y, std::uint16_t z) {
         return bits_of(static_cast<Half>(double(looked_up_half(x)) * double(looked_up_half(y)) +

@@ -1,8 +1,8 @@
 #pragma once
-// Executes one thread block: its warps, its shared memory and its accesses to device memory. The warps run
-// one after another, each up to the next barrier of the block. The lanes of a warp run together while they
-// are at the same instruction; if they are at different instructions, the lanes that are furthest behind in
-// the program run first.
+// Executes thread blocks: their warps, their shared memory and their accesses to device memory. The warps of
+// a block run one after another, each up to the next barrier of the block. The lanes of a warp run together
+// while they are at the same instruction; if they are at different instructions, the lanes that are furthest
+// behind in the program run first.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,39 +17,45 @@
 
 namespace paretoken::virtual_gpu {
 
-/// Thrown to end a launch.
+/// Thrown when a kernel does something that is not allowed, such as an access out of bounds. It ends the
+/// launch.
 struct FaultFound {
     Fault fault;
 };
 
+/// Runs the blocks of one launch, one after another. The arguments of the constructor must stay valid as long
+/// as this object.
 class Block {
   public:
+    /// `parameters` are the parameters of the kernel as bytes. Costs are added to `report`.
     Block(const Kernel& kernel, const LaunchShape& shape, std::span<const std::byte> parameters,
           Memory& memory, const LaunchSettings& settings, LaunchReport& report);
 
-    /// Runs all threads to their end. Throws FaultFound.
+    /// Runs all threads of the block with this position in the grid (x, y, z) to their end. Throws
+    /// FaultFound.
     void run(std::array<unsigned, 3> at);
 
   private:
     /// Lanes of a warp that are at the same instruction.
     struct Group {
-        std::int32_t at = 0;
-        std::uint32_t lanes = 0;
+        std::int32_t at = 0;       ///< index of the instruction that the lanes execute next
+        std::uint32_t lanes = 0;   ///< one bit per lane
         std::uint32_t awaits = 0;  ///< lanes that must arrive at this instruction before the group continues
     };
+    /// An asynchronous copy (cp.async) from device memory to shared memory.
     struct Copy {
         std::uint32_t shared = 0;  ///< address of the destination
         std::uint64_t global = 0;  ///< address of the source
         std::uint8_t bytes = 0;    ///< size of the destination
         std::uint8_t read = 0;     ///< bytes that are read from the source; the others become zero
     };
-    /// The asynchronous copies of one thread, oldest first. The list is cleared when all of them have
-    /// arrived.
+    /// The asynchronous copies of one thread, oldest first. A copy arrives when its data is written to shared
+    /// memory. The list is cleared when all copies have arrived.
     struct Copies {
         std::vector<Copy> issued = {};
         std::size_t arrived = 0;             ///< number of copies that have arrived
         std::vector<std::size_t> ends = {};  ///< end of each committed group, as an index into `issued`
-        std::size_t ended = 0;               ///< number of groups that have arrived
+        std::size_t ended = 0;               ///< number of groups whose copies have arrived
 
         void commit() { ends.push_back(issued.size()); }
         void clear() {
@@ -61,23 +67,23 @@ class Block {
     struct Warp {
         explicit Warp(const Kernel& kernel);
         Lanes lanes;
-        std::vector<Group> groups = {};
-        std::uint32_t live = 0;
-        int first_thread = 0;
-        int index = 0;
-        std::uint32_t epoch = 0;  ///< barriers passed (of the warp or the block) and blocks begun
-        bool at_barrier = false;
-        std::array<Copies, kLanes> copies = {};
+        std::vector<Group> groups = {};  ///< the first group runs next
+        std::uint32_t live = 0;          ///< lanes that have not exited, one bit per lane
+        int first_thread = 0;            ///< index in the block of the thread in lane 0
+        int index = 0;                   ///< index of the warp in the block
+        std::uint32_t epoch = 0;         ///< barriers passed (of the warp or the block) and blocks begun
+        bool at_barrier = false;         ///< the warp has arrived at a barrier of the block
+        std::array<Copies, kLanes> copies = {};                        ///< per lane
         std::array<std::array<std::uint32_t, kLanes>, 3> places = {};  ///< %tid: [axis][lane]
     };
-    /// One warp-wide access: the memory that its active lanes access.
+    /// The memory that the lanes of a warp access with one instruction.
     struct Places {
-        std::array<std::byte*, kLanes> at;
-        std::array<std::uint64_t, kLanes> address;
-        std::array<std::uint64_t, kLanes> global;  ///< addresses; the first `globals` are valid
-        std::array<std::uint64_t, kLanes> shared;  ///< addresses; the first `shareds` are valid
-        std::size_t globals = 0;
-        std::size_t shareds = 0;
+        std::array<std::byte*, kLanes> at;          ///< per active lane: the memory on the host
+        std::array<std::uint64_t, kLanes> address;  ///< per lane: the address that the instruction computes
+        std::array<std::uint64_t, kLanes> global;   ///< accessed addresses in device memory
+        std::array<std::uint64_t, kLanes> shared;   ///< accessed addresses in shared memory
+        std::size_t globals = 0;                    ///< number of addresses in `global`
+        std::size_t shareds = 0;                    ///< number of addresses in `shared`
     };
 
     void start(Warp& warp);
@@ -119,14 +125,14 @@ class Block {
     Memory& memory_;
     const LaunchSettings& settings_;
     LaunchReport& report_;
-    std::array<unsigned, 3> at_{};
+    std::array<unsigned, 3> at_{};  ///< position of the running block in the grid
     std::vector<Warp> warps_;
     SharedMemory shared_;
     BlockOrder order_;
-    std::uint32_t rounds_ = 0;  ///< number of barriers of the block that it has passed
-    const Instruction* current_ = nullptr;
+    std::uint32_t rounds_ = 0;              ///< number of barriers that the running block has passed
+    const Instruction* current_ = nullptr;  ///< the instruction that is executed, for messages
     Places places_;
-    std::vector<std::uint64_t> sectors_;
+    std::vector<std::uint64_t> sectors_;  ///< used by count_global; kept so that it is not allocated again
 };
 
 }  // namespace paretoken::virtual_gpu

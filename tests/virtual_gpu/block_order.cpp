@@ -5,6 +5,7 @@
 namespace paretoken::virtual_gpu {
 
 void BlockOrder::stored(int warp, std::uint32_t rounds, std::uintptr_t at, std::size_t bytes) {
+    if (concerns(at, bytes)) cut_out(at, at + bytes);  // later loads see the write of this block
     if (!stores_.empty()) {
         Store& last = stores_.back();
         const bool same = last.warp == warp && last.rounds == rounds && !last.fenced;
@@ -14,7 +15,6 @@ void BlockOrder::stored(int warp, std::uint32_t rounds, std::uintptr_t at, std::
         }
     }
     stores_.push_back({warp, rounds, at, at + bytes});
-    if (concerns(at, bytes)) cut_out(at, at + bytes);  // later loads see the write of this block
 }
 
 void BlockOrder::fenced(int warp, std::uint32_t rounds) {

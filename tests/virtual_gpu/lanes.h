@@ -1,7 +1,7 @@
 #pragma once
-// The registers of a warp. A register has 32 cells, one per lane; a cell has 4 bytes, or 8 bytes for 64-bit
-// values. A 16-bit value lies in the low half of a 4-byte cell; a pair of 16-bit values fills it. A predicate
-// register has one bit per lane.
+// The registers of a warp, which has 32 threads (lanes). A register has 32 cells, one per lane; a cell has 4
+// bytes, or 8 bytes for 64-bit values. A 16-bit value lies in the low half of a 4-byte cell; a pair of 16-bit
+// values fills it. A predicate register holds a truth value per lane, as one bit each.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace paretoken::virtual_gpu {
 
 inline constexpr int kLanes = 32;
-inline constexpr std::uint32_t kAllLanes = 0xffffffff;
+inline constexpr std::uint32_t kAllLanes = 0xffffffff;  ///< a set of lanes has one bit per lane
 
 /// The position of a register: the index of its first cell, counted in cells of 4 bytes. For a predicate
 /// register, its index among the predicate registers.
@@ -19,6 +19,7 @@ inline constexpr Slot kNoSlot = -1;
 
 class Lanes {
   public:
+    /// `cells` is the number of 4-byte cells of all registers together.
     Lanes(std::size_t cells, std::size_t predicates) : cells_(cells), predicates_(predicates) {}
 
     template <class Value>
@@ -27,7 +28,7 @@ class Lanes {
         std::memcpy(static_cast<void*>(&value), cell<sizeof(Value)>(slot, lane), sizeof value);
         return value;
     }
-    /// A value of less than 4 bytes is extended with zeros to the whole cell.
+    /// Sets the cell of one lane. A value of less than 4 bytes is extended with zeros to the whole cell.
     template <class Value>
     void set(Slot slot, int lane, Value value) {
         if constexpr (sizeof(Value) < 4) {
@@ -38,6 +39,7 @@ class Lanes {
             std::memcpy(cell<sizeof(Value)>(slot, lane), &value, sizeof value);
         }
     }
+    /// Returns a predicate register; bit i is the value of lane i.
     std::uint32_t& predicate(Slot slot) { return predicates_[static_cast<std::size_t>(slot)]; }
     std::uint32_t predicate(Slot slot) const { return predicates_[static_cast<std::size_t>(slot)]; }
 
@@ -65,7 +67,7 @@ class Lanes {
     }
 
     std::uint32_t active = kAllLanes;  ///< lanes that execute the current instruction
-    std::uint32_t bereft = 0;  ///< after an exchange: lanes that read from a lane that did not take part
+    std::uint32_t bereft = 0;  ///< after a shuffle: lanes that read from a lane that did not take part
 
   private:
     template <std::size_t kBytes>

@@ -22,12 +22,15 @@ class Allocation {
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
 
+    /// Returns whether all bytes of [at, at + bytes) lie in this allocation.
     bool holds(std::uintptr_t at, std::size_t bytes) const {
         const auto begin = reinterpret_cast<std::uintptr_t>(data_);
         return at >= begin && at - begin <= bytes_ && bytes <= bytes_ - (at - begin);
     }
 
+    /// Marks bytes as written. Offsets count from the first byte of the allocation.
     void mark_written(std::size_t offset, std::size_t bytes);
+    /// Returns whether all of these bytes were written.
     bool is_written(std::size_t offset, std::size_t bytes) const {
         if (wholly_written_) return true;
         if (written_.empty() || offset % 64 + bytes > 64 || bytes >= 64)
@@ -37,6 +40,7 @@ class Allocation {
     }
     bool is_wholly_written() const { return wholly_written_; }
     /// Marks a sector as read or as written by the current launch. Returns true if it was not marked before.
+    /// `sector` counts from the beginning of the allocation.
     bool touch_sector(std::size_t sector, bool write) {
         std::vector<std::uint64_t>& touched = write ? sectors_written_ : sectors_read_;
         if (touched.empty()) touched.resize(bytes_ / kSector / 64 + 1);
@@ -46,13 +50,15 @@ class Allocation {
         word |= bit;
         return true;
     }
+    /// Removes all marks of sectors, because another launch begins.
     void forget_touched();
 
   private:
     bool bits_are_written(std::size_t offset, std::size_t bytes) const;
 
     std::unique_ptr<std::byte[]> storage_;
-    std::byte* data_ = nullptr;  ///< aligned to 256 bytes; poisoned unless the allocation is large
+    /// Aligned to 256 bytes. A new allocation of at most 64 MiB is filled with the byte 0xa5.
+    std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
     bool wholly_written_ = false;  ///< one call of mark_written covered the whole allocation
     std::vector<std::uint64_t> written_;
@@ -60,8 +66,10 @@ class Allocation {
     std::vector<std::uint64_t> sectors_written_;
 };
 
+/// All device memory of one virtual GPU.
 class Memory {
   public:
+    /// `capacity` is the size of the memory in bytes.
     explicit Memory(std::size_t capacity) : capacity_(capacity) {}
 
     /// Returns null if the free capacity is too small. The memory is not initialised: a read before a write
@@ -78,10 +86,11 @@ class Memory {
     /// Marks bytes that the host copies to the device or sets. Returns false if no single allocation contains
     /// all of them.
     bool mark_written(const void* at, std::size_t bytes);
+    /// Calls Allocation::forget_touched for all allocations.
     void forget_touched();
 
-    std::size_t capacity() const { return capacity_; }
-    std::size_t used() const { return used_; }
+    std::size_t capacity() const { return capacity_; }  ///< bytes
+    std::size_t used() const { return used_; }          ///< bytes of all allocations
 
   private:
     Allocation* searched(std::uintptr_t at, std::size_t bytes);

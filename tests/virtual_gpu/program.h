@@ -1,7 +1,7 @@
 #pragma once
 // A kernel in the form in which it is executed: each statement of the PTX becomes an instruction whose
-// operands are slots of registers (lanes.h). A number in an instruction becomes a register that is set before
-// the first instruction runs.
+// operands are slots of registers (lanes.h). A number or the name of a variable in an instruction becomes a
+// register that is set before the first instruction runs.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,14 +14,17 @@
 
 namespace paretoken::virtual_gpu {
 
-/// The generic address of the first byte of shared memory. Its low 32 bits are not zero, so that a generic
-/// address that a kernel cuts to 32 bits, instead of converting it, lies outside of shared memory.
+/// The generic address of the first byte of shared memory. An instruction that names no state space takes
+/// generic addresses, with which it reaches both shared and device memory. The low 32 bits are not zero, so
+/// that a generic address that a kernel cuts to 32 bits, instead of converting it, lies outside of shared
+/// memory.
 inline constexpr std::uint64_t kSharedWindow = 0x01'00'00'00'7e'00'00'00;
 
 /// The size of a register per lane: one bit, a cell of 4 bytes, or a cell of 8 bytes.
 enum class Cell : std::uint8_t { predicate, narrow, wide };
 
 struct Instruction;
+/// Executes an instruction that uses registers only, for the active lanes.
 using Execute = void (*)(const Instruction&, Lanes&);
 
 enum class Kind : std::uint8_t {
@@ -31,50 +34,57 @@ enum class Kind : std::uint8_t {
     store,
     atomic,
     branch,
-    leave,
+    leave,  ///< ends the active threads
     block_barrier,
     warp_barrier,
-    exchange,  ///< between lanes, once all lanes of its mask have arrived: Instruction::execute
-    load_matrices,
-    copy_async,
-    commit_copies,
-    wait_for_copies,
-    fence,    ///< of the device: earlier writes become visible to other blocks
-    nothing,  ///< hints, and fences of a block, whose memory accesses happen in program order anyway
+    exchange,         ///< between lanes, once all lanes of its mask have arrived: Instruction::execute
+    load_matrices,    ///< ldmatrix
+    copy_async,       ///< cp.async: starts a copy from device memory to shared memory
+    commit_copies,    ///< cp.async.commit_group: the copies since the last one form a group
+    wait_for_copies,  ///< cp.async.wait_group and cp.async.wait_all
+    fence,            ///< for the whole device: earlier writes become visible to other blocks
+    nothing,  ///< hints, and fences within a block, whose memory accesses happen in program order anyway
 };
 
+/// The state space of an address in PTX.
 enum class Space : std::uint8_t { generic, global, shared, parameter };
 enum class Special : std::uint8_t { tid, ntid, ctaid, nctaid, laneid };
 enum class Atomic : std::uint8_t { add, and_, or_, xor_, min, max, exchange, add_float };
 
+/// One instruction. Members that its kind does not use keep their initial values.
 struct Instruction {
     Kind kind = Kind::compute;
     Execute execute = nullptr;
+    /// A predicate register: only the lanes in which it is true execute the instruction. kNoSlot: all do.
     Slot guard = kNoSlot;
-    bool guard_inverted = false;
-    Slot to[4] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
-    Slot members = kNoSlot;  ///< mask of the lanes of an exchange or a warp barrier; kNoSlot: it is `named`
-    std::uint32_t named = kAllLanes;
+    bool guard_inverted = false;  ///< the lanes in which `guard` is false execute the instruction instead
+    Slot to[4] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};  ///< registers of the results
+    Slot members = kNoSlot;           ///< register with the lanes of an exchange or a warp barrier, as a mask
+    std::uint32_t named = kAllLanes;  ///< that mask, if `members` is kNoSlot
+    /// Registers of the operands. For an access to memory, from[0] is the address, and the values to store
+    /// follow; for cp.async, from[1] is the address in shared memory and from[2] the number of bytes to read.
     Slot from[10] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot,
                      kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
     Space space = Space::generic;
-    std::uint8_t parts = 1;  ///< number of elements of a vector access, or of matrices of ldmatrix
-    std::uint8_t bytes = 0;  ///< size of one part in memory
-    bool is_signed = false;
+    std::uint8_t parts = 1;    ///< number of elements of a vector access, or of matrices of ldmatrix
+    std::uint8_t bytes = 0;    ///< size of one part in memory
+    bool is_signed = false;    ///< the values are signed integers
     bool past_l1 = false;      ///< the load bypasses L1
     bool wide = false;         ///< the address has 8 bytes, not 4
     bool same_place = false;   ///< the address is a constant, which is equal in all lanes
     bool wide_values = false;  ///< the value registers have 8 bytes, whatever the size in memory
-    bool transposed = false;
+    bool transposed = false;   ///< ldmatrix.trans
     bool multiplies = false;   ///< the instruction is an mma.m16n8k16
-    bool whole_warp = false;   ///< all 32 lanes must take part; not even one that has exited may be missing
+    bool whole_warp = false;   ///< all 32 lanes must take part; it is a fault if one of them has exited
     bool open_copies = false;  ///< cp.async.wait_all: copies that are not committed are waited for, too
     Special special = Special::tid;
-    std::uint8_t axis = 0;
+    std::uint8_t axis = 0;  ///< of a special register: 0 for x, 1 for y, 2 for z
     Atomic atomic = Atomic::add;
-    std::int64_t displacement = 0;  ///< of an address; for a wait, the number of groups that may stay pending
-    std::int32_t target = 0;        ///< for a branch: index of the next instruction
-    std::int32_t line = 0;          ///< in the PTX
+    /// The number of bytes that is added to an address. For a wait, the number of groups that may stay
+    /// pending.
+    std::int64_t displacement = 0;
+    std::int32_t target = 0;  ///< for a branch: index of the next instruction
+    std::int32_t line = 0;    ///< line of the PTX
 };
 
 /// A register that holds a constant of the program.
@@ -85,24 +95,24 @@ struct Constant {
 };
 
 struct Kernel {
-    std::string file;
-    std::string name;
-    int line = 0;
-    int capability = 0;
-    int max_threads = 0;
+    std::string file;     ///< name of the PTX file
+    std::string name;     ///< mangled
+    int line = 0;         ///< line of the PTX in which the kernel begins
+    int capability = 0;   ///< compute capability × 10
+    int max_threads = 0;  ///< threads per block, from .maxntid; 0: not stated
     std::vector<Parameter> parameters;
     std::size_t parameter_bytes = 0;
-    std::size_t static_shared = 0;
-    std::size_t cells = 0;  ///< number of 4-byte cells of a warp
-    std::size_t predicates = 0;
+    std::size_t static_shared = 0;  ///< bytes of the shared memory that the kernel itself declares
+    std::size_t cells = 0;          ///< number of 4-byte cells of a warp
+    std::size_t predicates = 0;     ///< number of predicate registers
     std::vector<Constant> constants;
     std::vector<Instruction> instructions;
     std::vector<std::string> texts;    ///< text of each instruction, for messages
     std::vector<std::string> sources;  ///< per instruction: "weights.cuh:12"; empty if the PTX does not say
 };
 
-/// Throws a RuntimeError that names the file, the line and the instruction if an instruction is not
-/// supported.
+/// Makes a kernel from its parsed text. Throws a RuntimeError that names the file, the line and the
+/// instruction if an instruction is not supported.
 Kernel assembled(const ModuleText& module, const KernelText& text);
 
 }  // namespace paretoken::virtual_gpu

@@ -1,7 +1,7 @@
 #pragma once
-// Kernels of a few lines of PTX that tests run on memory that they fill. The registers are %p, %rs (16 bits),
-// %r, %f, %rd and %fd. At the start of the body, %rd1 and %rd2 hold the two pointers that are the kernel's
-// parameters, %r1 holds %tid.x and %r2 holds %ctaid.x.
+// Kernels of a few lines of PTX that tests run on memory that they fill. The registers are %p (predicates),
+// %rs (16 bits), %r (32 bits), %f (fp32), %rd (64 bits) and %fd (fp64). At the start of the body, %rd1 and
+// %rd2 hold the two pointers that are the kernel's parameters, %r1 holds %tid.x and %r2 holds %ctaid.x.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +16,8 @@
 
 namespace paretoken::virtual_gpu {
 
+/// Returns the PTX of a kernel named "small". `body` are its instructions, and `shared` are declarations
+/// outside of the kernel, such as that of shared memory.
 inline std::string small_kernel(std::string_view body, std::string_view shared = "", int capability = 90) {
     return fmt::format(R"(
 .version 8.0
@@ -44,7 +46,8 @@ inline std::string small_kernel(std::string_view body, std::string_view shared =
                        capability, shared, body);
 }
 
-/// The line in the PTX of a line of the body; the first line of the body is 1.
+/// The line in the PTX of a line of the body; the first line of the body is 1. `shared` must have no line
+/// break.
 inline int line_of_body(int line) {
     return 20 + line;
 }
@@ -66,6 +69,7 @@ struct Device {
     Value* room(std::size_t count) {
         return reinterpret_cast<Value*>(memory.allocate(count * sizeof(Value)));
     }
+    /// Runs the kernel "small" of this PTX. `first` and `second` become %rd1 and %rd2.
     LaunchReport run(std::string_view ptx, const void* first, const void* second,
                      const LaunchShape& shape = {}, const LaunchSettings& settings = {}) {
         const LoadedModule module(ptx, "small.ptx");
@@ -76,7 +80,8 @@ struct Device {
     }
 };
 
-/// Runs one block and returns the words that its threads store at %rd2 + 4 · %tid.x. A fault fails the test.
+/// Runs one block and returns the words that its threads store at %rd2 + 4 · %tid.x. %rd1 points to the words
+/// `in`. A fault fails the test.
 inline std::vector<std::uint32_t> words_of_block(std::string_view body, unsigned threads = 32,
                                                  std::string_view shared = "",
                                                  std::vector<std::uint32_t> in = {0}) {
@@ -89,7 +94,7 @@ inline std::vector<std::uint32_t> words_of_block(std::string_view body, unsigned
 }
 
 /// Runs a launch with this number of threads per block and returns its fault, if it has one. Both pointers
-/// point to 64 words.
+/// point to 64 words, which are 0.
 inline std::optional<Fault> fault_of_block(std::string_view body, unsigned threads = 32,
                                            std::string_view shared = "", LaunchShape shape = {}) {
     Device device;

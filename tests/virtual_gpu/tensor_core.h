@@ -6,14 +6,16 @@
 namespace paretoken::virtual_gpu {
 
 /// The arithmetic of one generation of tensor cores: the number of products that it adds in one step, and the
-/// number of bits below the last bit of fp32 that it keeps until the sum is truncated. Source for sm_80 (8
-/// products): Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores" (2021). The values
-/// of later generations are those that others measured on H100 (16 products, 2 bits).
+/// number of bits below the last bit of fp32 that it keeps until the sum is truncated. Sources for sm_80 to
+/// sm_89 (8 products, 1 bit): Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores"
+/// (2021), and Xie, Wang, Yang, Yang, "MMA-Sim" (2025). The values for sm_90 and later are those that MMA-Sim
+/// found on H100 (16 products, 2 bits).
 struct TensorCore {
     int products_at_once = 16;
     int extra_bits = 2;
 };
 
+/// `capability` is the compute capability × 10.
 TensorCore tensor_core_of(int capability);
 
 /// The shape of the matrices of one mma.m16n8k16.

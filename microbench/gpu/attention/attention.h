@@ -28,7 +28,7 @@ struct AttentionOptions {
     PageOrder order = PageOrder::random;
     std::int32_t page = 16;              ///< tokens per page
     std::vector<std::int32_t> lengths;   ///< number of cached tokens of each request, each ≥ q_len
-    std::int32_t q_len = 1;              ///< query tokens per request, the last of its cached tokens
+    std::int32_t q_len = 1;              ///< query tokens per request: the last of its cached tokens
     std::uint64_t least_pool_bytes = 0;  ///< smallest size of the pool over which the pages are spread
 
     bool operator==(const AttentionOptions&) const = default;
@@ -41,11 +41,12 @@ struct AttentionOptions {
         const std::int32_t tiles = (query_rows() + kWarpTokens - 1) / kWarpTokens;
         return q_len == 1 || tiles == 1 ? 1 : tiles == 2 ? 2 : kWarps;
     }
-    /// Number of passes over the cache of a KV head.
+    /// Number of passes over the cache of a KV head of one request.
     std::int32_t tiles_per_kv_head() const {
         const std::int32_t rows = kWarpTokens * row_tiles();
         return (query_rows() + rows - 1) / rows;
     }
+    /// Number of passes over the caches of all KV heads of one request.
     std::int32_t head_tiles() const {
         return static_cast<std::int32_t>(heads.kv_heads) * tiles_per_kv_head();
     }
@@ -53,7 +54,7 @@ struct AttentionOptions {
     std::int32_t query_rows() const { return static_cast<std::int32_t>(heads.group()) * q_len; }
     /// Number of tokens at the end of a context that at least one query token sees; 0: all.
     std::int32_t seen_window() const { return joint_window(window, q_len); }
-    /// Number of pages of the pool that holds `copies` caches.
+    /// Number of pages of the pool that holds `copies` caches, each with the tokens of all requests.
     std::uint64_t pool_pages(std::size_t copies) const;
     /// Number of elements of the queries, and of the results: [requests, q_len, query heads, head_dim].
     std::uint64_t outputs() const {
@@ -74,13 +75,16 @@ std::vector<PageTable> page_tables(const AttentionOptions& options, std::size_t 
 /// counted, because only this kernel's algorithm needs them.
 Work attention_work(const AttentionOptions& options);
 
-/// Return element `place` of the queries, as a number and as its code, by the formulas of paged.h.
+/// Return element `place` of the random queries, as a number and as its 16-bit code: bf16 if `format`, the
+/// format of the cache, is bf16, otherwise fp16.
 float query_number(KvFormat format, std::uint64_t seed, std::uint64_t place);
 std::uint16_t query_code(KvFormat format, std::uint64_t seed, std::uint64_t place);
+/// Returns the random logit of the sink of query head `head`.
 float sink_logit(std::uint64_t seed, std::uint64_t head);
 
-/// Returns the result of one query head. `keys` and `values` are those that it sees, each [tokens, head_dim].
-/// The weights are the softmax of `scale` · q·k; a sink adds e^sink to the denominator.
+/// Returns the result of one query head: the weighted sum of the values. `q` is its query [head_dim]. It sees
+/// the `keys` [tokens, head_dim] and `values` [tokens, value_dim]; value_dim may differ from head_dim. The
+/// weights are the softmax of `scale` · q·k; a sink adds e^sink to the denominator.
 std::vector<double> attention_reference(std::span<const double> q, std::span<const double> keys,
                                         std::span<const double> values, double scale,
                                         std::optional<double> sink = std::nullopt);
@@ -100,7 +104,7 @@ std::vector<double> attention_reference(const AttentionOptions& options, const P
                                         std::size_t request, std::size_t kv_head, std::uint64_t seed);
 
 /// Returns the largest relative L2 error among the query tokens of one KV head of one request. `out` holds
-/// all results of the row.
+/// all results of the row: [requests, q_len, query heads, head_dim].
 double attention_error(const AttentionOptions& options, std::span<const float> out, const PageTable& table,
                        std::size_t request, std::size_t kv_head, std::uint64_t seed);
 
@@ -109,19 +113,25 @@ double attention_error(const AttentionOptions& options, std::span<const float> o
 std::vector<std::pair<std::size_t, std::size_t>> pairs_to_check(const AttentionOptions& options,
                                                                 std::uint64_t seed);
 
-/// Returns the largest relative L2 error of fp32 results that a correct kernel may have. It is larger for
-/// bf16 caches, because the kernel rounds the softmax weights to bf16 then.
+/// Returns the largest relative L2 error of fp32 results that a correct kernel may have. The kernel rounds
+/// the softmax weights to bf16 if the cache is bf16, otherwise to fp16. The bounds are near the largest
+/// relative rounding errors of these formats, 2^-8 and 2^-11.
 constexpr double attention_bound(KvFormat format) {
     return format == KvFormat::bf16 ? 3e-3 : 6e-4;
 }
 
-/// Returns the call with all fields but the pointers.
+/// Returns the arguments of a launch without the pointers, which the caller sets. `stages` is the number of
+/// tiles that each warp keeps in shared memory.
 AttentionCall attention_call(const AttentionOptions& options, std::int32_t stages);
 
+/// Returns the options by which split_plan divides the row among `blocks` thread blocks.
 SplitOptions split_options(const AttentionOptions& options, std::int32_t blocks);
 
-enum class RowSet { checks, quick, standard, full };  ///< checks: small rows with odd sizes, for verification
+/// The sets of rows of a suite. `checks` are small rows with odd sizes, which are verified but not timed.
+/// Each of the other sets contains the rows of those before it.
+enum class RowSet { checks, quick, standard, full };
 
+/// Returns the set that the program's options ask for.
 RowSet row_set(const GpuSettings& settings);
 
 /// Returns the options of the rows of a suite.

@@ -2,7 +2,8 @@
 // The body of the decode attention kernel. A GPU runs it through attention_machine.cuh, and the tests run the
 // same code on an emulation of the lanes. Each of the four warps of a block owns 16 tokens of every 64: it
 // copies them to shared memory, computes their scores, applies the running softmax and accumulates the
-// weighted values. The warps combine only their results. Nothing here depends on CUDA.
+// weighted values. The warps combine only their results. If there are several query tokens per request,
+// neighbouring warps may also share their tokens (see attention_body). Nothing here depends on CUDA.
 #include <cstddef>
 #include <cstdint>
 
@@ -17,8 +18,8 @@ namespace paretoken::microbench::gpu {
 
 /// The arguments of one launch. Pointers refer to the memory of the machine that runs the kernel.
 struct AttentionCall {
-    const std::byte* pool = nullptr;
-    const float* scales = nullptr;  ///< [pages][KV heads][K, V][tokens per page]; int8 only
+    const std::byte* pool = nullptr;  ///< the pages of the cache, see PageStrides
+    const float* scales = nullptr;    ///< [pages][KV heads][K, V][tokens per page]; int8 only
     /// [requests, q_len, query heads, head_dim], bf16 for bf16 caches, fp16 for all others
     const std::uint16_t* q = nullptr;
     const float* sinks = nullptr;                 ///< [query heads], or null
@@ -26,18 +27,19 @@ struct AttentionCall {
     const std::int32_t* first_page = nullptr;     ///< PageTable::first
     const Segment* segments = nullptr;            ///< SplitPlan::segments
     const std::int32_t* first_segment = nullptr;  ///< SplitPlan::first
-    float* partial_out = nullptr;                 ///< [partials, 16 row_tiles, head_dim]
-    float* partial_lse = nullptr;                 ///< [partials, 16 row_tiles], log2 of the sum of 2^score
-    std::int32_t* counters = nullptr;             ///< [sequences], zero before and after every launch
-    ResultPlace out;                              ///< [requests, q_len, query heads, head_dim]
+    float* partial_out = nullptr;                 ///< [partials, 16 · row_tiles, head_dim]
+    float* partial_lse = nullptr;                 ///< [partials, 16 · row_tiles], log2 of the sum of 2^score
+    /// [sequences], the number of finished partial results of each; zero before and after every launch
+    std::int32_t* counters = nullptr;
+    ResultPlace out;  ///< [requests, q_len, query heads, head_dim]
     PageStrides strides;
     std::int32_t kv_heads = 0;
     std::int32_t query_heads = 0;
-    std::int32_t tiles = 1;  ///< number of groups of 16 row_tiles query rows per KV head
-    std::int32_t page_shift = 0;
-    std::int32_t stages = 2;
-    float score_scale = 0;  ///< log2 e / √dim, multiplied by the common scale of all keys
-    float value_scale = 1;  ///< common scale of all values
+    std::int32_t tiles = 1;       ///< number of groups of 16 · row_tiles query rows per KV head
+    std::int32_t page_shift = 0;  ///< log2 of the tokens per page
+    std::int32_t stages = 2;      ///< tiles of each warp in shared memory, at most kMaxStages
+    float score_scale = 0;        ///< log2 e / √head_dim, multiplied by the common scale of all keys
+    float value_scale = 1;        ///< common scale of all values
     // Only the kernels for several query tokens per request use these fields.
     std::int32_t q_len = 1;      ///< query tokens, which are the last tokens of the context of their request
     std::int32_t row_tiles = 1;  ///< 1, 2 or 4 tiles of 16 query rows that one pass over the cache serves
@@ -45,15 +47,16 @@ struct AttentionCall {
     const std::int32_t* lengths = nullptr;  ///< [requests], number of tokens of each context
 };
 
-/// Maps the rows of a segment to queries and results. With several query tokens, row r of a KV head belongs
-/// to query token r / group and to head r % group of the query heads that share the KV head. With one query
-/// token, the rows are query heads.
+/// Maps the query rows of a segment to queries and results, which are both [requests, q_len, query heads,
+/// head_dim]. `place` returns the index of a row's vector there, counted from `base`. With several query
+/// tokens (kSeveral), row r of a KV head belongs to query token r / group and to head r % group of the query
+/// heads that share the KV head. With one query token, the rows are query heads.
 template <bool kSeveral>
 struct SegmentRows {
-    std::int64_t base;       ///< index of place 0 in [requests, q_len, query heads]
-    std::int32_t heads;      ///< index of head 0 among the query heads
+    std::int64_t base;       ///< index of the vector with place 0
+    std::int32_t heads;      ///< index among all query heads of the first one, from which `head` counts
     std::int32_t count;      ///< number of rows
-    std::int32_t first = 0;  ///< index of the first row among the rows of its KV head
+    std::int32_t first = 0;  ///< index of the first row among the rows of its KV head; only with kSeveral
     std::int32_t group = 1;  ///< query heads per KV head
     std::int32_t step = 0;   ///< distance in places from a query token to the next
     std::int32_t tiles = 1;  ///< tiles of 16 rows
@@ -76,6 +79,7 @@ struct SegmentRows {
         }
         count = count < per_partial() ? count : per_partial();
     }
+    /// Returns the index of the query token of a row; only with kSeveral.
     PARETOKEN_HOST_DEVICE std::int32_t token(int row) const { return (first + row) / group; }
     PARETOKEN_HOST_DEVICE int head(int row) const {
         if constexpr (kSeveral) return (first + row) % group;
@@ -85,6 +89,7 @@ struct SegmentRows {
         if constexpr (kSeveral) return token(row) * step + head(row);
         return row;
     }
+    /// Returns the number of rows for which a partial result has room.
     PARETOKEN_HOST_DEVICE int per_partial() const {
         if constexpr (kSeveral) return kWarpTokens * tiles;
         return kWarpTokens;
@@ -101,7 +106,8 @@ struct TileLoader {
     TokenWalk<kBlockTokens> walk;
     std::int32_t kv_head = 0;
     const std::byte* head = nullptr;  ///< first row of the head in page 0 of the pool
-    std::uint64_t hint;  ///< L2 policy; data that is read once is evicted before tables and plans
+    /// L2 policy of the copies. It evicts data that is read once before tables and plans.
+    std::uint64_t hint;
 
     PARETOKEN_HOST_DEVICE TileLoader(const Machine& m, const AttentionCall& c)
         : call(c),
@@ -164,8 +170,8 @@ struct TileLoader {
 };
 
 /// The queries, the running softmax and the results of one warp, in registers as mma.m16n8k16 lays them out.
-/// Rows are query heads, or with kSeveral query heads of several query tokens. A lane holds the rows g and g
-/// + 8, where g = lane / 4.
+/// A warp has 16 rows, which are query heads, or query heads of several query tokens with kSeveral. A lane
+/// holds the rows g and g + 8, where g is lane / 4.
 template <class Machine, KvFormat kFormat, int kDim, bool kSeveral = false>
 struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
     using Softmax = RunningSoftmax<Machine, kDim / 8>;
@@ -175,8 +181,8 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
     static constexpr int kSteps = kDim / 16;
     static constexpr int kTiles = kDim / 8;
 
-    std::uint32_t q[kSteps][4];
-    std::int32_t first;  ///< [first, last): the tokens of the segment that every row sees
+    std::uint32_t q[kSteps][4];  ///< the A operand of each step of 16 dimensions of the score product
+    std::int32_t first;          ///< [first, last): the tokens of the segment that every row sees
     std::int32_t last;
 
     /// Returns the index of this lane's first row among the rows of the segment.
@@ -185,6 +191,7 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         return tile * kWarpTokens + m.lane() / 4;
     }
 
+    /// Loads the queries of a segment and resets the softmax.
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, const AttentionCall& call, const Segment& segment) {
         const int g = first_row(m, call);
         const int t = m.lane() % 4;
@@ -211,8 +218,9 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         Softmax::clear();
     }
 
-    /// Computes the scores of the lane's tokens, 8j + 2t and 8j + 2t + 1 for j = 0 … 2 kGroups − 1, for both
-    /// rows of the lane, where t = lane % 4.
+    /// Computes the scores q·k of 16 · kGroups tokens, without their scales. With t = lane % 4, s[j] of a
+    /// lane holds the scores of tokens 8j + 2t and 8j + 2t + 1 for its first row, then those for its second
+    /// row.
     template <int kGroups>
     PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* tile,
                                      float (&s)[2 * kGroups][4]) const {
@@ -235,6 +243,7 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
+    /// Computes the scores for 8-bit keys.
     template <int kGroups>
     PARETOKEN_HOST_DEVICE void score_bytes(const Machine& m, const std::byte* tile,
                                            float (&s)[2 * kGroups][4]) const {
@@ -255,7 +264,8 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// Adds weights · values to the results.
+    /// Adds weights · values to the results. `p` holds the weights of 16 · kGroups tokens, as `score` returns
+    /// scores.
     template <int kGroups>
     PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* values,
                                           const float (&p)[2 * kGroups][4]) {
@@ -319,7 +329,7 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// Adds those of the 16 tokens from `token` on that belong to the segment.
+    /// Adds the 16 tokens from `token` on, without those that lie outside the segment.
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const AttentionCall& call, const Segment& segment,
                                    const std::byte* tile, std::int32_t token) {
         float s[2][4];
@@ -372,11 +382,12 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// Factor on weights that are multiplied by the scale of a value, which keeps them above fp16's
-    /// subnormals.
+    /// A weight that is multiplied by the scale of a value (int8) is also multiplied by this factor, so that
+    /// it is not subnormal in fp16.
     static constexpr float kWeightUnit = 64;
 
-    /// Returns the factor that turns accumulated results into results.
+    /// Returns the factor by which the accumulated sums must be multiplied: values in fp8 were converted
+    /// without their factor kE4m3Unit, and weights for int8 were multiplied by kWeightUnit.
     PARETOKEN_HOST_DEVICE static constexpr float unit() {
         if (kFormat == KvFormat::fp8) return Machine::kE4m3Unit;
         return Tile::kHasScales ? 1 / kWeightUnit : 1;
@@ -391,10 +402,11 @@ struct BlockResult {
     using Warp = WarpAttention<Machine, kFormat, kDim, kSeveral>;
     using Rows = SegmentRows<kSeveral>;
 
-    float* result;  ///< [16][kResultStride], columns in the order of the accumulators
-    float* states;  ///< [4 warps][maximum, sum][16]
-    float* whole;   ///< [1 / sum, log2 of the sum of 2^score][16]
-    std::int32_t* is_last;
+    // All of these are in shared memory.
+    float* result;          ///< [16][kResultStride], columns in the order of the accumulators
+    float* states;          ///< [4 warps][maximum, sum][16]
+    float* whole;           ///< [1 / sum, log2 of the sum of 2^score][16]
+    std::int32_t* is_last;  ///< used by is_last_partial
 
     PARETOKEN_HOST_DEVICE explicit BlockResult(std::byte* at)
         : result(reinterpret_cast<float*>(at)),
@@ -490,6 +502,7 @@ struct BlockResult {
         return rows.count - first < kWarpTokens ? rows.count - first : kWarpTokens;
     }
 
+    /// Writes the results of a tile of rows. `first` is its first row.
     PARETOKEN_HOST_DEVICE void write_whole(const Machine& m, const AttentionCall& call, const Rows& rows,
                                            int first, const ResultPlace& out, const float* sinks) const {
         const int count = rows_of_tile(rows, first);
@@ -505,6 +518,7 @@ struct BlockResult {
         }
     }
 
+    /// Writes a tile of rows of a partial result.
     PARETOKEN_HOST_DEVICE void write_partial(const Machine& m, const AttentionCall& call, const Rows& rows,
                                              int first, std::int32_t partial) const {
         const std::int64_t at = static_cast<std::int64_t>(partial) * rows.per_partial() + first;

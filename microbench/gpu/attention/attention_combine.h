@@ -1,8 +1,9 @@
 #pragma once
-// Combines the partial results of a sequence that several blocks read. The block that finishes last adds them
-// in their order, so that equal inputs give equal bits. The template parameter `Rows` maps rows: place(row)
-// is the index of a row among the results, head(row) its index among the sinks, and per_partial() the number
-// of rows in a partial result.
+// Combines the partial results of a sequence that several blocks read. A sequence is the tokens of one
+// request that one tile of query rows attends to, and a partial result is the result for a part of them
+// (split.h). The block that finishes last adds the partial results in their order, so that equal inputs give
+// equal bits. The template parameter `Rows` maps rows: place(row) is the index of a row among the results,
+// head(row) its index among the sinks, and per_partial() the number of rows in a partial result.
 #include <cstdint>
 
 #include "microbench/gpu/attention/attention_tile.h"
@@ -13,8 +14,8 @@ namespace paretoken::microbench::gpu {
 
 /// The destination of results: fp32, or 16-bit numbers for a matrix product that follows.
 struct ResultPlace {
-    float* wide = nullptr;
-    std::uint16_t* narrow = nullptr;  ///< used instead of `wide` unless it is null
+    float* wide = nullptr;            ///< fp32
+    std::uint16_t* narrow = nullptr;  ///< 16-bit numbers; used instead of `wide` unless it is null
     bool bf16 = false;                ///< format of `narrow`: true for bf16, false for fp16
 
     /// Returns the place `values` elements further.
@@ -22,6 +23,7 @@ struct ResultPlace {
         return narrow == nullptr ? ResultPlace{wide + values, nullptr, bf16}
                                  : ResultPlace{nullptr, narrow + values, bf16};
     }
+    /// Stores a value as element `at`.
     template <class Machine>
     PARETOKEN_HOST_DEVICE void put(const Machine& m, int at, float value) const {
         if (narrow == nullptr) {
@@ -34,15 +36,16 @@ struct ResultPlace {
     }
 };
 
-/// The mapping for rows that are query heads, whose results follow one another.
+/// The mapping for rows that are query heads, whose results follow one another in memory.
 struct RowsInOrder {
     PARETOKEN_HOST_DEVICE static constexpr int place(int row) { return row; }
     PARETOKEN_HOST_DEVICE static constexpr int head(int row) { return row; }
     PARETOKEN_HOST_DEVICE static constexpr int per_partial() { return kWarpTokens; }
 };
 
-/// Returns true in every thread of the block that finished the last partial result of a sequence. All partial
-/// results of the sequence can then be read. `flag` is in shared memory.
+/// Called by all threads of a block after it has written a partial result. Returns true in every thread of
+/// the block that finished the last partial result of a sequence. All partial results of the sequence can
+/// then be read. `counters` has a counter per sequence, and `flag` is in shared memory.
 template <class Machine>
 PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& segment, std::int32_t* counters,
                                                   std::int32_t* flag) {
@@ -59,7 +62,8 @@ PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& seg
 }
 
 /// Computes Σ 2^(lse_i − most) · out_i ÷ Σ 2^(lse_i − most) over the partial results i of a sequence, for one
-/// row, where `most` is the largest lse_i or the sink. The lanes of a warp hold the elements of the row.
+/// row. A sink adds 2^(sink − most) to the denominator. lse is the log2 of the sum of 2^score, and `most` is
+/// the largest of all lse_i and the sink. The lanes of a warp hold the elements of the row.
 template <int kDim, class Machine>
 struct CombinedRow {
     static constexpr int kEach = kDim / 32;
@@ -68,8 +72,8 @@ struct CombinedRow {
     const float* from;  ///< this lane's first element of the first partial result
     int stride;         ///< distance in rows from one partial result to the next
     float most;
-    float total;
-    float value[kEach];
+    float total;         ///< the denominator
+    float value[kEach];  ///< this lane's elements of the numerator
 
     template <class Rows>
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, const Segment& segment, const float* partial_out,
@@ -97,6 +101,7 @@ struct CombinedRow {
         PARETOKEN_UNROLL
         for (int e = 0; e < kEach; ++e) value[e] = 0;
     }
+    /// Returns 2^(lse_i − most) for i = `partial`.
     PARETOKEN_HOST_DEVICE float weight(const Machine& m, std::int32_t partial) const {
         return m.exp2(m.load_fresh(lse + partial * stride) - most);
     }
@@ -141,7 +146,8 @@ PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& 
     }
 }
 
-/// Combines all rows of a sequence with the warps of one block.
+/// Combines the `rows` rows of a sequence with the warps of one block. `sinks` is null or holds the logits of
+/// the sinks.
 template <int kDim, class Machine, class Rows = RowsInOrder>
 PARETOKEN_HOST_DEVICE inline void combine(const Machine& m, const Segment& segment, const float* partial_out,
                                           const float* partial_lse, int rows, const ResultPlace& out,

@@ -1,7 +1,7 @@
 #pragma once
-// Causal attention over whole prompts, without its kernel: the rows, their work, their inputs and their
-// reference results. Arithmetic bounds these rows, so that their result is operations per second. Compiles
-// without CUDA.
+// Causal attention over whole prompts (prefill), without its kernel: the rows, their work, their inputs and
+// their reference results. Arithmetic limits the speed of these rows, so that their result is operations per
+// second. Compiles without CUDA.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,13 +18,17 @@ struct PrefillOptions {
     std::string preset;
     HeadShape heads;
     KvFormat format = KvFormat::bf16;  ///< bf16 or fp16
-    std::int32_t batch = 1;
-    std::int32_t tokens = 0;  ///< tokens per prompt
+    std::int32_t batch = 1;            ///< prompts
+    std::int32_t tokens = 0;           ///< tokens per prompt
 
     bool operator==(const PrefillOptions&) const = default;
+    /// Number of tokens of all prompts.
     std::size_t rows() const { return static_cast<std::size_t>(batch) * static_cast<std::size_t>(tokens); }
+    /// Number of elements of all queries, and of all results.
     std::size_t queries() const { return rows() * heads.query_heads * heads.head_dim; }
+    /// Number of elements of all keys, and of all values.
     std::size_t keys() const { return rows() * heads.kv_heads * heads.head_dim; }
+    /// Number of thread blocks of a launch.
     unsigned blocks() const {
         return static_cast<unsigned>(prefill_tiles(tokens) * batch) *
                static_cast<unsigned>(heads.query_heads);
@@ -38,16 +42,18 @@ std::string name_of(const PrefillOptions& options);
 /// to itself.
 Work prefill_work(const PrefillOptions& options);
 
+/// Returns the arguments of a launch without the pointers, which the caller sets.
 PrefillCall prefill_call(const PrefillOptions& options);
 
 enum class PrefillOperand { q, k, v };
-/// Returns the code of element `place` of an operand.
+/// Returns the random code of element `place` of an operand.
 std::uint16_t prefill_code(const PrefillOptions& options, PrefillOperand operand, std::uint64_t seed,
                            std::uint64_t place);
-/// Returns the seed of random_code for an operand.
+/// Returns the seed with which random_code (paged.h) gives the codes of an operand.
 std::uint64_t prefill_seed(PrefillOperand operand, std::uint64_t seed);
 
-/// Returns the reference result [head_dim] of one query head.
+/// Returns the reference result [head_dim] of one query head. `query` is the index of the token in its
+/// prompt.
 std::vector<double> prefill_reference(const PrefillOptions& options, std::int32_t request, std::int32_t query,
                                       std::int32_t head, std::uint64_t seed);
 
@@ -62,6 +68,7 @@ std::vector<PrefillPlace> places_to_check(const PrefillOptions& options, std::ui
 /// Returns the index of the first element of a result, in the output and in the queries.
 std::size_t result_place(const PrefillOptions& options, const PrefillPlace& place);
 
+/// Returns the options of the rows of a suite.
 std::vector<PrefillOptions> prefill_suite(RowSet set);
 
 }  // namespace paretoken::microbench::gpu

@@ -11,10 +11,11 @@
 
 namespace paretoken::microbench::gpu {
 
-inline constexpr int kPrefillQueries = kWarps * 16;
-inline constexpr int kPrefillTokens = 64;
-inline constexpr int kPrefillStages = 2;
+inline constexpr int kPrefillQueries = kWarps * 16;  ///< queries of a block
+inline constexpr int kPrefillTokens = 64;            ///< tokens of K and V in a stage
+inline constexpr int kPrefillStages = 2;             ///< stages in shared memory
 
+/// The arguments of one launch. q, k and v are 16-bit numbers, bf16 or fp16.
 struct PrefillCall {
     const std::uint16_t* q = nullptr;  ///< [batch, tokens, query heads, head_dim]
     const std::uint16_t* k = nullptr;  ///< [batch, tokens, KV heads, head_dim]
@@ -24,13 +25,15 @@ struct PrefillCall {
     std::int32_t tokens = 0;
     std::int32_t query_heads = 0;
     std::int32_t kv_heads = 0;
-    float score_scale = 0;  ///< log2 e / √dim
+    float score_scale = 0;  ///< log2 e / √head_dim
 };
 
+/// Returns the number of blocks for the queries of one head of a prompt.
 PARETOKEN_HOST_DEVICE constexpr std::int32_t prefill_tiles(std::int32_t tokens) {
     return (tokens + kPrefillQueries - 1) / kPrefillQueries;
 }
 
+/// The queries of one block, and what a thread of the block does for them.
 template <KvFormat kFormat, int kDim, class Machine>
 struct PrefillBlock {
     using Tile = WarpTile<kFormat, kDim>;
@@ -41,11 +44,11 @@ struct PrefillBlock {
     static_assert(Tile::kHalf);
 
     const PrefillCall& call;
-    std::int32_t request;
-    std::int32_t head;
-    std::int32_t first;  ///< first query of the block
+    std::int32_t request;  ///< index of the prompt
+    std::int32_t head;     ///< query head
+    std::int32_t first;    ///< first query of the block
 
-    /// Blocks whose queries see the most tokens come first.
+    /// Blocks with lower numbers, which a GPU starts first, get the queries that see the most tokens.
     PARETOKEN_HOST_DEVICE PrefillBlock(const Machine& m, const PrefillCall& c) : call(c) {
         const std::int32_t columns = c.batch * c.query_heads;
         const std::int32_t column = m.piece() % columns;
@@ -54,10 +57,12 @@ struct PrefillBlock {
         first = (prefill_tiles(c.tokens) - 1 - m.piece() / columns) * kPrefillQueries;
     }
 
+    /// Returns the index of a query's vector in q and out.
     PARETOKEN_HOST_DEVICE std::int64_t query_row(std::int32_t query) const {
         return (static_cast<std::int64_t>(request) * call.tokens + query) * call.query_heads + head;
     }
 
+    /// Starts the copies of K and V of the 64 tokens from `token` on. Tokens beyond the prompt become zeros.
     PARETOKEN_HOST_DEVICE void load(Machine& m, std::byte* to, std::int32_t token) const {
         const std::int32_t kv_head = head / (call.query_heads / call.kv_heads);
         const std::int64_t row_step = static_cast<std::int64_t>(call.kv_heads) * kDim;
@@ -77,6 +82,7 @@ struct PrefillBlock {
         }
     }
 
+    /// Loads the queries of this warp.
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, WarpAttention<Machine, kFormat, kDim>& warp) const {
         PARETOKEN_UNROLL
         for (int step = 0; step < kDim / 16; ++step) {
@@ -112,6 +118,7 @@ struct PrefillBlock {
         warp.template accumulate<kGroups>(m, tile + kValues, s);
     }
 
+    /// Writes the results of this warp.
     PARETOKEN_HOST_DEVICE void write(const Machine& m, WarpAttention<Machine, kFormat, kDim>& warp) const {
         warp.finish_sums(m);
         PARETOKEN_UNROLL

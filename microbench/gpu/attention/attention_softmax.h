@@ -10,10 +10,12 @@
 
 namespace paretoken::microbench::gpu {
 
+/// Index 0 of the arrays of two is row g of the lane, and index 1 is row g + 8. Scores are logarithms to
+/// base 2.
 template <class Machine, int kResultTiles>
 struct RunningSoftmax {
-    float out[kResultTiles][4];
-    float maximum[2];
+    float out[kResultTiles][4];  ///< per tile: columns 2t and 2t + 1 of row g, then of row g + 8
+    float maximum[2];            ///< largest score so far
     float sum[2];  ///< sum of the weights of this lane's columns; of the whole row after finish_sums
 
     PARETOKEN_HOST_DEVICE void clear() {
@@ -37,7 +39,7 @@ struct RunningSoftmax {
         }
     }
 
-    /// Does this with separate limits for the two rows of the lane.
+    /// Sets the scores outside [first, last) to −∞, with separate limits for the two rows of the lane.
     template <int kScoreTiles>
     PARETOKEN_HOST_DEVICE static void hide(const Machine& m, float (&s)[kScoreTiles][4],
                                            const std::int32_t (&first)[2], const std::int32_t (&last)[2]) {
@@ -51,8 +53,8 @@ struct RunningSoftmax {
         }
     }
 
-    /// Replaces the scores by weights, 2^(score − maximum). If a maximum has risen, it scales the earlier
-    /// sums and results down.
+    /// Replaces the scores with weights, 2^(score − maximum), and adds these to the sums. If a maximum has
+    /// risen, it first scales the earlier sums and results down.
     template <int kScoreTiles>
     PARETOKEN_HOST_DEVICE void soften(const Machine& m, float (&s)[kScoreTiles][4]) {
         float rescale[2];

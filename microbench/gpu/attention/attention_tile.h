@@ -12,14 +12,15 @@
 
 namespace paretoken::microbench::gpu {
 
-inline constexpr int kWarps = 4;
-inline constexpr int kThreads = kWarps * 32;
-inline constexpr int kWarpTokens = 16;
-inline constexpr int kBlockTokens = kWarps * kWarpTokens;
-inline constexpr int kMaxStages = 4;
-inline constexpr float kLog2E = 1.4426950408889634F;
+inline constexpr int kWarps = 4;                           ///< warps of a block
+inline constexpr int kThreads = kWarps * 32;               ///< threads of a block
+inline constexpr int kWarpTokens = 16;                     ///< tokens of a tile; also the rows of a tile
+inline constexpr int kBlockTokens = kWarps * kWarpTokens;  ///< tokens of the tiles of all warps
+inline constexpr int kMaxStages = 4;                       ///< most tiles that a warp keeps in shared memory
+inline constexpr float kLog2E = 1.4426950408889634F;       ///< log2 e
 inline constexpr float kLowest = -1e30F;  ///< initial maximum; finite, so that differences are not NaN
 
+/// 16 bytes that a lane loads at once.
 struct alignas(16) Words4 {
     std::uint32_t w[4];
 };
@@ -27,11 +28,12 @@ struct alignas(16) Words4 {
 /// The tile of one warp in shared memory: K of 16 tokens, then V of these tokens, then their scales.
 template <KvFormat kFormat, int kDim>
 struct WarpTile {
+    /// Whether the elements have 16 bits, not 8.
     static constexpr bool kHalf = kFormat == KvFormat::bf16 || kFormat == KvFormat::fp16;
-    static constexpr int kRowBytes = kDim * (kHalf ? 2 : 1);
-    static constexpr int kRowChunks = kRowBytes / 16;
-    static constexpr int kValues = kWarpTokens * kRowBytes;
-    static constexpr int kScales = 2 * kValues;
+    static constexpr int kRowBytes = kDim * (kHalf ? 2 : 1);  ///< K or V of one token
+    static constexpr int kRowChunks = kRowBytes / 16;         ///< chunks of 16 bytes
+    static constexpr int kValues = kWarpTokens * kRowBytes;   ///< offset of V in bytes
+    static constexpr int kScales = 2 * kValues;               ///< offset of the scales in bytes
     static constexpr bool kHasScales = kFormat == KvFormat::int8;
     static constexpr int kBytes = kScales + (kHasScales ? 2 * kWarpTokens * 4 : 0);
 
@@ -44,20 +46,20 @@ struct WarpTile {
         if (!kHalf) exchange = value ? (token >> 1 & 3) << 1 : kRowChunks == 8 ? (token & 1) << 2 : 0;
         return index / 8 * 128 + (index % 8 ^ exchange) * 16;
     }
-    /// Returns the place of the chunk 2 · `steps` after the chunk at place `at`, which is chunk 0 or 1 of a
-    /// row. For 16-bit formats only. It uses an exclusive or and a constant; otherwise the compiler would
-    /// keep an address in a register for every step.
+    /// Returns the place of the chunk that comes 2 · `steps` chunks after the one at place `at`, which is
+    /// chunk 0 or 1 of a row. For 16-bit formats only. It uses an exclusive or and a constant; otherwise the
+    /// compiler would keep an address in a register for every step.
     PARETOKEN_HOST_DEVICE static constexpr int further(int at, int steps) {
         return (at ^ steps % 4 * 32) + steps / 4 * 128;
     }
-    /// Returns the place of the token 16 · `groups` after the token at place `at`.
+    /// Returns the place of the chunk at place `at` in the row of the token 16 · `groups` tokens later.
     PARETOKEN_HOST_DEVICE static constexpr int later(int at, int groups) {
         return at + groups * kWarpTokens * kRowBytes;
     }
 };
 
-/// The shared memory of a block: the stages of each warp, one tile of results, and the softmax states of the
-/// warps.
+/// The shared memory of a block: the stages of each warp, of which each holds one tile, one tile of results,
+/// and the softmax states of the warps.
 template <KvFormat kFormat, int kDim>
 struct BlockMemory {
     static constexpr int kResultStride = kDim + 8;  // in floats; consecutive rows start eight banks apart
@@ -71,8 +73,9 @@ struct BlockMemory {
     }
 };
 
-/// Returns the dimension that column `column` of result tile `tile` holds; a tile has eight columns. With
-/// 8-bit values, the 16 (or 8) adjacent bytes that a lane reads are one column of all tiles.
+/// Returns the dimension of the head that column `column` of result tile `tile` holds; a tile has eight
+/// columns. With 8-bit values, a lane reads 16 adjacent bytes (8 if the head has 64 dimensions), which become
+/// one column of all tiles.
 template <KvFormat kFormat, int kDim>
 PARETOKEN_HOST_DEVICE constexpr int dim_of(int tile, int column) {
     return WarpTile<kFormat, kDim>::kHalf ? tile * 8 + column : column * (kDim / 8) + tile;
@@ -86,6 +89,7 @@ PARETOKEN_HOST_DEVICE constexpr int query_dim(int step, int half, int t) {
     return step / 4 * 64 + t * 16 + step % 4 * 4 + half * 2;
 }
 
+/// Four fp16 numbers.
 struct HalfPairs {
     std::uint32_t first = 0;   ///< fp16 values of bytes 0 and 1
     std::uint32_t second = 0;  ///< fp16 values of bytes 2 and 3
@@ -104,14 +108,14 @@ PARETOKEN_HOST_DEVICE inline HalfPairs halves_of(const Machine& m, std::uint32_t
     }
 }
 
-/// Iterates over the tokens of a piece in steps of kBlock tokens. The tokens of one warp start at `offset` in
-/// each step. The page of a step is looked up one step earlier. The fields of the segment that a step needs
-/// stay in registers.
+/// Iterates over the tokens of a piece, which is a list of segments (split.h), in steps of kBlock tokens. The
+/// tokens of one warp start at `offset` in each step. The page of a step is looked up one step earlier. The
+/// fields of the segment that a step needs stay in registers.
 template <int kBlock>
 struct TokenWalk {
-    const std::int32_t* pages;
-    const std::int32_t* first_page;
-    std::int32_t page_shift;
+    const std::int32_t* pages;       ///< PageTable::pages
+    const std::int32_t* first_page;  ///< PageTable::first
+    std::int32_t page_shift;         ///< log2 of the tokens per page
     std::int32_t offset;
     const Segment* segments;
     std::int32_t index;                       ///< index of the current segment
@@ -125,12 +129,14 @@ struct TokenWalk {
     PARETOKEN_HOST_DEVICE bool done() const { return index == end; }
     PARETOKEN_HOST_DEVICE const Segment& segment() const { return segments[index]; }
     PARETOKEN_HOST_DEVICE bool has_tokens() const { return token < last; }
+    /// Returns the index of `token` in its page.
     PARETOKEN_HOST_DEVICE std::int32_t slot() const { return token & ((1 << page_shift) - 1); }
     /// Returns whether token `token + row` belongs to the segment.
     PARETOKEN_HOST_DEVICE bool holds(int row) const {
         return static_cast<std::uint32_t>(token + row - first) < static_cast<std::uint32_t>(last - first);
     }
 
+    /// Begins the segment `index`.
     PARETOKEN_HOST_DEVICE void enter() {
         if (done()) return;
         first = segment().first;

@@ -1,5 +1,5 @@
 #pragma once
-// A paged KV cache: the layout of the pages in one pool, the pages that each sequence owns, and the numbers
+// A paged KV cache: the layout of the pages in one pool, the pages that each request owns, and the numbers
 // that they hold. Each number is a function of the seed and of its index, so that the host can compute the
 // contents of the pool that the device has filled. Compiles with and without CUDA.
 #include <bit>
@@ -24,6 +24,7 @@ PARETOKEN_HOST_DEVICE constexpr std::uint32_t bytes_of(KvFormat format) {
 enum class PageLayout { nhd, hnd };
 std::string_view name_of(PageLayout layout);
 
+/// Order in which the requests own the pages of the pool.
 enum class PageOrder { random, sequential };
 std::string_view name_of(PageOrder order);
 
@@ -52,16 +53,16 @@ struct PoolShape {
     std::uint64_t page_scales() const { return format == KvFormat::int8 ? 2ULL * kv_heads * page : 0; }
 };
 
-/// The pages of each sequence, one after the other: sequence i owns pages[first[i]] …
-/// pages[first[i + 1] − 1].
+/// The pages of each request, one after the other: request i owns pages[first[i]] … pages[first[i + 1] − 1].
 struct PageTable {
-    std::vector<std::int32_t> pages;
-    std::vector<std::int32_t> first;  ///< [sequences + 1]
+    std::vector<std::int32_t> pages;  ///< indices of pages in the pool, or kNoPage
+    std::vector<std::int32_t> first;  ///< [requests + 1]
 
     bool operator==(const PageTable&) const = default;
 };
 
-inline constexpr std::int32_t kNoPage = -1;  ///< entry of a page that no query sees any more and was freed
+/// Entry of a page that was freed, because no query sees it any more.
+inline constexpr std::int32_t kNoPage = -1;
 
 /// Returns the first token that a query at the end of `length` tokens sees. If `window` is 0, it sees all
 /// tokens.
@@ -81,12 +82,13 @@ constexpr std::int32_t joint_window(std::int32_t window, std::int32_t q_len) {
     return window == 0 ? 0 : window + q_len - 1;
 }
 
-/// Returns the number of pages that hold the tokens that queries at the ends of these lengths see.
+/// Returns the number of pages that hold the tokens that queries at the ends of requests with these lengths
+/// see. A page has `page` tokens.
 std::uint64_t pages_for(std::span<const std::int32_t> lengths, std::uint32_t page, std::int32_t window = 0);
 
-/// Returns the page tables of `copies` caches in one pool. The pool has as many pages as all copies need, but
-/// at least `least_pages`. Random order permutes the pages over the whole pool. `first` is equal
-/// in all copies.
+/// Returns the page tables of `copies` caches in one pool, each for requests with these lengths. The pool has
+/// as many pages as all copies need, but at least `least_pages`. Random order permutes the pages over the
+/// whole pool. PageTable::first is equal in all copies.
 std::vector<PageTable> page_tables(std::span<const std::int32_t> lengths, std::uint32_t page,
                                    std::size_t copies, PageOrder order, std::uint64_t seed,
                                    std::int32_t window = 0, std::uint64_t least_pages = 0);
@@ -99,6 +101,7 @@ PARETOKEN_HOST_DEVICE inline std::uint64_t scrambled(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
+/// These functions convert a float to its bits and back.
 PARETOKEN_HOST_DEVICE inline std::uint32_t bits_of(float value) {
 #if defined(__CUDA_ARCH__)
     return __float_as_uint(value);
@@ -162,8 +165,10 @@ double number_of(KvFormat format, std::uint16_t code);
 /// The numbers of a pool that was filled by the formulas above, multiplied by their scales.
 class PoolNumbers {
   public:
+    /// All numbers are also multiplied by `pool_scale`.
     PoolNumbers(const PoolShape& shape, std::uint64_t seed, double pool_scale = 1);
 
+    /// Return one number of K and of V. `token` is the index of the token in its page.
     double key(std::int32_t page, std::uint32_t head, std::uint32_t token, std::uint32_t dim) const;
     double value(std::int32_t page, std::uint32_t head, std::uint32_t token, std::uint32_t dim) const;
 

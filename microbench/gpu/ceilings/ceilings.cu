@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(kMmaThreads)
 
 __global__ void empty_kernel() {}
 
-// ---- checks: they compare word by word and share no code with the loops of the timed kernels
+// ---- checks: they share no code with the loops of the timed kernels
 
 __global__ void fold_reference(const uint4* from, std::size_t words, std::uint32_t* out) {
     std::uint32_t value = 0;

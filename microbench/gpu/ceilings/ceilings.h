@@ -1,6 +1,6 @@
 #pragma once
-// Kernels that reach the highest speed of memory, tensor cores and launches. They are the reference of all
-// other rows.
+// Kernels that are made to reach the highest speed of memory, tensor cores and launches. The results of all
+// other rows are compared with theirs.
 #include <cstdint>
 #include <memory>
 
@@ -13,7 +13,7 @@ namespace paretoken::microbench::gpu {
 /// but copies through shared memory, so that loads are always in flight.
 enum class Access { strided, shares, staged };
 
-/// Returns a kernel that reads `bytes` (a multiple of 16) per launch.
+/// Returns a kernel whose launch reads this many bytes of device memory once. `bytes` is a multiple of 16.
 std::unique_ptr<GpuKernel> read_ceiling(std::uint64_t bytes, Access access);
 
 }  // namespace paretoken::microbench::gpu

@@ -1,6 +1,6 @@
 #pragma once
-// Decides which words a thread of a ceiling kernel works on. All threads together visit each word exactly
-// once. Compiles with and without CUDA.
+// Decides which words a thread of a ceiling kernel works on. A word has 16 bytes, which a thread loads at
+// once. All threads together visit each word exactly once. Compiles with and without CUDA.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,8 +10,10 @@
 
 namespace paretoken::microbench::gpu {
 
-inline constexpr int kWalkThreads = 512;
-inline constexpr int kInFlight = 4;  ///< loads of 16 bytes per thread, together 96 KiB per multiprocessor
+inline constexpr int kWalkThreads = 512;  ///< threads of a block
+/// Loads that a thread starts before it waits for the first one. With three blocks per multiprocessor, 96 KiB
+/// per multiprocessor are then under way.
+inline constexpr int kInFlight = 4;
 
 /// One thread of `blocks` · kWalkThreads threads.
 struct Walker {
@@ -23,7 +25,7 @@ struct Walker {
 };
 
 /// Calls `visit(i, load(i))` for each word i of the thread, with kInFlight loads at a time. `words` is the
-/// number of all words, which is below 2^32.
+/// number of all words, which is below 2^32. kAccess is `strided` or `shares`.
 template <Access kAccess, class Load, class Visit>
 PARETOKEN_HOST_DEVICE inline void walk(const Walker& walker, std::size_t words, Load load, Visit visit) {
     const EvenShares shares = EvenShares::of(static_cast<std::uint32_t>(words), walker.blocks);

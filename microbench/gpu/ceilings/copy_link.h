@@ -6,15 +6,15 @@
 namespace paretoken::microbench::gpu {
 
 struct PcieLink {
-    unsigned generation = 0;
-    unsigned width = 0;  ///< lanes
+    unsigned generation = 0;  ///< 5 for PCIe 5.0
+    unsigned width = 0;       ///< lanes
 
     bool operator==(const PcieLink&) const = default;
     /// Returns the bytes per second of one direction after line coding. Packet headers, which take another 5
-    /// to 10 %, are not subtracted. Returns nothing for a generation that is not known here. The transfers
-    /// per second and lane come from the PCI Express base specifications 1.0 … 6.0. Generations 1 and 2 use
-    /// 8b/10b coding and generations 3 to 5 use 128b/130b; generation 6 carries 236 bytes in each flit of 256
-    /// bytes.
+    /// to 10 %, are not subtracted. Returns nothing if the generation is not known here or the width is 0.
+    /// The transfers per second and lane come from the PCI Express base specifications 1.0 … 6.0. Generations
+    /// 1 and 2 use 8b/10b coding and generations 3 to 5 use 128b/130b; generation 6 carries 236 bytes in each
+    /// flit of 256 bytes.
     std::optional<double> bytes_per_second() const;
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 // PARETOKEN_HOST_DEVICE marks functions that kernels and host code (packers, references, tests) share; it is
 // empty without nvcc. PARETOKEN_UNROLL marks loops that must be unrolled in device code, because they index
-// arrays that are held in registers; it is empty in host code.
+// arrays that are held in registers; PARETOKEN_UNROLL_BY(n) unrolls n iterations. Both are empty in host
+// code.
 #ifdef __CUDACC__
 #define PARETOKEN_HOST_DEVICE __host__ __device__
 #else

@@ -1,8 +1,8 @@
 #pragma once
-// The interface of the kernels that GPU rows time. One launch reads one copy of an operand. The copies form a
-// ring that is so large that no launch finds its copy in a cache. A kernel is prepared, then checked against
-// an fp64 reference, and only then timed. `launch` only enqueues work, so that a CUDA graph can hold many
-// launches. This header compiles without CUDA.
+// The interface of the kernels that GPU rows time. One launch reads one copy of an operand, such as the
+// weights. The copies form a ring that is so large that no launch finds its copy in a cache. A kernel is
+// prepared, its output is checked, and only then is it timed. `launch` only enqueues work, so that a
+// CUDA graph can hold many launches. This header compiles without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,24 +31,26 @@ struct Work {
 struct Part {
     std::string name;
     Work work;  ///< work of this operation alone, with the intermediate results that it reads and writes
-    std::function<void(std::size_t copy, Stream stream)> launch;
+    std::function<void(std::size_t copy, Stream stream)> launch;  ///< as GpuKernel::launch
 };
 
 class GpuKernel {
   public:
     virtual ~GpuKernel() = default;
 
-    /// Device memory of one copy of the streamed operand, known before `prepare`. It is 0 if the kernel
-    /// streams no operand.
+    /// Device memory of one copy of the streamed operand in bytes, known before `prepare`. It is 0 if the
+    /// kernel streams no operand.
     virtual std::uint64_t copy_bytes() const = 0;
+    /// The work of one launch.
     virtual Work work() const = 0;
     /// Allocates and fills `copies` ≥ 1 copies of the operand and all other memory that launches use. The
-    /// caller synchronises the device before the first launch. Throws RuntimeError if the device
-    /// has too little memory.
+    /// caller synchronises the device before the first launch. Throws RuntimeError if the device has too
+    /// little memory, and NotAvailable if the row cannot run on this GPU or with its libraries.
     virtual void prepare(std::size_t copies, std::uint64_t seed) = 0;
-    /// Overwrites the output with invalid values, launches, compares the output with the fp64 reference, and
-    /// requires that a second launch gives the same bits. Returns a description of the error, or nothing if
-    /// the output is right. Synchronises with the stream.
+    /// Overwrites the output with invalid values, launches, compares the output with an fp64 reference, and
+    /// requires that a second launch gives the same bits. Kernels that only move or read data compare words
+    /// instead, and an empty launch has no output. Returns a description of the error, or nothing if the
+    /// output is right. Synchronises with the stream.
     virtual std::optional<std::string> check(Stream stream) = 0;
     /// Enqueues the work of one step on copy `copy`, which may be several CUDA kernels. It allocates nothing
     /// and does not wait.

@@ -20,7 +20,8 @@ class GpuSession {
     GpuSession(const GpuSession&) = delete;
     GpuSession& operator=(const GpuSession&) = delete;
 
-    /// Prepares, checks and times a row. If the check fails, the outcome holds an error.
+    /// Prepares, checks and times a row. If the check fails, the outcome holds an error. Throws what
+    /// GpuKernel::prepare throws, and RuntimeError if a call of CUDA fails.
     RowOutcome measured(const GpuRow& row);
 
   private:

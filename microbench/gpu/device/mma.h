@@ -1,6 +1,7 @@
 #pragma once
-// Which matrix element each register of mma.m16n8k16 holds (16-bit A and B, fp32 C). The packer, the kernels'
-// epilogues and the tests share this map. The instruction itself is in mma.cuh.
+// Which matrix element each register of the instruction mma.m16n8k16 holds (16-bit A and B, fp32 C). The code
+// that packs weights, the ends of kernels, which store results, and the tests share this map. The instruction
+// itself is in mma.cuh.
 #include <cstdint>
 
 #include "microbench/gpu/device/host_device.h"
@@ -15,6 +16,7 @@ inline constexpr int kAElements = 8;  ///< per lane: four registers of two eleme
 inline constexpr int kBElements = 4;  ///< per lane: two registers of two elements
 inline constexpr int kCElements = 4;  ///< per lane: four fp32 registers
 
+/// The position of an element in a matrix.
 struct Element {
     int row = 0;
     int column = 0;
@@ -22,7 +24,8 @@ struct Element {
     bool operator==(const Element&) const = default;
 };
 
-/// Position in A [16 m, 16 k]. Element 2r + e is half e of register r, where half 0 is the low half.
+/// Position in A [16 m, 16 k] of an element of a lane. Element 2r + e is half e of register r, where half 0
+/// is the low half.
 PARETOKEN_HOST_DEVICE constexpr Element a_element(int lane, int element) {
     return {lane / 4 + (element & 2) * 4, lane % 4 * 2 + (element & 1) + (element & 4) * 2};
 }
@@ -32,7 +35,7 @@ PARETOKEN_HOST_DEVICE constexpr Element b_element(int lane, int element) {
     return {lane % 4 * 2 + (element & 1) + (element & 2) * 4, lane / 4};
 }
 
-/// Position in C and D [16 m, 8 n].
+/// Position in C [16 m, 8 n] and in the result D of the same shape. Element r is register r.
 PARETOKEN_HOST_DEVICE constexpr Element c_element(int lane, int element) {
     return {lane / 4 + (element & 2) * 4, lane % 4 * 2 + (element & 1)};
 }

@@ -20,6 +20,7 @@ class Nvml {
     Nvml(const Nvml&) = delete;
     Nvml& operator=(const Nvml&) = delete;
 
+    /// The version of the driver, such as "580.65.06".
     std::optional<std::string> driver_version() const;
     /// The fastest PCIe link that both this GPU and this machine support. The current link of an idle GPU may
     /// be slower.

@@ -1,6 +1,6 @@
 #pragma once
-// Turns random bits into words that are legal for their format. Weight kernels use them as operands, on a GPU
-// and in tests. The words are not all zeros, because a GPU moves zeros faster.
+// Turns random bits into 32-bit words of codes and of scales that are legal for their format. Weight kernels
+// use them as operands, on a GPU and in tests. The words are not all zeros, because a GPU moves zeros faster.
 #include <cstdint>
 
 #include "microbench/gpu/device/host_device.h"
@@ -17,14 +17,14 @@ PARETOKEN_HOST_DEVICE inline std::uint64_t random_bits_at(std::uint64_t seed, st
     return x ^ (x >> 31);
 }
 
-/// A random number of either sign with a magnitude in [2^-7, 1).
+/// Return the code of a random number of either sign with a magnitude in [2^-7, 1).
 PARETOKEN_HOST_DEVICE inline std::uint16_t random_bf16_of(std::uint32_t bits) {
     return static_cast<std::uint16_t>((bits & 0x8000U) | (120 + (bits >> 16) % 7) << 7 | (bits & 0x7fU));
 }
 PARETOKEN_HOST_DEVICE inline std::uint16_t random_fp16_of(std::uint32_t bits) {
     return static_cast<std::uint16_t>((bits & 0x8000U) | (8 + (bits >> 16) % 7) << 10 | (bits & 0x3ffU));
 }
-/// A word of random codes.
+/// Returns a word of random codes. No code is an infinity or NaN.
 PARETOKEN_HOST_DEVICE inline std::uint32_t random_code_word(WeightFormat format, std::uint64_t bits) {
     const auto low = static_cast<std::uint32_t>(bits);
     const auto high = static_cast<std::uint32_t>(bits >> 32);
@@ -46,7 +46,8 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t random_code_word(WeightFormat format,
     }
     return low;
 }
-/// A word of random scales: a float in [2^-7, 2^-6), two fp16 in that range, or four e8m0 in 2^-9 … 2^-5.
+/// Returns a word of random scales: a float in [2^-7, 2^-6), two fp16 in that range, or four e8m0 in 2^-9 …
+/// 2^-5.
 PARETOKEN_HOST_DEVICE inline std::uint32_t random_scale_word(WeightFormat format, std::uint64_t bits) {
     const auto low = static_cast<std::uint32_t>(bits);
     switch (scale_of(format)) {

@@ -1,7 +1,7 @@
 #pragma once
-// Computes how many copies of an operand a row cycles through, how many launches one graph holds, and how
-// long a launch takes at the read ceiling. Pure. A ring that is too small stays in L2, and the row
-// would measure L2.
+// Computes how many copies of an operand a row cycles through (its ring), how many launches one CUDA graph
+// holds, and how long a launch takes at the read ceiling, the highest measured speed of reading. Pure. A ring
+// that is too small would stay in L2, and the row would measure L2.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@ namespace paretoken::microbench::gpu {
 
 struct RingLimits {
     std::uint64_t l2_bytes = 0;
-    std::uint64_t free_bytes = 0;            ///< device memory that the ring may use
+    std::uint64_t free_bytes = 0;            ///< free device memory; the ring may use nine tenths of it
     std::uint64_t least_bytes = 1ULL << 30;  ///< smallest size of the ring, regardless of L2
     std::uint64_t scale = 1;                 ///< factor on the needed size, to test that the size is enough
     std::size_t most_copies = 4096;
@@ -30,9 +30,10 @@ struct RingPlan {
     bool operator==(const RingPlan&) const = default;
 };
 
-/// Returns 4 GiB if the device has at least 40 GB of memory, and 1 GiB otherwise. If every load uses the
-/// policy evict_first, L2 evicts the newest lines first, and a round of the ring may find up to one L2
-/// capacity of the data of the previous round: 6 % of 1 GiB, but only 1.5 % of 4 GiB.
+/// Returns the smallest size of a ring: 4 GiB if the device has at least 40 GB of memory, and 1 GiB
+/// otherwise. If every load uses the policy evict_first, L2 evicts the newest lines first, and a round of the
+/// ring may find as much of the data of the previous round as L2 holds. An L2 of 64 MiB holds 6 % of 1 GiB,
+/// but only 1.6 % of 4 GiB.
 constexpr std::uint64_t least_ring_bytes(std::uint64_t memory_bytes) {
     return memory_bytes >= 40'000'000'000 ? 4ULL << 30 : 1ULL << 30;
 }
@@ -42,14 +43,14 @@ constexpr std::uint64_t least_ring_bytes(std::uint64_t memory_bytes) {
 std::optional<RingPlan> ring_plan(std::uint64_t copy_bytes, const RingLimits& limits);
 
 struct ReplayTimes {
-    double replay_s = 5e-3;  ///< shortest time of one replay
-    std::size_t most_launches = 4096;
+    double replay_s = 5e-3;            ///< shortest time of one replay of a graph, in seconds
+    std::size_t most_launches = 4096;  ///< largest number of launches of a graph
 
     bool operator==(const ReplayTimes&) const = default;
 };
 
-/// Returns the number of launches in one graph. It is a whole number of rounds of the ring unless that
-/// exceeds `most_launches`.
+/// Returns the number of launches in one graph if a launch takes `launch_s` seconds. It is a whole number of
+/// rounds of the ring of `copies` copies unless that exceeds `most_launches`.
 std::size_t launches_per_graph(double launch_s, std::size_t copies, const ReplayTimes& times = {});
 
 /// Returns how many launches a graph should hold if one replay of `launches` launches took `took_s` seconds.
@@ -74,8 +75,9 @@ struct CeilingPoint {
 /// ascending order of bytes.
 double ceiling_seconds(std::span<const CeilingPoint> points, double bytes);
 
-/// Returns the bytes per second of the slope between the two largest sizes, which is the speed without the
-/// cost of a launch.
+/// Returns the bytes per second of very large launches: the slope between the two largest sizes, which is the
+/// speed without the cost of a launch, or the speed at the largest size if that is higher or if the times do
+/// not grow.
 double asymptotic_speed(std::span<const CeilingPoint> points);
 
 }  // namespace paretoken::microbench::gpu

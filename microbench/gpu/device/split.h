@@ -1,8 +1,8 @@
 #pragma once
-// Plans which thread block reads which tokens. The token ranges of all sequences are concatenated and cut
-// into pieces of equal length, one for each thread block that the device runs at the same time. A piece may
-// end in the middle of a sequence; the next piece then continues that sequence. Planning happens before
-// anything is timed. Pure.
+// Plans which thread block of a decode attention kernel reads which tokens. The token ranges of all sequences
+// are concatenated and cut into pieces of almost equal length, at most one for each thread block that the
+// device runs at the same time. A piece may end in the middle of a sequence; the next piece then continues
+// that sequence. Planning happens before anything is timed. Pure.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,7 +10,9 @@
 namespace paretoken::microbench::gpu {
 
 /// The tokens [first, last) of one sequence that one thread block reads before it writes a result. A sequence
-/// is the range of tokens of one request that one tile of 16 query heads attends to.
+/// is the range of tokens of one request that one head tile attends to. A head tile is a group of query rows
+/// that share a KV head: 16 query heads, or up to 64 rows if there are several query tokens. The result of a
+/// segment is called partial, even if the segment is the whole sequence.
 struct Segment {
     std::int32_t request = 0;
     std::int32_t head = 0;  ///< index of the head tile: KV head · tiles per KV head + tile
@@ -27,7 +29,7 @@ struct Segment {
 struct SplitPlan {
     std::vector<Segment> segments;    ///< in the order of the pieces
     std::vector<std::int32_t> first;  ///< [pieces + 1]: piece i has the segments first[i] … first[i + 1] - 1
-    std::int32_t partials = 0;
+    std::int32_t partials = 0;        ///< number of partial results, one per segment
     std::int32_t sequences = 0;
 
     bool operator==(const SplitPlan&) const = default;
@@ -35,9 +37,10 @@ struct SplitPlan {
 };
 
 struct SplitOptions {
-    std::int32_t heads = 1;           ///< head tiles per request
-    std::int32_t window = 0;          ///< only this many of the last tokens are read; 0: all
-    std::int32_t tile = 64;           ///< cuts are multiples of this, counted from the start of a sequence
+    std::int32_t heads = 1;   ///< head tiles per request
+    std::int32_t window = 0;  ///< only this many of the last tokens are read; 0: all
+    /// Cuts lie at multiples of this number of tokens, counted from the start of a sequence (see split_plan).
+    std::int32_t tile = 64;
     std::int32_t least_tokens = 256;  ///< shortest mean piece; short batches have fewer pieces
     std::int32_t blocks = 1;          ///< number of thread blocks that run at the same time
 };

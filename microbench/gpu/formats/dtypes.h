@@ -1,8 +1,8 @@
 #pragma once
 // The number formats of weights, and the integer operations that turn stored words into pairs of fp16 numbers
-// without a conversion instruction per element. The results are exact: a kernel multiplies by the value of
-// the code, or by that value times a constant that the kernel's scale factor cancels. Kernels, packers and
-// tests share these functions.
+// without a conversion instruction per element. The results are exact: each is the value of a code, or that
+// value divided by a constant by which the kernel multiplies its sums. Kernels, packers and tests share these
+// functions.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,16 +12,20 @@
 
 namespace paretoken::microbench::gpu {
 
+/// Formats of weights: a stored code per weight, and for most formats scales by which the codes are
+/// multiplied.
 enum class WeightFormat { bf16, fp16, fp8, int8, int4, mxfp4 };
 inline constexpr WeightFormat kWeightFormats[] = {WeightFormat::bf16, WeightFormat::fp16,
                                                   WeightFormat::fp8,  WeightFormat::int8,
                                                   WeightFormat::int4, WeightFormat::mxfp4};
 
-/// The kind of number that a stored code represents. `offset_integer` is the unsigned code minus half of the
+/// The kind of number that a stored code represents. e4m3 and e2m1 are floating-point numbers with a sign, 4
+/// or 2 bits of exponent and 3 or 1 bits of mantissa. `offset_integer` is the unsigned code minus half of the
 /// number of codes, e.g. a byte minus 128.
 enum class CodeKind { bf16, fp16, e4m3, offset_integer, e2m1 };
 
-/// The type of a scale and the weights that share it: all of a row, or a group along k within a row.
+/// The type of a scale and the weights that share it: all of a row, or a group along k (the columns) within a
+/// row. e8m0 is a power of two, stored as its exponent in one byte.
 enum class WeightScale { none, row_float, group_fp16, group_e8m0 };
 
 /// All properties of a weight format except its name. Device code cannot hold strings, and nvcc silently
@@ -33,7 +37,7 @@ struct WeightTraits {
     int group;  ///< number of weights along k that share a scale; 0: the whole row, or there is no scale
     /// The approximate root mean square of random weights (random_words.h) after scaling.
     double deviation;
-    /// A bit of a code. Flipping it changes the value considerably, whatever the code is.
+    /// A bit of a code, as a mask. Flipping it changes the value considerably, whatever the code is.
     unsigned weighty_bit;
 };
 
@@ -179,6 +183,8 @@ PARETOKEN_HOST_DEVICE inline unsigned code_at(WeightFormat format, std::uint32_t
 }
 
 // ---- conversion of words to raw fp16 pairs, by integer operations only
+//
+// A raw pair holds two fp16 numbers that differ from the values of their codes by a known factor or offset.
 
 /// Returns four of the eight bytes of `low` (bytes 0 … 3) and `high` (bytes 4 … 7). Nibble i of `selector` is
 /// the number of the byte that becomes byte i of the result. The top bit of every nibble must be 0.
@@ -241,7 +247,7 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t raw_e4m3_pair(std::uint32_t word, int
     const std::uint32_t high_bytes = picked_bytes(word, 0, pair == 0 ? 0x1404 : 0x3424);
     return (high_bytes & 0x80008000U) | (high_bytes >> 1 & 0x3f803f80U);
 }
-inline constexpr float kRawE4m3Scale = 256;
+inline constexpr float kRawE4m3Scale = 256;  ///< value ÷ raw value
 
 /// Moves the bits of e2m1 codes to the places that they have in fp16. The result is the value / 2^14, which
 /// is exact.
@@ -251,7 +257,7 @@ PARETOKEN_HOST_DEVICE inline std::uint32_t raw_e2m1_pair(std::uint32_t word, int
     if (pair == 2) return (word << 1 & 0x80008000U) | (word << 6 & 0x0e000e00U);
     return (word << 2 & 0x80008000U) | (word << 9 & 0x0e000e00U);
 }
-inline constexpr float kRawE2m1Scale = 16384;
+inline constexpr float kRawE2m1Scale = 16384;  ///< value ÷ raw value
 /// Returns the bits of a float: the value of an e8m0 scale times kRawE2m1Scale. It is valid for codes up to
 /// 240.
 PARETOKEN_HOST_DEVICE constexpr std::uint32_t float_bits_of_raw_e8m0(std::uint32_t code) {

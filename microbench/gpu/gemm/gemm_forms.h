@@ -1,8 +1,9 @@
 #pragma once
-// The operands of y[tokens, rows] = x[tokens, k] · W[rows, k]ᵀ in the formats that libraries accept: the type
-// of the elements, the elements that share a scale, and the place of that scale in memory. Packers,
-// references and tests share these functions. The source of the layouts and of the supported GPUs is the
-// cuBLAS 13 documentation, 3.1.4 "Narrow precision data types usage". Compiles with and without CUDA.
+// The operands of y[tokens, rows] = x[tokens, k] · W[rows, k]ᵀ in the formats that cuBLASLt, NVIDIA's library
+// of matrix products, accepts: the type of the elements, the elements that share a scale, and the place of
+// that scale in memory. The code that fills operands, references and tests share these functions. The source
+// of the layouts and of the supported GPUs is the cuBLAS 13 documentation, 3.1.4 "Narrow precision data types
+// usage". Compiles with and without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,9 +35,9 @@ std::string_view name_of(GemmForm form);
 enum class Scaling { none, operand, row, groups_of_128, blocks_of_128, groups_of_32, groups_of_16 };
 
 struct GemmShape {
-    std::size_t rows = 0;
-    std::size_t k = 0;
-    std::size_t tokens = 0;
+    std::size_t rows = 0;    ///< of W
+    std::size_t k = 0;       ///< columns of W and of x
+    std::size_t tokens = 0;  ///< rows of x
 
     bool operator==(const GemmShape&) const = default;
     double flops() const {
@@ -45,9 +46,10 @@ struct GemmShape {
 };
 
 /// Whether cuBLASLt supports a form on a compute capability. `documented`: its documentation says so.
-/// `to_be_asked`: the documentation does not say, so the library is asked at run time. `none`: the GPU has no
-/// instruction for it.
+/// `to_be_asked`: the documentation does not say, so the library is asked at run time. `none`: the form needs
+/// a newer GPU.
 enum class Offer { documented, to_be_asked, none };
+/// `capability` is the compute capability × 10, such as 90.
 Offer offer_of(GemmForm form, int capability);
 /// Returns the reason for Offer::none, such as "w:nvfp4 needs sm_100, this GPU has sm_90".
 std::string lack_of(GemmForm form, int capability);
@@ -59,16 +61,19 @@ constexpr bool has_fast_accumulation(GemmForm form, int capability) {
     return form == GemmForm::fp8 && (capability == 89 || capability == 90);
 }
 
-/// Returns whether the dimensions are multiples that the kernels of the form need (16 bytes).
+/// Returns whether the dimensions are multiples of the numbers that the library's kernels need: rows of 16, k
+/// of 16 (32 in mxfp8 and nvfp4), and tokens of 16 (any number in bf16).
 bool fits(GemmForm form, const GemmShape& shape);
 
 /// The properties of a form that its operands have. Its name and the GPUs that support it stand in
 /// gemm_forms.cpp.
 struct GemmTraits {
-    int bits;  ///< of an element
-    Scaling weights;
-    Scaling tokens;
-    std::uint32_t sign_bits;  ///< of the elements in a word; bit 7 of integers, which is worth 128
+    int bits;         ///< of an element
+    Scaling weights;  ///< of W
+    Scaling tokens;   ///< of x
+    /// Mask of the sign bits of all elements in a 32-bit word. In an integer it is bit 7, which is worth
+    /// −128.
+    std::uint32_t sign_bits;
 };
 PARETOKEN_HOST_DEVICE constexpr GemmTraits traits_of(GemmForm form) {
     switch (form) {
@@ -92,6 +97,7 @@ PARETOKEN_HOST_DEVICE constexpr GemmTraits traits_of(GemmForm form) {
 PARETOKEN_HOST_DEVICE constexpr int bits_of(GemmForm form) {
     return traits_of(form).bits;
 }
+/// Returns the size of one result in bytes.
 PARETOKEN_HOST_DEVICE constexpr std::size_t result_bytes(GemmForm form) {
     return form == GemmForm::int8 ? 4 : 2;
 }
@@ -106,15 +112,16 @@ constexpr double result_bound(GemmForm form) {
     return form == GemmForm::int8 ? 0 : 4e-3;
 }
 
-/// Returns the allowed error if the sums stay in the tensor cores. Each step of 32 elements of k then
-/// truncates the sum at 13 bits below its largest part.
+/// Returns the allowed relative L2 error if the sums stay in the tensor cores (has_fast_accumulation). Each
+/// step of 32 elements of k then truncates the sum at 13 bits below its largest part.
 constexpr double fast_result_bound(GemmForm form, std::size_t k) {
     return result_bound(form) + static_cast<double>(k) / 32 / 8192;
 }
 
-/// Compares results of consecutive rows with their reference. `words` hold the results as the GPU writes
-/// them: two bf16 numbers or one 32-bit integer per word. Returns a description of the error, or nothing if
-/// the results keep `bound`.
+/// Compares the results of one token for consecutive rows with their reference. `words` hold the results as
+/// the GPU writes them: two bf16 numbers or one 32-bit integer per word. Returns a description of the error,
+/// or nothing if the relative L2 error of every 64 neighbouring results is at most `bound` (integers must be
+/// equal).
 std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
                                     std::span<const double> wanted, double bound);
 inline std::optional<std::string> fault_of(GemmForm form, std::span<const std::uint32_t> words,
@@ -170,9 +177,11 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t group_of(Scaling scaling) {
     }
     return 0;
 }
+/// Returns whether the scales are stored in tiles, see scale_place.
 PARETOKEN_HOST_DEVICE constexpr bool is_tiled(Scaling scaling) {
     return scaling == Scaling::groups_of_32 || scaling == Scaling::groups_of_16;
 }
+/// Returns the size of one scale in bytes.
 PARETOKEN_HOST_DEVICE constexpr std::size_t scale_bytes(Scaling scaling) {
     return is_tiled(scaling) ? 1 : 4;
 }
@@ -195,10 +204,10 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t stored_scales(Scaling scaling, std::
     return scaling == Scaling::blocks_of_128 ? rows * rounded_up(columns, 4) : rows * columns;
 }
 
-/// Returns the index of the scale (row, column) in memory. Scales of groups of 128 are stored column by
-/// column. Scales of blocks of 128 × 128 are stored row by row, and each row is padded to a multiple of 4.
-/// Scales of groups of 32 and 16 are stored in tiles of 128 rows by 4 columns, 512 bytes each; within a tile,
-/// rows 0, 32, 64 and 96 follow one another.
+/// Returns the index in memory of the scale in a row and column of that matrix. Scales of groups of 128 are
+/// stored column by column. Scales of blocks of 128 × 128 are stored row by row, and each row is padded to a
+/// multiple of 4. Scales of groups of 32 and 16 are stored in tiles of 128 rows by 4 columns, 512 bytes each;
+/// within a tile, rows 0, 32, 64 and 96 follow one another.
 PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place(Scaling scaling, std::size_t outer, std::size_t k,
                                                         std::size_t row, std::size_t column) {
     const std::size_t columns = scale_columns(scaling, k);
@@ -210,7 +219,7 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place(Scaling scaling, std::si
     return column * scale_rows(scaling, outer) + row;
 }
 
-/// Returns the index of the scale of element (index, at) of an operand.
+/// Returns the index in memory of the scale of the element in row `index` and column `at` of an operand.
 PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place_of(Scaling scaling, std::size_t outer, std::size_t k,
                                                            std::size_t index, std::size_t at) {
     const std::size_t row = scaling == Scaling::operand         ? 0
@@ -220,6 +229,7 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place_of(Scaling scaling, std:
     return scale_place(scaling, outer, k, row, column);
 }
 
+/// Returns the value of an e4m3 code whose sign bit is ignored.
 PARETOKEN_HOST_DEVICE inline double value_of_ue4m3(unsigned code) {
     return value_of_e4m3(code & 0x7f);
 }
@@ -242,8 +252,8 @@ PARETOKEN_HOST_DEVICE inline double scale_value(Scaling scaling, std::uint32_t b
     return small_float(bits, 8, 23, 127);
 }
 
-/// Makes a scale from random bits: a float in [2^-7, 2^-6), an e8m0 number from 2^-9 to 2^-5, or an e4m3
-/// number in [2^-2, 2^2).
+/// Makes a stored scale from random bits: a float in [2^-7, 2^-6), an e8m0 number from 2^-9 to 2^-5, or an
+/// e4m3 number in [2^-2, 2^2).
 PARETOKEN_HOST_DEVICE constexpr std::uint32_t random_scale(Scaling scaling, std::uint64_t bits) {
     const auto low = static_cast<std::uint32_t>(bits);
     switch (scaling) {

@@ -14,18 +14,18 @@ struct GemmRow {
     std::string name;
     GemmShape shape;
     GemmForm form = GemmForm::bf16;
-    bool streams = true;             ///< false: one copy of W, which measures only the arithmetic
+    bool streams = true;  ///< W is read from a ring of copies; false: one copy, to measure arithmetic
     bool fast_accumulation = false;  ///< sums of fp8 stay in the tensor cores; see has_fast_accumulation
-    /// The form is documented and the shape is an ordinary one, so that a library without a kernel for it is
-    /// a failure.
+    /// The library documents the form for this GPU and the shape is an ordinary one, so that it is a failure
+    /// if the library has no kernel for it. Without `expected`, the row is then reported as not available.
     bool expected = true;
     std::optional<std::string> lack = {};  ///< why this GPU cannot run the row, which is listed anyway
 
     bool operator==(const GemmRow&) const = default;
 };
 
-/// Returns the rows. A form that the GPU has no instructions for has one row for each model (or one row in a
-/// verify run), with the reason in `lack`.
+/// Returns the rows. `capability` is the compute capability × 10. A form that needs a newer GPU has at most
+/// one row for each model (one row in a verify run), with the reason in `lack`.
 std::vector<GemmRow> gemm_suite(const GpuSettings& settings, int capability);
 
 }  // namespace paretoken::microbench::gpu

@@ -1,7 +1,7 @@
 #pragma once
-// The routing of tokens to experts in a decode step, without its kernels: the number of different experts and
-// of tokens per expert, a random draw with these numbers, and the reference result of the routing. Compiles
-// without CUDA.
+// The routing of tokens to experts in a decode step of a model with a mixture of experts, without its
+// kernels: the number of different experts that a step touches and of tokens per expert, a random draw with
+// these numbers, and the reference result of the routing. Compiles without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,45 +13,50 @@ namespace paretoken::microbench::gpu {
 
 /// The routed experts of a layer.
 struct LayerExperts {
-    std::size_t count = 0;
+    std::size_t count = 0;   ///< experts of the layer
     std::size_t active = 0;  ///< experts per token
-    std::size_t width = 0;   ///< width of one expert
+    std::size_t width = 0;   ///< inner width of the feed-forward part of one expert
 
     bool operator==(const LayerExperts&) const = default;
 };
 
-/// The capacity of a launch over a list of experts.
+/// The capacity of a launch over a list of experts. An entry of the list is one expert, and a column of an
+/// entry is one of its tokens.
 struct ExpertLoad {
     std::size_t entries = 0;  ///< different experts, each streamed once
     std::size_t columns = 0;  ///< largest number of tokens of one expert
 
     bool operator==(const ExpertLoad&) const = default;
+    /// Number of places for tokens.
     std::size_t places() const { return entries * columns; }
 };
 
-/// Returns the load of a batch of `tokens` tokens. The number of different experts is the expected number if
-/// every token chooses its experts evenly and independently. The number of tokens per expert follows if all
-/// these experts get equal shares.
+/// Returns the load of a batch of `tokens` tokens, each of which chooses `active` of `experts` experts. The
+/// number of different experts is the expected number if every token chooses evenly and independently,
+/// rounded. The number of tokens per expert follows if all these experts get equal shares; it is rounded up.
 ExpertLoad expert_load(std::size_t experts, std::size_t active, std::size_t tokens);
 
 /// A random choice of the experts that each token may use. With random weights alone, the number of touched
 /// experts, and with it the number of bytes, would differ from step to step. Therefore each token may use
 /// only as many experts as it needs, and all tokens together touch as many experts as `expert_load` returns.
 struct ExpertDraw {
-    std::vector<std::uint32_t> masks;   ///< RouteCall::masks
+    /// RouteCall::masks: one bit per token and expert, which is set if the token may use the expert.
+    std::vector<std::uint32_t> masks;
     std::vector<std::int32_t> touched;  ///< touched experts, ascending
 };
 ExpertDraw drawn_experts(const LayerExperts& experts, std::size_t tokens, std::uint64_t seed);
 
-/// The reference of RoutingTables, with the chosen and the touched experts.
+/// The reference result of the routing: the contents that RoutingTables (experts_body.h) must have, and the
+/// chosen and the touched experts.
 struct Routing {
-    std::vector<std::int32_t> experts;  ///< [tokens, active]
+    std::vector<std::int32_t> experts;  ///< [tokens, active], the chosen experts
     std::vector<double> weights;        ///< [tokens, active]
     std::vector<std::int32_t> places;   ///< [tokens, active]
     std::vector<std::int32_t> tokens;   ///< [entries, columns]
     std::vector<std::int32_t> touched;  ///< touched experts, ascending; the first ones are the entries
 };
-/// Returns the result of RouteCall in fp64. `logits` is [tokens, experts] and contains no NaN.
+/// Returns the result of the route kernel (RouteCall) in fp64. `logits` is [tokens, experts] and contains no
+/// NaN. `scale` is the factor of the logits in the softmax.
 Routing routing_of(const LayerExperts& experts, const ExpertLoad& load, std::span<const std::uint32_t> masks,
                    std::span<const double> logits, double scale);
 

@@ -13,10 +13,11 @@
 
 namespace paretoken::microbench::gpu {
 
-/// The routing of the tokens of a step. A place is a row of x and y in the launch over a list of experts:
-/// place = entry · columns + column.
+/// The routing of the tokens of a step. The list of experts has an entry for each touched expert, and an
+/// entry has columns for its tokens. A place is a row of the input and output of the experts' products. Its
+/// index is entry · columns + column.
 struct RoutingTables {
-    float* weights = nullptr;            ///< [tokens, active]
+    float* weights = nullptr;            ///< [tokens, active]: factor of the result of each chosen expert
     std::int32_t* places = nullptr;      ///< [tokens, active]; kNoPlace if the list has no place left
     std::int32_t* tokens = nullptr;      ///< [entries, columns]: token of each place, or kNoToken
     std::int32_t* of_entries = nullptr;  ///< [2, entries]: ExpertList::of_entries of gate_up and of down
@@ -28,9 +29,9 @@ inline constexpr std::int32_t kNoToken = -1;
 
 /// Each token gets the `active` experts with the largest logits among the experts that its mask allows, the
 /// largest first; if logits are equal, the expert with the lower number comes first. The weights are the
-/// softmax of the chosen logits. A softmax over all experts, normalised over the chosen ones, gives the same
-/// weights. The touched experts become entries in ascending order, and the tokens of an expert become its
-/// columns in ascending order. The kernel is a single block.
+/// softmax of the chosen logits, multiplied by `scale`. A softmax over all experts, normalised over the
+/// chosen ones, gives the same weights. The touched experts become entries in ascending order, and the tokens
+/// of an expert become its columns in ascending order. The kernel is a single block.
 struct RouteCall {
     const float* logits = nullptr;  ///< [tokens, experts]
     /// [tokens, mask words]: bit i % 32 of word i / 32 is set if the token may choose expert i
@@ -46,16 +47,17 @@ struct RouteCall {
     float scale = 1;           ///< factor of the logits in the softmax
 };
 
-inline constexpr int kExpertsOfLane = 16;
+inline constexpr int kExpertsOfLane = 16;  ///< logits of a token that each lane of a warp holds
 inline constexpr int kMostExperts = kExpertsOfLane * 32;
 inline constexpr int kMostActive = 32;
 inline constexpr int kRouteWarps = 32;  ///< warps of the block on a GPU
+/// Returns the number of 32-bit words of the mask of a token.
 PARETOKEN_HOST_DEVICE constexpr std::int32_t mask_words(std::int32_t experts) {
     return (experts + 31) / 32;
 }
-/// Returns the size of the shared memory: two numbers for each (token, expert) pair. The first number is the
-/// expert of the pair. The second is also the expert if the pair is the expert's first one, otherwise
-/// kMostExperts.
+/// Returns the size of the shared memory in bytes: two numbers for each pair of a token and a chosen expert.
+/// The first number is the expert of the pair. The second is also the expert if the pair is the expert's
+/// first one, otherwise kMostExperts.
 PARETOKEN_HOST_DEVICE constexpr int route_shared_bytes(std::int32_t tokens, std::int32_t active) {
     return tokens * active * 2 * static_cast<int>(sizeof(std::int32_t));
 }
@@ -111,6 +113,7 @@ PARETOKEN_HOST_DEVICE std::int32_t chosen_expert(const Machine& m, const RouteCa
     return mine;
 }
 
+/// Runs one thread of the only block. On a GPU, kWarpsOfBlock is kRouteWarps.
 template <int kWarpsOfBlock, class Machine>
 PARETOKEN_HOST_DEVICE void route_body(const Machine& m, const RouteCall& call) {
     const int pairs = call.tokens * call.active;

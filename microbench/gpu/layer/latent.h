@@ -1,5 +1,8 @@
 #pragma once
-// The reference in fp64 for the operations of latent attention between its products. Compiles without CUDA.
+// The reference in fp64 for multi-head latent attention (MLA) in a decoder layer: the operations between its
+// matrix products. The cache holds a row of 576 numbers per token: 512 latent numbers and a rotary key of 64
+// numbers. A query has 192 numbers, of which the last 64 are rotary. Absorption multiplies the other 128 by a
+// matrix, so that the query can be compared with the latent numbers directly. Compiles without CUDA.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,30 +15,31 @@ namespace paretoken::microbench::gpu {
 /// The latent attention of a layer. All its other sizes are constants of the kernels (mla_body.h,
 /// latent_body.h).
 struct LayerLatent {
-    std::size_t q_rank = 0;
+    std::size_t q_rank = 0;  ///< numbers between the two projections that compute the queries
 
     bool operator==(const LayerLatent&) const = default;
 };
 
-/// The results of LatentCall: the queries and the new tokens' rows.
+/// The results of the kernel that rotates, normalises and appends (LatentCall in latent_body.h).
 struct LatentTurned {
-    std::vector<double> nope;    ///< [heads, batch, 128]
-    std::vector<double> turned;  ///< [batch, heads, 64]
-    std::vector<double> rows;    ///< [batch, 576]
+    std::vector<double> nope;    ///< [heads, batch, 128]: the numbers of the queries that are not rotated
+    std::vector<double> turned;  ///< [batch, heads, 64]: the rotated numbers of the queries
+    std::vector<double> rows;    ///< [batch, 576]: the new tokens' rows
 };
-/// Returns the results of LatentCall. `q` is [batch, heads, 192], `kv` [batch, 576], `turns` [batch, 32, 2],
+/// Returns these results. `q` is [batch, heads, 192], `kv` [batch, 576], `turns` [batch, 32, 2],
 /// and `gain` [512] in bf16.
 LatentTurned latent_turned(std::span<const double> q, std::span<const double> kv,
                            std::span<const float> turns, std::span<const std::uint16_t> gain, double epsilon);
 
-/// Returns [inner, outer, size] for `from` [outer, inner, size].
+/// Exchanges the first two dimensions: returns [inner, outer, size] for `from` [outer, inner, size].
 std::vector<double> transposed(std::span<const double> from, std::size_t outer, std::size_t inner);
 
-/// Returns the attention of one absorbed query [576] over rows [tokens, 576]: [512].
+/// Returns the result [512] of one absorbed query [576] that attends to rows [tokens, 576].
 std::vector<double> latent_attended(std::span<const double> q, std::span<const double> rows);
 
-/// Returns the attention of one head computed without absorption: [128]. The keys and values of every token
-/// are expanded by `absorb` [512, 128] and `expand` [128, 512]. `nope` is [128] and `turned` [64].
+/// Returns the result [128] of one head, computed without absorption: the latent numbers of every token are
+/// expanded to a key by `absorb` [512, 128] and to a value by `expand` [128, 512]. The query is `nope` [128]
+/// and `turned` [64].
 std::vector<double> expanded_attended(std::span<const double> nope, std::span<const double> turned,
                                       std::span<const double> rows, std::span<const double> absorb,
                                       std::span<const double> expand);

@@ -14,17 +14,19 @@
 
 namespace paretoken::microbench::gpu {
 
-inline constexpr int kMlaRope = kMlaRow - kMlaValue;
-inline constexpr int kMlaNope = 128;     ///< dimensions of a query without rotary embedding
-inline constexpr int kMlaHeadOut = 128;  ///< dimensions of a head's result after its expansion
-inline constexpr int kMlaQuery = kMlaNope + kMlaRope;
+// The sizes are those of DeepSeek-V3.
+inline constexpr int kMlaRope = kMlaRow - kMlaValue;   ///< 64 dimensions with rotary embedding
+inline constexpr int kMlaNope = 128;                   ///< dimensions of a query without rotary embedding
+inline constexpr int kMlaHeadOut = 128;                ///< dimensions of a head's result after its expansion
+inline constexpr int kMlaQuery = kMlaNope + kMlaRope;  ///< dimensions of a query before absorption
 
 // ---- rotary embedding, norm and append
 
-/// Rotates the last kMlaRope numbers of every query and stores them behind the place of its absorbed part.
-/// Narrows the other numbers of the query to 16 bits, in the order of the list of heads. Normalises the
-/// latent part of the new token's row, rotates its rotary key, and appends both to the cache. One warp per
-/// head, and one warp per request for the latent row.
+/// The arguments of the kernel that rotates, normalises and appends. It rotates the last kMlaRope numbers of
+/// every query and stores them behind the place of the query's absorbed part. It narrows the other numbers of
+/// the query to 16 bits and stores them head by head, as the product `absorb` reads them. It normalises the
+/// latent part of the new token's row, rotates its rotary key, and appends both to the cache. One warp works
+/// on each head of each request, and one warp on the latent row of each request.
 struct LatentCall {
     const float* q = nullptr;      ///< [batch, heads, 192]: 128 numbers that are not rotated, 64 that are
     const float* kv = nullptr;     ///< [batch, 576]: latent part, rotary key
@@ -38,8 +40,8 @@ struct LatentCall {
     const std::int32_t* lengths = nullptr;     ///< [batch]: number of tokens, including the new one
     std::int32_t batch = 0;
     std::int32_t heads = 0;
-    std::int32_t page_shift = 0;
-    float epsilon = 0;
+    std::int32_t page_shift = 0;  ///< log2 of the tokens per page
+    float epsilon = 0;            ///< of the norm
 };
 
 /// Rotates dimensions lane and lane + 32 of `from` and stores them in `to` as bf16.

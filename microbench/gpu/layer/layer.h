@@ -1,7 +1,7 @@
 #pragma once
 // One decoder layer in a decode step, dense or with routed experts, without its kernels: its matrices, its
-// operations in order, the bytes that a step must move, its inputs, and its reference results in fp64.
-// Compiles without CUDA.
+// operations in order, the bytes that a step must move, its inputs, and its reference results in fp64. A
+// decode step computes one new token for each request of the batch. Compiles without CUDA.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -23,10 +23,10 @@
 namespace paretoken::microbench::gpu {
 
 struct LayerOptions {
-    std::string preset;
+    std::string preset;  ///< name of the model
     /// Number of GPUs that share the layer. The options describe the part of one GPU, without communication.
     std::size_t tp = 1;
-    std::size_t hidden = 0;
+    std::size_t hidden = 0;  ///< length of the vector that represents a token between layers
     /// Width of the dense feed-forward part, or of the shared experts if there are routed experts; 0: none.
     std::size_t width = 0;
     std::optional<LayerExperts> experts = {};
@@ -38,39 +38,46 @@ struct LayerOptions {
     /// because all products share the 16-bit format of the activations.
     std::optional<WeightFormat> attention_weights = {};
     KvFormat kv = KvFormat::bf16;
-    std::int32_t page = 16;
+    std::int32_t page = 16;             ///< tokens per page of the cache
     std::vector<std::int32_t> lengths;  ///< number of tokens of each request, including the new one
 
     bool operator==(const LayerOptions&) const = default;
+    /// Number of requests.
     std::size_t batch() const { return lengths.size(); }
+    /// Number of tokens of all requests.
     double tokens() const;
+    /// Return the options of the layer's attention, without and with latent attention.
     AttentionOptions attention() const;
     MlaOptions mla() const;
     /// Returns the load of the routed experts, which the layer must have.
     ExpertLoad load() const;
 };
 
+// Both values are those of Llama 3 (rms_norm_eps and rope_theta in its config.json).
 inline constexpr float kLayerEpsilon = 1e-5F;
 inline constexpr double kRopeBase = 500000;
 
+/// The matrices of all layers. The last five belong to latent attention, which has no `qkv`.
 enum class LayerMatrix {
-    qkv,
-    o,
-    gate_up,
-    down,
-    router,
-    expert_gate_up,
-    expert_down,
-    q_a,
-    q_b,
-    kv_a,
-    absorb,
-    expand
+    qkv,             ///< queries, keys and values
+    o,               ///< output projection of the attention
+    gate_up,         ///< first product of the dense feed-forward part, or of the shared experts
+    down,            ///< second product of that part
+    router,          ///< logits of the experts
+    expert_gate_up,  ///< first product of the routed experts
+    expert_down,     ///< second product of the routed experts
+    q_a,             ///< queries, down to q_rank
+    q_b,             ///< queries, up from q_rank to all heads
+    kv_a,            ///< the latent row of the new token
+    absorb,          ///< per head: the part of the latent expansion for keys, applied to the queries instead
+    expand           ///< per head: the part of the latent expansion for values, applied to the results
 };
 inline constexpr std::size_t kLayerMatrices = 12;
 constexpr std::size_t index_of(LayerMatrix matrix) {
     return static_cast<std::size_t>(matrix);
 }
+/// The RMS norms of all layers: before the attention, before the feed-forward part, and in latent attention
+/// of the queries at rank q_rank and of the latent part of the new token's row.
 enum class LayerNorm { attention, feed_forward, query, latent };
 inline constexpr std::size_t kLayerNorms = 4;
 constexpr std::size_t index_of(LayerNorm norm) {
@@ -81,24 +88,24 @@ std::size_t width_of(const LayerOptions& options, LayerNorm norm);
 
 /// Returns the matrices that a layer has.
 std::vector<LayerMatrix> matrices_of(const LayerOptions& options);
-/// Returns the shape of a matrix: rows × k of one expert or head if each of them has such a matrix.
+/// Returns the shape of a matrix. If each expert or head has such a matrix, it is that of one of them.
 MatrixShape matrix_of(const LayerOptions& options, LayerMatrix matrix);
 /// Returns the weight format of a matrix. The router has a 16-bit format.
 WeightFormat format_of(const LayerOptions& options, LayerMatrix matrix);
-/// Returns whether a launch multiplies by a list of matrices, one for each expert or head. Matrices of heads
-/// are `absorb`, the part of the latent expansion for keys, which is applied to the queries, and `expand`,
-/// the part for values.
+/// Returns whether a launch multiplies by a list of matrices, one for each expert or head.
 bool is_listed(LayerMatrix matrix);
-/// Returns the number of matrices per launch (entries) and the number of rows of x per matrix (columns).
+/// Returns the number of matrices per launch (entries) and the number of rows of the input x per matrix
+/// (columns).
 ExpertLoad launched(const LayerOptions& options, LayerMatrix matrix);
-/// Return the total number of inputs and of outputs of the matrices of a launch; 0 if the layer does not have
+/// Return the number of elements of the inputs and of the outputs of a launch; 0 if the layer does not have
 /// the matrix.
 std::size_t inputs_of(const LayerOptions& options, LayerMatrix matrix);
 std::size_t outputs_of(const LayerOptions& options, LayerMatrix matrix);
 
-/// The operations of all layers, in the order of a forward pass; shared experts come before routed ones. The
-/// norms also do the additions to the residual: `norm` adds the last result of the layer before, and
-/// `ffn_norm` adds the result of `o`.
+/// The operations of all layers, in the order of a forward pass; shared experts come before routed ones. An
+/// operation with the name of a matrix is the product with it. The norms also do the additions to the
+/// residual: `norm` adds the last result of the layer before, and `ffn_norm` adds the result of `o`.
+/// `narrow_…` converts fp32 results to 16 bits in the order that the next operation needs.
 enum class LayerOp {
     norm,
     qkv,
@@ -146,26 +153,28 @@ std::string name_of(const LayerOptions& options);
 /// number of columns, is not counted.
 Work layer_work(const LayerOptions& options);
 /// Returns the work of one operation alone, counted as the benchmark of this kind of operation counts it,
-/// including the inputs and outputs that it exchanges with other operations. Attention writes 16-bit results
-/// here.
+/// including the inputs and outputs that it exchanges with other operations. Attention that is not latent
+/// writes 16-bit results here, while its own benchmark writes fp32.
 Work op_work(const LayerOptions& options, LayerOp op);
 
 // ---- inputs, computed by formulas
 
-/// Returns a gain in bf16. `place` counts the gains of all norms consecutively. The gains make products with
-/// random weights of the format (fill.cuh) come out near 1. The softmax then distinguishes tokens, and all
-/// numbers stay in the range of fp16.
+/// Returns one weight of a norm (a gain) in bf16. `place` counts the gains of all norms consecutively. With
+/// the gains of the norms before the attention and the feed-forward part, the products with random weights of
+/// the format have results near 1. The softmax then distinguishes tokens, and all numbers stay in the range
+/// of fp16. The gains of the norms of latent attention are smaller, because absorption makes its numbers
+/// larger.
 std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64_t seed, std::uint64_t place);
 /// The gains of all norms, indexed by LayerNorm.
 using LayerGains = std::array<std::vector<std::uint16_t>, kLayerNorms>;
 LayerGains gains_of(const LayerOptions& options, std::uint64_t seed);
-/// Return element `place` of the initial values of `residual` and `down`.
+/// Return element `place` of the initial values of the buffers `residual` and `down` (layer_buffers.h).
 float residual_number(std::uint64_t seed, std::uint64_t place);
 float down_number(std::uint64_t seed, std::uint64_t place);
-/// Returns RopeCall::turns, or LatentCall::turns for latent attention.
+/// Returns the cosines and sines of the rotary embedding of the new tokens: [batch, pairs of dimensions, 2].
 std::vector<float> turns_of(const LayerOptions& options);
 
-/// The following functions return calls with the sizes but without the pointers.
+/// The following functions return the arguments of launches without the pointers, which the caller sets.
 NormCall norm_call(const LayerOptions& options, LayerNorm norm);
 RopeCall rope_call(const LayerOptions& options);
 /// `matrix` is the matrix whose results are gated.
@@ -184,10 +193,10 @@ bool narrows_to_bf16(const LayerOptions& options, LayerOp op);
 /// `kv_seed`, and the gains are those of `gain_code`.
 struct LayerInputs {
     LayerOptions options;
-    PageTable table;
+    PageTable table;  ///< of the cache
     std::uint64_t kv_seed = 0;
     LayerGains gains = {};
-    std::vector<float> turns = {};
+    std::vector<float> turns = {};  ///< as turns_of returns them
     ExpertDraw draw = {};
     std::vector<std::int32_t> stored = {};  ///< RouteCall::stored
 };
@@ -208,7 +217,7 @@ struct NewTokenPlaces {
 };
 NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& table);
 
-struct LayerSeen;  ///< defined in layer_buffers.h
+struct LayerSeen;  ///< the contents of all buffers after a step; defined in layer_buffers.h
 
 /// Returns W · x in fp64, where x is the input that the layer really multiplied. For experts, it returns the
 /// products of the drawn experts in ascending order, each with its own rows of x. For heads, it returns the
@@ -222,11 +231,12 @@ std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSee
                                        const ProductOf& product_of);
 
 /// Inputs in which one operand differs from that of the layer, so that a check with them must find a fault.
-/// Matrices are not part of the inputs; the machine that holds them plants faults in them.
+/// Matrices are not part of the inputs; the code that holds them plants faults in them.
 struct PlantedFault {
-    std::string operand;
+    std::string operand;  ///< name of the operand that differs, for messages
     LayerInputs inputs;
 };
+/// Returns one set of inputs for each operand of the layer.
 std::vector<PlantedFault> planted_faults(const LayerInputs& inputs);
 
 /// The matrices of a layer, indexed by LayerMatrix, each [rows, k]. A list of experts holds the drawn experts
@@ -238,11 +248,11 @@ using LayerMatrices = std::array<std::vector<double>, kLayerMatrices>;
 std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
                                     std::span<const float> residual, std::span<const float> down);
 
-/// Returns the relative L2 error that a layer's output may have against layer_reference. The error comes from
-/// rounding the inputs of products to 16 bits, and keys and values to the cache's format.
+/// Returns the largest relative L2 error that a layer's output may have against layer_reference. The error
+/// comes from rounding the inputs of products to 16 bits, and keys and values to the cache's format.
 double layer_bound(const LayerOptions& options);
 
-/// Returns the options of the rows of a suite. `models` is that of GpuSettings.
+/// Returns the options of the rows of a suite. If `models` is empty, the suite is that of the default models.
 std::vector<LayerOptions> layer_suite(RowSet set, std::span<const ModelShape> models);
 
 }  // namespace paretoken::microbench::gpu

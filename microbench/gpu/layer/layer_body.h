@@ -1,8 +1,9 @@
 #pragma once
 // The bodies of the kernels that a decoder layer runs between its matrix products in decode: RMS norm with
 // the addition to the residual, rotary embedding with the append to the paged KV cache, and the gated
-// activation. The warps or blocks of a kernel work independently of each other. A GPU runs the bodies through
-// attention_machine.cuh, and the tests run the same code on an emulation of the lanes.
+// activation. Blocks work independently of each other, and only in the norm do the warps of a block exchange
+// data. A GPU runs the bodies through attention_machine.cuh, and the tests run the same code on an emulation
+// of the lanes.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 namespace paretoken::microbench::gpu {
 
+/// Four numbers that a lane loads or stores at once.
 struct alignas(16) Floats4 {
     float v[4];
 };
@@ -23,8 +25,8 @@ struct alignas(8) Pairs2 {
 
 // ---- norm
 
-/// residual += delta, if `delta` is not null. Then out = residual ÷ √(mean of its squares + epsilon) · gain.
-/// One block per row.
+/// The arguments of the norm kernel. It computes residual += delta, if `delta` is not null, and then
+/// out = residual ÷ √(mean of its squares + epsilon) · gain for each row. One block per row.
 struct NormCall {
     float* residual = nullptr;            ///< [batch, hidden]
     const float* delta = nullptr;         ///< [batch, hidden], or null
@@ -35,9 +37,10 @@ struct NormCall {
 };
 
 inline constexpr int kNormQuads = 4;  ///< groups of four numbers in the registers of a lane
-inline constexpr int kNormOfWarp = kNormQuads * 4 * 32;  ///< numbers in the registers of a warp
-inline constexpr int kNormWarps = 32;                    ///< warps of a block on a GPU
-inline constexpr int kMostHidden = kNormWarps * kNormOfWarp;
+inline constexpr int kNormOfWarp = kNormQuads * 4 * 32;       ///< numbers in the registers of a warp
+inline constexpr int kNormWarps = 32;                         ///< warps of a block on a GPU
+inline constexpr int kMostHidden = kNormWarps * kNormOfWarp;  ///< largest `hidden` on a GPU
+/// Returns the size of the shared memory of a block in bytes.
 PARETOKEN_HOST_DEVICE constexpr int norm_shared_bytes(int warps) {
     return warps * static_cast<int>(sizeof(float));
 }
@@ -91,15 +94,16 @@ PARETOKEN_HOST_DEVICE void norm_body(const Machine& m, const NormCall& call) {
 
 // ---- rotary embedding and append
 
-/// Rotates the queries and the new token's key by the token's position. Stores the key and the value in the
-/// token's place in the cache, in the cache's format: fp8 with the pool's scale of 1, int8 with a scale for
-/// each token and head. One warp per head.
+/// The arguments of the rotary embedding kernel. It rotates the queries and the new token's key by angles
+/// that depend on the token's position. It stores the key and the value in the token's place in the cache, in
+/// the cache's format: fp8 with the pool's scale of 1, int8 with a scale for each token and head. One warp
+/// works on each query head, key and value of each request.
 struct RopeCall {
     const float* qkv = nullptr;    ///< [batch, query heads + 2 · KV heads, head_dim]: q, k, v
     const float* turns = nullptr;  ///< [batch, head_dim / 2, 2]: cosine and sine at the request's position
     std::uint16_t* q = nullptr;    ///< [batch, query heads, head_dim], bf16 for bf16 caches, else fp16
-    std::byte* pool = nullptr;
-    float* scales = nullptr;                   ///< int8 only, laid out as in paged.h
+    std::byte* pool = nullptr;     ///< the pages of the cache
+    float* scales = nullptr;       ///< int8 only: [pages][KV heads][K, V][tokens per page]
     const std::int32_t* pages = nullptr;       ///< PageTable::pages
     const std::int32_t* first_page = nullptr;  ///< PageTable::first
     const std::int32_t* lengths = nullptr;     ///< [batch]: number of tokens, including the new one
@@ -107,12 +111,13 @@ struct RopeCall {
     std::int32_t batch = 0;
     std::int32_t query_heads = 0;
     std::int32_t kv_heads = 0;
-    std::int32_t page_shift = 0;
+    std::int32_t page_shift = 0;  ///< log2 of the tokens per page
 
+    /// Number of heads of q, k and v together.
     PARETOKEN_HOST_DEVICE std::int32_t heads() const { return query_heads + 2 * kv_heads; }
 };
 
-inline constexpr int kRopeWarps = 4;
+inline constexpr int kRopeWarps = 4;  ///< warps of a block
 
 /// One head in the registers of a warp. Each lane holds kEach consecutive numbers of each half of the
 /// dimensions, beginning with number kEach · lane.
@@ -131,7 +136,8 @@ struct RopeHead {
             for (int e = 0; e < kEach; ++e) x[half][e] = from[half * (kDim / 2) + m.lane() * kEach + e];
         }
     }
-    /// Rotates every point whose coordinates are dimensions d and d + kDim / 2 by its angle.
+    /// Rotates the point whose coordinates are the dimensions d and d + kDim / 2 by its angle, for every d
+    /// below kDim / 2. `turns` holds the cosine and the sine of each angle.
     template <class Machine>
     PARETOKEN_HOST_DEVICE void turn(const Machine& m, const float* turns) {
         PARETOKEN_UNROLL
@@ -156,7 +162,8 @@ struct RopeHead {
             }
         }
     }
-    /// Stores the numbers in the 8-bit format. Returns their scale in all lanes.
+    /// Stores the numbers in the 8-bit format of the cache, nearest to the number ÷ scale. Returns their
+    /// scale in all lanes; it is 1 for fp8.
     template <class Machine>
     PARETOKEN_HOST_DEVICE float store_8_bits(const Machine& m, std::byte* to) const {
         float scale = 1;
@@ -223,15 +230,15 @@ PARETOKEN_HOST_DEVICE void rope_body(const Machine& m, const RopeCall& call) {
 
 // ---- gated activation
 
-/// out = silu(gate) · up, where silu(x) = x ÷ (1 + e^−x). Each block computes kGateThreads · 4 columns of one
-/// row.
+/// The arguments of the gated activation kernel. It computes out = silu(gate) · up for each row, where
+/// silu(x) = x ÷ (1 + e^−x). Each block computes kGateThreads · 4 columns of one row.
 struct GateCall {
     const float* gate_up = nullptr;  ///< [batch, 2, width]
     std::uint16_t* out = nullptr;    ///< [batch, width], bf16 or fp16
     std::int32_t width = 0;          ///< a multiple of 4
 };
 
-inline constexpr int kGateWarps = 4;
+inline constexpr int kGateWarps = 4;  ///< warps of a block
 inline constexpr int kGateThreads = kGateWarps * 32;
 PARETOKEN_HOST_DEVICE constexpr std::int32_t gate_blocks_per_row(std::int32_t width) {
     return (width + kGateThreads * 4 - 1) / (kGateThreads * 4);

@@ -1,7 +1,7 @@
 #pragma once
-// The buffers of a layer's step. One table declares them and one function gives their sizes and visits them;
-// device memory, the pointers that launches use, and the copies that checks read are all made from these two.
-// Compiles without CUDA.
+// The buffers through which the operations of a decoder layer pass their results in a decode step. One table
+// declares them and one function gives their sizes and visits them; device memory, the pointers that launches
+// use, and the copies that checks read are all made from these two. Compiles without CUDA.
 #include <cstdint>
 #include <vector>
 
@@ -10,16 +10,16 @@
 namespace paretoken::microbench::gpu {
 
 /// Every buffer of a step, as `Of<element type>`. 16-bit numbers are bf16 if the weights are bf16, otherwise
-/// fp16; `q` has the 16-bit type of the cache. `residual` and `down` carry a layer's result to the next
-/// layer.
+/// fp16; `q` is bf16 if the cache is, otherwise fp16. `residual` and `down` carry a layer's result to the
+/// next layer: their sum is its input.
 template <template <class> class Of>
 struct LayerTable {
-    Of<float> residual{};            ///< [batch, hidden]
-    Of<std::uint16_t> normed{};      ///< [batch, hidden]
+    Of<float> residual{};            ///< [batch, hidden], the sum of the results so far
+    Of<std::uint16_t> normed{};      ///< [batch, hidden], the result of the operation `norm`
     Of<std::uint16_t> q{};           ///< [batch, query heads · head_dim]; latent: [batch, heads, 576]
     Of<std::uint16_t> attended{};    ///< [batch, query heads · head_dim]; latent: [batch, heads · 128]
     Of<float> o{};                   ///< [batch, hidden]
-    Of<std::uint16_t> ffn_normed{};  ///< [batch, hidden]
+    Of<std::uint16_t> ffn_normed{};  ///< [batch, hidden], the result of the operation `ffn_norm`
     Of<float> down{};                ///< [batch, hidden], the sum over experts if there are any
 
     // Grouped-query attention:
@@ -30,10 +30,10 @@ struct LayerTable {
     Of<std::uint16_t> q_normed{};  ///< [batch, q_rank]
     Of<float> q_b{};               ///< [batch, heads, 192]
     Of<float> kv_a{};              ///< [batch, 576]
-    Of<std::uint16_t> nope{};      ///< [heads, batch, 128]
+    Of<std::uint16_t> nope{};      ///< [heads, batch, 128], the numbers of the queries that are not rotated
     Of<float> absorbed{};          ///< [heads, batch, 512]
-    Of<float> latent{};            ///< [batch, heads, 512]
-    Of<std::uint16_t> of_heads{};  ///< [heads, batch, 512]
+    Of<float> latent{};            ///< [batch, heads, 512], the result of the attention
+    Of<std::uint16_t> of_heads{};  ///< [heads, batch, 512], `latent` in 16 bits, head by head
     Of<float> expanded{};          ///< [heads, batch, 128]
 
     // A dense feed-forward part, or shared experts:
@@ -109,6 +109,7 @@ LayerBuffers buffers_of(const LayerOptions& options, Table& table) {
     return buffers;
 }
 
+/// Returns the buffers of the routing.
 inline RoutingTables routing_of(const LayerBuffers& buffers) {
     return {buffers.route_weights, buffers.route_places, buffers.route_tokens, buffers.route_entries};
 }
@@ -142,7 +143,8 @@ const Of<std::uint16_t>& input_of(const LayerTable<Of>& table, LayerMatrix matri
     return table.expert_gated;
 }
 
-/// The contents of every buffer after a step, and what the step began with.
+/// The contents of every buffer after a step, the contents of `residual` and `down` before it, and what the
+/// step appended to the cache.
 struct LayerSeen : LayerTable<HostBuffer> {
     std::vector<float> residual_before, down_before;
     AppendedTokens appended;
@@ -151,7 +153,8 @@ struct LayerSeen : LayerTable<HostBuffer> {
     std::vector<float> output() const;
 };
 
-/// Starts one operation on `machine`, which has the functions
+/// Starts one operation on `machine`, a GPU or the tests' emulation. It has the following functions;
+/// arguments with names of buffers or tables are pointers, and outputs come last.
 ///   norm(LayerNorm, residual, delta, out)   multiply(LayerMatrix, x, y)   rope(qkv, q)   attend(q, out)
 ///   gate(LayerMatrix, gate_up, out)   route(logits, tables)   gather(rows, tables, out)
 ///   multiply_experts(LayerMatrix, tables, x, y)   mix(results, tables, shared, out)

@@ -1,7 +1,8 @@
 #pragma once
-// Multi-head latent attention (MLA) in decode, without its kernel: the rows, their work, their inputs and
-// their reference results. Every cached token is one row of 576 numbers that all query heads share. The
-// scores use the whole row, the values are its first 512 numbers, and the row is read once. Compiles without
+// Multi-head latent attention (MLA) in decode, without its kernel: the benchmark's rows, their work, their
+// inputs and their reference results. Every cached token is one row of 576 numbers that all query heads
+// share: a latent part of 512 numbers and 64 numbers with rotary embedding. The scores use the whole row, the
+// values are its latent part, and the row is read once. The sizes are those of DeepSeek-V3. Compiles without
 // CUDA.
 #include <cstdint>
 #include <string>
@@ -17,16 +18,19 @@ namespace paretoken::microbench::gpu {
 /// The options of a row. The cache is bf16, in pages [token][576].
 struct MlaOptions {
     std::string preset;
-    std::int32_t heads = 16;
+    std::int32_t heads = 16;  ///< query heads
     PageOrder order = PageOrder::random;
     std::int32_t page = 64;             ///< tokens per page
     std::vector<std::int32_t> lengths;  ///< number of cached tokens of each request, each ≥ 1
 
     bool operator==(const MlaOptions&) const = default;
+    /// Number of tiles of 16 query heads.
     std::int32_t head_tiles() const { return (heads + kWarpTokens - 1) / kWarpTokens; }
+    /// Number of elements of the results: [requests, heads, 512].
     std::uint64_t outputs() const {
         return lengths.size() * static_cast<std::uint64_t>(heads) * static_cast<std::uint64_t>(kMlaValue);
     }
+    /// Number of elements of the queries: [requests, heads, 576].
     std::uint64_t queries() const {
         return lengths.size() * static_cast<std::uint64_t>(heads) * static_cast<std::uint64_t>(kMlaRow);
     }
@@ -39,7 +43,10 @@ std::string name_of(const MlaOptions& options);
 /// results are not counted.
 Work mla_work(const MlaOptions& options);
 
+/// Returns the arguments of a launch without the pointers, which the caller sets. `stages` is the number of
+/// stages of a block in shared memory.
 MlaCall mla_call(const MlaOptions& options, std::int32_t stages);
+/// Returns the options by which split_plan divides the row among `blocks` thread blocks.
 SplitOptions split_options(const MlaOptions& options, std::int32_t blocks);
 
 /// Returns the cached rows of a request by the formulas of paged.h: [tokens, 576].
@@ -54,6 +61,7 @@ std::vector<double> mla_reference(const MlaOptions& options, const PageTable& ta
 /// the last request of a large one.
 std::vector<std::size_t> requests_to_check(const MlaOptions& options, std::uint64_t seed);
 
+/// Returns the options of the rows of a suite.
 std::vector<MlaOptions> mla_suite(RowSet set);
 
 }  // namespace paretoken::microbench::gpu

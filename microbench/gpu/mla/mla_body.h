@@ -14,34 +14,39 @@
 
 namespace paretoken::microbench::gpu {
 
-inline constexpr int kMlaRow = 576;
-inline constexpr int kMlaValue = 512;
-/// Number of tokens per step. With 16, two blocks with four stages fit on a multiprocessor.
+inline constexpr int kMlaRow = 576;    ///< numbers of a cached row, and of a query
+inline constexpr int kMlaValue = 512;  ///< numbers of a value: the first ones of the row
+/// Number of tokens per step, which a stage in shared memory holds. With 16, two blocks with four stages fit
+/// on a multiprocessor with 164 KiB of shared memory (sm_80) or more.
 inline constexpr int kMlaTokens = 16;
-inline constexpr int kMlaScoreTiles = kMlaTokens / 8;
+inline constexpr int kMlaScoreTiles = kMlaTokens / 8;      ///< tiles of eight tokens
 inline constexpr int kMlaOwnTokens = kMlaTokens / kWarps;  ///< tokens that one warp copies
 inline constexpr int kMlaChunks = kMlaRow * 2 / 16;        ///< chunks of 16 bytes in a row
 inline constexpr int kMlaSteps = kMlaRow / 16 / kWarps;    ///< steps of the score product per warp
 inline constexpr int kMlaTiles = kMlaValue / 8 / kWarps;   ///< tiles of eight result columns per warp
-inline constexpr int kMlaScoreStride = kMlaTokens + 8;     ///< in floats
+/// Distance between the scores of two query heads in shared memory, in floats.
+inline constexpr int kMlaScoreStride = kMlaTokens + 8;
 inline constexpr int kMlaStageBytes = kMlaTokens * kMlaRow * 2;
+/// Shared memory besides the stages: the scores of each warp for 16 query heads, and a flag.
 inline constexpr int kMlaFixedBytes = kWarps * 16 * kMlaScoreStride * 4 + 16;
 
+/// The arguments of one launch. Pointers refer to the memory of the machine that runs the kernel.
 struct MlaCall {
-    const std::uint16_t* pool = nullptr;  ///< [pages][page][576] bf16
-    const std::uint16_t* q = nullptr;     ///< [requests, heads, 576] bf16
-    const std::int32_t* pages = nullptr;
-    const std::int32_t* first_page = nullptr;
-    const Segment* segments = nullptr;
-    const std::int32_t* first_segment = nullptr;
-    float* partial_out = nullptr;      ///< [partials, 16, 512]
-    float* partial_lse = nullptr;      ///< [partials, 16]
-    std::int32_t* counters = nullptr;  ///< [sequences], zero before and after every launch
-    float* out = nullptr;              ///< [requests, heads, 512]
-    std::int32_t heads = 16;
-    std::int32_t page_shift = 0;
+    const std::uint16_t* pool = nullptr;          ///< [pages][page][576] bf16
+    const std::uint16_t* q = nullptr;             ///< [requests, heads, 576] bf16
+    const std::int32_t* pages = nullptr;          ///< PageTable::pages
+    const std::int32_t* first_page = nullptr;     ///< PageTable::first
+    const Segment* segments = nullptr;            ///< SplitPlan::segments
+    const std::int32_t* first_segment = nullptr;  ///< SplitPlan::first
+    float* partial_out = nullptr;                 ///< [partials, 16, 512]
+    float* partial_lse = nullptr;                 ///< [partials, 16], log2 of the sum of 2^score
+    /// [sequences], the number of finished partial results of each; zero before and after every launch
+    std::int32_t* counters = nullptr;
+    float* out = nullptr;         ///< [requests, heads, 512]
+    std::int32_t heads = 16;      ///< query heads
+    std::int32_t page_shift = 0;  ///< log2 of the tokens per page
     std::int32_t stages = 2;
-    float score_scale = 0;  ///< log2 e / √192
+    float score_scale = 0;  ///< log2 e / √192; before absorption, a head has 192 dimensions
 };
 
 /// Returns the offset in bytes of a 16-byte chunk of the row of a token in a stage. The exclusive or avoids
@@ -50,6 +55,8 @@ PARETOKEN_HOST_DEVICE constexpr int mla_place(int token, int chunk) {
     return (token * (kMlaChunks / 8) + chunk / 8) * 128 + (chunk % 8 ^ (token & 7)) * 16;
 }
 
+/// Starts the copies of rows from the cache to the stages in shared memory. Each warp copies a quarter of the
+/// rows.
 template <class Machine>
 struct MlaLoader {
     const MlaCall& call;
@@ -67,6 +74,7 @@ struct MlaLoader {
         walk.enter();
     }
 
+    /// Starts the copies of the next step into the stage `to`.
     PARETOKEN_HOST_DEVICE void load(Machine& m, std::byte* to) {
         if (walk.done()) return;
         copy(m, to);
@@ -90,6 +98,8 @@ struct MlaLoader {
     }
 };
 
+/// The queries, the running softmax and the results of one warp, in registers as mma.m16n8k16 lays them out,
+/// for the 16 query heads of a tile.
 template <class Machine>
 struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
     using Softmax = RunningSoftmax<Machine, kMlaTiles>;
@@ -97,8 +107,9 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
     using Softmax::out;
     using Softmax::sum;
 
-    std::uint32_t q[kMlaSteps][4];
+    std::uint32_t q[kMlaSteps][4];  ///< the A operands of this warp's quarter of the dimensions
 
+    /// Loads the queries of a segment and resets the softmax.
     PARETOKEN_HOST_DEVICE void begin(const Machine& m, const MlaCall& call, const Segment& segment) {
         const int g = m.lane() / 4;
         const int t = m.lane() % 4;
@@ -171,6 +182,7 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
         accumulate(m, stage, s);
     }
 
+    /// Adds weights · values to this warp's columns of the results.
     PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* stage,
                                           const float (&p)[kMlaScoreTiles][4]) {
         const int token = m.lane() / 8 % 2 * 8 + m.lane() % 8;
@@ -193,6 +205,8 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
         }
     }
 
+    /// Writes the results of a segment. The block that finishes the last segment of a sequence combines the
+    /// partial results of all its segments. `flag` is in shared memory.
     PARETOKEN_HOST_DEVICE void write(Machine& m, const MlaCall& call, const Segment& segment,
                                      std::int32_t* flag) {
         const int g = m.lane() / 4;

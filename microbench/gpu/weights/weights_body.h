@@ -1,12 +1,13 @@
 #pragma once
 // The body of the weight kernel: y[batch, rows] = W[rows, k] · x[batch, k] for batches up to 32. W is
 // streamed once as A operand of mma instructions. x is the B operand and is loaded through L1. Each team of
-// warps streams an even, contiguous share of the units, whatever the shape of the matrix. The partial sums of
-// a block of rows are added in a fixed order, without float atomics. W is copied to a ring in shared memory
-// by asynchronous copies, because a lane can wait for the oldest copies only, whereas it has to wait for all
-// its loads to registers together. A lane reads only the bytes that it copied itself, so that no barrier is
-// needed. The template parameter `Machine` provides the instructions of a lane, on a GPU (weights.cuh) or
-// emulated in tests.
+// warps streams an even, contiguous share of the units of W, whatever the shape of the matrix;
+// weights_layout.h explains units, blocks of rows, stacks and teams. The partial sums of a block of rows are
+// added in a fixed order, without float atomics. W is copied to a ring in shared memory by asynchronous
+// copies, because a lane can wait for the oldest copies only, whereas it has to wait for all its loads to
+// registers together. A lane reads only the bytes that it copied itself, so that no barrier is needed. The
+// template parameter `Machine` provides the instructions of a lane, on a GPU (weights.cuh) or emulated in
+// tests.
 #include <cstddef>
 #include <cstdint>
 
@@ -21,7 +22,7 @@ struct alignas(16) Words {
     bool operator==(const Words&) const = default;
 };
 
-/// Several matrices of the same shape that one launch multiplies, each by its own activations, e.g. those of
+/// Several matrices of the same shape by which one launch multiplies, each with its own input, e.g. those of
 /// the routed experts of a decode step. x is then [entries, batch, k] and y [entries, batch, rows]. The
 /// stacks of all entries are numbered consecutively.
 struct ExpertList {
@@ -32,18 +33,21 @@ struct ExpertList {
     std::uint32_t scales = 0;  ///< distance from the scales of a matrix to the next, in words
 };
 
+/// The arguments of one launch. Pointers refer to the memory of the machine that runs the kernel.
 struct WeightsCall {
-    const Words* weights = nullptr;
-    const std::uint32_t* scales = nullptr;
-    const std::uint16_t* x = nullptr;  ///< [batch, k], bf16 or fp16
-    float* y = nullptr;                ///< [batch, rows]
-    float* partials = nullptr;         ///< [thread blocks, 2, stacked, batch, rows of a unit]
-    std::int32_t* arrivals = nullptr;  ///< [entries · row blocks], zero before and after every launch
+    const Words* weights = nullptr;         ///< in the layout of WeightsShape
+    const std::uint32_t* scales = nullptr;  ///< laid out as described at WeightsShape::scale_words
+    const std::uint16_t* x = nullptr;       ///< [batch, k], bf16 or fp16
+    float* y = nullptr;                     ///< [batch, rows]
+    float* partials = nullptr;              ///< [thread blocks, 2, stacked, batch, rows of a unit]
+    /// [entries · blocks of rows], the number of thread blocks that have written their sums for it; zero
+    /// before and after every launch
+    std::int32_t* arrivals = nullptr;
     int rows = 0;
     int batch = 0;
     int steps = 0;  ///< k / 64
     StackDivision division;
-    ExpertList experts = {};
+    ExpertList experts = {};  ///< used only by kernels for a list of matrices
 };
 
 /// Returns a word with the same fp16 number in both halves.
@@ -51,9 +55,10 @@ PARETOKEN_HOST_DEVICE constexpr std::uint32_t both_halves(std::uint32_t fp16) {
     return fp16 << 16 | fp16;
 }
 
-/// The following types convert the weights of a format. `pair` converts a pair of codes of a word into a
-/// register of an mma operand. `row_scale` and `block_scale` return the factor of a row, or of a block of 32
-/// k of a row, by which the kernel multiplies its sums.
+/// The following types convert the weights of a format. `pair` converts pair `p` of the codes of a word into
+/// a register of an mma operand. `row_scale` and `block_scale` return the factor by which the kernel
+/// multiplies its sums: `row_scale` for a row from its stored scale, and `block_scale` for block 0 or 1 of 32
+/// k of a unit from the word of scales that holds it, for row g (row_half 0) or g + 8 (row_half 1).
 struct Bf16Weights {
     static constexpr WeightFormat kFormat = WeightFormat::bf16;
     template <class Machine>
@@ -112,8 +117,7 @@ struct Int4Weights {
         if (c.multiplier_bits == kFp16One) return m.add_halves(raw, both_halves(c.addend_bits));
         return m.multiply_add_halves(raw, both_halves(c.multiplier_bits), both_halves(c.addend_bits));
     }
-    /// Returns the scale of row g (row_half 0) or row g + 8 (row_half 1), which is the same for both blocks
-    /// of 32 k of a unit.
+    /// The scale is the same for both blocks of a unit, because 128 k share it.
     template <class Machine>
     PARETOKEN_HOST_DEVICE static float block_scale(const Machine& m, std::uint32_t word, int, int row_half) {
         return m.float_of_half(word >> (16 * row_half) & 0xffff);
@@ -134,7 +138,8 @@ struct Mxfp4Weights {
 
 inline constexpr int kWeightThreads = kWeightWarps * kLanes;
 
-/// Sizes of the kernel for batches up to 8 · kColumns and units of kParts 16-row parts.
+/// Sizes of the kernel for batches up to 8 · kColumns and units of kParts 16-row parts. A column is one input
+/// of the batch.
 template <class Weights, int kColumns, int kParts>
 struct WeightsTile {
     static constexpr WeightFormat kFormat = Weights::kFormat;
@@ -146,6 +151,7 @@ struct WeightsTile {
     /// Distance from a column to the next in shared memory, in floats. It is padded by four, so that the four
     /// columns that a warp stores to at the same time lie in different banks.
     static constexpr int kColumnStride = kRows + 4;
+    /// Size of a slot, which holds the partial sums of a block of rows, in floats.
     static constexpr int kSlot = kColumns * 8 * kColumnStride;
 
     /// Layout of a unit in the ring: 16 bytes per lane for each load, then one word of scales per lane for
@@ -213,6 +219,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
           words_(ring_of(warp_) + lane_ * 16),
           scales_(ring_of(warp_) + kScalesAt + lane_ * 4) {}
 
+    /// Streams this warp's share and adds its partial sums to those of other warps.
     PARETOKEN_HOST_DEVICE void run() const {
         const StackDivision& division = call_.division;
         const std::uint32_t team =
@@ -267,6 +274,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         return (static_cast<std::size_t>(at.stack) * call_.steps + step) * call_.division.stacked() +
                warp_ % call_.division.stacked();
     }
+    /// Returns the first word that this lane loads of this warp's unit of a step.
     PARETOKEN_HOST_DEVICE const Words* unit_at(const Where& at, int step) const {
         const Words* const matrix =
             kExperts ? call_.weights + static_cast<std::size_t>(at.expert) * call_.experts.words
@@ -277,6 +285,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         return kExperts ? call_.scales + static_cast<std::size_t>(at.expert) * call_.experts.scales
                         : call_.scales;
     }
+    /// Returns the output of the first row of this warp's block of rows in column 0.
     PARETOKEN_HOST_DEVICE float* outputs_of(const Where& at) const {
         const std::size_t entry =
             kExperts ? static_cast<std::size_t>(at.entry) * call_.batch * call_.rows : 0;
@@ -376,6 +385,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         load_x(x, rows, 0);
         load_x(x, rows, 1);
     }
+    /// Advances x by this many units along k.
     PARETOKEN_HOST_DEVICE static void go_on(XRows& rows, int units) {
         PARETOKEN_UNROLL
         for (int c = 0; c < kColumns; ++c) rows.of[c] += units * kXWords;
@@ -399,6 +409,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
+    /// Converts the weights of one mma instruction of a unit to its A operand.
     PARETOKEN_HOST_DEVICE void operand(std::uint32_t (&a)[4], const Words (&words)[kLoads], int tile) const {
         PARETOKEN_UNROLL
         for (int reg = 0; reg < 4; ++reg) {
@@ -487,6 +498,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
+    /// Returns the number of rows of this warp's block of rows that are not padding.
     PARETOKEN_HOST_DEVICE int existing_rows(const Where& where) const {
         const int left = call_.rows - row_block(where) * kRows;
         return left < kRows ? left : kRows;

@@ -1,5 +1,6 @@
 #pragma once
-// The layout of the weights in memory, and the division of the work on them. A kernel computes W · x.
+// The layout of the weights in memory, and the division of the work on them. A kernel computes W · x for a
+// matrix W [rows, k].
 //
 // A unit is a part of W: 64 values along k of 16, 32, … rows (16 · WeightsShape::tiles). Units that have the
 // same rows form a block of rows; each unit of it is one step of the walk along k. A stack consists of 1, 2,
@@ -22,7 +23,7 @@
 
 namespace paretoken::microbench::gpu {
 
-inline constexpr int kUnitK = 64;
+inline constexpr int kUnitK = 64;                     ///< values of a unit along k
 inline constexpr int kTilesPerUnit = kUnitK / kMmaK;  ///< mma instructions along k per unit
 inline constexpr int kFp16Group = 128;                ///< weights along k that share an fp16 scale
 inline constexpr int kE8m0Group = 32;                 ///< weights along k that share an e8m0 scale
@@ -61,21 +62,26 @@ struct WeightsShape {
     int stacked = 1;    ///< blocks of rows per stack, see stacked_blocks
 
     bool operator==(const WeightsShape&) const = default;
+    /// Number of rows of a unit.
     PARETOKEN_HOST_DEVICE std::size_t unit_rows() const { return 16 * static_cast<std::size_t>(tiles); }
+    /// Number of blocks of rows. The last one may contain rows that only pad it.
     PARETOKEN_HOST_DEVICE std::size_t row_blocks() const { return (rows + unit_rows() - 1) / unit_rows(); }
+    /// Number of units along k.
     PARETOKEN_HOST_DEVICE std::size_t steps() const { return k / kUnitK; }
     PARETOKEN_HOST_DEVICE std::size_t units() const { return row_blocks() * steps(); }
-    /// Returns the index of a unit in the stream.
+    /// Returns the index of a unit in memory.
     PARETOKEN_HOST_DEVICE std::size_t unit_at(std::size_t row_block, std::size_t step) const {
         const auto of_stack = static_cast<std::size_t>(stacked);
         return (row_block / of_stack * steps() + step) * of_stack + row_block % of_stack;
     }
+    /// Number of 32-bit words of a unit.
     PARETOKEN_HOST_DEVICE std::size_t unit_words() const {
         return static_cast<std::size_t>(tiles * loads_of(format)) * kLanes * 4;
     }
+    /// Number of 32-bit words of the matrix, without its scales.
     PARETOKEN_HOST_DEVICE std::size_t words() const { return units() * unit_words(); }
-    /// Returns the number of words that hold the scales. They are stored in the order of the units that they
-    /// belong to:
+    /// Returns the number of 32-bit words that hold the scales. They are stored in the order of the units
+    /// that they belong to:
     ///   row_float   one float per row
     ///   group_fp16  eight words per 16 rows and 128 k; word g holds two fp16, for rows g and g + 8
     ///   group_e8m0  eight words per 16 rows and 64 k; word g holds four e8m0: for rows g and g + 8 and the
@@ -102,8 +108,9 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
-/// Returns the place of element `element` (mma.h) of a lane's A operand of mma `tile` within a 16-row part of
-/// a unit. Words are counted from the beginning of the part.
+/// Returns the place of element `element` of a lane's A operand of the mma instruction `tile` within a 16-row
+/// part of a unit. a_element in mma.h describes the elements. Words are counted from the beginning of the
+/// part.
 PARETOKEN_HOST_DEVICE constexpr Place place_in_part(int bits, int lane, int tile, int element) {
     const int half = element & 1;
     const int reg = element / 2;  // mma register: row half + 2 · column half
@@ -143,6 +150,7 @@ struct ScalePlace {
 
     bool operator==(const ScalePlace&) const = default;
 };
+/// Returns the place of the scale of weight (row, k).
 PARETOKEN_HOST_DEVICE inline ScalePlace scale_place_of(const WeightsShape& shape, std::size_t row,
                                                        std::size_t k) {
     const bool fp16 = scale_of(shape.format) == WeightScale::group_fp16;
@@ -179,8 +187,9 @@ std::vector<std::uint32_t> packed(const WeightsShape& shape, std::span<const std
 
 // ---- division of the work among teams of warps
 
-/// Divides a number of units into contiguous shares whose sizes differ by at most one; the larger shares come
-/// first. `first` needs no division, because kernels call it before their first load.
+/// Divides a number of things, here called units, among workers: into contiguous shares whose sizes differ by
+/// at most one; the larger shares come first. `first` needs no division, which would be slow, because kernels
+/// call it before their first load.
 struct EvenShares {
     std::uint32_t quotient = 0;
     std::uint32_t remainder = 0;
@@ -204,7 +213,7 @@ inline constexpr std::uint32_t kWeightWarps = 8;  ///< warps per thread block
 
 /// Returns the number of blocks of rows per stack for `matrices` matrices of this shape. It is the number of
 /// warps of a thread block, unless that number does not divide the blocks of rows, or leaves too few steps to
-/// give every thread block of a large GPU its share. It is then halved until neither is the case.
+/// give every thread block of a large GPU its share. It is then halved until neither is the case, or it is 1.
 int stacked_blocks(const WeightsShape& shape, std::size_t matrices);
 
 /// The division of the steps of all stacks among teams of warps. A stack has `steps` steps, and the steps of
@@ -215,14 +224,17 @@ int stacked_blocks(const WeightsShape& shape, std::size_t matrices);
 /// block, the first team with steps of the stack adds the parts of the thread block's teams; then the thread
 /// block that finishes last adds the sums of the thread blocks.
 struct StackDivision {
-    EvenShares thread_blocks;
-    std::uint32_t steps = 1;
+    EvenShares thread_blocks;     ///< the steps of each thread block
+    std::uint32_t steps = 1;      ///< steps of a stack
     std::uint32_t team_bits = 3;  ///< a thread block has 2^team_bits teams
 
     bool operator==(const StackDivision&) const = default;
+    /// Returns the division for `matrices` matrices of this shape.
     static StackDivision of(const WeightsShape& shape, std::size_t matrices, std::uint32_t thread_blocks);
 
+    /// Number of teams of a thread block.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t teams() const { return 1U << team_bits; }
+    /// Number of blocks of rows of a stack, and of warps of a team.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t stacked() const { return kWeightWarps >> team_bits; }
 
     /// Returns the first step of a team's share.
@@ -232,6 +244,7 @@ struct StackDivision {
         const std::uint32_t here = thread_blocks.first(block + 1) - begin;
         return begin + EvenShares{here >> team_bits, here & (teams() - 1)}.first(team & (teams() - 1));
     }
+    /// Returns the step after a team's share.
     PARETOKEN_HOST_DEVICE constexpr std::uint32_t end(std::uint32_t team) const { return first(team + 1); }
 
     /// Returns the slot in which a team keeps its part of a stack: 0 if the stack begins before the team's

@@ -51,8 +51,8 @@ class WeightStream {
     std::vector<std::int32_t> list(std::size_t copy) const;
     /// Returns the result of `launch` in fp64, computed element by element. Synchronises the stream.
     std::vector<double> reference(std::size_t copy, const std::uint16_t* x, Stream stream) const;
-    /// Flips a bit in some weights of a copy, which changes every value considerably. A second call restores
-    /// them.
+    /// Flips a bit in some weights of a copy, which changes the value of each of them considerably. A second
+    /// call restores them.
     void spoil(std::size_t copy, Stream stream);
     /// Sets the partial sums that thread blocks exchange to NaN, so that a launch cannot use those of an
     /// earlier one unnoticed.

@@ -16,12 +16,14 @@ enum class Decode { usual, shifted };
 struct WeightsVariant {
     WeightFormat format;
     Decode decode;
-    int most_batch;
-    int parts;     ///< number of 16-row parts per unit
-    bool experts;  ///< multiplies the matrices of an ExpertList
+    int most_batch;  ///< largest batch that the kernel supports
+    int parts;       ///< number of 16-row parts per unit
+    bool experts;    ///< multiplies by the matrices of an ExpertList
     void (*kernel)(WeightsCall);
-    int shared_bytes;
+    int shared_bytes;  ///< dynamic shared memory of a block
 };
+
+/// Return the kernels for formats of 16, 8 and 4 bits.
 
 std::span<const WeightsVariant> weights_variants_16_bits();
 std::span<const WeightsVariant> weights_variants_8_bits();

@@ -1,9 +1,10 @@
 #pragma once
-// Emulates a thread block on the host. Every lane is a fiber that runs the code of the kernel. Lanes wait for
-// one another where the hardware synchronises them: in matrix instructions, shuffles and barriers. They run
-// in random order. Asynchronous copies complete as late as the kernel's waits allow, and fill their
-// destination with invalid bytes until then, so that a missing wait or barrier gives a wrong result. Register
-// contents follow the PTX manual and are implemented independently of mma.h.
+// Emulates a thread block on the host. Every lane (thread of the block) is a fiber that runs the code of the
+// kernel. Lanes wait for one another where the hardware synchronises them: in matrix instructions, shuffles
+// and barriers. Between these points they run one after another, in random order. Asynchronous copies
+// complete as late as the kernel's waits allow, and fill their destination with invalid bytes until then, so
+// that a missing wait or barrier gives a wrong result. Register contents follow the PTX manual and are
+// implemented independently of mma.h.
 #include <ucontext.h>
 
 #include <array>
@@ -30,6 +31,8 @@ namespace paretoken::microbench::gpu {
 /// The lanes of a thread block, their shared memory, and the order in which they run.
 class EmulatedBlock {
   public:
+    /// `lanes` is a multiple of 32. `seed` determines the order in which they run. Shared memory initially
+    /// holds bytes 0xff.
     EmulatedBlock(std::size_t shared_bytes, std::uint64_t seed, int lanes = 128)
         : memory_(shared_bytes + 128, std::byte{0xff}),
           random_(seed),
@@ -44,8 +47,8 @@ class EmulatedBlock {
 
     std::byte* shared() const { return shared_; }
 
-    /// Runs `body(lane of the block)` on every lane until it returns. Throws if lanes wait for one another
-    /// forever, for example because they wait in different instructions.
+    /// Runs `body(index of the lane in the block)` on every lane until it returns. Throws std::logic_error if
+    /// lanes wait for one another forever, for example because they wait in different instructions.
     void run(const std::function<void(int)>& body) {
         body_ = &body;
         for (int i = 0; i < lane_count_; ++i) start(i);
@@ -62,8 +65,8 @@ class EmulatedBlock {
         }
     }
 
-    /// Synchronises the calling lane. Returns when all lanes of its warp, or of the block, have called it
-    /// with the same `name`.
+    /// Synchronises the calling lane, whose index in the block is `index`. Returns when all lanes of its
+    /// warp, or of the block, have called it with the same `name`, which is compared as a pointer.
     void meet(int index, const char* name, bool whole_block = false) {
         Lane& lane = lane_of(index);
         lane.waiting = name;
@@ -77,8 +80,8 @@ class EmulatedBlock {
         suspend(lane);
     }
 
-    /// `show` stores the value that a lane gives to the other lanes in its next call of `meet`. `shown`
-    /// returns the value that lane `of` gave in the last call of `meet`.
+    /// `show` stores the value that lane `index` gives to the other lanes in its next call of `meet`. After
+    /// that call, `shown` returns to lane `index` the value that lane `of` gave.
     template <class Value>
     void show(int index, const Value& value) {
         Lane& lane = lane_of(index);
@@ -96,20 +99,24 @@ class EmulatedBlock {
         return lane_of(of).slots[lane_of(index).shown % 2].data();
     }
 
+    /// An asynchronous copy to shared memory.
     struct Copy {
         std::byte* to;
-        const std::byte* from;  // null: the copy writes zeros
+        const std::byte* from;  ///< null: the copy writes zeros
         std::size_t bytes = 16;
     };
+    /// Starts a copy by lane `index`.
     void begin_copy(int index, const Copy& copy) {
         std::memset(copy.to, 0xff, copy.bytes);
         lane_of(index).open.push_back(copy);
     }
+    /// Makes one group of the copies that a lane has started since its last call.
     void commit(int index) {
         Lane& lane = lane_of(index);
         lane.groups.push_back(std::move(lane.open));
         lane.open.clear();
     }
+    /// Completes all but the newest `pending` groups of a lane.
     void wait(int index, int pending) {
         auto& groups = lane_of(index).groups;
         for (; static_cast<int>(groups.size()) > pending; groups.pop_front()) {
@@ -234,13 +241,14 @@ class EmulatedBlock {
     const std::function<void(int)>* body_ = nullptr;
 };
 
-/// The emulation of the class DeviceMachine in attention_machine.cuh. `kByShift` emulates GPUs without an
-/// instruction that converts e4m3.
+/// The emulation of the class DeviceMachine in attention_machine.cuh, which has the same functions. One
+/// object is one lane. `kByShift` emulates GPUs without an instruction that converts e4m3.
 template <bool kByShift>
 class EmulatedMachine {
   public:
     static constexpr float kE4m3Unit = kByShift ? kRawE4m3Scale : 1;
 
+    /// `index` is the index of the lane in its block, and `piece` the index of the block in the launch.
     EmulatedMachine(EmulatedBlock& block, int index, int piece)
         : block_(&block), index_(index), piece_(piece) {}
 
@@ -279,8 +287,9 @@ class EmulatedMachine {
         return result;
     }
 
-    /// Lane i passes the address of row i % 8 of matrix i / 8. Register r of a lane then holds the elements 2
-    /// (lane % 4) and 2 (lane % 4) + 1 of row lane / 4 of matrix r.
+    /// Loads four 8 × 8 matrices of 16-bit elements. Lane i passes the address of row i % 8 of matrix i / 8.
+    /// With c = 2 · (lane % 4), register r of a lane then holds the elements c and c + 1 of row lane / 4 of
+    /// matrix r. With ldmatrix_transposed, these are elements of the transposed matrix.
     void ldmatrix(std::uint32_t (&r)[4], const std::byte* row) const {
         block_->show(index_, row);
         block_->meet(index_, "ldmatrix");

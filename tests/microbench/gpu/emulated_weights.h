@@ -1,7 +1,7 @@
 #pragma once
-// Helpers of the tests of the weight kernels: the functions of an emulated machine that only the weight
-// kernels need, operands as the words that the kernels load, and thread blocks that run one after the other
-// in random order.
+// Helpers of the tests of the weight kernels: the functions of an emulated machine (emulated_machine.h) that
+// only the weight kernels need, operands as the words that the kernels load, and thread blocks that run one
+// after the other in random order.
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -48,6 +48,7 @@ class EmulatedWeightsMachine : public EmulatedMachine<kByShift> {
     float float_of_bits(std::uint32_t bits) const { return std::bit_cast<float>(bits); }
 };
 
+/// Return operands in words of 16 bytes. The number of values must fill whole words.
 inline std::vector<Words> words_of(const std::vector<std::uint32_t>& values) {
     std::vector<Words> words(values.size() / 4);
     for (std::size_t i = 0; i < values.size(); ++i) words[i / 4].w[i % 4] = values[i];
@@ -60,8 +61,9 @@ inline std::vector<Words> words_of(const std::vector<std::uint16_t>& values) {
     return words;
 }
 
-/// Runs `body(block, lane, piece)` for all thread blocks of `lanes` lanes, one after the other in random
-/// order.
+/// Runs `body(block, lane, piece)` on every lane of every thread block of a launch. `lane` is the index of
+/// the lane in its block of `lanes` lanes, and `piece` the index of the block. The blocks run one after the
+/// other in random order.
 template <class Body>
 void run_thread_blocks(std::uint32_t thread_blocks, int lanes, std::size_t shared_bytes, std::uint64_t seed,
                        Body body) {

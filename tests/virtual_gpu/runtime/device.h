@@ -1,7 +1,7 @@
 #pragma once
-// The virtual GPU with the objects of the CUDA runtime: memory, streams, events, captures and graphs. Every
-// call returns the status that CUDA documents and refuses what CUDA forbids. After a kernel has faulted,
-// calls fail with the status of that fault.
+// The virtual GPU with the objects of the CUDA runtime: memory, streams, events, captures and graphs. The
+// calls return the status that CUDA documents and refuse what CUDA forbids. After a kernel has faulted, calls
+// fail with the status of that fault.
 #include <driver_types.h>
 
 #include <cstddef>
@@ -29,15 +29,16 @@ using Number = std::uint64_t;
 
 /// A kernel that the host has registered.
 struct HostKernel {
-    std::string name;                                        ///< mangled
+    std::string name;                                        ///< mangled C++ name
     const FoundKernel* found = nullptr;                      ///< set when the kernel is first used
     std::size_t most_dynamic_shared = kSharedWithoutAsking;  ///< limit of the dynamic shared memory, in bytes
 };
 
+/// A launch of a kernel that waits in a stream or belongs to a graph.
 struct Launch {
     HostKernel* kernel = nullptr;
     LaunchShape shape;
-    std::vector<std::byte> parameters;
+    std::vector<std::byte> parameters;  ///< contents of the kernel's parameter memory
 };
 
 /// The mode of a capture. `strict` stands for CUDA's modes "global" and "thread local", which are equal if
@@ -46,6 +47,7 @@ enum class Capturing { relaxed, strict };
 
 class Device {
   public:
+    /// `ptx` is the folder of the kernels' PTX files (KernelFolder in runtime/kernels.h).
     Device(const Settings& settings, const std::filesystem::path& ptx);
 
     const Settings& settings() const { return settings_; }
@@ -53,11 +55,14 @@ class Device {
     Report& report() { return report_; }
     /// The status of the fault that stopped the device; cudaSuccess if there was none.
     cudaError_t death() const { return death_; }
+    /// Free device memory, in bytes.
     std::size_t free_bytes() const { return memory_.capacity() - memory_.used(); }
 
-    /// Looks the kernel up and fills `found`.
+    /// Finds the kernel in the PTX files and fills `found`.
     cudaError_t resolve(HostKernel& kernel);
+    /// Raises or lowers the limit of the kernel's dynamic shared memory (the opt-in).
     cudaError_t allow_dynamic_shared(HostKernel& kernel, int bytes);
+    /// Sets `blocks` to the number of blocks of the kernel that run at the same time on a multiprocessor.
     cudaError_t occupancy(HostKernel& kernel, int threads, std::size_t dynamic_shared, int& blocks);
 
     cudaError_t allocate(std::size_t bytes, void*& at);
@@ -65,10 +70,13 @@ class Device {
     cudaError_t allocate_host(std::size_t bytes, void*& at);
     cudaError_t free_host(void* at);
 
+    /// `arguments` holds the address of each argument.
     cudaError_t launch(HostKernel& kernel, const LaunchShape& shape, void** arguments, StreamNumber stream);
-    /// `waits`: the call is a cudaMemcpy, which returns when the program may use the host memory again.
+    /// Copies between host and device. `waits`: the call is a cudaMemcpy, which returns when the program may
+    /// use the host memory again; otherwise it is a cudaMemcpyAsync.
     cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, StreamNumber stream,
                      bool waits);
+    /// Sets bytes of device memory to a value.
     cudaError_t set(void* at, int value, std::size_t bytes, StreamNumber stream);
 
     cudaError_t create_stream(bool blocking, StreamNumber& stream);
@@ -80,11 +88,13 @@ class Device {
     cudaError_t destroy_event(Number event);
     cudaError_t record(Number event, StreamNumber stream);
     cudaError_t wait_for_event(Number event);
+    /// Sets `milliseconds` to the modelled time between two recorded events.
     cudaError_t elapsed(Number begin, Number end, float& milliseconds);
 
     cudaError_t begin_capture(StreamNumber stream, Capturing mode);
-    /// Sets `graph` to 0 if it fails.
+    /// Sets `graph` to the new graph, or to 0 if the call fails.
     cudaError_t end_capture(StreamNumber stream, Number& graph);
+    /// Sets `nodes` to the number of nodes.
     cudaError_t nodes_of(Number graph, std::size_t& nodes) const;
     cudaError_t destroy_graph(Number graph);
     cudaError_t instantiate(Number graph, Number& executable);
@@ -96,18 +106,18 @@ class Device {
     /// A piece of work of a stream or a graph. It returns its duration in seconds.
     using Node = std::function<double(bool in_graph)>;
     struct Event {
-        bool captured = false;
-        Place place;  ///< ticket 0: never recorded
-        double at_s = 0;
+        bool captured = false;  ///< it was last recorded in a stream that was being captured
+        Place place;            ///< ticket 0: never recorded
+        double at_s = 0;        ///< time on the device's clock, in seconds
     };
     struct Capture {
         Capturing mode = Capturing::strict;
-        bool invalid = false;
+        bool invalid = false;  ///< a forbidden call was made, so that end_capture fails
         std::vector<Node> nodes = {};
     };
     struct Executable {
         std::vector<Node> nodes;
-        Place last = {};
+        Place last = {};  ///< its last launch
     };
     struct Copy;
 
@@ -120,16 +130,20 @@ class Device {
     /// For functions that wait or allocate. Captures with the mode `strict` forbid these functions: if there
     /// are such captures, they become invalid and an error is returned.
     cudaError_t refuse_while_capturing();
+    /// Returns an error if the shape exceeds the limits of the GPU or of the kernel.
     cudaError_t checked_shape(const HostKernel& kernel, const LaunchShape& shape) const;
     bool is_pinned(const void* at, std::size_t bytes) const;
 
+    /// Does a launch and returns its modelled duration in seconds, like run_copy and run_set.
     double run_launch(const Launch& launch, bool in_graph);
     /// A key that is equal for launches of equal work: it holds the kernel, the shape and the parameters, in
     /// which words that point to device memory count as 0.
     std::vector<std::uint64_t> likeness(const Launch& launch);
     double run_copy(const Copy& copy);
     double run_set(std::byte* at, int value, std::size_t bytes);
+    /// Adds a line to the report's complaints and prints it. After 100 complaints it does neither.
     void complain(std::string text);
+    /// Prints the text and stops the device with this status.
     void die(cudaError_t status, const std::string& text);
 
     Settings settings_;
@@ -139,16 +153,16 @@ class Device {
     Streams streams_;
     Report report_;
     cudaError_t death_ = cudaSuccess;
-    std::map<std::uintptr_t, std::vector<std::byte>> pinned_;
+    std::map<std::uintptr_t, std::vector<std::byte>> pinned_;  ///< host memory; key: first address
     std::map<Number, std::shared_ptr<Event>> events_;
     std::map<StreamNumber, Capture> captures_;
     std::map<Number, std::vector<Node>> graphs_;
     std::map<Number, std::shared_ptr<Executable>> executables_;
-    Number numbers_ = 0;
-    std::uint64_t launches_ = 0;
+    Number numbers_ = 0;          ///< the last number that was given
+    std::uint64_t launches_ = 0;  ///< launches that were executed
     struct Repeats {
-        std::uint64_t runs = 0;
-        double seconds = 0;
+        std::uint64_t runs = 0;  ///< launches that were executed
+        double seconds = 0;      ///< modelled time of the last of them
     };
     std::map<std::vector<std::uint64_t>, Repeats> repeats_;  ///< key: likeness; for Settings::graph_runs
 };

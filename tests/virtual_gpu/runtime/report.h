@@ -1,5 +1,6 @@
 #pragma once
-// The report of the virtual GPU about a program, as JSON: totals of every kernel, and all errors.
+// The report of the virtual GPU about the run of a program, as JSON: the totals of every kernel, and the
+// errors.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -21,15 +22,16 @@ struct KernelTotals {
 };
 
 struct Report {
-    std::string gpu = {};
+    std::string gpu = {};                              ///< Settings::name
     std::map<std::string, KernelTotals> kernels = {};  ///< key: readable name
     /// Errors outside of kernels: a copy of memory that was never written, a kernel that no PTX file has, or
-    /// a PTX file that is not supported.
+    /// a PTX file that is not supported. At most 100 are kept.
     std::vector<std::string> complaints = {};
     /// (call, name of the status) → number of failed calls
     std::map<std::pair<std::string, std::string>, std::uint64_t> refusals = {};
 };
 
+/// Adds the counts of an executed launch to `sum`; the other members do not change.
 void add(KernelTotals& totals, const LaunchReport& report);
 
 /// The report as JSON with the schema "paretoken/virtual-gpu/1". A ratio is absent if its divisor is 0.
