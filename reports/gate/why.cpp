@@ -17,15 +17,15 @@ const GateRow* row_named(std::span<const GateRow> rows, std::string_view name) {
     return found == rows.end() ? nullptr : &*found;
 }
 
-/// Whether a metric is worse by more than its limit, and not by chance.
-bool moved(std::span<const GateRow> rows, std::string_view name) {
+/// Returns whether a metric is worse by more than its limit, and chance does not explain it.
+bool worse(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
     if (row == nullptr) return false;
     if (row->verdict == GateVerdict::fail) return true;
     return row->shift && row->ci95 && *row->shift > row->limit && row->ci95->low > 0;
 }
 
-/// Whether a metric is better by more than its limit, and not by chance.
+/// Returns whether a metric is better by more than its limit, and chance does not explain it.
 bool improved(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
     return row != nullptr && row->shift && row->ci95 && *row->shift < -row->limit && row->ci95->high < 0;
@@ -43,15 +43,16 @@ std::optional<double> mean_figure(const std::vector<GateRun>& runs, std::string_
     return sum / static_cast<double>(n);
 }
 
-/// A text such as "prefill: the prefix cache held 80 % of the prompts' tokens and now holds 0 %"; empty if
-/// the share did not shrink.
+/// Returns a text such as "the prefix cache held 80 % of the prompts' tokens and now holds 0 %"; empty if the
+/// share did not shrink.
 std::string lost_hits(const GateInput& input) {
     constexpr double kWorthNaming = 0.05;
     const auto before = mean_figure(input.baseline, figure::kCachedPromptRatio);
     const auto after = mean_figure(input.candidate, figure::kCachedPromptRatio);
     if (!before || *before < kWorthNaming || after.value_or(0) > *before - kWorthNaming) return "";
     return fmt::format(
-        "prefill: the prefix cache held {:.0f} % of the prompts' tokens and now holds {:.0f} %",
+        "the prefix cache held {:.0f} % of the prompts' tokens and now holds {:.0f} %, so that prefill "
+        "takes longer",
         *before * 100, after.value_or(0) * 100);
 }
 
@@ -85,8 +86,8 @@ std::optional<double> mean_of_server(const std::vector<GateRun>& runs, std::stri
     return sum / static_cast<double>(runs.size());
 }
 
-/// A sentence such as " The servers report: requests waiting 0.1, then 6.3."; empty if the servers report
-/// nothing or no large difference.
+/// Returns a sentence such as " The servers' own metrics: requests waiting 0.1 before, 6.3 now."; empty if
+/// the servers report nothing or no large difference.
 std::string servers_say(const GateInput& input) {
     constexpr double kShare = 0.2;
     std::string text;
@@ -96,53 +97,65 @@ std::string servers_say(const GateInput& input) {
         if (!before || !after) continue;
         const double difference = std::abs(*after - *before);
         if (difference < quantity.least || difference < kShare * std::max(*before, *after)) continue;
-        text += fmt::format("{}{} {:.3g}, then {:.3g}", text.empty() ? "" : "; ", quantity.title,
+        text += fmt::format("{}{} {:.3g} before, {:.3g} now", text.empty() ? "" : "; ", quantity.title,
                             *before * quantity.scale, *after * quantity.scale);
     }
-    return text.empty() ? "" : fmt::format(" The servers report: {}.", text);
+    return text.empty() ? "" : fmt::format(" The servers' own metrics: {}.", text);
 }
 
 std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
-    const bool ttft = moved(rows, "ttft_p50") || moved(rows, "ttft_p95");
-    const bool itl = moved(rows, "itl_p50") || moved(rows, "tpot_p95") || moved(rows, "itl_p95");
+    const bool ttft = worse(rows, "ttft_p50") || worse(rows, "ttft_p95");
+    const bool itl = worse(rows, "itl_p50") || worse(rows, "tpot_p95") || worse(rows, "itl_p95");
     const std::string hits = lost_hits(input);
     if (ttft && !hits.empty())
-        return fmt::format("TTFT moved{}; {}.", itl ? " and with it ITL" : " and ITL not", hits);
+        return fmt::format("{}: {}.", itl ? "TTFT and ITL are worse" : "TTFT is worse and ITL is not", hits);
     if (ttft && itl)
-        return "TTFT and ITL both moved: the whole server is slower. Compare its load, its clocks (power and "
+        return "TTFT and ITL are both worse: the whole server is slower. Compare its load, its clocks (power "
+               "and "
                "heat) and what else runs there.";
     if (ttft && improved(rows, "itl_p50"))
-        return "TTFT moved and ITL improved: requests wait in a queue before they are served, and fewer are "
-               "served at once. Compare the number of slots and the batch size.";
+        return "TTFT is worse and ITL is better: requests wait longer in a queue before they are served, and "
+               "fewer "
+               "are served at once. Compare the number of slots and the batch size.";
     if (ttft)
-        return "TTFT moved and ITL not: the prefill, the queue before it, or prefix-cache hits. Compare "
-               "chunked prefill, the number of slots, and the cache's size.";
+        return "TTFT is worse and ITL is not: the cause is the prefill, the queue before it, or a lower rate "
+               "of "
+               "prefix-cache hits. Compare chunked prefill, the number of slots, and the size of the cache.";
     if (itl && improved(rows, "ttft_p50"))
-        return "ITL moved and TTFT improved: more requests are served at once, and each decode step serves a "
-               "larger batch. Compare the number of slots and the batch size; if this is intended, give "
+        return "ITL is worse and TTFT is better: more requests are served at once, and each decode step "
+               "serves a "
+               "larger batch. Compare the number of slots and the batch size. If this is intended, give "
                "ITL a larger tolerance in the policy.";
     if (itl)
-        return "ITL moved and TTFT not: the decode step, the batch it serves, or preemption. Compare weight "
-               "and KV formats, kernels, the batch size and the KV cache's size.";
+        return "ITL is worse and TTFT is not: the cause is the decode step, a larger batch, or preemption. "
+               "Compare "
+               "the formats of weights and KV cache, the kernels, the batch size, and the size of the KV "
+               "cache.";
     return "";
 }
 
 std::string other_reason(std::span<const GateRow> rows) {
-    if (moved(rows, "failures"))
-        return "Requests fail that did not fail before: run.json has the outcomes, the server's log the "
+    if (worse(rows, "failures"))
+        return "More requests fail than before: run.json has the outcomes, and the server's log has the "
                "reasons.";
-    if (moved(rows, "quality") || moved(rows, "repeated_answers") || moved(rows, "empty_answers"))
-        return "The answers are worse, whatever their speed: compare weight and KV formats, kernels, "
-               "the template and the sampling. probe.jsonl and answers.jsonl in the runs have the texts.";
-    if (moved(rows, "output_length") || moved(rows, "finish_reasons"))
-        return "Answers end at different places: the template, the end-of-text token, or the model is not "
+    if (worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers"))
+        return "The answers are worse, whatever their speed: compare the formats of weights and KV cache, "
+               "the "
+               "kernels, the chat template and the sampling. probe.jsonl and answers.jsonl in the runs have "
+               "the "
+               "texts.";
+    if (worse(rows, "output_length") || worse(rows, "finish_reasons"))
+        return "Answers end at different places: the chat template, the end-of-text token, or the model is "
+               "not "
                "the same.";
-    if (moved(rows, "stall_p95"))
-        return "Only the longest gaps moved: pauses of the server, such as preemption or prefills of others "
-               "between decode steps.";
-    if (moved(rows, "output_tokens_per_s"))
-        return "Throughput moved, but no latency moved beyond its tolerance: check the queue between "
-               "requests.";
+    if (worse(rows, "stall_p95"))
+        return "Only the longest gaps between tokens are worse: the server pauses, for example for "
+               "preemption or for "
+               "the prefill of other requests between decode steps.";
+    if (worse(rows, "output_tokens_per_s"))
+        return "Throughput is worse, but no latency is worse than its tolerance allows: check whether the "
+               "server "
+               "waits between requests.";
     return "";
 }
 
@@ -153,8 +166,8 @@ std::string change_text(const GateRow& row) {
     if (!row.shift) return row.reason;
     std::string text = fmt::format("{} % worse", number_text(percent_of(*row.shift)));
     if (row.ci95)
-        text += fmt::format(" (95 %: {:.3g} to {:.3g}, tolerance {:.3g})", percent_of(row.ci95->low),
-                            percent_of(row.ci95->high), row.tolerance * 100);
+        text += fmt::format(" (95 % interval: {:.3g} to {:.3g}; tolerance: {:.3g})",
+                            percent_of(row.ci95->low), percent_of(row.ci95->high), row.tolerance * 100);
     return text;
 }
 
@@ -191,7 +204,7 @@ std::string undecided_headline(const GateReport& report) {
             "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of "
             "them (--probe).",
             widest->title, change_text(*widest), widest->samples);
-    std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics undecided, first of all {}", undecided,
+    std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics are undecided, above all {}", undecided,
                                    report.rows.size(), widest->title);
     if (widest->detectable) text += fmt::format(", where {}", detectable_text(*widest->detectable));
     text += ".";
@@ -206,8 +219,8 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     std::string latency = latency_reason(rows, input);
     if (!latency.empty()) latency += servers_say(input);
     const bool answers =
-        moved(rows, "quality") || moved(rows, "repeated_answers") || moved(rows, "empty_answers");
-    if (moved(rows, "failures") || answers || latency.empty()) {
+        worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers");
+    if (worse(rows, "failures") || answers || latency.empty()) {
         const std::string other = other_reason(rows);
         return latency.empty() || other.empty() ? other + latency : other + " " + latency;
     }

@@ -223,10 +223,10 @@ std::string slos_of(const RunResult& result) {
 std::string quality_of(const RunResult& result) {
     if (!result.quality) return {};
     const ProbeScore& quality = *result.quality;
-    return labelled("quality",
-                    printable(fmt::format("{:.3g} % of {} answers right (95 %: {:.3g} to {:.3g} %), {}",
-                                          quality.score * 100, quality.n, quality.ci95.low * 100,
-                                          quality.ci95.high * 100, quality.probe)));
+    return labelled("quality", printable(fmt::format(
+                                   "{:.3g} % of {} answers right (95 % interval: {:.3g} to {:.3g} %), {}",
+                                   quality.score * 100, quality.n, quality.ci95.low * 100,
+                                   quality.ci95.high * 100, quality.probe)));
 }
 
 std::string alerts_of(const RunResult& result) {

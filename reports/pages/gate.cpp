@@ -147,7 +147,8 @@ std::string xml_escaped(std::string_view text) {
 std::string line_of(const GateRow& row) {
     std::string text = fmt::format("{}: {}", row.title, shift_text(row));
     if (row.ci95)
-        text += fmt::format(" (95 %: {} %, tolerance {} %)", interval_text(row), tolerance_text(row));
+        text +=
+            fmt::format(" (95 % interval: {} %; tolerance: {} %)", interval_text(row), tolerance_text(row));
     if (const std::string open = open_text(row); !open.empty()) text += "; " + open;
     return text;
 }

@@ -113,7 +113,8 @@ class Configuration(Case):
         self.fails_clearly(paretoken("run", "--config", self.directory / "gone.json"), 2, "gone.json")
 
     def test_a_secret_is_in_no_file_and_read_from_the_environment(self):
-        printed = self.succeeds(paretoken("run", *LOAD, "-H", "x-key: sesame", "--print-config")).stdout
+        load = ("http://127.0.0.1:9", "--num-prompts", 24, "-H", "x-key: sesame")
+        printed = self.succeeds(paretoken("run", *load, "--print-config")).stdout
         self.assertNotIn("sesame", printed)
         config = self.directory / "config.json"
         config.write_text(printed)

@@ -764,9 +764,10 @@ Execute shuffle(Shuffle which) {
             return shuffled<Shuffle::down>;
         case Shuffle::butterfly:
             return shuffled<Shuffle::butterfly>;
-        default:
-            return shuffled<Shuffle::index>;
+        case Shuffle::index:
+            break;
     }
+    return shuffled<Shuffle::index>;
 }
 
 Execute vote(std::string_view which) {

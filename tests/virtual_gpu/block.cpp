@@ -91,12 +91,15 @@ void write_back(Atomic what, std::byte* at, Value operand) {
         case Atomic::exchange:
             value = operand;
             break;
-        default:
-            if constexpr (std::is_integral_v<Value>) {
-                if (what == Atomic::and_) value &= operand;
-                if (what == Atomic::or_) value |= operand;
-                if (what == Atomic::xor_) value ^= operand;
-            }
+        case Atomic::and_:
+            if constexpr (std::is_integral_v<Value>) value &= operand;
+            break;
+        case Atomic::or_:
+            if constexpr (std::is_integral_v<Value>) value |= operand;
+            break;
+        case Atomic::xor_:
+            if constexpr (std::is_integral_v<Value>) value ^= operand;
+            break;
     }
     std::memcpy(at, &value, sizeof value);
 }
@@ -299,7 +302,8 @@ bool Block::step(Warp& warp) {
         case Kind::fence:
             order_.fenced(warp.index, rounds_);
             break;
-        default:
+        case Kind::branch:  // handled above
+        case Kind::nothing:
             break;
     }
     ++group.at;

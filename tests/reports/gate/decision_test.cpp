@@ -59,7 +59,7 @@ TEST(Gate, fails_what_is_worse_and_names_it_with_its_interval_and_what_it_points
     EXPECT_GE(row(report, "itl_p50").ci95->high, std::log(1.12) - .01);
     EXPECT_THAT(report.headline, HasSubstr("FAIL"));
     EXPECT_THAT(report.headline, HasSubstr("% worse"));
-    EXPECT_THAT(report.why, HasSubstr("ITL moved and TTFT not"));
+    EXPECT_THAT(report.why, HasSubstr("ITL is worse and TTFT is not"));
 }
 
 TEST(Gate, counts_lower_throughput_and_higher_latency_as_worse_and_the_opposite_as_better) {
@@ -197,7 +197,7 @@ TEST(Gate, names_prefill_when_the_prefix_cache_holds_less) {
     GateInput input = pairs_of(16, {{"ttft", 3}, {"itl", 1.3}});
     for (GateRun& run : input.baseline) run.result.throughput.set(figure::kCachedPromptRatio, .8);
     for (GateRun& run : input.candidate) run.result.throughput.set(figure::kCachedPromptRatio, 0);
-    EXPECT_THAT(report_of(input).why, HasSubstr("prefill: the prefix cache held 80 %"));
+    EXPECT_THAT(report_of(input).why, HasSubstr("TTFT and ITL are worse: the prefix cache held 80 %"));
 }
 
 TEST(Gate, tells_what_the_servers_say_of_themselves_where_it_differs) {
@@ -210,9 +210,10 @@ TEST(Gate, tells_what_the_servers_say_of_themselves_where_it_differs) {
     };
     say(input.baseline, .1, 0);
     say(input.candidate, 6.25, 0);
-    EXPECT_THAT(report_of(input).why, HasSubstr("The servers report: requests waiting 0.1, then 6.25."));
+    EXPECT_THAT(report_of(input).why,
+                HasSubstr("The servers' own metrics: requests waiting 0.1 before, 6.25 now."));
     say(input.candidate, .2, 0);
-    EXPECT_THAT(report_of(input).why, Not(HasSubstr("servers report"))) << "the same";
+    EXPECT_THAT(report_of(input).why, Not(HasSubstr("own metrics"))) << "the same";
 }
 
 TEST(Gate, of_two_sets_says_that_drift_cannot_be_excluded_and_needs_three_runs_a_side) {

@@ -31,7 +31,7 @@ TEST(GateConsole, begins_with_what_moved_and_what_to_do) {
     const std::string text = gate_console(report_of_pairs({{"ttft", 1.4}}));
     EXPECT_THAT(text, StartsWith("FAIL: Time to first token"));
     EXPECT_THAT(text, HasSubstr("Do not roll out"));
-    EXPECT_THAT(text, HasSubstr("TTFT moved and ITL not"));
+    EXPECT_THAT(text, HasSubstr("TTFT is worse and ITL is not"));
     EXPECT_THAT(text, HasSubstr("interleaved pairs, of at most 16"));
 }
 

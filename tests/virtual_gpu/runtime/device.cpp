@@ -19,9 +19,12 @@ cudaError_t status_of(FaultKind kind) {
             return cudaErrorMisalignedAddress;
         case FaultKind::endless:
             return cudaErrorLaunchTimeout;
-        default:
-            return cudaErrorLaunchFailure;
+        case FaultKind::uninitialised:
+        case FaultKind::race:
+        case FaultKind::divergence:
+            break;
     }
+    return cudaErrorLaunchFailure;
 }
 
 std::uintptr_t address_of(const void* at) {
