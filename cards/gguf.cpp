@@ -243,7 +243,8 @@ GgufHeader read_gguf_header(const std::filesystem::path& path) {
     header.version = reader.plain<std::uint32_t>();
     if (header.version != 2 && header.version != 3)
         reader.fail(
-            fmt::format("GGUF version {}; 2 and 3 can be read (a big-endian file is not)", header.version));
+            fmt::format("the GGUF version is {}; only little-endian files of versions 2 and 3 can be read",
+                        header.version));
     const auto tensors = reader.plain<std::uint64_t>();
     const auto entries = reader.plain<std::uint64_t>();
     if (tensors > kMostTensors || entries > kMostMetadata)

@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/result/alerts.h"
-#include "experiments/watch/alerting.h"
+#include "experiments/alerting.h"
 #include "loadgen/scrape/server_metrics.h"
 #include "reports/files/alerts_file.h"
 #include "reports/interop/chrome_trace.h"

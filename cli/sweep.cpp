@@ -332,7 +332,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     }
     show_table(file, directory);
     if (search) {
-        experiments::require_found(*file.search);
+        experiments::require_found(file);
     } else {
         experiments::require_valid(file, directory);
     }

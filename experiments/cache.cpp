@@ -138,12 +138,11 @@ std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<
     const std::int64_t room = *context - plan.suffix - plan.output_tokens - kTemplate;
     std::erase_if(fitting, [&](std::int64_t prefix) { return prefix > room; });
     if (fitting.empty() || (!plan.cut_prefixes && fitting.size() < plan.prefixes.size()))
-        throw UsageError(
-            fmt::format("the server's context holds {} tokens, and a prefix of {} with {} more tokens of the "
-                        "prompt, {} of the "
-                        "answer and a chat template does not fit; the longest prefix that does is {}",
-                        *context, fitting.empty() ? plan.prefixes.front() : plan.prefixes.back(), plan.suffix,
-                        plan.output_tokens, std::max<std::int64_t>(room, 0)));
+        throw UsageError(fmt::format(
+            "the server's context has {} tokens. A prefix of {} tokens does not fit into it together with a "
+            "suffix of {}, an answer of {} and a chat template; the longest prefix that fits has {}",
+            *context, fitting.empty() ? plan.prefixes.front() : plan.prefixes.back(), plan.suffix,
+            plan.output_tokens, std::max<std::int64_t>(room, 0)));
     return fitting;
 }
 
@@ -308,7 +307,8 @@ std::optional<reports::IdleTime> measure_idle_time(const Measuring& measuring, s
         const auto share = found_again(place, prefix, 1, head);
         if (!share) {
             measuring.watcher.warn(
-                "how long a prefix is kept cannot be found: the server does not report cached tokens");
+                "the time for which the server keeps a prefix cannot be measured, because the server does "
+                "not report cached tokens");
             return std::nullopt;
         }
         found[*idle_s] = *share;

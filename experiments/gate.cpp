@@ -47,11 +47,10 @@ bool must_stay(const PlanField& field) {
 void refuse_another_gate(const reports::GateAsked& before, const reports::GateAsked& now,
                          const fs::path& place) {
     const auto refuse = [&](std::string_view what, const std::string& a, const std::string& b) {
-        throw UsageError(
-            fmt::format("{} holds a gate with {} {}, and this one has {}; give another --out, or the same "
-                        "options to go on with it ({})",
-                        place.string(), what, a.empty() ? "not given" : a, b.empty() ? "it not given" : b,
-                        before.command));
+        throw UsageError(fmt::format(
+            "{} holds another gate: {} was {} there and is {} now; give another --out, or continue that gate "
+            "with its own command ({})",
+            place.string(), what, a.empty() ? "not given" : a, b.empty() ? "not given" : b, before.command));
     };
     if (before.baseline != now.baseline) refuse("the baseline", before.baseline, now.baseline);
     if (before.candidate != now.candidate) refuse("the candidate", before.candidate, now.candidate);
@@ -162,8 +161,9 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
         if (attempt == kAttempts)
             throw Error(
                 ExitCode::measurement_invalid,
-                fmt::format("{} is invalid, as it was before: {}; the same command goes on from there",
-                            directory.string(), why));
+                fmt::format(
+                    "{} is invalid for the second time: {}; the same command repeats this run and goes on",
+                    directory.string(), why));
         gating.watcher.warn(fmt::format("{} is invalid and is measured again: {}", directory.string(), why));
         gating.notes.push_back(
             fmt::format("The {} of pair {} was measured twice, since the first run was "

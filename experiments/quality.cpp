@@ -6,8 +6,6 @@
 #include <mutex>
 #include <utility>
 
-#include "core/error.h"
-#include "datasets/catalog.h"
 #include "datasets/questions.h"
 #include "experiments/target/redaction.h"
 #include "reports/model/quality.h"
@@ -103,23 +101,6 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
     quality.score.score = static_cast<double>(right) / n;
     quality.score.ci95 = reports::quality_interval(quality.score.score, n);
     return quality;
-}
-
-bool probe_makes_prompts(const LoadPlan& asked) {
-    return !asked.probe.empty() && datasets::makes_prompts(datasets::questions_of(asked.probe).dataset);
-}
-
-void check_probe(const LoadPlan& asked, std::optional<std::int64_t> context) {
-    if (asked.probe.empty()) return;
-    const datasets::Questions questions = datasets::questions_of(asked.probe);
-    const auto dataset = datasets::make_dataset({.spec = questions.dataset, .path = questions.path});
-    const double tokens =
-        dataset->mean_input_tokens().value_or(0) + dataset->mean_output_tokens().value_or(0);
-    if (!context || tokens <= static_cast<double>(*context)) return;
-    throw UsageError(
-        fmt::format("--probe {}: a prompt and its answer of {:.0f} tokens together exceed the context of {} "
-                    "tokens that the server has for a request; give it a smaller ctx",
-                    asked.probe, tokens, *context));
 }
 
 }  // namespace paretoken::experiments

@@ -26,13 +26,4 @@ Load load_of_probe(const Target& target, const LoadPlan& asked);
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 
-/// Returns whether the plan has questions (--probe) and their prompts are generated with a wanted number of
-/// tokens, instead of read from a file.
-bool probe_makes_prompts(const LoadPlan& asked);
-
-/// Throws when the questions cannot be read (as load_of_probe() does), and UsageError when the mean prompt
-/// and its answer exceed `context`, the most tokens that the server has for a request, if it is known. Does
-/// nothing for a plan without questions.
-void check_probe(const LoadPlan& asked, std::optional<std::int64_t> context);
-
 }  // namespace paretoken::experiments

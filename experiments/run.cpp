@@ -21,12 +21,12 @@
 #include "core/result/summary.h"
 #include "core/result/validity.h"
 #include "datasets/catalog.h"
+#include "experiments/alerting.h"
 #include "experiments/quality.h"
 #include "experiments/target/command_line.h"
 #include "experiments/target/redaction.h"
 #include "experiments/target/resolve.h"
 #include "experiments/target/server_command.h"
-#include "experiments/watch/alerting.h"
 #include "loadgen/http/url.h"
 #include "reports/files/events.h"
 #include "reports/files/output_directory.h"
@@ -117,11 +117,12 @@ std::optional<Reason> artificial_text(const RunResult& result, const LoadPlan& p
     const bool experts = !plan.model_card.empty() && cards::model_card(plan.model_card).moe.has_value();
     if (!speculation && !experts) return std::nullopt;
     const std::string_view what =
-        speculation ? "the server drafts tokens ahead" : "the model routes to experts";
-    const std::string_view why = random ? "prompts are random; --text FILE cuts them from prose"
-                                        : "answers continue after their end; --no-ignore-eos lets them end";
+        speculation ? "the server uses speculative decoding" : "the model routes tokens to experts";
+    const std::string_view why =
+        random ? "the prompts are random; --text FILE cuts them from prose"
+               : "the answers continue after their end of text; --no-ignore-eos lets them end";
     return Reason{Verdict::warn, "artificial_text",
-                  fmt::format("{}, which depends on the text, and {}", what, why)};
+                  fmt::format("{}, so that its speed depends on the text, but {}", what, why)};
 }
 
 Workload workload_of(const Load& load, const Target& target) {

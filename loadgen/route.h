@@ -1,5 +1,5 @@
 #pragma once
-// Chooses the server of a request, if there are several. Pure.
+// Chooses the server that a request is sent to, if the load has several servers. Pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,14 +16,16 @@ enum class Route : std::uint8_t {
 };
 std::optional<Route> route_named(std::string_view name);
 
-/// The length of the beginning of a prompt that decides for Route::prefix. The beginning of a conversation
-/// ends with the first message of the user, so that all turns go to one server.
+/// The largest length of the part of a prompt that Route::prefix compares; the part starts at the beginning
+/// of the prompt. In a conversation the part also ends with the first message of the user, so that all turns
+/// of the conversation go to the same server.
 inline constexpr std::size_t kRoutedBytes = 512;  ///< bytes of a text
 inline constexpr std::size_t kRoutedIds = 128;    ///< token ids
 
-/// Returns the server as a position in `in_flight`, which holds the worker's requests on each server and is
-/// not empty. `turn` is the number of requests that this worker has started before, plus the worker's own
-/// number, so that workers do not all begin with the same server.
+/// Returns the index of the chosen server in `in_flight`. `in_flight` has the number of this worker's
+/// requests in flight for each server, and is not empty. `turn` is the number of requests for which this
+/// worker has chosen a server before, plus the worker's own number, so that workers do not all begin with the
+/// same server.
 std::size_t target_for(Route route, std::uint64_t turn, const Prompt& prompt,
                        std::span<const std::size_t> in_flight);
 

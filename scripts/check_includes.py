@@ -54,33 +54,47 @@ ROOMS = {
     },
 }
 
-# Inside loadgen: which parts a part includes directly. A part is a folder or a file without its suffix;
+# Inside loadgen and experiments: which parts a part includes directly. A part is a folder or a file without its suffix;
 # whatever is reachable along these arrows may be included.
-LOADGEN_PARTS = {
-    "arrival": set(),
-    "limits": set(),
-    "progress": set(),
-    "interruption": set(),
-    "stop_monitor": {"limits"},
-    "host_meter": set(),
-    "periodic": set(),
-    "schedule": {"arrival", "limits"},
-    "dispatch": {"schedule", "limits"},
-    "conversations": {"schedule"},
-    "laziness": set(),
-    "http": set(),
-    "protocol": set(),
-    "scrape": {"http", "periodic"},
-    "power": {"scrape"},
-    "probe": {"http", "protocol"},
-    "client": {"http", "protocol"},
-    "mix": {"dispatch", "conversations"},
-    "route": set(),
-    "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
-    "outcome": {"worker", "scrape", "power", "stop_monitor"},
-    "health": {"outcome"},
-    "run": {"outcome", "health", "host_meter", "progress", "interruption"},
-    "virtual": {"run"},  # a run without sockets
+PARTS = {
+    "loadgen": {
+        "arrival": set(),
+        "limits": set(),
+        "progress": set(),
+        "interruption": set(),
+        "stop_monitor": {"limits"},
+        "host_meter": set(),
+        "periodic": set(),
+        "schedule": {"arrival", "limits"},
+        "dispatch": {"schedule", "limits"},
+        "conversations": {"schedule"},
+        "laziness": set(),
+        "http": set(),
+        "protocol": set(),
+        "scrape": {"http", "periodic"},
+        "power": {"scrape"},
+        "probe": {"http", "protocol"},
+        "client": {"http", "protocol"},
+        "mix": {"dispatch", "conversations"},
+        "route": set(),
+        "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
+        "outcome": {"worker", "scrape", "power", "stop_monitor"},
+        "health": {"outcome"},
+        "run": {"outcome", "health", "host_meter", "progress", "interruption"},
+        "virtual": {"run"},  # a run without sockets
+    },
+    "experiments": {
+        "watcher": set(),
+        "alerting": set(),
+        "target": {"watcher", "alerting"},
+        "quality": {"target"},
+        "run": {"quality", "target"},
+        "calibrate": {"run"},
+        "cache": {"run"},
+        "gate": {"run"},
+        "sweep": {"run"},
+        "watch": {"target"},
+    },
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.
 LOADGEN_FORBIDDEN_FOLDERS = {
@@ -118,7 +132,7 @@ def reachable_from(part, arrows):
     return found
 
 
-def loadgen_part(path):
+def part_of(path):
     """loadgen/http/url.h → http; loadgen/arrival.cpp → arrival."""
     return path.split("/")[1].split(".")[0]
 
@@ -140,14 +154,14 @@ def folder_violation(path, included):
     if target == source:
         if path.startswith("tests/"):
             return None
-        if source == "loadgen":
-            return loadgen_violation(path, included)
+        if source in PARTS:
+            return part_violation(source, path, included)
         return room_violation(source, path, included) if source in ROOMS else None
     if target not in FOLDERS[source]:
         allowed = ", ".join(sorted(FOLDERS[source])) or "nothing of the project but itself"
         return f"{source} may not include {target} (it may: {allowed})"
     if source == "loadgen" and not path.startswith("tests/"):
-        part = loadgen_part(path)
+        part = part_of(path)
         if target in LOADGEN_FORBIDDEN_FOLDERS.get(part, ()) or (
                 target == "simulator" and part not in LOADGEN_PARTS_ON_SIMULATOR):
             return f"loadgen/{part} may not include {target}"
@@ -175,13 +189,14 @@ def room_violation(folder, path, included):
     return None
 
 
-def loadgen_violation(path, included):
-    source, target = loadgen_part(path), loadgen_part(included)
+def part_violation(folder, path, included):
+    parts = PARTS[folder]
+    source, target = part_of(path), part_of(included)
     for part in (source, target):
-        if part not in LOADGEN_PARTS:
-            return f"loadgen/{part} has no row in LOADGEN_PARTS of scripts/check_includes.py"
-    if target not in reachable_from(source, LOADGEN_PARTS):
-        return f"loadgen/{source} may not include loadgen/{target}"
+        if part not in parts:
+            return f"{folder}/{part} has no row in PARTS of scripts/check_includes.py"
+    if target not in reachable_from(source, parts):
+        return f"{folder}/{source} may not include {folder}/{target}"
     return None
 
 

@@ -174,8 +174,10 @@ Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
 Slo parse_request_slo(std::string_view text) {
     Slo slo = parse_slo(text);
     if (slo.p)
-        throw UsageError(fmt::format(
-            "SLO '{}': goodput judges every request, and a percentile is of many; leave the _pNN out", text));
+        throw UsageError(
+            fmt::format("SLO '{}': goodput judges every request alone, but a percentile needs many requests; "
+                        "leave the _pNN out",
+                        text));
     return slo;
 }
 
@@ -276,15 +278,15 @@ std::string slo_text(const SloResult& result) {
         case SloVerdict::insufficient:
             break;
     }
-    std::string evidence = "no steady state was found";
+    std::string evidence = "the number of independent requests is not known";
     if (result.n_effective)
         evidence = *result.n_effective < 1
                        ? fmt::format("{} requests count as less than one independent one", result.n)
                        : fmt::format("{} requests count as {} independent ones", result.n,
                                      number_text(std::floor(*result.n_effective)));
     return fmt::format(
-        "{}: insufficient evidence to decide {} ({}; {}); more requests or a longer run decide", text, limit,
-        over, evidence);
+        "{}: there is insufficient evidence to decide {} ({}; {}); measure more requests or a longer run",
+        text, limit, over, evidence);
 }
 
 SloVerdict verdict_on_all(const std::vector<SloResult>& results) {

@@ -16,8 +16,8 @@ namespace paretoken {
 struct Slo {
     std::string tag;   ///< tag of a per-request metric of core/result/metrics.h
     double limit = 0;  ///< in the metric's unit
-    /// The level of the percentile that is limited (.95). If absent, the limit applies to each request; where
-    /// a limit on a percentile is needed, it applies to the percentile kSloPercentile.
+    /// The level of the limited percentile (.95 for p95). If it is absent, the limit applies to each request.
+    /// Functions that judge percentiles then use the level kSloPercentile.
     std::optional<double> p = {};
 
     bool operator==(const Slo&) const = default;
@@ -27,8 +27,9 @@ struct Slo {
 std::vector<std::string> slo_texts_in(std::string_view text);
 
 /// Splits a text by slo_texts_in() and replaces each preset ("@chat", "@mlperf:llama2-70b",
-/// "@mlperf:llama2-70b:interactive") by its limits; the result is for parse_slo(). Throws UsageError naming
-/// the known presets, and the errors of parse_slo().
+/// "@mlperf:llama2-70b:interactive") by its limits. Each text of the result can be read by parse_slo().
+/// Throws UsageError for an unknown preset, with the names of the known ones, and for a text that parse_slo()
+/// refuses.
 std::vector<std::string> slo_texts(std::string_view text);
 
 /// The percentile that a limit without a percentile stands for.
@@ -51,7 +52,8 @@ std::string_view name_of(SloVerdict verdict);
 std::optional<SloVerdict> slo_verdict_named(std::string_view name);
 
 /// Judges a percentile by PercentileValue::decided. `limit` is in the metric's unit. The verdict is
-/// insufficient between the decided limits, if the window was not steady, and for pooled metrics.
+/// insufficient if `decided` is absent (for pooled metrics, and if the window is not steady or too short), or
+/// if the limit lies between the two ends of `decided`.
 SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better);
 
 /// Returns the name of a limit without its value, as parse_slo() reads it: "ttft_p95". The name of a limit
@@ -69,22 +71,26 @@ struct SloFinding {
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
 /// Returns the factor by which the number of requests must probably grow until an insufficient finding is
-/// decided. Usually PercentileValue::decided has an end on that side of the percentile's value on which the
-/// limit lies. The distance from the value to this end is assumed to shrink with the square root of the
-/// number of requests, so the factor is (that distance ÷ the distance from the value to the limit)². If the
-/// end is infinite, the value is absent or equals the limit, or `decided` is absent, the factor is the number
-/// of samples that can certify the percentile ÷ `effective_n`, or 2 if `effective_n` is unknown or 0. If
-/// `decided` is absent and `enough_n` is known, it is `enough_n` ÷ the present number instead. Returns
-/// nothing when the result lacks the metric or the percentile.
+/// decided. The fields below are those of the limited percentile (PercentileValue). There are three cases, of
+/// which the first that applies is used:
+/// - `decided` is absent and `enough_n` is known. The factor is `enough_n` ÷ the present number of values,
+///   but at least 1.
+/// - `decided` or `value` is absent, `value` equals the limit, or `decided` has an infinite end on the side
+///   of `value` on which the limit lies. The factor is the number of samples that can certify the percentile
+///   ÷ `effective_n`, which may be below 1; it is 2 if `effective_n` is unknown or 0.
+/// - Otherwise the distance from `value` to that end of `decided` is assumed to shrink with the square root
+///   of the number of requests. The factor is (this distance ÷ the distance from `value` to the limit)², but
+///   at least 1.
+/// Returns nothing if the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
-/// Returns the finding for each limit, by finding_on(), with the number of values and the effective sample.
-/// `over` is 0; count_over() counts it.
+/// Returns one result per limit: the verdict and the value of finding_on(), the number of values and the size
+/// of the effective sample. `over` is 0; count_over() sets it.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
 
 /// Adds 1 to `over` of each limit that a request misses, by a failure or by its value. `results` are those of
-/// slo_results() for `slos`. An abandoned request counts for none. To be called for the requests of the
-/// window.
+/// slo_results() for `slos`. An abandoned request is not counted. The function is called for each request of
+/// the window.
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
                 const RequestRecord& request);
 

@@ -13,23 +13,24 @@ class element;
 
 namespace paretoken::datasets {
 
-/// Parses a row, which is an object. The result is valid until this thread calls object_of() again. `text`
-/// has RowFile::kPadding readable bytes behind it. This function and those below throw UsageError by
-/// place.refuse() when the row or the value has another form.
+/// Parses a row that must be a JSON object. The result is valid until this thread calls object_of() again.
+/// There must be RowFile::kPadding readable bytes behind `text`. This function throws UsageError, by
+/// place.refuse(), if the row is not a JSON object. The functions below throw it if the value has another
+/// type or is out of range.
 const simdjson::dom::element& object_of(std::string_view text, const RowPlace& place);
 
-/// Returns a whole number from 1; nothing if it is absent or null.
+/// Returns the value of `key`, which must be a whole number of at least 1; nothing if it is absent or null.
 std::optional<std::int64_t> tokens_in(const simdjson::dom::element& object, std::string_view key,
                                       const RowPlace& place);
-/// Returns a whole number from 1, which must be there.
+/// Returns the value of `key`, which must be present and a whole number of at least 1.
 std::int64_t needed_tokens_in(const simdjson::dom::element& object, std::string_view key,
                               const RowPlace& place);
 
-/// Returns a number from 0; nothing if it is absent or null.
+/// Returns the value of `key`, which must be a number of at least 0; nothing if it is absent or null.
 std::optional<double> number_in(const simdjson::dom::element& object, std::string_view key,
                                 const RowPlace& place);
 
-/// Returns a text; empty if it is absent or null.
+/// Returns the value of `key`, which must be a string; an empty text if it is absent or null.
 std::string text_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
 
 }  // namespace paretoken::datasets

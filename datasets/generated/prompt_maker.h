@@ -1,8 +1,8 @@
 #pragma once
-// Makes prompts of a wanted length, as text or as token ids. Prompts are numbered: equal seed, salt, number
-// (`place`) and length make equal prompts. Another salt changes every prompt and no length. Texts are random
-// words; or they are a few random words, with which neighbouring prompts begin differently, followed by words
-// cut from prose.
+// Makes prompts of a requested length, as text or as token ids. Prompts are numbered: with equal options, the
+// same number (`place`) and length give the same prompt. Another salt changes the content of every prompt,
+// but not its length. A text consists of random words. If prompts are cut from prose, a text has only a few
+// random words, which make prompts with neighbouring numbers begin differently, and then words of the prose.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -20,13 +20,14 @@ class PromptMaker {
   public:
     explicit PromptMaker(const DatasetOptions& options);
 
-    /// Returns prompt number `place`. It has `tokens` tokens (at least 1), including overhead_tokens(). It
-    /// begins with another word or token than the prompts with the nearest numbers, so that they share no
-    /// beginning.
+    /// Returns prompt number `place`. It has `tokens` tokens, including overhead_tokens(), as exactly as the
+    /// calibration allows; a text has at least one word. `tokens` must be at least 1. Prompts with different
+    /// numbers begin with different words (or token ids) if their numbers differ by less than
+    /// writer().openings() (or the number of usable ids).
     Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
 
-    /// Appends `tokens` token ids, or words of so many tokens, to `prompt`. They are a function of seed, salt
-    /// and `name`: equal names make equal content at any position.
+    /// Appends `tokens` token ids, or words that have this many tokens, to `prompt`. The appended content
+    /// depends on the seed, the salt, `tokens` and `name`, but not on what `prompt` already has.
     void append(Prompt& prompt, std::int64_t tokens, std::uint64_t name) const;
 
     /// Returns an empty prompt of the form that append() continues.
@@ -39,7 +40,8 @@ class PromptMaker {
 
     /// Returns whether prompts are cut from prose.
     bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
-    /// Throws UsageError if prompts are cut from prose that is too short for one of `tokens` tokens.
+    /// Throws UsageError if prompts are cut from prose and the prose has too few words for a prompt of
+    /// `tokens` tokens.
     void require_prose_for(std::int64_t tokens) const;
     /// Calls require_prose_for() for the longest of the first 4096 requests; `tokens_of(index)` returns the
     /// tokens of a request.
@@ -66,7 +68,7 @@ class PromptMaker {
     std::shared_ptr<const Prose> prose_;  ///< text that prompts are cut from; null: random words
     std::string prompts_;                 ///< name of the random stream for words and ids
     std::string pieces_;                  ///< name of the random stream for append()
-    std::uint64_t opening_;               ///< opening of place 0; the next places count up
+    std::uint64_t opening_;               ///< selects the first word of prompt 0; prompt i has opening_ + i
 };
 
 }  // namespace paretoken::datasets

@@ -140,8 +140,8 @@ void require_values(const ServerLaunch& server, const std::vector<Cell>& cells,
             if (cell.contains(name)) continue;
             const std::string where = cell.empty() ? "" : fmt::format(" in the cell {}", text_of(cell));
             throw UsageError(
-                fmt::format("--server-cmd has {{{0}}}, and nothing gives it a value{1}; add `sweep --grid "
-                            "{0}=VALUE,VALUE`",
+                fmt::format("the placeholder {{{0}}} of the server's command, environment, ready URL or "
+                            "after-run command has no value{1}; add `sweep --grid {0}=VALUE,VALUE`",
                             name, where));
         }
 }

@@ -138,12 +138,18 @@ void KneeSearch::decide() {
     }
     if (!pass) {
         if (doubtful_)
-            return end(fmt::format("measured once more, level {:g} has too little evidence", *doubtful_));
+            return end(fmt::format(
+                "level {:g} met the SLOs once, but the run that should confirm this has too little evidence",
+                *doubtful_));
         if (!fail_)
-            return end(fmt::format("level {:g} has too little evidence, even with {} times its requests",
-                                   options_.from, kLongest));
+            return end(fmt::format(
+                "level {:g} has too little evidence, even with {} times the requests of its first run",
+                options_.from, kLongest));
         const double halved = options_.whole ? std::floor(*fail_ / 2) : *fail_ / 2;
-        if (halved < (options_.whole ? 1 : kLeastRate * options_.from) || insufficient_.contains(halved))
+        if (insufficient_.contains(halved))
+            return end(fmt::format(
+                "level {:g} does not meet the SLOs, and level {:g} has too little evidence", *fail_, halved));
+        if (halved < (options_.whole ? 1 : kLeastRate * options_.from))
             return end(fmt::format("the lowest level, {:g}, does not meet the SLOs", *fail_));
         next_ = SearchStep{halved, longer_};
         return;

@@ -41,7 +41,8 @@ RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& dir
     Measured measured = measure(target, asked, directory, invocation, watcher, interruption);
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     if (measured.result.partial)
-        throw RuntimeError("interrupted before the rates were known; the same command goes on");
+        throw RuntimeError(
+            "interrupted during the search for saturation; the same command continues the measurement");
     return std::move(measured.result);
 }
 

@@ -156,9 +156,11 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
             result = measured_now(target, asked_for(plan, *step, point), file, point, directory, invocation,
                                   watcher, interruption);
         if (result->validity.verdict == Verdict::invalid && !only_failed(*result))
-            throw Error(ExitCode::measurement_invalid,
-                        fmt::format("the run at {} is invalid, and the search ends; {}", point.load_label,
-                                    (directory / point.directory).string()));
+            throw Error(
+                ExitCode::measurement_invalid,
+                fmt::format(
+                    "the search ended because the run at {} is invalid; its reasons are in run.json in {}",
+                    point.load_label, (directory / point.directory).string()));
         const double rate = result->throughput.at(figure::kRequests).value_or(0);
         found.most_requests_per_s = std::max(found.most_requests_per_s.value_or(0), rate);
         if (lowest == 0 || step->level < lowest) {
@@ -207,10 +209,15 @@ std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSea
     return shell_line(words);
 }
 
-void require_found(const reports::SweepSearch& search) {
+void require_found(const reports::SweepFile& file) {
+    const reports::SweepSearch& search = *file.search;
     if (search.pass) return;
     const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
-    if (search.fail && !search.unconfirmed)
+    const bool undecided_below =
+        search.fail && std::any_of(file.points.begin(), file.points.end(), [&](const SweepPoint& point) {
+            return point.load < *search.fail && point.slo == SloVerdict::insufficient;
+        });
+    if (search.fail && !search.unconfirmed && !undecided_below)
         throw Error(ExitCode::gate_failed,
                     fmt::format("no load was found that meets {}: {}", slos, search.ended));
     throw Error(ExitCode::gate_inconclusive,

@@ -44,9 +44,10 @@ std::string binding_of(const RunResult& result, const SloSearchPlan& plan);
 std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
                               const std::filesystem::path& directory, const Invocation& invocation);
 
-/// Does nothing if the search found a load (SweepSearch::pass). Otherwise it throws Error: with
-/// ExitCode::gate_failed if a level failed and no lower level passed in a first run
-/// (SweepSearch::unconfirmed), else with ExitCode::gate_inconclusive.
-void require_found(const reports::SweepSearch& search);
+/// Does nothing if the search in `file`, which must have one, found a load (SweepSearch::pass). Otherwise it
+/// throws Error: with ExitCode::gate_failed if a level failed, no lower level passed in a first run
+/// (SweepSearch::unconfirmed), and no lower level had too little evidence; else with
+/// ExitCode::gate_inconclusive.
+void require_found(const reports::SweepFile& file);
 
 }  // namespace paretoken::experiments

@@ -51,8 +51,8 @@ void refuse_foreign_runs(const SweepFile& file, const fs::path& directory) {
         const fs::path run = directory / point.directory;
         if (fs::exists(run / reports::kRunFileName))
             throw UsageError(
-                fmt::format("{} holds a result, and {} beside it is missing; give another --out, or "
-                            "--overwrite to replace it",
+                fmt::format("{} holds a result, but {}, which would list it, is missing; give another --out, "
+                            "or --overwrite to replace the result",
                             run.string(), (directory / reports::kSweepFileName).string()));
     }
 }
@@ -73,9 +73,10 @@ std::string with_value(const std::string& option, const std::string& value) {
 
 void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const fs::path& directory) {
     if (before.axis != now.axis)
-        throw UsageError(fmt::format(
-            "{} holds a sweep over {}, and this one is over {}; give another --out, or go on with the other",
-            directory.string(), before.axis, now.axis));
+        throw UsageError(
+            fmt::format("{} holds a sweep over {}, and this one is over {}; give another --out, or the load "
+                        "options of the stored sweep",
+                        directory.string(), before.axis, now.axis));
     const auto text_of_servers = [](const SweepFile& file) {
         return file.comparison ? fmt::format("of {}", fmt::join(file.comparison->servers, " against "))
                                : std::string("without --against");
@@ -86,8 +87,8 @@ void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const f
     const auto found = difference(before.options, now.options, must_stay);
     if (!found) return;
     throw UsageError(
-        fmt::format("{} holds a sweep {}, and this one is {}; give another --out, the same options to go on "
-                    "with it ({}), or --extend to add these beside those",
+        fmt::format("{} holds a sweep {}, and this one is {}; give another --out, the options of the stored "
+                    "sweep to continue it ({}), or --extend to add the new points to it",
                     directory.string(), with_value(found->name, found->before),
                     with_value(found->name, found->after), before.command));
 }
@@ -507,10 +508,10 @@ SweepFile extending(SweepFile fresh, const SweepFile& before) {
         const PlanField& field = *found->field;
         known.insert(field.name);
         if (field.shown != nullptr || field.type == FieldType::list || found->after.empty())
-            throw UsageError(fmt::format("--extend: the sweep that is there is {}, and this one {}; {}",
-                                         with_value(found->name, found->before),
-                                         with_value(found->name, found->after),
-                                         found->after.empty() ? "name its value" : "give another --out"));
+            throw UsageError(
+                fmt::format("--extend: the stored sweep was measured {}, and this one is {}; {}",
+                            with_value(found->name, found->before), with_value(found->name, found->after),
+                            found->after.empty() ? "give a value for this option" : "give another --out"));
         const std::string name(field.name);
         others[name] = found->after;
         if (const auto old = before.options.find(name); old != before.options.end())

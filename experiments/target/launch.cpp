@@ -22,7 +22,9 @@ void refuse_in_virtual_time(const ServerLaunch& server) {
          {std::pair{!server.command.empty(), "--server-cmd"}, std::pair{server.reset_cache, "--reset-cache"},
           std::pair{server.ready_timeout.has_value(), "--ready-timeout"},
           std::pair{!server.after_run_command.empty(), "--after-run-cmd"}})
-        if (given) throw UsageError(fmt::format("{}: --virtual has no server process", option));
+        if (given)
+            throw UsageError(fmt::format(
+                "{}: --virtual starts no server process; leave out one of the two options", option));
 }
 
 /// Refuses options of the client's sockets and of what it reads beside the load. A run in virtual time has
@@ -46,8 +48,8 @@ void refuse_sockets_in_virtual_time(const LoadPlan& plan) {
 void refuse_route_of_one(const LoadPlan& plan) {
     if (plan.targets.size() > 1 || plan.route == LoadPlan{}.route) return;
     throw UsageError(
-        fmt::format("--route {}: it chooses one of several servers for each request, and there "
-                    "is one server; give several URLs with commas between them, or leave it out",
+        fmt::format("--route {}: the option distributes requests over several servers, but only one server "
+                    "is given; give several URLs with commas between them, or leave --route out",
                     plan.route));
 }
 
@@ -58,8 +60,7 @@ void refuse_virtual_options(const LoadPlan& plan) {
         const PlanField& field = *plan_field_named(name);
         if (field.get(plan, 0) == field.get(otherwise, 0)) continue;
         throw UsageError(
-            fmt::format("{0}: it is a time of the client that --virtual computes; without "
-                        "--virtual leave it out",
+            fmt::format("{0} sets a time that only --virtual computes with; add --virtual, or leave {0} out",
                         option_of(field)));
     }
 }
@@ -96,7 +97,8 @@ LoadPlan with_server(LoadPlan plan, bool url_given) {
         const bool local = !plan.targets.empty() && names_simulator(plan.targets.front());
         if (local && (server.ready_timeout || !server.ready_url.empty()))
             throw UsageError(
-                "--ready-timeout and --ready-url wait for a server at a URL, but no URL is given");
+                "--ready-timeout and --ready-url have no effect on the simulated server; leave them out, or "
+                "give the URL of a server");
         return plan;
     }
     if (!url_given) {
@@ -111,9 +113,8 @@ LoadPlan with_server(LoadPlan plan, bool url_given) {
                         plan.targets.front()));
     if (placeholders_in(server.command).contains("port"))
         throw UsageError(
-            "--server-cmd gets a free port for {port}, and no URL can name it beforehand; leave the URL out, "
-            "or "
-            "write its port in the command");
+            "--server-cmd has {port}, for which a free port is chosen, so that a URL cannot be given; leave "
+            "the URL out, or write its port in the command instead of {port}");
     return plan;
 }
 

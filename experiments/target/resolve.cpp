@@ -70,7 +70,7 @@ Spec arrivals_of(const RequestClass& of) {
     if (rate && of.arrivals) throw UsageError("--request-rate and --arrivals exclude each other");
     if (of.burstiness && of.arrivals)
         throw UsageError(
-            fmt::format("--burstiness {0}: it is for --request-rate; write it into --arrivals "
+            fmt::format("--burstiness {0} applies only to --request-rate; with --arrivals, write --arrivals "
                         "gamma:rate=…,burstiness={0}",
                         *of.burstiness));
     if (of.arrivals) return *of.arrivals;
@@ -101,7 +101,8 @@ void check_pacing(const RequestClass& of, std::uint64_t warmups) {
 void check_text(const LoadPlan& plan) {
     if (plan.text.empty()) return;
     if (plan.prompt_form == "token-ids")
-        throw UsageError("--text cuts prompts from a text, and --prompt-form token-ids sends none");
+        throw UsageError(
+            "--text cuts prompts from a text, but --prompt-form token-ids sends token ids; leave one out");
     const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
                                  [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
     if (!any)
@@ -178,7 +179,9 @@ LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
     if (plan.warmups > 0) throw UsageError("--num-warmups: with several classes give --warmup-duration");
     const bool open = std::all_of(plan.classes.begin(), plan.classes.end(), is_open);
     if (!open && plan.stop.requests)
-        throw UsageError("--num-prompts: a class in a closed loop has no share of it; give --duration");
+        throw UsageError(
+            "--num-prompts is divided among classes by their rates, but a class in a closed loop has no "
+            "rate; give --duration instead");
     if (plan.stop.requests || plan.stop.duration || ends) return plan;
     if (!open) throw UsageError("with a class in a closed loop --duration is needed");
     plan.stop.requests = kFewestRequests * plan.classes.size();

@@ -381,9 +381,10 @@ CommandServer::CommandServer(const ServerCommandLine& command, Watcher& watcher,
         port = fmt::format("{}", free_port());
         url_ = "http://127.0.0.1:" + port;
     } else if (!url_.empty() && asked(url_, "/health", std::chrono::seconds(1))) {
-        throw ServerFailed(fmt::format(
-            "{} is answered before '{}' is started: end what listens there, or write {{port}} in the command",
-            redacted_url(url_), command.text));
+        throw ServerFailed(
+            fmt::format("a server already answers at {}, before '{}' is started; stop it, or write {{port}} "
+                        "in the command",
+                        redacted_url(url_), command.text));
     }
     std::vector<std::string> words = words_to_start(command, port);
     std::vector<std::string> environment = command.environment;

@@ -12,14 +12,15 @@
 #include "core/plan/model_mix.h"
 #include "core/plan/scrape_places.h"
 #include "core/text/content_hash.h"
+#include "datasets/catalog.h"
 #include "datasets/generated/prose.h"
-#include "experiments/quality.h"
+#include "experiments/alerting.h"
 #include "experiments/target/lifecycle.h"
 #include "experiments/target/provenance.h"
+#include "experiments/target/questions.h"
 #include "experiments/target/redaction.h"
 #include "experiments/target/resolve.h"
 #include "experiments/target/server_command.h"
-#include "experiments/watch/alerting.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/power/dcgm.h"
 #include "loadgen/power/sampler.h"
@@ -95,8 +96,9 @@ void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFact
     const auto out = dataset.mean_output_tokens();
     if (!facts.context || !in || !out || *in + *out <= static_cast<double>(*facts.context)) return;
     throw UsageError(
-        fmt::format("a prompt of {:.0f} and an answer of {:.0f} tokens exceed the context of {} tokens that "
-                    "{} serves; lower --isl or --osl, or give the server a longer context",
+        fmt::format("the mean prompt of {:.0f} tokens and the mean answer of {:.0f} together exceed the "
+                    "context of {} tokens that {} serves; use shorter prompts (--isl) or answers (--osl), or "
+                    "start the server with a longer context",
                     *in, *out, *facts.context, facts.body.model));
 }
 
@@ -231,7 +233,7 @@ class SocketTarget final : public Target {
             const bool unknown = !answer.failure && (answer.head.status == 404 || answer.head.status == 405);
             if (unknown) continue;
             throw RuntimeError(fmt::format(
-                "--reset-cache: {} gave {}", path,
+                "--reset-cache: the request to {}{} failed ({})", server.url, path,
                 answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
         }
         throw RuntimeError(
@@ -293,7 +295,8 @@ class SocketTarget final : public Target {
             const http::Fetched answer = fetcher.post(path, "", kPatience);
             if (!answer.ok())
                 watcher_->warn(fmt::format(
-                    "--server-profile: {}{} gave {}; vLLM has it where VLLM_TORCH_PROFILER_DIR is set",
+                    "--server-profile: the request to {}{} failed ({}); vLLM has this path only if "
+                    "VLLM_TORCH_PROFILER_DIR is set",
                     server.url, path,
                     answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
         }

@@ -1,7 +1,8 @@
 #pragma once
-// Parses server-sent events from bytes that arrive in any pieces, by the WHATWG rule. Invariant: the events
-// do not depend on the cuts between pieces. An event within one piece is returned as a view without a copy;
-// nothing is allocated once the buffers for cut events have grown. No I/O.
+// Parses server-sent events, as WHATWG specifies them, from bytes that arrive in pieces of any size.
+// Invariant: the events do not depend on how the stream is divided into pieces. If an event has one data line
+// and lies within one piece, its data is a view of that piece. All other data, and the type of an event, are
+// copied into buffers. Within a stream, memory is allocated only while these buffers grow. No I/O.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,14 +17,14 @@ namespace paretoken::protocol {
 /// returned, so that a vectorised JSON parser needs no copy.
 inline constexpr std::size_t kReadablePadding = 64;
 
-/// Returns whether a byte is white space of JSON, of which line ends are a part.
+/// Returns whether a byte is JSON white space: a blank, a tab, a carriage return or a line feed.
 inline bool is_blank(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
 /// One event. Its views are valid until the callback returns.
 struct SseEvent {
-    std::string_view type;  ///< empty: "message"
+    std::string_view type;  ///< type of the event; if empty, the type is "message"
     std::string_view data;
 
     bool operator==(const SseEvent&) const = default;
@@ -32,14 +33,14 @@ struct SseEvent {
 /// A growing buffer of bytes with kReadablePadding readable bytes after them.
 class PaddedBuffer {
   public:
-    /// Appends bytes. Also stores a line feed after the end, which is not part of the content: the result of
-    /// a JSON parser for invalid JSON may depend on the byte that follows, and an event that was not copied
-    /// is followed by a line feed too.
+    /// Appends bytes, and stores a line feed behind them that is not part of the content. For invalid JSON,
+    /// the result of a JSON parser may depend on the next byte. An event that was not copied is followed by a
+    /// line end; with the line feed, an event that was copied is too, so that both give the same result.
     void append(std::string_view bytes);
     void append(char byte) { append(std::string_view(&byte, 1)); }
-    /// Appends bytes that have kReadablePadding readable bytes after them. A short piece, such as the text of
-    /// one token, is then copied without a function call, and without the line feed that append() puts behind
-    /// it.
+    /// Appends bytes that have kReadablePadding readable bytes after them. If there are at most 16 bytes (the
+    /// text of one token, for example) and the buffer has room, they are copied without a function call, and
+    /// no line feed is stored behind them. Otherwise append() appends them.
     void append_padded(std::string_view bytes) {
         constexpr std::size_t kShort = 16;
         static_assert(kShort <= kReadablePadding);

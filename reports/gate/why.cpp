@@ -50,10 +50,10 @@ std::string lost_hits(const GateInput& input) {
     const auto before = mean_figure(input.baseline, figure::kCachedPromptRatio);
     const auto after = mean_figure(input.candidate, figure::kCachedPromptRatio);
     if (!before || *before < kWorthNaming || after.value_or(0) > *before - kWorthNaming) return "";
-    return fmt::format(
-        "the prefix cache held {:.0f} % of the prompts' tokens and now holds {:.0f} %, so that prefill "
-        "takes longer",
-        *before * 100, after.value_or(0) * 100);
+    const std::string held =
+        fmt::format("the prefix cache held {:.0f} % of the prompt tokens in the baseline", *before * 100);
+    if (!after) return held + ", and the candidate reports no cached tokens, so that prefill may take longer";
+    return fmt::format("{} and {:.0f} % in the candidate, so that prefill takes longer", held, *after * 100);
 }
 
 // ---- what the servers say of themselves
@@ -111,26 +111,22 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
         return fmt::format("{}: {}.", itl ? "TTFT and ITL are worse" : "TTFT is worse and ITL is not", hits);
     if (ttft && itl)
         return "TTFT and ITL are both worse: the whole server is slower. Compare its load, its clocks (power "
-               "and "
-               "heat) and what else runs there.";
+               "and heat) and what else runs there.";
     if (ttft && improved(rows, "itl_p50"))
         return "TTFT is worse and ITL is better: requests wait longer in a queue before they are served, and "
-               "fewer "
-               "are served at once. Compare the number of slots and the batch size.";
+               "fewer are served at once. Compare the number of slots and the batch size.";
     if (ttft)
         return "TTFT is worse and ITL is not: the cause is the prefill, the queue before it, or a lower rate "
-               "of "
-               "prefix-cache hits. Compare chunked prefill, the number of slots, and the size of the cache.";
+               "of prefix-cache hits. Compare chunked prefill, the number of slots, and the size of the "
+               "cache.";
     if (itl && improved(rows, "ttft_p50"))
         return "ITL is worse and TTFT is better: more requests are served at once, and each decode step "
-               "serves a "
-               "larger batch. Compare the number of slots and the batch size. If this is intended, give "
-               "ITL a larger tolerance in the policy.";
+               "serves a larger batch. Compare the number of slots and the batch size. If this is intended, "
+               "give ITL a larger tolerance in the policy.";
     if (itl)
         return "ITL is worse and TTFT is not: the cause is the decode step, a larger batch, or preemption. "
-               "Compare "
-               "the formats of weights and KV cache, the kernels, the batch size, and the size of the KV "
-               "cache.";
+               "Compare the formats of weights and KV cache, the kernels, the batch size, and the size of "
+               "the KV cache.";
     return "";
 }
 
@@ -140,22 +136,18 @@ std::string other_reason(std::span<const GateRow> rows) {
                "reasons.";
     if (worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers"))
         return "The answers are worse, whatever their speed: compare the formats of weights and KV cache, "
-               "the "
-               "kernels, the chat template and the sampling. probe.jsonl and answers.jsonl in the runs have "
-               "the "
-               "texts.";
+               "the kernels, the chat template and the sampling. probe.jsonl and answers.jsonl in the runs "
+               "have the texts.";
     if (worse(rows, "output_length") || worse(rows, "finish_reasons"))
         return "Answers end at different places: the chat template, the end-of-text token, or the model is "
-               "not "
-               "the same.";
+               "not the same.";
     if (worse(rows, "stall_p95"))
-        return "Only the longest gaps between tokens are worse: the server pauses, for example for "
-               "preemption or for "
-               "the prefill of other requests between decode steps.";
+        return "The longest gaps between tokens are worse, but neither TTFT nor ITL is: the server pauses, "
+               "for example because of preemption or because it computes other prompts between decode steps.";
     if (worse(rows, "output_tokens_per_s"))
-        return "Throughput is worse, but no latency is worse than its tolerance allows: check whether the "
-               "server "
-               "waits between requests.";
+        return "Throughput is worse, but neither TTFT nor ITL is: requests may start later. Compare the "
+               "delays before sending and the waits for connections (client in run.json) and the time from "
+               "one request to the next.";
     return "";
 }
 
@@ -164,9 +156,12 @@ std::string change_text(const GateRow& row) {
         return fmt::format("from {:.3g} % to {:.3g} %", row.baseline.value_or(0) * 100,
                            row.candidate.value_or(0) * 100);
     if (!row.shift) return row.reason;
-    std::string text = fmt::format("{} % worse", number_text(percent_of(*row.shift)));
+    const bool either = row.metric.ends_with("output_length");  // a change in either direction may fail
+    const double percent = percent_of(*row.shift);
+    std::string text = fmt::format("{} % {}", number_text(either ? std::abs(percent) : percent),
+                                   !either ? "worse" : (percent < 0 ? "lower" : "higher"));
     if (row.ci95)
-        text += fmt::format(" (95 % interval: {:.3g} to {:.3g}; tolerance: {:.3g})",
+        text += fmt::format(" (95 % interval of the change: {:.3g} to {:.3g} %; tolerance: {:.3g} %)",
                             percent_of(row.ci95->low), percent_of(row.ci95->high), row.tolerance * 100);
     return text;
 }
@@ -182,8 +177,9 @@ std::string failed_headline(const GateReport& report) {
     }
     if (worst == nullptr) return "FAIL";
     text += fmt::format(" {}: {}", worst->title, change_text(*worst));
-    if (more > 1) text += fmt::format(", and {} more", more - 1);
-    return text + ". Do not roll out; find the cause first.";
+    if (more > 1)
+        text += fmt::format("; {} more {} failed", more - 1, more == 2 ? "metric has" : "metrics have");
+    return text + ". Do not roll out the candidate; find the cause first.";
 }
 
 std::string undecided_headline(const GateReport& report) {
@@ -201,16 +197,19 @@ std::string undecided_headline(const GateReport& report) {
     if (widest == nullptr) return "INCONCLUSIVE: nothing could be compared.";
     if (undecided == 1 && widest->metric == "quality")
         return fmt::format(
-            "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of "
-            "them (--probe).",
+            "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of them "
+            "(--probe).",
             widest->title, change_text(*widest), widest->samples);
-    std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics are undecided, above all {}", undecided,
-                                   report.rows.size(), widest->title);
-    if (widest->detectable) text += fmt::format(", where {}", detectable_text(*widest->detectable));
-    text += ".";
+    std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics {} undecided.", undecided,
+                                   report.rows.size(), undecided == 1 ? "is" : "are");
+    text += widest->detectable ? fmt::format(" The least certain one is {}: {}.", widest->title,
+                                             detectable_text(*widest->detectable))
+                               : fmt::format(" The first of them is {}.", widest->title);
     if (pairs && *pairs > 0)
         return text + fmt::format(" About {} pairs would decide (--max-pairs {}).", *pairs, *pairs);
-    return text + " More pairs of this length would not decide: measure longer runs, or widen the tolerance.";
+    return text +
+           " The number of pairs that would decide is unknown or above 1000: measure more or longer runs, or "
+           "give the undecided metrics a larger tolerance.";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
-// Explains a verdict: the likely cause of a shift, which is the part of a server on which the metrics depend
-// that became worse, and the headline. Pure.
+// Writes two texts of a gate's report: the headline, and the likely cause of a failure. The likely cause is
+// derived from the combination of metrics that became worse: for example, a worse ITL with an unchanged TTFT
+// points to the decode step. Pure.
 #include <span>
 #include <string>
 
@@ -8,11 +9,15 @@
 
 namespace paretoken::reports {
 
-/// The likely cause in one or more sentences; empty if no metric with a known cause became worse.
+/// The likely cause in one or more sentences. A metric counts as worse if it failed, or if its shift is above
+/// its limit and the 95 % interval of the shift is above 0. The result is empty if no metric from which a
+/// cause can be derived became worse.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
-/// The first line of a verdict: which metric is worst or undecided, by how much, and what to do next.
-/// `report` is complete except for this line.
+/// The first line of a report. For a fail it has the worst metric and its change; for an inconclusive verdict
+/// the number of undecided metrics and the one with the largest detectable shift; for a pass the number of
+/// metrics that became better. In each case it also says what to do next. It uses the verdict and the rows of
+/// `report`, which must be set.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports

@@ -92,8 +92,9 @@ std::vector<Section> cost_sections(const ReportModel& model) {
     Section section{
         "cost",
         "What tokens cost",
-        {{Paragraph{fmt::format("Dollars per million tokens, for the chosen run of each configuration. The "
-                                "split adds up to the price: {}.",
+        {{Paragraph{fmt::format("The table has dollars per million tokens for the chosen run of each "
+                                "configuration. The prices of fresh input, cached input and output together "
+                                "cover the whole cost; their ratios follow this rule: {}.",
                                 model.split_source)}},
          {std::move(table)}}};
     if (model.cost) {

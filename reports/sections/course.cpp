@@ -99,14 +99,15 @@ Part course_part(const ReportModel& model, std::size_t index) {
 
 std::vector<Section> course_sections(const ReportModel& model) {
     if (model.courses.empty()) return {};
-    std::string lead =
-        "Series over the time of a run. A longer run is drawn by means of equal stretches; the table counts "
-        "every "
-        "value.";
+    std::string lead = fmt::format(
+        "The charts show the series of a run over time. A series of more than {} values is drawn as the "
+        "means of equal parts of its time; the table uses every value.",
+        kMostCoursePoints);
     if (const std::size_t all = count_runs(model); model.courses.size() < all)
-        lead +=
-            fmt::format(" {} of {} runs, those on a front first: the run.json of each run has its series.",
-                        grouped(model.courses.size()), grouped(all));
+        lead += fmt::format(
+            " {} of {} runs are shown. Runs without series are left out, and if more than {} runs have "
+            "series, runs on a front are preferred. The series of a run are in its run.json.",
+            grouped(model.courses.size()), grouped(all), kMostCourses);
     Menu menu{.label = "Run", .shown = first_shown(model)};
     for (std::size_t i = 0; i < model.courses.size(); ++i) menu.options.push_back(course_part(model, i));
     return {{"course", "How a run went", {{Paragraph{std::move(lead)}}, {std::move(menu)}}}};

@@ -105,10 +105,9 @@ std::vector<Section> gap_sections(const ReportModel& model) {
         "gap",
         "Where the gap goes",
         {{Paragraph{
-            "Milliseconds of a step, from what the hardware could do to what was measured. A step is what "
-            "every "
-            "request in flight gets one pass from. Each part is what a model of the run takes longer with it "
-            "than without; the residual is what no part explains."}}}};
+            "The time of a step in milliseconds, split into parts from the hardware limit to the measured "
+            "time. A step is one forward pass of every request in flight. Each part is the time that its "
+            "cause adds in a model of the run. The residual is the measured time that no part explains."}}}};
     for (std::size_t i = 0; i < model.configurations.size(); ++i)
         if (answer_gap(model.configurations[i]) != nullptr)
             section.blocks.push_back({gap_part(model.configurations[i], i)});

@@ -30,11 +30,11 @@ std::vector<Section> what_if_sections(const ReportModel& model) {
         }
         if (!what_if.why_not.empty()) notices.items.push_back({what_if_sentence(model, what_if)});
     }
-    Section section{
-        "what-if",
-        "What if",
-        {{Paragraph{"Estimated, not measured: the hardware's limit there × the share of the limit "
-                    "that each run reached here. An estimate is on no front."}}}};
+    Section section{"what-if",
+                    "What if",
+                    {{Paragraph{"These values are estimated, not measured. An estimate is the hard limit of "
+                                "the imagined deployment × the share of the hard limit that the run reached "
+                                "where it was measured. Estimates are not on any front."}}}};
     if (!table.rows.empty()) section.blocks.push_back({std::move(table)});
     if (!notices.items.empty()) section.blocks.push_back({std::move(notices)});
     return {std::move(section)};

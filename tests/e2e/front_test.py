@@ -222,7 +222,7 @@ class WhatIfs(Case):
             self.assertGreater(one["output_tokens_per_s"], point["output_tokens_per_s"])
             self.assertAlmostEqual(one["interactivity_tok_per_s"] / point["interactivity_tok_per_s"],
                                    one["output_tokens_per_s"] / point["output_tokens_per_s"], places=9)
-        self.assertIn("Estimated, not measured", page.with_suffix(".md").read_text())
+        self.assertIn("estimated, not measured", page.with_suffix(".md").read_text())
         with Browser() as browser:
             browser.open(page)
             drawn = browser.evaluate("return Chart.getChart('frontier').data.datasets.filter(d => d.marked)"

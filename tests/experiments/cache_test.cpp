@@ -25,9 +25,9 @@ TEST(CachePlan, cuts_a_range_of_prefixes_at_what_the_context_holds) {
         }
         return "";
     };
-    EXPECT_THAT(refusal(2000), HasSubstr("holds 2000 tokens, and a prefix of 8192"));
+    EXPECT_THAT(refusal(2000), HasSubstr("has 2000 tokens. A prefix of 8192"));
     plan.cut_prefixes = true;
-    EXPECT_THAT(refusal(300), HasSubstr("the longest prefix that does is 156"));
+    EXPECT_THAT(refusal(300), HasSubstr("the longest prefix that fits has 156"));
 }
 
 TEST(CachePlan, makes_one_closed_loop_of_every_level) {

@@ -149,7 +149,7 @@ TEST_F(VirtualGate, refuses_to_go_on_with_another_gate) {
     EXPECT_THAT(refused(plan(kServer, texts)), HasSubstr("--temperature"));
     texts = load();
     texts["concurrency"] = {"8"};
-    EXPECT_THAT(refused(plan(kServer, texts)), HasSubstr("--concurrency 4, and this one has 8"));
+    EXPECT_THAT(refused(plan(kServer, texts)), HasSubstr("--concurrency was 4 there and is 8 now"));
 }
 
 TEST_F(VirtualGate, refuses_another_model_or_hardware_unless_that_is_meant) {

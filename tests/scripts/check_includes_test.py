@@ -116,8 +116,13 @@ class CheckIncludes(unittest.TestCase):
         self.finds("loadgen/protocol/new.cpp", '#include "datasets/dataset.h"\n', "loadgen/protocol/new.cpp:1",
                    "loadgen/protocol may not include datasets")
 
-    def test_a_new_part_of_loadgen_needs_a_row(self):
+    def test_arrows_inside_experiments_are_one_way(self):
+        self.finds("experiments/target/new.cpp", '#include "experiments/run.h"\n', "experiments/target/new.cpp:1",
+                   "experiments/target may not include experiments/run")
+
+    def test_a_new_part_needs_a_row(self):
         self.finds("loadgen/oracle.cpp", '#include "loadgen/client.h"\n', "loadgen/oracle.cpp:1", "has no row")
+        self.finds("experiments/oracle.cpp", '#include "experiments/run.h"\n', "experiments/oracle.cpp:1", "has no row")
 
     def test_heavy_libraries_stay_out_of_headers(self):
         for library in ["nlohmann/json.hpp", "simdjson.h", "boost/beast/core.hpp", "boost/asio/ssl.hpp",
@@ -174,7 +179,7 @@ class Architecture(unittest.TestCase):
 
     def test_its_arrows_inside_folders_are_what_is_checked(self):
         text = (self.ROOT / "ARCHITECTURE.md").read_text()
-        for folder, arrows in {**self.checker.ROOMS, "loadgen": self.checker.LOADGEN_PARTS}.items():
+        for folder, arrows in {**self.checker.ROOMS, **self.checker.PARTS}.items():
             with self.subTest(folder):
                 block = text.split(f"### Inside {folder}\n", 1)[1].split("```")[1]
                 told = {part: set() for part in arrows}
@@ -187,7 +192,7 @@ class Architecture(unittest.TestCase):
                 self.assertEqual(told, arrows)
 
     def test_no_arrows_go_in_a_circle(self):
-        for arrows in [self.checker.FOLDERS, self.checker.LOADGEN_PARTS, *self.checker.ROOMS.values()]:
+        for arrows in [self.checker.FOLDERS, *self.checker.PARTS.values(), *self.checker.ROOMS.values()]:
             for part, targets in arrows.items():
                 for target in targets:
                     self.assertNotIn(part, self.checker.reachable_from(target, arrows), f"{part} ↔ {target}")
@@ -198,9 +203,9 @@ class Architecture(unittest.TestCase):
             self.assertEqual(set(arrows), set(rooms))
             self.assertLessEqual(max(rooms.values()), 40)
 
-    def test_the_parts_of_loadgen_are_those_that_exist(self):
-        parts = {path.name.split(".")[0] for path in (self.ROOT / "loadgen").iterdir()}
-        self.assertEqual(set(self.checker.LOADGEN_PARTS), parts)
+    def test_the_parts_of_folders_are_those_that_exist(self):
+        for folder, arrows in self.checker.PARTS.items():
+            self.assertEqual(set(arrows), {path.name.split(".")[0] for path in (self.ROOT / folder).iterdir()})
 
 
 if __name__ == "__main__":

@@ -55,6 +55,28 @@ class CompareBuilds(unittest.TestCase):
         self.assertIn("line 2", found[0])
         self.assertIn("1 after", self.compared(AFTER, b'{"index":0}\n')[0])
 
+    def test_events_must_be_equal_byte_for_byte(self):
+        with tempfile.TemporaryDirectory() as place:
+            one, two = (self.left_by(pathlib.Path(place) / build, BEFORE) for build in ("before", "after"))
+            (one / "c0001" / "events.bin").write_bytes(b"abc")
+            self.assertIn("3 bytes and absent", compare_builds.compare_directories(one, two)[0][0])
+            (two / "c0001" / "events.bin").write_bytes(b"abd")
+            self.assertIn("events.bin", compare_builds.compare_directories(one, two)[0][0])
+            (two / "c0001" / "events.bin").write_bytes(b"abc")
+            self.assertEqual(compare_builds.compare_directories(one, two)[0], [])
+
+    def test_numbers_and_truth_values_of_sweeps_and_reports_are_compared_without_provenance(self):
+        with tempfile.TemporaryDirectory() as place:
+            one, two = (self.left_by(pathlib.Path(place) / build, BEFORE) for build in ("before", "after"))
+            for name in ("sweep.json", "report.json"):
+                (one / name).write_text(json.dumps({"points": [{"on_front": True, "provenance": {"cores": 2}}]}))
+                self.assertIn("is missing", compare_builds.compare_directories(one, two)[0][0])
+                (two / name).write_text(json.dumps({"points": [{"on_front": False, "provenance": {"cores": 4}}]}))
+                self.assertEqual(compare_builds.compare_directories(one, two)[0],
+                                 [f"{name}: points.0.on_front: True before, False after"])
+                (two / name).write_text(json.dumps({"points": [{"on_front": True, "provenance": {"cores": 4}}]}))
+                self.assertEqual(compare_builds.compare_directories(one, two)[0], [])
+
     def test_runs_that_only_one_build_left_are_a_difference(self):
         with tempfile.TemporaryDirectory() as place:
             one = self.left_by(pathlib.Path(place) / "before", BEFORE)

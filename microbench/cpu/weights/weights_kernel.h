@@ -1,6 +1,8 @@
 #pragma once
-// Streams the matrices of one decoder layer, copy after copy, through a GEMV. The check compares every matrix
-// with fp64 (a sample of the rows of large ones) and requires that two runs give equal bits.
+// Streams the weight matrices of one decoder layer through a GEMV. The working set consists of copies of the
+// layer. The check compares the results for the first copy with fp64, for every variant of the GEMV, and
+// requires that two runs give equal bits. If the layer has more than 40 million multiply-adds, only every
+// n-th row of each matrix is compared.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,13 +13,13 @@
 
 namespace paretoken::microbench {
 
-/// The options of all rows that stream.
+/// The options that all benchmarks of streamed weights or KV caches share.
 struct StreamOptions {
     Isa isa = Isa::scalar;
     std::size_t threads = 1;
-    std::uint64_t working_set_bytes = 0;  ///< size for all threads together
+    std::uint64_t working_set_bytes = 0;  ///< bytes of all threads together
     std::uint64_t seed = 0;
-    bool plant_fault = false;  ///< change one byte after computing the reference: the check must fail
+    bool plant_fault = false;  ///< corrupt the operand after the reference was computed: checks must fail
 };
 
 struct WeightsOptions {
@@ -27,9 +29,10 @@ struct WeightsOptions {
     ModelShape model;
 };
 
-/// Returns the layer's matrices that the type can hold (k is a multiple of the block), with each expert that
-/// a token uses as a matrix of its own. If they would take more than `most_bytes`, the rows of all are
-/// reduced by the same factor to whole panels of 32, but to no less than one panel.
+/// Returns the matrices of the layer that the type can hold (k is a multiple of its block size). Each expert
+/// that a token uses is a matrix of its own. If the matrices together take more than `most_bytes`, the number
+/// of rows of each one is reduced by the same factor and rounded down to whole panels of 32 rows, but to no
+/// less than one panel.
 std::vector<MatrixShape> streamed_matrices(const ModelShape& model, WeightType type,
                                            std::uint64_t most_bytes);
 

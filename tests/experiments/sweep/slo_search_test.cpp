@@ -60,7 +60,7 @@ TEST_F(VirtualSearch, brackets_the_knee_that_every_whole_level_shows) {
                   level == *file.search->pass ? SloVerdict::pass : SloVerdict::fail)
             << level;
     }
-    EXPECT_NO_THROW(require_found(*file.search));
+    EXPECT_NO_THROW(require_found(file));
 }
 
 TEST_F(VirtualSearch, of_a_rate_stops_where_the_server_does_not_keep_up) {
@@ -130,21 +130,30 @@ TEST_F(VirtualSearch, that_finds_nothing_says_so_with_its_exit_code) {
     EXPECT_EQ(file.search->fail, 1);
     EXPECT_EQ(file.search->binding, "ttft_p95:0.001");
     try {
-        require_found(*file.search);
+        require_found(file);
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), ExitCode::gate_failed);
     }
-    reports::SweepSearch once = *file.search;
-    once.unconfirmed = 8;  // met the limits once: neither proved nor refuted
+    reports::SweepFile once = file;
+    once.search->unconfirmed = 8;  // met the limits once: neither proved nor refuted
     try {
         require_found(once);
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), ExitCode::gate_inconclusive);
     }
-    reports::SweepSearch unknown;
-    unknown.slos = {"ttft_p99:1"};
+    reports::SweepFile below = file;  // a level below the failed one has too little evidence
+    below.search->fail = 2;
+    below.points = {{.load = 1, .slo = SloVerdict::insufficient}, {.load = 2, .slo = SloVerdict::fail}};
+    try {
+        require_found(below);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::gate_inconclusive);
+    }
+    reports::SweepFile unknown = file;
+    unknown.search.emplace().slos = {"ttft_p99:1"};
     try {
         require_found(unknown);
         FAIL();

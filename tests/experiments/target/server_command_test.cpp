@@ -131,7 +131,7 @@ TEST_F(ServerCommand, is_not_started_where_something_is_answering_already) {
                 {.text = "sleep 600", .log = directory_ / "other.log", .url = first.url()}, watcher_,
                 stop_.get_token());
         },
-        ::testing::ThrowsMessage<ServerFailed>(HasSubstr("is answered before 'sleep 600' is started")));
+        ::testing::ThrowsMessage<ServerFailed>(HasSubstr("before 'sleep 600' is started; stop it")));
 }
 
 TEST_F(ServerCommand, that_prints_without_end_fills_no_disk_and_keeps_its_last_lines) {

@@ -200,6 +200,17 @@ TEST(Gate, names_prefill_when_the_prefix_cache_holds_less) {
     EXPECT_THAT(report_of(input).why, HasSubstr("TTFT and ITL are worse: the prefix cache held 80 %"));
 }
 
+TEST(Gate, says_whether_answers_became_shorter_or_longer) {
+    EXPECT_THAT(report_of(pairs_of(4, {{"output_length", .5}})).headline, HasSubstr(": 50 % lower"));
+    EXPECT_THAT(report_of(pairs_of(4, {{"output_length", 2}})).headline, HasSubstr(": 100 % higher"));
+}
+
+TEST(Gate, does_not_take_unknown_cached_tokens_for_none) {
+    GateInput input = pairs_of(16, {{"ttft", 3}, {"itl", 1.3}});
+    for (GateRun& run : input.baseline) run.result.throughput.set(figure::kCachedPromptRatio, .8);
+    EXPECT_THAT(report_of(input).why, HasSubstr("the candidate reports no cached tokens"));
+}
+
 TEST(Gate, tells_what_the_servers_say_of_themselves_where_it_differs) {
     GateInput input = pairs_of(16, {{"ttft", 3}});
     const auto say = [](std::vector<GateRun>& runs, double waiting, double preemptions) {

@@ -11,6 +11,7 @@
 namespace paretoken::reports {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -580,7 +581,11 @@ TEST(Join, AnswersInASentence) {
     EXPECT_THAT(build_report({run(1, 60, 60), invalid}, cpu_options()).configurations.front().answer,
                 HasSubstr("1 of 2 points valid"));
     EXPECT_THAT(build_report({invalid}, cpu_options()).configurations.front().answer,
-                HasSubstr("no point can be used. Not valid: 1 point"));
+                AllOf(HasSubstr("no point can be used; c=8: invalid"), HasSubstr(". Not valid: 1 point")));
+    JoinOptions strict = cpu_options();
+    strict.slos = {{"ttft", 0.05}};
+    EXPECT_THAT(build_report({run(1, 60, 60)}, strict).configurations.front().answer,
+                AllOf(HasSubstr("no point can be used; c=1: misses the SLO"), HasSubstr(". Valid, 1 point")));
 }
 
 TEST(Join, FloorOfTheAnswerIsNeverDearerThanTheMeasurement) {

@@ -1,4 +1,4 @@
-#include "experiments/watch/alerting.h"
+#include "experiments/alerting.h"
 
 #include <fmt/format.h>
 
@@ -28,8 +28,8 @@ Alerting alerting_of(const LoadPlan& plan) {
 std::string baseline_doubt(const Alerting& alerting, const Workload& workload) {
     if (alerting.fingerprints.empty() || alerting.fingerprints.contains(workload.fingerprint)) return {};
     return fmt::format(
-        "the baseline measured another workload ({}, this one is {}): alerts that compare with "
-        "it include both differences",
+        "the baseline has another workload (fingerprint {}) than this run ({}): an alert that compares with "
+        "the baseline may fire because of the workload and not because of the server",
         *alerting.fingerprints.begin(), workload.fingerprint);
 }
 
