@@ -51,6 +51,10 @@ Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
 
 }  // namespace
 
+std::string timeout_text(Duration timeout) {
+    return fmt::format("not finished within --timeout {} s", seconds(timeout));
+}
+
 /// One request in flight. The object is reused: after finish() it waits for the next request with its
 /// buffers.
 class Client::Exchange final : public http::ExchangeSink {
@@ -334,9 +338,7 @@ void Client::end_overdue(TimePoint now) {
                               fmt::format("no connection within {} s", seconds(options_.connect_timeout)),
                               now);
         } else if (age > options_.request_timeout) {
-            exchange->give_up(
-                Outcome::timed_out,
-                fmt::format("not finished within --timeout {} s", seconds(options_.request_timeout)), now);
+            exchange->give_up(Outcome::timed_out, timeout_text(options_.request_timeout), now);
         }
     }
 }

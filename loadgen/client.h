@@ -28,6 +28,9 @@ struct ClientOptions {
     Duration connect_timeout = std::chrono::seconds(10);
 };
 
+/// Returns the error of a request that was not finished within the timeout.
+std::string timeout_text(Duration timeout);
+
 /// A request with its body already written, so that a due dispatch only has to send.
 struct PreparedRequest {
     Request request;

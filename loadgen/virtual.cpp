@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "core/random.h"
 #include "core/record/record_events.h"
+#include "loadgen/client.h"
 #include "simulator/answers/answer_plan.h"
 #include "simulator/answers/recall.h"
 #include "simulator/answers/wire.h"
@@ -101,7 +102,7 @@ class VirtualRun {
         if (std::holds_alternative<Done>(decision)) return false;
         const auto& due = std::get<Wait>(decision).until;
         const auto begin = engine_->next_begin();
-        if (hang_up_until(std::min(due.value_or(TimePoint::max()), begin.value_or(TimePoint::max()))))
+        if (give_up_until(std::min(due.value_or(TimePoint::max()), begin.value_or(TimePoint::max()))))
             return true;
         if (due && (!begin || *due <= *begin)) {
             now_ = *due;
@@ -128,7 +129,8 @@ class VirtualRun {
         record.token_source = TokenSource::one_per_event;
         progress_.count_start(planned.warmup);
         monitor_.started(record);
-        if (start.hangs_up_after) record.closed = record.started + *start.hangs_up_after;
+        record.closed = record.started + std::min(load_.worker.client.request_timeout,
+                                                  start.hangs_up_after.value_or(Duration::max()));
         const bool goes_on = mix_.needs_answer(planned);
         mix_.started(planned, goes_on ? request.prompt : Prompt());
         submit(request, std::move(record), goes_on || load_.worker.keep_answers);
@@ -158,7 +160,7 @@ class VirtualRun {
         record.usage.prompt = work.prompt_tokens;
         if (prefix_cache_) record.usage.cached_prompt = 0;
         record.events.reserve(static_cast<std::size_t>(work.output_tokens));
-        if (record.closed != TimePoint{}) hang_ups_.emplace(record.closed, work.id);
+        give_ups_.emplace(record.closed, work.id);
         flights_.push_back(std::make_unique<RequestRecord>(std::move(record)));
         engine_->submit(work, at);
     }
@@ -194,7 +196,7 @@ class VirtualRun {
         for (const sim::Emission& emission : step.emitted) {
             written += options_.write_time;
             RequestRecord& record = *flights_[emission.id];
-            if (record.closed != TimePoint{} && written > record.closed) continue;  // its user has hung up
+            if (written > record.closed) continue;  // the client has given it up
             const std::int64_t tokens = emission.index + emission.tokens;
             const bool reasoning = tokens <= record.usage.reasoning.value_or(0);
             if (record.events.empty()) mix_.on_first_token({record.index, record.warmup}, written);
@@ -202,6 +204,7 @@ class VirtualRun {
                                      .tokens = static_cast<std::uint32_t>(emission.tokens),
                                      .kind = reasoning ? EventKind::reasoning : EventKind::content});
             if (!emission.last) continue;
+            give_ups_.erase({record.closed, emission.id});
             record.finished = written;
             record.usage.completion = tokens;
             finish(std::move(record), written);
@@ -223,18 +226,19 @@ class VirtualRun {
         sink_.record(std::move(record));
     }
 
-    /// Gives up the first request whose user has waited long enough by `until`. Returns false if there is
-    /// none.
-    bool hang_up_until(TimePoint until) {
-        if (hang_ups_.empty() || hang_ups_.begin()->first > until) return false;
-        const auto [at, id] = *hang_ups_.begin();
-        hang_ups_.erase(hang_ups_.begin());
-        if (!flights_[id]) return true;  // the answer was complete before
+    /// Gives up the first request whose timeout has passed, or whose user has waited long enough, by `until`.
+    /// Returns false if there is none.
+    bool give_up_until(TimePoint until) {
+        if (give_ups_.empty() || give_ups_.begin()->first > until) return false;
+        const auto [at, id] = *give_ups_.begin();
+        give_ups_.erase(give_ups_.begin());
         engine_->abort(id);
         RequestRecord record = std::move(*flights_[id]);
         flights_[id].reset();
-        record.outcome = Outcome::abandoned;
-        record.error = "the user hung up";
+        const Duration timeout = load_.worker.client.request_timeout;
+        const bool timed_out = at == record.started + timeout;
+        record.outcome = timed_out ? Outcome::timed_out : Outcome::abandoned;
+        record.error = timed_out ? timeout_text(timeout) : "the user hung up";
         record.finish_reason.clear();
         record.usage.completion.reset();
         finish(std::move(record), at);
@@ -259,14 +263,16 @@ class VirtualRun {
     Progress& progress_;
     std::uint64_t seed_;
     std::unique_ptr<sim::Engine> engine_;
-    std::multimap<TimePoint, std::uint64_t> hang_ups_;  ///< engine's ids by the time of hanging up
+    /// When each request in flight is given up if it is not over, and its id in the engine.
+    std::set<std::pair<TimePoint, std::uint64_t>> give_ups_;
     Mix mix_;
     StopMonitor monitor_;
     std::optional<TimePoint> stopped_at_;  ///< when it was stopped from outside
     bool prefix_cache_;
     TimePoint now_ = kVirtualBegin;     ///< time of the next start
     TimePoint latest_ = kVirtualBegin;  ///< end of the last step
-    /// Records of requests by the engine's id; null when over. `closed`: when its user hangs up, if at all.
+    /// Records of requests by the engine's id; null when over. `closed`: when the request is given up if it
+    /// is not over.
     std::vector<std::unique_ptr<RequestRecord>> flights_;
     RequestTable records_;
     WorkerReport report_;

@@ -286,7 +286,7 @@ class RealServer(Case):
     def test_equal_servers_never_fail(self):
         server = f"{ROOT}/scripts/servers/llamacpp --port {{port}} --threads 1"
         done = paretoken("gate", "--baseline-cmd", server, "--candidate-cmd", server, "--concurrency", 2, "--num-prompts", 8,
-                         "--isl", 64, "--osl", 16, "--max-pairs", 3, "--max-time", "4m", "--out", self.directory / "gate",
+                         "--isl", 64, "--osl", 16, "--max-pairs", 5, "--max-time", "4m", "--out", self.directory / "gate",
                          timeout=900)
         self.assertIn(done.returncode, (0, 4, 5), done.stdout + done.stderr)
 

@@ -560,5 +560,23 @@ TEST(VirtualLoad, UsersHangUpWhenTheyHaveWaitedLongEnough) {
     }
 }
 
+TEST(VirtualLoad, RequestsThatAreNotFinishedWithinTheTimeoutFail) {
+    const auto dataset = synthetic_prompts(20, 50);
+    LoadOptions load = open_loop("constant:rate=10", 20);
+    load.worker.client.request_timeout = milliseconds(100);
+    for (const RequestRecord& r : outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records) {
+        EXPECT_EQ(r.outcome, Outcome::timed_out);
+        EXPECT_EQ(r.error, "not finished within --timeout 0.1 s");
+        EXPECT_EQ(r.closed - r.started, milliseconds(100));
+        EXPECT_EQ(r.events.size(), 8U);
+    }
+    load.worker.client.request_timeout = std::chrono::seconds(1);
+    for (const RequestRecord& r : outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records)
+        EXPECT_EQ(r.outcome, Outcome::ok);
+    only(load).pacing.hang_up = parse_hang_up("p=1,after=10ms");
+    for (const RequestRecord& r : outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset).records)
+        EXPECT_EQ(r.outcome, Outcome::abandoned) << "the user hangs up before the timeout";
+}
+
 }  // namespace
 }  // namespace paretoken::loadgen
