@@ -20,7 +20,7 @@ std::string cell_text(const std::string& cell) {
 }
 
 std::string title_text(const Table& table, std::size_t row) {
-    const std::string title = cell_text(table.rows[row].front());
+    std::string title = cell_text(table.rows[row].front());
     if (table.titles.empty() || table.titles[row].note.empty()) return title;
     return title + ", " + markdown_escaped(table.titles[row].note);
 }

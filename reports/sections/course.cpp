@@ -108,7 +108,7 @@ std::vector<Section> course_sections(const ReportModel& model) {
             " {} of {} runs are shown. Runs without series are left out, and if more than {} runs have "
             "series, runs on a front are preferred. The series of a run are in its run.json.",
             grouped(model.courses.size()), grouped(all), kMostCourses);
-    Menu menu{.label = "Run", .shown = first_shown(model)};
+    Menu menu{.label = "Run", .options = {}, .shown = first_shown(model)};
     for (std::size_t i = 0; i < model.courses.size(); ++i) menu.options.push_back(course_part(model, i));
     return {{"course", "How a run went", {{Paragraph{std::move(lead)}}, {std::move(menu)}}}};
 }

@@ -53,7 +53,8 @@ void append_llamacpp_timings(std::string& out, std::int64_t prompt_tokens, std::
 }
 
 std::unique_ptr<AnswerWriter> answer_writer(AnswerTerms terms) {
-    return traits_of(terms.dialect).writer(std::move(terms));
+    const DialectTraits& traits = traits_of(terms.dialect);
+    return traits.writer(std::move(terms));
 }
 
 }  // namespace paretoken::sim

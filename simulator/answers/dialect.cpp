@@ -24,7 +24,8 @@ std::string DialectTraits::error_body(const Refusal& refusal) const {
 }
 
 std::unique_ptr<AnswerWriter> DialectTraits::writer(AnswerTerms terms) const {
-    return form(traits_of(terms.endpoint)).writer(std::move(terms));
+    const ProtocolForm& chosen = form(traits_of(terms.endpoint));
+    return chosen.writer(std::move(terms));
 }
 
 std::string_view name_of(Dialect dialect) {

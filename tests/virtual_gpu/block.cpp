@@ -92,13 +92,12 @@ void write_back(Atomic what, std::byte* at, Value operand) {
             value = operand;
             break;
         case Atomic::and_:
-            if constexpr (std::is_integral_v<Value>) value &= operand;
-            break;
         case Atomic::or_:
-            if constexpr (std::is_integral_v<Value>) value |= operand;
-            break;
         case Atomic::xor_:
-            if constexpr (std::is_integral_v<Value>) value ^= operand;
+            if constexpr (std::is_integral_v<Value>)
+                value = what == Atomic::and_  ? value & operand
+                        : what == Atomic::or_ ? value | operand
+                                              : value ^ operand;
             break;
     }
     std::memcpy(at, &value, sizeof value);

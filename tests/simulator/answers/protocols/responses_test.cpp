@@ -16,9 +16,7 @@ namespace {
 
 using nlohmann::json;
 using paretoken::testing::body_chunks;
-using paretoken::testing::body_of;
 using paretoken::testing::golden;
-using paretoken::testing::shape_of;
 using paretoken::testing::stream_shape;
 using ::testing::HasSubstr;
 using testing_events::http_of;
