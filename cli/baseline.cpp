@@ -30,7 +30,10 @@ void save(const BaselineCommand& command) {
         for (const fs::path& run : reports::find_run_directories(directory)) runs.push_back(run);
     reports::BaselineStore(command.store).save(command.name, runs, command.overwrite);
     fmt::print("{}: {} runs\n", command.name, runs.size());
-    if (runs.size() < 3) fmt::print(stderr, "paretoken: note: a gate needs 3 or more runs of a baseline\n");
+    if (runs.size() < 3)
+        fmt::print(stderr,
+                   "paretoken: note: a gate needs 3 or more runs of a baseline, or one run and "
+                   "--within-run\n");
 }
 
 /// Throws UsageError when a run of the baseline cannot be read.

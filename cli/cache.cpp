@@ -91,7 +91,8 @@ CachePlan plan_of_cache(const CacheCommand& command) {
         plan.concurrency.push_back(static_cast<std::uint64_t>(level));
     plan.samples = command.samples;
     if (plan.samples < kFewest)
-        throw UsageError(fmt::format("--samples: at least {} are needed for an interval", kFewest));
+        throw UsageError(
+            fmt::format("--samples: at least {} are needed for the 95 % interval of a median", kFewest));
     if (!command.working_set.empty()) {
         const auto ladder = ladder_of("--working-set", command.working_set);
         if (command.working_set.find_first_of(",:") != std::string::npos)
@@ -133,7 +134,7 @@ void conclude(const CacheReport& report, const std::filesystem::path& directory)
 
 void measure(CachePlan plan, const experiments::Access& access) {
     if (!plan.asked.virtual_time) experiments::require_descriptors(plan.concurrency.back());
-    InterruptWatch interrupt("\nending the experiment (once more to give up)\n");
+    InterruptWatch interrupt("\nending the experiment (press Ctrl-C again to end at once)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::cache));
     ConsoleWatcher watcher;
     const auto target = experiments::open_target(experiments::plan_of_level(plan, {plan.prefixes.front()}, 1),
@@ -144,9 +145,10 @@ void measure(CachePlan plan, const experiments::Access& access) {
         output.path() / "cache.md",
         reports::markdown_of(reports::cache_section(reports::picture_of({{}, report}), "cache"), 1));
     if (!plan.prices.empty() && report.price.empty())
-        watcher.warn(
-            fmt::format("--price {}: the card has no price for the serving hardware; name it with --gpu",
-                        plan.prices.front().name));
+        watcher.warn(fmt::format(
+            "--price {}: the card has no price for the serving hardware; name hardware that it has "
+            "with --gpu, or give another card",
+            plan.prices.front().name));
     conclude(report, output.path());
 }
 

@@ -23,9 +23,9 @@ struct CalibrateCommand {
 };
 
 void show_level(const experiments::CalibrationLevel& level) {
-    fmt::print("  {:>9.0f} events/s asked, {:>9.0f} came, read {:>9.1f} µs after their arrival (p99): {}\n",
+    fmt::print("  {:>9.0f} events/s wanted, {:>9.0f} came, p99 from arrival to read {:>9.1f} µs: {}\n",
                level.asked_per_s, level.events_per_s, level.delay_p99_s.value_or(0) * 1e6,
-               level.carried ? "carried" : "not carried");
+               level.carried ? "kept up" : "did not keep up");
     std::fflush(stdout);
 }
 
@@ -33,16 +33,17 @@ void calibrate(const CalibrateCommand& command) {
     const std::filesystem::path path =
         command.out.empty() ? cards::default_ceiling_path() : std::filesystem::path(command.out);
     if (path.empty()) throw UsageError("calibrate: neither XDG_STATE_HOME nor HOME is set; use --out FILE");
-    const InterruptWatch interrupt;
+    const InterruptWatch interrupt(
+        "\nending the calibration: nothing is stored (press Ctrl-C again to end at once)\n");
     const experiments::Invocation invocation = this_invocation();
-    fmt::print("about {} streams against the simulated server on this host:\n",
+    fmt::print("measuring with about {} streams from the simulated server on this host:\n",
                experiments::kCalibrationStreams);
     cards::ClientCeiling ceiling;
     ceiling.events_per_s = experiments::events_ceiling(invocation, interrupt.token(), show_level);
     if (ceiling.events_per_s == 0) {
         throw Error(ExitCode::measurement_invalid,
-                    "calibrate: the client could not handle even the lowest rate: other programs use "
-                    "this host's processors; nothing was stored");
+                    "calibrate: the client did not read events in time even at the lowest rate, and nothing "
+                    "was stored; close other programs that use the processors of this host, and try again");
     }
     ceiling.requests_per_s = experiments::requests_ceiling(invocation, interrupt.token());
     ceiling.streams = experiments::streams_ceiling();
@@ -51,9 +52,9 @@ void calibrate(const CalibrateCommand& command) {
     ceiling.measured_at = experiments::utc_now();
     cards::store(ceiling, path);
     fmt::print(
-        "the client on this host handles, per worker: {:.0f} stream events/s, {:.0f} one-token "
-        "requests/s; in all: {} streams\nthe server ran beside the client and took its share of "
-        "the processor\nstored in {}\n",
+        "the client on this host handles {:.0f} stream events/s and {:.0f} one-token requests/s per worker, "
+        "and {} streams in all (limit on open files)\nthe simulated server used part of the processors: "
+        "without it the rates may be higher\nstored in {}\n",
         ceiling.events_per_s, ceiling.requests_per_s, ceiling.streams, path.string());
 }
 

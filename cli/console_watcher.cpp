@@ -73,8 +73,10 @@ void ConsoleWatcher::point_ends(const reports::SweepPoint& point, const std::fil
 }
 
 void ConsoleWatcher::point_lengthened(const std::string& label, std::uint64_t requests, std::uint64_t asked) {
-    fmt::print(stderr, "  {}: {} requests instead of --num-prompts {}, which would never reach the level\n",
-               label, requests, asked);
+    fmt::print(
+        stderr,
+        "  {}: {} requests instead of --num-prompts {}, which is below the concurrency of this level\n",
+        label, requests, asked);
     std::fflush(stderr);
 }
 

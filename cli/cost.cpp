@@ -117,7 +117,7 @@ Answer split(CLI::App& command, const std::shared_ptr<Numbers>& n) {
         const double input = positive(rate, "--tokens-per-s") * shares.input;
         const reports::TokenRates rates{input * (1 - hit), input * hit, rate * shares.output};
         const auto prices = reports::split_by_ratio(usd / kSecondsPerHour, rates, ratio, cached);
-        if (!prices) throw UsageError("--ratio must be above 0 where no input token has a price");
+        if (!prices) throw UsageError("no token has a price: give a --ratio above 0");
         return fmt::format("fresh ${}, cached ${}, output ${} per million", number(prices->fresh),
                            number(prices->cached), number(prices->output));
     };
@@ -164,8 +164,8 @@ Answer prompt_cache(CLI::App&, const std::shared_ptr<Numbers>& n) {
     return [&write, &read, &base, n] {
         if (read >= base) throw UsageError("--read must be below --base: such a cache never pays");
         const double requests = reports::prompt_cache_break_even_requests(write, read, base);
-        return fmt::format("{}: pays from {:.0f} requests on", number(requests),
-                           std::max(1.0, std::ceil(requests)));
+        return fmt::format("break-even at {} requests: caching pays from {:.0f} requests on",
+                           number(requests), std::max(1.0, std::ceil(requests)));
     };
 }
 

@@ -167,7 +167,9 @@ void convert(const DatasetCommand& command) {
         }
     }
     out.close();
-    if (!out) throw RuntimeError(fmt::format("cannot write {}", command.to));
+    if (!out)
+        throw RuntimeError(fmt::format(
+            "cannot write {}: check that its directory exists, can be written and has space", command.to));
     fmt::print(stderr, "{} rows written to {}\n", rows, command.to);
 }
 
@@ -240,22 +242,23 @@ std::string text_of(const datasets::LogAudit& audit) {
                                 served_text(stretch));
     }
     if (!audit.cacheable) return text;
-    text += fmt::format("\ninput that repeats the beginning of an earlier prompt   {:.1f} %\n",
+    text += fmt::format("\nprompt bytes that repeat the start of an earlier prompt  {:.1f} %\n",
                         *audit.cacheable * 100);
     if (audit.cacheable_moved)
-        text += fmt::format("with what changes at the end of the prompt             {:.1f} %\n",
+        text += fmt::format("the same, with changing parts at the end of the prompt   {:.1f} %\n",
                             *audit.cacheable_moved * 100);
     for (const auto& change : audit.changes)
         text += fmt::format(
-            "\n{}: a {} changes at byte {} (\"{}\", behind \"{}\") in {} prompts. A prefix cache "
-            "finds nothing behind it: move it to the end of the prompt.\n",
+            "\n{}: a {} changes at byte {} (\"{}\", after \"{}\") in {} prompts. A prefix cache has no "
+            "hits after this place: move the changing part to the end of the prompt.\n",
             printable_line(change.group.empty() ? "prompts" : change.group, 40),
             datasets::name_of(change.kind), change.at, printable_line(change.example, 40),
             printable_line(change.before, 40), change.prompts);
     if (audit.blocks_forgotten > 0)
-        text +=
-            fmt::format("\nThe table of {} blocks of 256 bytes forgot {}: the true shares may be higher.\n",
-                        audit.blocks_room, audit.blocks_forgotten);
+        text += fmt::format(
+            "\nThe table of {} blocks of 256 bytes was full, and {} blocks were dropped: the true shares may "
+            "be higher.\n",
+            audit.blocks_room, audit.blocks_forgotten);
     return text;
 }
 

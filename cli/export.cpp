@@ -117,7 +117,11 @@ void export_to(const ExportCommand& command) {
     }
     std::ofstream file(command.out, std::ios::binary | std::ios::trunc);
     file << text.str() << std::flush;
-    if (!file) throw RuntimeError(fmt::format("cannot write {}: choose another --out", command.out));
+    if (!file)
+        throw RuntimeError(
+            fmt::format("cannot write {}: check that its directory exists, can be written and has space, or "
+                        "choose another --out",
+                        command.out));
 }
 
 }  // namespace

@@ -101,10 +101,15 @@ void require_one_way(const GateCommand& command) {
 std::vector<fs::path> directories_of(const std::vector<std::string>& names, const std::string& store) {
     std::vector<fs::path> directories;
     for (const std::string& name : names) {
-        if (!fs::is_directory(name) && reports::BaselineStore(store).holds(name))
+        if (fs::is_directory(name))
+            directories.emplace_back(name);
+        else if (reports::BaselineStore(store).holds(name))
             directories.push_back(reports::BaselineStore(store).find(name).directory);
         else
-            directories.emplace_back(name);
+            throw UsageError(
+                fmt::format("{} is neither a directory nor a baseline in {}; `paretoken baseline list` shows "
+                            "the stored ones, and --store names another place",
+                            name, store));
     }
     return directories;
 }
@@ -195,15 +200,16 @@ void print_dry_run(const GatePlan& plan) {
     fmt::print("baseline   {}\ncandidate  {}\n", plan.baseline.shown(), plan.candidate.shown());
     std::string at;
     for (const Look& look : looks) at += fmt::format("{}{}", at.empty() ? "" : ", ", look.pairs);
-    fmt::print("looks      after {} pairs\n", at);
+    fmt::print("judged     after {} pairs, until there is a verdict\n", at);
     const LoadPlan load = experiments::with_load(plan.asked);
     if (load.stop.duration) {
         const double pair_s = 2 * seconds(*load.stop.duration);
         fmt::print(
-            "time       about {:.0f} s a pair and what servers need to start: {:.0f} to {:.0f} minutes\n",
+            "time       about {:.0f} s for each pair, {:.0f} to {:.0f} minutes in all, and the starts of "
+            "servers\n",
             pair_s, pair_s * 3 / 60, pair_s * static_cast<double>(plan.policy.max_pairs) / 60);
     } else {
-        fmt::print("time       {} requests a run: 6 to {} times as long as one run takes\n",
+        fmt::print("time       6 to {1} times as long as one run, which has {0} requests\n",
                    load.stop.requests.value_or(0), 2 * plan.policy.max_pairs);
     }
 }
@@ -215,7 +221,9 @@ void measure(GatePlan plan, const experiments::Access& access, bool github) {
     experiments::refuse_options_without_effect(client);
     const auto streams = experiments::most_in_flight(experiments::with_load(plan.asked));
     if (streams && !plan.asked.virtual_time) experiments::require_descriptors(*streams);
-    InterruptWatch interrupt("\nending the gate: the same command goes on with it (once more to give up)\n");
+    InterruptWatch interrupt(
+        "\nending the gate: repeat the command with --out set to its directory to continue it (press "
+        "Ctrl-C again to end at once)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::gate));
     plan.asked = experiments::with_dataset(plan.asked);
     ConsoleWatcher watcher;

@@ -22,7 +22,7 @@ sigset_t watched() {
 }
 
 constexpr int kKilledBySigint = 130;
-constexpr std::string_view kNothing = "\nparetoken: interrupted before anything was measured\n";
+constexpr std::string_view kNothing = "\nparetoken: interrupted before the measurement began\n";
 
 }  // namespace
 

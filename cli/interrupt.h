@@ -16,14 +16,14 @@ namespace paretoken::cli {
 class InterruptWatch {
   public:
     static constexpr std::string_view kEndingTheRun =
-        "\nending the run: what was measured is being written (once more to give up)\n";
+        "\nending the run: what was measured is being written (press Ctrl-C again to end at once)\n";
 
     static constexpr std::string_view kFollowing =
-        "\nnothing more is started; requests in flight are followed for the time of --grace (once more to "
-        "cut "
-        "them off)\n";
+        "\nno further request is started; those in flight are followed for the time of --grace (press Ctrl-C "
+        "again to cut them off)\n";
     static constexpr std::string_view kCuttingOff =
-        "\ncutting off what is in flight: what was measured is being written (once more to give up)\n";
+        "\ncutting off the requests in flight: what was measured is being written (press Ctrl-C again to end "
+        "at once)\n";
 
     /// `first` is printed on the first signal. If `second` is given, it is printed on the second signal,
     /// which then requests cut_off(). Neither text is copied: both must outlive this object, as literals do.

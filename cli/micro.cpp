@@ -129,13 +129,16 @@ void run_microbench(const MicroOptions& options, const fs::path& result) {
             if (line->starts_with(kComplaint)) complaint = line->substr(kComplaint.size());
         }
     }
-    if (watch.token().stop_requested()) throw RuntimeError("micro: interrupted, nothing was written");
+    if (watch.token().stop_requested()) throw RuntimeError("micro: interrupted; nothing was written");
     const int status = child.wait();
     if (status == static_cast<int>(ExitCode::ok) || status == static_cast<int>(ExitCode::measurement_invalid))
         return;
     if (status == static_cast<int>(ExitCode::usage)) throw UsageError("micro: " + complaint);
     if (!complaint.empty()) throw RuntimeError("micro: " + complaint);
-    throw RuntimeError(fmt::format("micro: paretoken-microbench ended with status {}", status));
+    throw RuntimeError(
+        fmt::format("micro: paretoken-microbench ended with status {}; run it by hand, in the directory of "
+                    "paretoken, to see why",
+                    status));
 }
 
 std::string text_of_file(const fs::path& path) {
@@ -150,7 +153,9 @@ reports::MicroFile parsed_result(const std::string& text) {
         if (!file.rows.empty()) return file;
     } catch (const UsageError&) {  // not the user's file; the error is below
     }
-    throw RuntimeError("micro: paretoken-microbench wrote no result; run it by hand to see why");
+    throw RuntimeError(
+        "micro: paretoken-microbench wrote no result; run it by hand, in the directory of paretoken, to see "
+        "why");
 }
 
 nlohmann::ordered_json json_of(const reports::SizeFit& fit) {
@@ -298,13 +303,13 @@ class PartialFile {
     /// Replaces its content by `text` and gives it its final name.
     void keep(const std::string& text) {
         if (!(std::ofstream(path_) << text).flush())
-            throw RuntimeError(
-                fmt::format("micro: cannot write '{}': {}", target_.string(), std::strerror(errno)));
+            throw RuntimeError(fmt::format("micro: cannot write '{}': {}; free space or choose another --out",
+                                           target_.string(), std::strerror(errno)));
         std::error_code failed;
         fs::rename(path_, target_, failed);
         if (failed)
-            throw RuntimeError(
-                fmt::format("micro: cannot write '{}': {}", target_.string(), failed.message()));
+            throw RuntimeError(fmt::format("micro: cannot write '{}': {}; choose another --out",
+                                           target_.string(), failed.message()));
         kept_ = true;
     }
 
@@ -319,11 +324,13 @@ void refuse_bad_result(const reports::MicroFile& file) {
     const auto failed = count([](const reports::MicroRow& row) { return row.error.has_value(); });
     if (failed != 0) {
         throw Error(ExitCode::measurement_invalid,
-                    fmt::format("micro: {} of {} rows failed their check", failed, file.rows.size()));
+                    fmt::format("micro: {} of {} rows failed; the table gives the reasons", failed,
+                                file.rows.size()));
     }
     if (count([](const reports::MicroRow& row) { return row.valid; }) == 0) {
-        throw Error(ExitCode::measurement_invalid,
-                    "micro: no row is valid, see the reasons in the table; close other programs");
+        throw Error(
+            ExitCode::measurement_invalid,
+            "micro: no row is valid; the table gives the reasons. Close other programs and measure again");
     }
 }
 

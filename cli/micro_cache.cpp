@@ -63,7 +63,9 @@ KeptMicro kept_micro() {
             kept.results.front().date.substr(0, 10));
         return kept;
     } catch (const Error& error) {
-        return {.results = {}, .note = fmt::format("{}: it was not used", error.what())};
+        return {.results = {},
+                .note = fmt::format("the last result of `paretoken micro` was not used: {}; measure again",
+                                    error.what())};
     }
 }
 

@@ -79,7 +79,8 @@ void compare(const CompareOptions& options) {
     fmt::print("{}", options.json ? json_text(comparison, options) : text_of(comparison));
     if (comparison.rows.empty())
         throw UsageError(
-            fmt::format("micro compare: {} and {} have no row in common", options.before, options.after));
+            fmt::format("micro compare: {} and {} have no row in common; measure both with the same options",
+                        options.before, options.after));
     if (!options.page.empty()) write_comparison_page(options.page, before, after);
     const std::size_t slower = comparison.count(reports::MicroVerdict::slower);
     if (options.fail_on_slower && slower > 0)

@@ -30,8 +30,10 @@ LoadPlan reachable(LoadPlan asked) {
     const auto cap = plan.classes.front().concurrency;
     const auto most = experiments::most_in_flight(plan);
     if (most == cap) return asked;
-    fmt::print(stderr, "paretoken: note: {} requests never have {} in flight at once; measuring c={}\n",
-               *most, *cap, *most);
+    fmt::print(stderr,
+               "paretoken: note: the run has too few requests for --concurrency {}; measuring with "
+               "--concurrency {}\n",
+               *cap, *most);
     asked.classes.front().concurrency = most;
     return asked;
 }

@@ -138,8 +138,9 @@ void check_cells(const SweepPlan& plan) {
     for (const experiments::Cell& cell : plan.cells) {
         for (const Axis other : {Axis::concurrency, Axis::request_rate})
             if (other != plan.axis && cell.contains(std::string(experiments::name_of(other))))
-                throw UsageError(fmt::format("this sweep varies {}, but a cell names {}",
-                                             experiments::name_of(plan.axis), experiments::name_of(other)));
+                throw UsageError(
+                    fmt::format("this sweep varies {0}, but a cell sets {1}; leave {1} out of the cells",
+                                experiments::name_of(plan.axis), experiments::name_of(other)));
         const LoadPlan asked = experiments::in_cell(plan.asked, cell);
         experiments::require_rate_for_burstiness(experiments::at_level(asked, plan.axis, 1));
     }
@@ -234,7 +235,8 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
     });
     if (has_runs)
         fmt::print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
-    if (file.search && !file.search->narrow.empty()) fmt::print("  {:12}{}\n", "narrow", file.search->narrow);
+    if (file.search && !file.search->narrow.empty())
+        fmt::print("  {:12}{}\n", "continue", file.search->narrow);
     std::fflush(stdout);
 }
 
@@ -261,7 +263,7 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
         return;
     }
     if (search) {
-        fmt::print("# a search of at most {} runs; the first:\n", search->max_runs);
+        fmt::print("# a search of at most {} runs; the command of the first run:\n", search->max_runs);
         listed.levels.resize(1);
     }
     const std::filesystem::path directory = plan.asked.out.empty() ? "runs/TIME" : plan.asked.out;
@@ -308,8 +310,10 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     auto [file, judged_otherwise] = planned(listed, invocation, directory, extend);
     if (judged_otherwise) experiments::judge_points_anew(file, plan.asked, directory);
     if (!search && experiments::nothing_to_measure(file)) {
-        fmt::print(stderr, "every point was measured by the sweep of {}; --overwrite measures them again\n",
-                   file.started_at);
+        fmt::print(
+            stderr,
+            "every point was measured by the sweep that began at {}; --overwrite measures them again\n",
+            file.started_at);
         show_table(file, directory);
         experiments::require_valid(file, directory);
         return;

@@ -24,8 +24,8 @@ namespace paretoken::cli {
 namespace {
 
 constexpr auto kEndingTheWatch =
-    "\nending the watch: requests in flight are followed for the time of --grace (once more to cut them "
-    "off)\n";
+    "\nending the watch: requests in flight are followed for the time of --grace (press Ctrl-C again to cut "
+    "them off)\n";
 constexpr auto kShortestInterval = std::chrono::seconds(1);
 
 struct WatchCommand {
@@ -48,10 +48,13 @@ PlanTexts with_small_probes(PlanTexts texts) {
 }
 
 Duration duration_of(const std::string& option, const std::string& text) {
-    const Duration duration = parse_duration(text);
-    if (duration < kShortestInterval)
-        throw UsageError(fmt::format("{} {}: must be at least 1s", option, text));
-    return duration;
+    try {
+        const Duration duration = parse_duration(text);
+        if (duration >= kShortestInterval) return duration;
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}: {}", option, error.what()));
+    }
+    throw UsageError(fmt::format("{} {}: must be at least 1s", option, text));
 }
 
 experiments::WatchPlan watch_plan(const WatchCommand& command) {
@@ -70,7 +73,8 @@ void require_quiet(const experiments::WatchState& state) {
     for (const AlertResult& alert : state.alerts)
         if (alert.state == AlertState::firing && alert.severity == AlertSeverity::fail)
             fired += (fired.empty() ? "" : "; ") + text_of(alert);
-    if (!fired.empty()) throw Error(ExitCode::gate_failed, fired);
+    if (!fired.empty())
+        throw Error(ExitCode::gate_failed, fmt::format("alerts of severity fail fired: {}", fired));
 }
 
 void watch(experiments::WatchPlan plan, const experiments::Access& access) {
@@ -87,7 +91,8 @@ void watch(experiments::WatchPlan plan, const experiments::Access& access) {
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(plan.asked, output.path());
     preparation.end();
-    fmt::print("{} every {}, {}\n", target->url(), text_of(plan.every), output.path().string());
+    fmt::print("watching {} every {}; the results are in {}\n", target->url(), text_of(plan.every),
+               output.path().string());
     const auto show = [&](const experiments::WatchState& state) {
         fmt::print("{}\n", reports::watch_text(state.line));
         std::fflush(stdout);

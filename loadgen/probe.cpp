@@ -153,11 +153,15 @@ class Asker {
         }
         if (head.status == 401 || head.status == 403) {
             throw RuntimeError(
-                fmt::format("{} refused the key (HTTP {}){}; set OPENAI_API_KEY, or give --api-key-env or -H",
-                            options_.url.text(), head.status, words));
+                fmt::format("{}: {} gave HTTP {}{}; check the API key (OPENAI_API_KEY, the variable that "
+                            "--api-key-env names, or a header given with -H) and what it permits",
+                            options_.url.text(), what, head.status, words));
         }
         throw RuntimeError(
-            fmt::format("{}: {} gave HTTP {}{}", options_.url.text(), what, head.status, words));
+            fmt::format("{}: {} gave HTTP {}{}{}", options_.url.text(), what, head.status, words,
+                        is_busy(answer) ? "; the server is overloaded or still loading its model, try again "
+                                          "when it is ready"
+                                        : ""));
     }
 
     [[noreturn]] void refuse_failure(std::string_view what, const http::FetchFailure& failure) const {
@@ -181,10 +185,11 @@ class Asker {
                 throw RuntimeError(fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server?", url,
                                                what, why, other_scheme()));
             case Kind::timed_out:  // a plain HTTP server may wait forever for the rest of a TLS hello
-                throw RuntimeError(fmt::format("{}: {}: {}{}; {}is this an OpenAI-compatible server?{}", url,
-                                               what, why, is_limited_by_user(what) ? " (--timeout)" : "",
-                                               options_.url.tls ? other_scheme() : "",
-                                               proxy_note(options_, address_)));
+                throw RuntimeError(
+                    fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server{}?{}", url, what, why,
+                                options_.url.tls ? other_scheme() : "",
+                                is_limited_by_user(what) ? ", and does it need a longer --timeout" : "",
+                                proxy_note(options_, address_)));
             case Kind::too_long:
             case Kind::stopped:
                 break;
@@ -236,9 +241,7 @@ class Asker {
         }
     }
 
-    [[noreturn]] static void interrupted() {
-        throw RuntimeError("interrupted before the measurement began; nothing was measured");
-    }
+    [[noreturn]] static void interrupted() { throw RuntimeError("interrupted before the measurement began"); }
 
     /// Returns a half-sentence that names the right scheme when the server uses the other one. The test sends
     /// neither key nor headers.
@@ -264,8 +267,8 @@ class Asker {
 void refuse_compression(const Asker& asker, std::string_view what, const http::ResponseHead& head) {
     if (head.content_encoding.empty() || head.content_encoding == "identity") return;
     asker.refuse(
-        fmt::format("{} is answered compressed ({}) although identity was asked for; times of compressed "
-                    "tokens mean nothing, switch compression off",
+        fmt::format("the answer to {} is compressed ({}), so that the times of single tokens cannot be "
+                    "measured; switch compression off in the server and in proxies before it",
                     what, printable_line(head.content_encoding, 64)));
 }
 
@@ -452,12 +455,12 @@ void settle_options(Asker& asker, EndpointFacts& facts) {
     refuse_compression(asker, what, trial.fetched.head);
     if (trial.record.outcome == Outcome::malformed) {
         asker.refuse(
-            fmt::format("{} answered with something that is not an OpenAI answer ({}); check the URL and "
-                        "--endpoint",
-                        what, trial.record.error));
+            fmt::format("the answer to {} is not one of the protocol {} ({}); check the URL, --endpoint and "
+                        "--endpoint-type",
+                        what, facts.body.protocol->name, trial.record.error));
     }
     if (trial.record.outcome == Outcome::stream_error) {
-        asker.refuse(fmt::format("{} answered with an error: {}", what, trial.record.error));
+        asker.refuse(fmt::format("the answer to {} is an error: {}", what, trial.record.error));
     }
 }
 
@@ -566,8 +569,9 @@ EndpointFacts probe(const EndpointOptions& options) {
     if (facts.body.model.empty()) facts.body.model = text_at(model, "id");
     if (facts.body.model.size() > std::max(kLongestName, options.body.model.size())) {
         asker.refuse(
-            fmt::format("GET /v1/models names a model with {} characters; name the model with --model",
-                        facts.body.model.size()));
+            fmt::format("the first model in the answer to GET /v1/models has a name of {} bytes, more than "
+                        "{}; name the model with --model",
+                        facts.body.model.size(), kLongestName));
     }
     ask_what_it_is(asker, model, facts);
     ask_for_profile(asker, facts);

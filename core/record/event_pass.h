@@ -1,5 +1,5 @@
 #pragma once
-// Joins the events of a source with the scalars of their requests.
+// Reads the events of a source once, and joins them with the scalars of their requests.
 #include <cstdint>
 #include <vector>
 
@@ -13,9 +13,11 @@ class EventPass {
     /// `requests` and `events` must outlive this object.
     EventPass(const RequestTable& requests, const EventSource& events);
 
-    /// Calls `visit(row, record)` for every request that has events; `record` contains them and is valid
-    /// during the call. Events of a request that the table lacks, or that was visited before, are left out.
-    /// Element i of the result tells whether row i was visited.
+    /// Calls `visit(row, record)` once for every request of the table that the source lists, in the order of
+    /// the source. `record` has the scalars and the events of the request, and is valid during the call. It
+    /// has no events if the source lists the request with an empty list. Requests that the table lacks, and
+    /// further lists of a request that was visited, are skipped. Element i of the result tells whether row i
+    /// was visited.
     template <class Visit>
     std::vector<bool> for_each(Visit visit) const {
         std::vector<bool> seen(requests_.size());
@@ -35,9 +37,9 @@ class EventPass {
     }
 
   private:
-    /// Returns the row of a request, or the number of rows if there is none. `likely` is tried first, because
-    /// events mostly come in the order of the rows. `by_key` is filled with the rows in ascending order of
-    /// their keys when they are first searched.
+    /// Returns the row of a request, or the number of rows if there is none. Tries the row `likely` first,
+    /// because events mostly come in the order of the rows, and else searches `by_key`. An empty `by_key` is
+    /// first filled with all rows in ascending order of their keys.
     std::size_t row_of(const RequestKey& key, std::size_t likely, std::vector<std::uint32_t>& by_key) const;
 
     const RequestTable& requests_;

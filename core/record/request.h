@@ -10,8 +10,10 @@ namespace paretoken {
 
 struct Message {
     std::string role;
-    std::string content;     ///< text, or the text of all parts if there are parts
-    std::string parts = {};  ///< text of a JSON list that is sent in place of `content`, or empty
+    std::string content;  ///< text; if there are parts, the text of all parts
+    /// A JSON list of content parts, as text, or empty. Protocols whose prompts are messages send it in place
+    /// of `content`; completions, and the system messages of the protocol messages, send `content`.
+    std::string parts = {};
 
     bool operator==(const Message&) const = default;
 };
@@ -19,20 +21,23 @@ struct Message {
 using TokenIds = std::vector<std::int32_t>;
 using Messages = std::vector<Message>;
 
-/// Text (sent to a chat as one user message), token ids (completions only), or a conversation (sent to
-/// completions as its texts, one per line).
+/// The prompt of a request: a text (other protocols than completions send it as one message of the user),
+/// token ids (only completions accept them), or a conversation (completions send the texts of its messages,
+/// joined by newlines).
 using Prompt = std::variant<std::string, TokenIds, Messages>;
 
 struct Request {
     std::uint64_t index = 0;    ///< position in the schedule; warm-up requests have their own count
     std::string id;             ///< unique within a run; sent as X-Request-Id
     std::string request_class;  ///< empty, or a label such as "interactive"
-    std::string slo = {};       ///< its limits: "ttft:500"; empty: the run's
+    std::string slo = {};       ///< its limits: "ttft:500"; empty: those of its class or of the run
     std::string model = {};     ///< model; empty: the run's
-    std::string body = {};      ///< JSON object merged into the body; null removes a key; or empty
+    std::string body = {};  ///< JSON object whose keys replace those of the body (null removes one); or empty
     Prompt prompt;
     std::optional<std::int64_t> wanted_input_tokens;
-    std::optional<std::int64_t> wanted_output_tokens;  ///< max_tokens; with ignore_eos also the minimum
+    /// The limit of output tokens (max_tokens, or the protocol's name for it), unless `body` or --extra-body
+    /// sets one. If the server accepts ignore_eos, an answer with fewer tokens is a failure (too_short).
+    std::optional<std::int64_t> wanted_output_tokens;
 };
 
 }  // namespace paretoken

@@ -142,9 +142,10 @@ struct Sweeping {
 std::string label_of(const SweepPoint& point);
 
 void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
-    const auto asked = sweeping.plan.asked.stop.requests;
+    const auto asked = in_cell(sweeping.plan.asked, point.cell).stop.requests;
     const auto requests = plan_at(sweeping.plan, point).stop.requests;
-    if (asked != requests) sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
+    if (asked && requests && *asked != *requests)
+        sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
 }
 
 /// Returns the next point to measure; null when none is left. The caller holds the mutex.

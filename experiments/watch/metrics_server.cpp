@@ -55,8 +55,8 @@ std::vector<reports::MetricFamily> families_of(const WatchState& state) {
     };
     std::vector<reports::MetricFamily> families{
         counter("paretoken_watch_intervals", "Intervals of the watch that have ended.", state.line.interval),
-        counter("paretoken_requests", "Requests that came to their end.", state.requests),
-        counter("paretoken_requests_failed", "Requests that failed.", state.failed)};
+        counter("paretoken_requests", "Measured requests that ended, failed ones included.", state.requests),
+        counter("paretoken_requests_failed", "Measured requests that failed.", state.failed)};
     constexpr std::array<std::array<const char*, 3>, 3> kLatencies = {
         {{"ttft", "paretoken_ttft_seconds", "Time to first token in the last interval."},
          {"itl", "paretoken_itl_seconds", "Inter-token latency in the last interval."},
@@ -68,16 +68,20 @@ std::vector<reports::MetricFamily> families_of(const WatchState& state) {
                 family.samples.push_back({.labels = {{"percentile", percentile}}, .value = *value});
         families.push_back(std::move(family));
     }
-    families.push_back(gauge("paretoken_server_requests_running", "Requests that the server works on, mean.",
+    families.push_back(gauge("paretoken_server_requests_running",
+                             "Mean number of requests that the server processed in the last interval.",
                              figure("running")));
-    families.push_back(gauge("paretoken_server_requests_waiting", "Requests that wait in the server, mean.",
+    families.push_back(gauge("paretoken_server_requests_waiting",
+                             "Mean number of requests that waited in the server in the last interval.",
                              figure("waiting")));
-    families.push_back(
-        gauge("paretoken_server_kv_usage_ratio", "Share of the KV cache in use, mean.", figure("kv_usage")));
+    families.push_back(gauge("paretoken_server_kv_usage_ratio",
+                             "Mean share of the KV cache in use in the last interval.", figure("kv_usage")));
     families.push_back(gauge("paretoken_server_prefix_hit_ratio",
-                             "Share of prompt tokens from the prefix cache.", figure("prefix_hit_ratio")));
-    reports::MetricFamily drift{.name = "paretoken_drift_ratio",
-                                .help = "Geometric mean of the last requests divided by the reference's."};
+                             "Share of prompt tokens from the prefix cache in the last interval.",
+                             figure("prefix_hit_ratio")));
+    reports::MetricFamily drift{
+        .name = "paretoken_drift_ratio",
+        .help = "Geometric mean of a latency of the latest requests, divided by that of the reference."};
     for (const reports::DriftLine& line : state.line.drift)
         drift.samples.push_back({.labels = {{"metric", line.metric}}, .value = line.ratio});
     families.push_back(std::move(drift));
@@ -92,13 +96,15 @@ std::vector<reports::MetricFamily> families_of(const WatchState& state) {
 }
 
 std::vector<reports::MetricFamily> families_of(const loadgen::Progress& progress) {
-    return {counter("paretoken_requests_started", "Measured requests that were started.", progress.started),
-            counter("paretoken_requests", "Requests that came to their end.", progress.finished),
-            counter("paretoken_requests_failed", "Requests that failed.", progress.failed),
-            counter("paretoken_output_tokens", "Output tokens of requests that came to their end.",
-                    progress.output_tokens),
-            gauge("paretoken_requests_in_flight", "Requests that the server works on for this client.",
-                  static_cast<double>(progress.in_flight.load()))};
+    return {
+        counter("paretoken_requests_started", "Measured requests that were started.", progress.started),
+        counter("paretoken_requests", "Measured requests that ended, failed ones included.",
+                progress.finished),
+        counter("paretoken_requests_failed", "Measured requests that failed.", progress.failed),
+        counter("paretoken_output_tokens", "Output tokens of measured requests that ended.",
+                progress.output_tokens),
+        gauge("paretoken_requests_in_flight", "Requests of this client in flight, warm-up requests included.",
+              static_cast<double>(progress.in_flight.load()))};
 }
 
 }  // namespace paretoken::experiments

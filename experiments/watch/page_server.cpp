@@ -77,7 +77,10 @@ int listening_socket(const HostAndPort& at, const std::string& address) {
     const std::string host = at.host == "localhost" ? "127.0.0.1" : at.host;
     if (const int failed = ::getaddrinfo(host.c_str(), std::to_string(at.port).c_str(), &hints, &list);
         failed != 0)
-        throw RuntimeError(fmt::format("--listen {}: {}", address, ::gai_strerror(failed)));
+        throw RuntimeError(
+            fmt::format("--listen {}: cannot resolve the host: {}; give an address of this machine, such as "
+                        "127.0.0.1",
+                        address, ::gai_strerror(failed)));
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
     int error = 0;
     for (const addrinfo* a = list; a != nullptr; a = a->ai_next) {

@@ -21,8 +21,8 @@ std::vector<Address> resolve(const Url& url) {
     const int failed = getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &list);
     if (failed != 0) {
         throw RuntimeError(
-            fmt::format("cannot resolve host '{}' of {}: {}; check the name, or give the address", url.host,
-                        url.text(), gai_strerror(failed)));
+            fmt::format("cannot resolve host '{}' of {}: {}; check the host name, or give an IP address",
+                        url.host, url.text(), gai_strerror(failed)));
     }
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
     std::vector<Address> addresses;

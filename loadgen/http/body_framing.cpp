@@ -90,7 +90,7 @@ void BodyFraming::take_size(char byte) {
         any_digit_ = true;
         if (left_ > kLongestChunk) fail("a chunk's size is too large");
     } else if (!any_digit_) {
-        fail("a chunk without a size");
+        fail("a chunk has no size");
     } else if (byte == '\r') {
         place_ = Place::size_line_feed;
     } else if (byte == ';' || byte == ' ' || byte == '\t') {
@@ -101,7 +101,7 @@ void BodyFraming::take_size(char byte) {
 }
 
 void BodyFraming::expect(char byte, char wanted, Place next) {
-    if (byte != wanted) return fail("a line break is missing around a chunk");
+    if (byte != wanted) return fail("a line break (CRLF) is missing after a chunk or its size");
     place_ = next;
 }
 

@@ -24,7 +24,10 @@ constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a
 constexpr Duration kLooked = std::chrono::microseconds(2);    ///< approximate time of a wait that finds some
 
 int opened(const char* what, int fd) {
-    if (fd < 0) throw RuntimeError(fmt::format("{}: {}", what, std::strerror(errno)));
+    if (fd < 0)
+        throw RuntimeError(
+            fmt::format("{}: {}; if too many files are open, raise the limit on them (ulimit -n)", what,
+                        std::strerror(errno)));
     return fd;
 }
 

@@ -100,7 +100,8 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
         bytes = bytes.subspan(taken);
         const unsigned status = parser.get().result_int();
         if (status / 100 == 1 && status != 101) {  // an interim response such as 100 Continue
-            if (++interim_ > kMostInterim) return broken_by("interim responses without end");
+            if (++interim_ > kMostInterim)
+                return broken_by(fmt::format("more than {} interim responses (status 1xx)", kMostInterim));
             if (bytes.empty()) return State::reading;
             continue;
         }
@@ -137,7 +138,7 @@ ResponseReader::State ResponseReader::broken_by(std::string_view why) {
 }
 
 ResponseReader::State ResponseReader::feed_end() {
-    if (!any_bytes_) return broken_by("no bytes came before the end");
+    if (!any_bytes_) return broken_by("the connection ended before its first byte");
     if (!in_body_) return broken_by("the connection ended inside the response");
     framing_.end();
     return read_body({});

@@ -14,7 +14,7 @@ namespace {
 std::string newest_openssl_error() {
     const unsigned long code = ERR_peek_last_error();
     ERR_clear_error();
-    if (code == 0) return "the peer ended the handshake";
+    if (code == 0) return "OpenSSL gives no reason";
     const char* reason = ERR_reason_error_string(code);
     return reason != nullptr ? reason : fmt::format("OpenSSL error {}", code);
 }

@@ -227,7 +227,7 @@ void Transport::push_plaintext(const Read& ciphertext) {
             continue;
         }
         if (progress == TlsSession::Progress::closed)
-            end(TransportEnd::closed_by_peer, "the server closed TLS");
+            end(TransportEnd::closed_by_peer, "the server closed the TLS connection");
         if (progress == TlsSession::Progress::failed) end(TransportEnd::broken, tls_->failure());
         return;
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <string_view>
@@ -260,11 +261,12 @@ void AnswerReader::finish(bool http_complete) {
     const bool exact = record.usage.completion || record.token_source == TokenSource::chunk_usage ||
                        record.token_source == TokenSource::token_ids;
     const std::int64_t choices = std::max(1, static_cast<int>(std::popcount(choices_seen_)));
-    if (options_.ignore_eos_accepted && record.wanted_output_tokens && exact &&
-        output_tokens_of(record) < *record.wanted_output_tokens * choices) {
+    const std::int64_t wanted =
+        std::min(record.wanted_output_tokens.value_or(0) * choices,
+                 options_.limits.asked_output_tokens.value_or(std::numeric_limits<std::int64_t>::max()));
+    if (options_.ignore_eos_accepted && exact && output_tokens_of(record) < wanted) {
         fail(Outcome::too_short, std::to_string(output_tokens_of(record)) + " tokens came of the " +
-                                     std::to_string(*record.wanted_output_tokens * choices) +
-                                     " asked for with ignore_eos");
+                                     std::to_string(wanted) + " asked for with ignore_eos");
     }
     record_ = nullptr;
 }

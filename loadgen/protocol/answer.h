@@ -17,7 +17,9 @@ namespace paretoken::protocol {
 /// The limits beyond which an answer is rejected. They lie far above the answers of a correct server, and
 /// protect memory and figures from one that is faulty or hostile.
 struct AnswerLimits {
-    std::optional<std::int64_t> asked_output_tokens = {};  ///< only named in errors
+    /// The limit of the request on the output tokens of all choices together. It is named in errors, and an
+    /// answer that reaches it is not too short.
+    std::optional<std::int64_t> asked_output_tokens = {};
     std::int64_t output_tokens = kMostTokens;              ///< most by the server's count, over all choices
     std::int64_t prompt_tokens = kMostTokens;              ///< most by the server's count
     std::size_t events = std::size_t{1} << 18;             ///< events with output

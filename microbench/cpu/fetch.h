@@ -1,19 +1,22 @@
 #pragma once
-// The ways in which a kernel prefetches its stream. The fastest one depends on the CPU, so rows
-// try them all.
+// The variants of software prefetching that a kernel can have. The fastest one depends on the CPU, so a row
+// of the micro benchmark tries every variant that its kernel has, and measures the fastest.
 #include <cstddef>
 
 namespace paretoken::microbench {
 
-/// l1: 8 KiB ahead into L1. l2: 16 KiB ahead into L2, which allows more outstanding lines than L1, and from
-/// there 2 KiB ahead into L1.
+/// l1: into L1, 8 KiB ahead of the read. l2: into L2, 16 KiB ahead of the read, because L2 allows more
+/// outstanding lines than L1, and later into L1, 2 KiB ahead. These distances hold for contiguous streams.
+/// Attention over a paged KV cache prefetches the half of a block that is used at least 8 KiB later instead
+/// (to_coming_half() in attention/attention_block.h): l1 into L1, l2 into L2 only.
 enum class Fetch { none, l1, l2 };
 inline constexpr Fetch kFetches[] = {Fetch::none, Fetch::l1, Fetch::l2};
 inline constexpr std::size_t kAheadInL1 = 8192;
 inline constexpr std::size_t kFarAhead = 16384;
 inline constexpr std::size_t kNearAhead = 2048;
 
-/// The bytes between a read and its first prefetch; 0: there is none.
+/// Returns how many bytes ahead of the read a line of a contiguous stream is first prefetched; 0 if it is not
+/// prefetched.
 constexpr std::size_t distance_of(Fetch fetch) {
     switch (fetch) {
         case Fetch::none:
@@ -26,7 +29,8 @@ constexpr std::size_t distance_of(Fetch fetch) {
     return 0;
 }
 
-/// Prefetches ahead of a line of 64 bytes. For kernels without a dot product to combine the prefetch with.
+/// Prefetches ahead of a line of 64 bytes. Kernels call it for lines that are not read by a dot product with
+/// a prefetch of its own (dot_bytes() and dot_pairs() in vectors.h): scales, and the weights of f16.
 [[gnu::always_inline]] inline void fetch_ahead(const std::byte* line, Fetch fetch) {
     if (fetch == Fetch::l1) __builtin_prefetch(line + kAheadInL1);
     if (fetch != Fetch::l2) return;

@@ -28,6 +28,13 @@ void require_name(const std::string& name) {
         fmt::format("cannot {} {}: {}; choose another --store", what, path.string(), error.message()));
 }
 
+/// Returns the first reason for which a result is invalid. Reasons for a warning may precede it.
+std::string why_invalid(const Validity& validity) {
+    for (const Reason& reason : validity.reasons)
+        if (reason.severity == Verdict::invalid) return reason.text;
+    return "no reason is given";
+}
+
 void copy_run(const fs::path& from, const fs::path& to) {
     std::error_code error;
     fs::create_directories(to, error);
@@ -50,10 +57,8 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
     for (const fs::path& run : runs) {
         const RunResult result = read_run_directory(run);
         if (result.validity.verdict == Verdict::invalid)
-            throw UsageError(fmt::format("{} is invalid and cannot be a baseline: {}", run.string(),
-                                         result.validity.reasons.empty()
-                                             ? "no reason is given"
-                                             : result.validity.reasons.front().text));
+            throw UsageError(fmt::format("{} is invalid and cannot be a baseline ({}); measure it again",
+                                         run.string(), why_invalid(result.validity)));
     }
     // The new baseline is built in a directory beside the final one and then renamed, so that a baseline is
     // always complete.
@@ -88,9 +93,10 @@ StoredBaseline BaselineStore::find(const std::string& name) const {
         if (baseline.name == name) return std::move(baseline);
         known += (known.empty() ? "" : ", ") + baseline.name;
     }
-    throw UsageError(fmt::format(
-        "{} holds no baseline '{}'; {}", root_.string(), name,
-        known.empty() ? "it holds none: `paretoken baseline save NAME DIR…` makes one" : "known: " + known));
+    throw UsageError(fmt::format("{} holds no baseline '{}'; {}", root_.string(), name,
+                                 known.empty()
+                                     ? "there is none yet, `paretoken baseline save NAME DIR…` stores one"
+                                     : "known: " + known));
 }
 
 bool BaselineStore::holds(const std::string& name) const {

@@ -221,8 +221,10 @@ std::optional<TimePoint> zero_of_events(std::string_view bytes, const std::strin
     std::string_view schema = bytes.substr(0, kSchemaBytes);
     schema = schema.substr(0, schema.find('\0'));
     if (schema != kEventsSchema)
-        throw UsageError(fmt::format("{} is not a file of {}; this version of paretoken reads no other",
-                                     where, kEventsSchema));
+        throw UsageError(
+            fmt::format("{} is not in the format {}, the only one that this version of paretoken reads; use "
+                        "the version that wrote it, or measure again",
+                        where, kEventsSchema));
     return later({}, get<std::uint64_t>(bytes.data() + kSchemaBytes));
 }
 

@@ -78,7 +78,9 @@ GateMetric metric_of(const Json& object, const Source& source) {
 void read(const std::string& key, const Json& value, const Source& source, GatePolicy& policy) {
     if (key == "schema") {
         if (value != Json(kGatePolicySchema))
-            source.refuse(key, fmt::format("is {}, not \"{}\"", value.dump(), kGatePolicySchema));
+            source.refuse(key, fmt::format("is {}, and this version of paretoken reads \"{}\"; "
+                                           "--print-policy writes such a file",
+                                           value.dump(), kGatePolicySchema));
     } else if (key == "alpha") {
         policy.alpha = number_of(value, key, source);
     } else if (key == "beta") {
@@ -168,9 +170,10 @@ GatePolicy parse_policy_json(std::string_view text, const std::string& where) {
     try {
         object = Json::parse(text);
     } catch (const nlohmann::json::parse_error& error) {
-        throw UsageError(fmt::format("{}:{}: not JSON", where, source.line_at(error.byte)));
+        throw UsageError(
+            fmt::format("{}:{}: not JSON; correct the syntax there", where, source.line_at(error.byte)));
     } catch (const nlohmann::json::out_of_range&) {
-        throw UsageError(fmt::format("{}: a number is beyond what a double holds", where));
+        throw UsageError(fmt::format("{}: a number is beyond what a double holds (1.8e308)", where));
     }
     if (!object.is_object()) throw UsageError(fmt::format("{}:1: expected a JSON object", where));
     GatePolicy policy = default_policy();
@@ -220,7 +223,9 @@ GateAsked parse_gate_asked(std::string_view text, const std::string& where) {
     const Json object = Json::parse(text, nullptr, false);
     const auto refuse = [&]() -> UsageError {
         return UsageError(
-            fmt::format("{}: not the {} that a gate wrote; give another --out", where, kGateFileName));
+            fmt::format("{} is not the {} of a gate that this command can continue; give another --out, or "
+                        "--overwrite to replace it",
+                        where, kGateFileName));
     };
     try {
         if (object.at("schema") != kGateSchema) throw refuse();

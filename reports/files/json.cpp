@@ -1138,8 +1138,8 @@ class Reader {
     void required(const char* key, T& value) const {
         if (!object_.contains(key))
             throw UsageError(
-                fmt::format("{}: key \"{}\" is missing; the file is not what this tool wrote, measure "
-                            "again or restore it",
+                fmt::format("{}: key \"{}\" is missing; the file was not written by paretoken, or was "
+                            "changed: restore it, or measure again",
                             where_, path_of(key)));
         (*this)(key, value);
     }
@@ -1170,7 +1170,10 @@ class Reader {
     }
 
     void plan(PlanEcho& echo) const {
-        if (!object_.contains("plan")) throw UsageError(fmt::format("{}: key \"plan\" is missing", where_));
+        if (!object_.contains("plan"))
+            throw UsageError(fmt::format(
+                "{}: key \"plan\" is missing; the file was not written by paretoken, or was changed",
+                where_));
         const Json& object = object_.at("plan");
         if (!object.is_object()) refuse(object, path_of("plan"), "an object");
         for (const auto& [key, value] : object.items())
@@ -1179,7 +1182,9 @@ class Reader {
 
     void metrics(std::vector<MetricSummary>& metrics) const {
         if (!object_.contains("metrics"))
-            throw UsageError(fmt::format("{}: key \"metrics\" is missing", where_));
+            throw UsageError(fmt::format(
+                "{}: key \"metrics\" is missing; the file was not written by paretoken, or was changed",
+                where_));
         const Json& object = object_.at("metrics");
         if (!object.is_object()) refuse(object, path_of("metrics"), "an object");
         metrics.clear();
@@ -1225,9 +1230,9 @@ class Reader {
     std::string path_of(const std::string& key) const { return prefix_.empty() ? key : prefix_ + "." + key; }
 
     [[noreturn]] void refuse(const Json& json, const std::string& path, std::string_view expected) const {
-        throw UsageError(fmt::format("{}: {} is {}, {} was expected; the file is not what this tool wrote",
-                                     where_, path.empty() ? "the content" : fmt::format("key \"{}\"", path),
-                                     kind_of(json), expected));
+        throw UsageError(fmt::format(
+            "{}: {} is {}, {} was expected; the file was not written by paretoken, or was changed", where_,
+            path.empty() ? "the content" : fmt::format("key \"{}\"", path), kind_of(json), expected));
     }
     static std::string kind_of(const Json& json) {
         const std::string name = json.type_name();
@@ -1247,8 +1252,10 @@ class Reader {
             std::optional<T> named;
             enum_named(json.get_ref<const std::string&>(), named);
             if (!named)
-                throw UsageError(fmt::format("{}: key \"{}\" is \"{}\", which this build does not know",
-                                             where_, path, json.get_ref<const std::string&>()));
+                throw UsageError(
+                    fmt::format("{}: key \"{}\" is \"{}\", which this version of paretoken does not know; "
+                                "use the version that wrote the file",
+                                where_, path, json.get_ref<const std::string&>()));
             value = *named;
         } else if constexpr (std::same_as<T, std::string>) {
             if (!json.is_string()) refuse(json, path, "a string");
@@ -1321,17 +1328,21 @@ class Reader {
 
 Json parsed(std::string_view text, const std::string& where) {
     if (nests_deeper_than(kDeepestJson, text)) {
-        throw UsageError(fmt::format("{}: nested deeper than {} levels; the file is not what this tool wrote",
-                                     where, kDeepestJson));
+        throw UsageError(fmt::format(
+            "{}: nested deeper than {} levels; the file was not written by paretoken, or was changed", where,
+            kDeepestJson));
     }
     try {
         return Json::parse(text);
     } catch (const Json::parse_error& error) {
-        throw UsageError(fmt::format(
-            "{}: no JSON at byte {}; the file is cut off or not what this tool wrote", where, error.byte));
+        throw UsageError(
+            fmt::format("{}: invalid JSON at byte {}; the file is cut off, or was not written by paretoken",
+                        where, error.byte));
     } catch (const Json::out_of_range&) {
-        throw UsageError(fmt::format(
-            "{}: a number is beyond what a double holds; the file is not what this tool wrote", where));
+        throw UsageError(
+            fmt::format("{}: a number is beyond what a double holds; the file was not written by paretoken, "
+                        "or was changed",
+                        where));
     }
 }
 
@@ -1341,8 +1352,8 @@ void expect(const Json& json, const char* key, std::string_view expected, const 
         found = json.at(key).dump(-1, ' ', true, Json::error_handler_t::replace);
     if (found != fmt::format("\"{}\"", expected))
         throw UsageError(
-            fmt::format("{}: key \"{}\" is {}, this build reads \"{}\"; use the version that wrote it, or "
-                        "measure again",
+            fmt::format("{}: key \"{}\" is {}, and this version of paretoken reads \"{}\"; use the version "
+                        "that wrote the file, or measure again",
                         where, key, found, expected));
 }
 

@@ -155,8 +155,8 @@ void OutputDirectory::lock() {
         if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             const std::string holder = holder_of(lock_);
             ::close(std::exchange(lock_, -1));
-            throw RuntimeError(fmt::format("{} writes to {}; wait for its end or give another --out", holder,
-                                           path_.string()));
+            throw RuntimeError(fmt::format("{} is writing to {}; wait for its end, or give another --out",
+                                           holder, path_.string()));
         }
         if (is_same_file(lock_, file)) break;
         ::close(std::exchange(lock_, -1));

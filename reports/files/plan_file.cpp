@@ -62,15 +62,21 @@ std::string plan_json(const PlanTexts& texts) {
 
 PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
     if (nests_deeper_than(kDeepestJson, text))
-        throw UsageError(fmt::format("{}: nested deeper than {} levels", where, kDeepestJson));
+        throw UsageError(
+            fmt::format("{}: nested deeper than {} levels; expected a file as --print-config writes it",
+                        where, kDeepestJson));
     const Json object = Json::parse(text, nullptr, false);
-    if (!object.is_object()) throw UsageError(fmt::format("{}: expected a JSON object of options", where));
+    if (!object.is_object())
+        throw UsageError(fmt::format(
+            "{}: not JSON, or not an object; expected a file as --print-config writes it", where));
     PlanTexts texts;
     for (const auto& [key, value] : object.items()) {
         if (key == "schema") {
             if (value != Json(kPlanSchema))
                 throw UsageError(
-                    fmt::format("{}: its schema is {}, not \"{}\"", where, value.dump(), kPlanSchema));
+                    fmt::format("{}: its schema is {}, and this version of paretoken reads \"{}\"; "
+                                "--print-config writes such a file",
+                                where, value.dump(), kPlanSchema));
             continue;
         }
         const PlanField* field = plan_field_named(key);
@@ -88,7 +94,8 @@ std::vector<std::map<std::string, std::string>> parse_cells_json(std::string_vie
     const Json list = Json::parse(text, nullptr, false);
     if (!list.is_array() || list.empty())
         throw UsageError(fmt::format(
-            "{}: expected a JSON list of objects, e.g. [{{\"isl\": 512, \"osl\": 128}}, {{\"isl\": 2048}}]",
+            "{}: not JSON, or not a list of objects; expected e.g. [{{\"isl\": 512, \"osl\": 128}}, "
+            "{{\"isl\": 2048}}]",
             where));
     std::vector<std::map<std::string, std::string>> cells;
     for (const Json& object : list) {

@@ -75,8 +75,8 @@ class GrowingFile {
 
 std::string what_failed(const GrowingFile& file, std::string_view what) {
     return fmt::format(
-        "cannot write {}: {}; the {} from there on are missing in the file, free space or choose another "
-        "--out",
+        "cannot write {}: {}; the {} after this error are missing in the file, free space or choose another "
+        "--out, and measure again",
         file.path().string(), std::strerror(file.error()), what);
 }
 
@@ -140,10 +140,10 @@ class RecordWriter::Thread {
         if (events_.error() != 0) missing.push_back(what_failed(events_, "events of requests"));
         if (answers_ && answers_->error() != 0) missing.push_back(what_failed(*answers_, "answers"));
         if (records_left_out_ + events_left_out_ > 0)
-            missing.push_back(
-                fmt::format("{}: the disk was too slow; {} records and the events of {} more were left out, "
-                            "choose a faster --out",
-                            lines_.path().string(), records_left_out_, events_left_out_));
+            missing.push_back(fmt::format(
+                "{}: the disk was too slow; {} requests are missing, and {} others have no events, "
+                "choose an --out on a faster disk and measure again",
+                lines_.path().string(), records_left_out_, events_left_out_));
         return missing;
     }
 

@@ -98,8 +98,8 @@ RunResult interrupted_run(RunResult begun, const RequestTable& requests, const E
         .reasons = {
             {.severity = Verdict::invalid,
              .check = "interrupted",
-             .text = fmt::format("The run ended without writing its result; these figures are of the {} "
-                                 "requests that had reached the disk.",
+             .text = fmt::format("The run has not written its result: it was killed, or is still running. "
+                                 "These figures are of the {} requests that had reached the disk.",
                                  requests.size())}}};
     return begun;
 }
@@ -212,16 +212,16 @@ RunResult read_run_directory(const fs::path& directory) {
 
     const fs::path records_path = directory / kRecordsFileName;
     if (!fs::exists(records_path))
-        throw UsageError(
-            fmt::format("{} is of a run that never finished, and {} is missing beside it: nothing was "
-                        "measured; run it again",
-                        path.string(), kRecordsFileName));
+        throw UsageError(fmt::format(
+            "{} is of a run that was killed or is still running, and {} is missing beside it; wait "
+            "for its end, or run it again",
+            path.string(), kRecordsFileName));
     const RequestTable requests = read_requests(records_path);
     if (requests.empty())
-        throw UsageError(
-            fmt::format("{} is of a run that never finished, and {} holds no finished request: nothing "
-                        "was measured; run it again",
-                        path.string(), kRecordsFileName));
+        throw UsageError(fmt::format(
+            "{} is of a run that was killed or is still running, and {} holds no finished request; "
+            "wait for its end, or run it again",
+            path.string(), kRecordsFileName));
     return interrupted_run(std::move(file.result), requests, EventsFile(directory / kEventsFileName, {}));
 }
 

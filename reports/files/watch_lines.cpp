@@ -66,11 +66,11 @@ std::string watch_text(const WatchLine& line) {
     add(part(line, "waiting", "waiting"));
     for (const DriftLine& drift : line.drift)
         if (drift.drifted)
-            add(fmt::format("{} drifted to {} times the reference ({} to {})", drift.metric,
+            add(fmt::format("{} drifted to {} times the reference (95 % interval: {} to {})", drift.metric,
                             significant(drift.ratio), significant(drift.ci95.low),
                             significant(drift.ci95.high)));
     if (!line.firing.empty()) add(fmt::format("ALERT {}", fmt::join(line.firing, ", ")));
-    if (!line.error.empty()) add(printable(line.error, 200));
+    if (!line.error.empty()) add("error of a request: " + printable(line.error, 200));
     return fmt::format("{}  {}", line.at, fmt::join(parts, ", "));
 }
 
@@ -80,7 +80,8 @@ void WatchFile::add(const WatchLine& line) {
     file_ << watch_line(line) << '\n' << std::flush;
     if (!file_)
         throw RuntimeError(
-            fmt::format("cannot write {}: is the disk full, or the directory gone?", path_.string()));
+            fmt::format("cannot write {}, so that the watch ends; is the disk full, or the directory gone?",
+                        path_.string()));
 }
 
 }  // namespace paretoken::reports

@@ -29,11 +29,13 @@ struct KeptAnswer {
 
 /// The numbers of faulty answers of one run, with examples.
 struct AnswerFaults {
-    std::uint64_t answers = 0;   ///< all answers that were checked
-    std::uint64_t empty = 0;     ///< answers that contain only white space
-    std::uint64_t repeated = 0;  ///< answers of 96 bytes or more that repeat themselves or an earlier answer
-    std::string empty_example = {};     ///< first request with an empty answer: "request 7"; or ""
-    std::string repeated_example = {};  ///< first request with repetition, and its answer's beginning
+    std::uint64_t answers = 0;  ///< all answers that were checked
+    std::uint64_t empty = 0;    ///< answers without text, or with white space only
+    /// Answers of at least 96 bytes that are mostly repetition (repeats_itself()), or equal to an earlier
+    /// answer of the run, whatever was asked.
+    std::uint64_t repeated = 0;
+    std::string empty_example = {};     ///< first request counted in `empty`: "request 7"; or ""
+    std::string repeated_example = {};  ///< first request counted in `repeated`, and its answer's beginning
 
     bool operator==(const AnswerFaults&) const = default;
 };
@@ -46,7 +48,7 @@ bool repeats_itself(std::string_view text);
 /// Counts the faulty answers of one run.
 class AnswerCheck {
   public:
-    /// Adds the answer to the request with this index.
+    /// Adds the answer to the measured request with this index.
     void add(std::uint64_t index, std::string_view text);
     const AnswerFaults& faults() const { return faults_; }
 

@@ -14,16 +14,19 @@ struct MetricSample {
 
 /// The samples of one metric, which differ in their labels.
 struct MetricFamily {
-    std::string name;      ///< name with its base unit at the end, without the "_total" of a counter
+    /// The name, with the base unit at its end if it has a unit ("paretoken_ttft_seconds"). The text appends
+    /// "_total" to the name of a counter.
+    std::string name;
     std::string help;      ///< one sentence
     bool counter = false;  ///< whether it is a counter; otherwise it is a gauge
     std::vector<MetricSample> samples = {};
 };
 
-/// The families as text, in OpenMetrics if `open_metrics` is set. Families without samples are left out.
+/// Returns the families as text: in OpenMetrics 1.0 if `open_metrics` is set, else in format 0.0.4. Families
+/// without samples are left out.
 std::string exposition_text(std::span<const MetricFamily> families, bool open_metrics);
 
-/// The value of the HTTP header Content-Type for that text.
+/// Returns the value of the HTTP header Content-Type for that text.
 std::string_view exposition_type(bool open_metrics);
 
 }  // namespace paretoken::reports

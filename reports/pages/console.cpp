@@ -74,7 +74,7 @@ std::string figure_cell(const Figure& figure, double value) {
 
 std::string interval_text(const Figure& figure, const std::optional<Interval>& interval) {
     if (!interval) return "";
-    return fmt::format("95 %: {} to {}", figure_cell(figure, std::max(interval->low, 0.0)),
+    return fmt::format("95 % CI: {} to {}", figure_cell(figure, std::max(interval->low, 0.0)),
                        figure_cell(figure, interval->high));
 }
 
@@ -124,8 +124,9 @@ std::vector<const Metric*> summarised_metrics(bool open_loop) {
 }
 
 std::string latency_of(const RunResult& result) {
-    Table table{{{"Latency", Align::left}, {"p50 "}, {"p90 "}, {"p99 "}, {"mean"}, {"95 % of p99"}}, {}};
+    Table table{{{"Latency", Align::left}, {"p50 "}, {"p90 "}, {"p99 "}, {"mean"}, {"p99 95 % CI"}}, {}};
     bool uncertified = false;
+    bool among_failures = false;
     for (const Metric* const metric : summarised_metrics(result.open_loop())) {
         const MetricSummary* summary = result.metric(key_of(*metric));
         if (!summary || summary->n == 0) continue;
@@ -139,10 +140,14 @@ std::string latency_of(const RunResult& result) {
              percentile_cell(*summary, .9, unit.per_second), percentile_cell(*summary, .99, unit.per_second),
              significant(summary->mean, unit.per_second), interval_cell(*summary, .99, unit.per_second)});
         uncertified = uncertified || has_uncertified(*summary);
+        for (const double p : {.5, .9, .99})
+            among_failures = among_failures || percentile_cell(*summary, p, unit.per_second) == "∞";
     }
     if (table.rows.empty()) return "";
     std::string text = "\n" + text_of(table, kIndent);
-    if (uncertified) text += "  * too few requests to certify this percentile\n";
+    if (uncertified)
+        text += "  * not certified: too few independent requests, or no steady state was found\n";
+    if (among_failures) text += "  ∞ so many requests failed that this percentile falls among them\n";
     if (const MetricSummary* per_user = result.metric("interactivity_tok_per_s"))
         text += fmt::format("  Interactivity, tok/s per user: {} at p50, {} at p90\n",
                             percentile_cell(*per_user, .5, 1), percentile_cell(*per_user, .9, 1));
@@ -195,9 +200,9 @@ std::string failures_of(const Counts& counts) {
 
 std::string window_of(const Window& window) {
     if (window.run_s <= 0) return "";
-    const std::string span = fmt::format("{} to {} s of {} s", significant(window.begin_s),
+    const std::string span = fmt::format("from {} to {} s of a run of {} s", significant(window.begin_s),
                                          significant(window.end_s), significant(window.run_s));
-    return labelled("window", window.steady ? span + ", steady" : span + ", no steady state found");
+    return labelled("window", window.steady ? span + ", steady" : span + "; no steady state was found");
 }
 
 std::string verdict_of(const RunResult& result, const ConsoleStyle& style) {
@@ -370,8 +375,8 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
     if (insufficient)
         notes += labelled(
             "insufficient",
-            "too little evidence to decide at 99 %: requests in flight together are not independent; "
-            "more requests (--num-prompts) or a longer --duration decide");
+            "the requests do not decide the SLO at 99 % confidence: there are too few independent ones, or "
+            "no steady state was found; measure more (--num-prompts) or longer (--duration)");
     std::string text = text_of(table);
     if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
     return text + notes;

@@ -26,26 +26,29 @@ struct TokenSink;
 /// The form in which one family of servers writes a protocol.
 struct ProtocolForm {
     std::unique_ptr<AnswerWriter> (*writer)(AnswerTerms terms);
-    /// Returns the events that end a stream in which the server failed, without chunk framing.
+    /// Returns the text of the events that end a stream in which the server failed, without HTTP's chunk
+    /// framing.
     std::string (*failure)(const DialectTraits& dialect, const Refusal& refusal);
-    /// Returns the JSON body of an answer that refuses a request; null: the body is the dialect's own.
+    /// Returns the JSON body of an answer that refuses a request. Null: DialectTraits::error_body() is used.
     std::string (*error_body)(const DialectTraits& dialect, const Refusal& refusal) = nullptr;
 };
 
 struct ProtocolTraits {
     std::string_view path;  ///< "/v1/chat/completions"
-    /// Whether prompts are put into a chat template. Only then do answers have reasoning and tool calls.
+    /// Whether prompts are put into a chat template. Only then can answers have reasoning and tool calls.
     bool chat = true;
     std::string_view prompt_key;  ///< field of the prompt, which every request must have: "messages"
-    /// The limit of output tokens for a request that has none; 0: the rest of the context.
+    /// The limit of output tokens for a request that has none, cut to what the prompt leaves of the context;
+    /// 0: all that the prompt leaves. Dialects with RequestRules::any_limit (llama.cpp) ignore it: their
+    /// limit is then all that the prompt leaves.
     std::int64_t usual_tokens = 0;
-    /// Reads the fields except the prompt and the model. Returns the requested limit of output tokens;
-    /// nothing: no limit was requested.
+    /// Reads the fields except the prompt, the model and "stream" into `request`. Returns the requested limit
+    /// of output tokens, or one that the dialect sets in its place; nothing if there is none.
     std::optional<std::int64_t> (*read_options)(const RequestBody& body, const ServedModel& model,
                                                 GenerationRequest& request);
     /// Gives the tokens of the prompt to `sink`. The prompt's field is present.
     void (*read_prompt)(const RequestBody& body, const ServedModel& model, TokenSink& sink);
-    // A dialect chooses one of the two forms, or has another in its own file.
+    // DialectTraits::form chooses one of the two forms, or returns another one from the dialect's own file.
     ProtocolForm vllm;
     ProtocolForm llamacpp;
 };

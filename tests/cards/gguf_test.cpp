@@ -71,7 +71,8 @@ TEST(Gguf, RecognisesItsMagicOnly) {
 TEST(Gguf, SaysWhatIsWrongWithAFile) {
     EXPECT_NE(complaint_about_gguf("hello, this is no model at all").find("not a GGUF file"),
               std::string::npos);
-    EXPECT_NE(complaint_about_gguf(GgufBytes().header(0, 0, 1).bytes()).find("version is 1"), std::string::npos);
+    EXPECT_NE(complaint_about_gguf(GgufBytes().header(0, 0, 1).bytes()).find("version is 1"),
+              std::string::npos);
     EXPECT_NE(complaint_about_gguf(GgufBytes().header(~0ull, 0).bytes()).find("impossible counts"),
               std::string::npos);
     EXPECT_NE(complaint_about_gguf(small_file().bytes(), 300).find("cut off"), std::string::npos);

@@ -141,7 +141,7 @@ class Virtual(Case):
     def test_a_damaged_or_foreign_experiment_is_refused_by_name(self):
         out, page = self.directory / "made", self.directory / "report.html"
         out.mkdir()
-        for text, words in (("{", ["no JSON"]), ('{"schema": "other/1"}', ["other/1", "schema"]),
+        for text, words in (("{", ["invalid JSON"]), ('{"schema": "other/1"}', ["other/1", "schema"]),
                             ('{"schema": "paretoken/cache/1", "target": "x", "verdicts": []}', ["levels"])):
             (out / "cache.json").write_text(text)
             self.fails_clearly(paretoken("report", out, "--out", page), 2, str(out / "cache.json"), *words)

@@ -114,6 +114,14 @@ class Cells(Case):
         sweep = json.loads((out / "sweep.json").read_text())
         self.assertEqual([p["load"] for p in sweep["points"]], [2, 3])
 
+    def test_the_number_of_requests_can_be_varied(self):
+        out = self.directory / "sweep"
+        done = self.measures(paretoken("sweep", *VIRTUAL, "--grid", "num_prompts=20,40", "--concurrency", "1,64", "--out", out))
+        sweep = json.loads((out / "sweep.json").read_text())
+        self.assertEqual([p["requests"] for p in sweep["points"] if p["load"] == 1], [20, 40])
+        self.assertIn("instead of --num-prompts 20", done.stderr)
+        self.assertIn("instead of --num-prompts 40", done.stderr)
+
     def test_rates_may_be_below_one(self):
         out = self.directory / "sweep"
         self.measures(paretoken("sweep", *VIRTUAL, "--num-prompts", 30, "--request-rate", "0.25,0.5..2:0.5", "--out", out))

@@ -86,7 +86,7 @@ TEST(RunDirectory, ThatHasOnlyBegunIsNeverTakenForAResult) {
     EXPECT_EQ(parse_run_json(read_file(directory.path() / "run.json"), "run.json").result.validity.verdict,
               Verdict::invalid);
     EXPECT_THAT(message_of([&] { read_run_directory(directory.path()); }),
-                AllOf(HasSubstr("never finished"), HasSubstr("requests.jsonl")));
+                AllOf(HasSubstr("still running"), HasSubstr("requests.jsonl")));
     std::ofstream(directory.path() / "requests.jsonl") << "{\"index\":0,\"outc";
     EXPECT_THAT(message_of([&] { read_run_directory(directory.path()); }), HasSubstr("no finished request"));
 }
