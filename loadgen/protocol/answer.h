@@ -20,9 +20,9 @@ struct AnswerLimits {
     /// The limit of the request on the output tokens of all choices together. It is named in errors, and an
     /// answer that reaches it is not too short.
     std::optional<std::int64_t> asked_output_tokens = {};
-    std::int64_t output_tokens = kMostTokens;              ///< most by the server's count, over all choices
-    std::int64_t prompt_tokens = kMostTokens;              ///< most by the server's count
-    std::size_t events = std::size_t{1} << 18;             ///< events with output
+    std::int64_t output_tokens = kMostTokens;   ///< most by the server's count, over all choices
+    std::int64_t prompt_tokens = kMostTokens;   ///< most by the server's count
+    std::size_t events = std::size_t{1} << 18;  ///< events with output
     std::uint64_t stream_bytes = std::uint64_t{1} << 32;
     std::size_t whole_bytes = std::size_t{16} << 20;  ///< bytes of an answer that is not a stream
 
