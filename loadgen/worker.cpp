@@ -168,7 +168,8 @@ TimePoint Worker::rest(TimePoint now) {
     TimePoint until = std::min(due_, tick_due_);
     for (const auto& link : links_) until = std::min(until, link->client.next_hang_up());
     if (options_.spin > Duration{} && due_ != TimePoint::max()) until = std::min(until, due_ - options_.spin);
-    if (!options_.lazy || !options_.kernel_stamps) return until;  // without stamps, a nap would delay the times
+    if (!options_.lazy || !options_.kernel_stamps)
+        return until;  // without stamps, a nap would delay the times
     const Duration nap = laziness_.nap({.now = now,
                                         .reads = drain_.reads(),
                                         .finished = report_.records.size(),
