@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/result/metrics.h"
+#include "core/result/validity.h"
 #include "experiments/run.h"
 #include "experiments/target/resolve.h"
 #include "reports/cost/cost.h"
@@ -124,9 +125,8 @@ std::optional<double> found_again(const fs::path& directory, std::int64_t prefix
 /// Returns the reason why a run is invalid; empty for a valid run.
 std::string why_invalid(const Validity& validity) {
     if (validity.verdict != Verdict::invalid) return {};
-    for (const Reason& reason : validity.reasons)
-        if (reason.severity == Verdict::invalid) return reason.text;
-    return "the run is invalid";
+    const std::string reason = gravest_reason(validity);
+    return reason.empty() ? "the run is invalid" : reason;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #pragma once
 // Computes how long a worker sleeps (its nap) before it reads ready sockets, so that one wake-up serves many
-// of them. The times of events stay exact if the kernel stamps arriving bytes. With --user-timestamps it does
-// not, and a nap makes these times later by at most its length. A nap has two further costs: a slot that
-// became free is filled later, by at most the length of the nap, and two events of one stream may come in one
-// read. nap_for() limits the nap so that these costs are small. A worker that is busy most of the time does
-// not nap, because it would fall behind. Pure: the clock and the counters are passed in.
+// of them. The times of events stay exact, because the kernel stamps arriving bytes; with --user-timestamps
+// it does not, and the worker does not nap. A nap has two costs: a slot that became free is filled later, by
+// at most the length of the nap, and two events of one stream may come in one read. nap_for() limits the nap
+// so that these costs are small. A worker that is busy most of the time does not nap, because it would fall
+// behind. Pure: the clock and the counters are passed in.
 #include <cstddef>
 #include <cstdint>
 

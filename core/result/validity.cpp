@@ -329,4 +329,10 @@ Validity judged_anew(const RunResult& result, const ValidityOptions& options) {
     return validity;
 }
 
+std::string gravest_reason(const Validity& validity) {
+    for (const Reason& reason : validity.reasons)
+        if (reason.severity == validity.verdict) return reason.text;
+    return {};
+}
+
 }  // namespace paretoken

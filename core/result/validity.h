@@ -2,6 +2,8 @@
 // Decides whether a run proves anything about the server. Most reasons come from one table of checks. Each
 // check compares a figure of the result with a WARN and an INVALID limit; a figure above a limit gives a
 // reason with the name of the check.
+#include <string>
+
 #include "core/result/result.h"
 
 namespace paretoken {
@@ -21,5 +23,9 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options = {
 /// Judges a result again that already has a verdict, for example one from a file. Reasons that validity_of()
 /// never gives (for example for lost records) stay.
 Validity judged_anew(const RunResult& result, const ValidityOptions& options);
+
+/// Returns the text of the first reason whose severity is the verdict. Reasons for a warning may precede it.
+/// Empty if there is none.
+std::string gravest_reason(const Validity& validity);
 
 }  // namespace paretoken

@@ -142,8 +142,9 @@ struct Sweeping {
 std::string label_of(const SweepPoint& point);
 
 void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
-    const auto asked = in_cell(sweeping.plan.asked, point.cell).stop.requests;
-    const auto requests = plan_at(sweeping.plan, point).stop.requests;
+    const LoadPlan cell = in_cell(sweeping.plan.asked, point.cell);
+    const auto asked = cell.stop.requests;
+    const auto requests = at_level(cell, sweeping.plan.axis, point.load).stop.requests;
     if (asked && requests && *asked != *requests)
         sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/result/validity.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::reports {
@@ -26,13 +27,6 @@ void require_name(const std::string& name) {
 [[noreturn]] void cannot(std::string_view what, const fs::path& path, const std::error_code& error) {
     throw RuntimeError(
         fmt::format("cannot {} {}: {}; choose another --store", what, path.string(), error.message()));
-}
-
-/// Returns the first reason for which a result is invalid. Reasons for a warning may precede it.
-std::string why_invalid(const Validity& validity) {
-    for (const Reason& reason : validity.reasons)
-        if (reason.severity == Verdict::invalid) return reason.text;
-    return "no reason is given";
 }
 
 void copy_run(const fs::path& from, const fs::path& to) {
@@ -56,9 +50,10 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
             fmt::format("{} holds a baseline '{}'; --overwrite replaces it", root_.string(), name));
     for (const fs::path& run : runs) {
         const RunResult result = read_run_directory(run);
-        if (result.validity.verdict == Verdict::invalid)
-            throw UsageError(fmt::format("{} is invalid and cannot be a baseline ({}); measure it again",
-                                         run.string(), why_invalid(result.validity)));
+        if (result.validity.verdict != Verdict::invalid) continue;
+        const std::string why = gravest_reason(result.validity);
+        throw UsageError(fmt::format("{} is invalid and cannot be a baseline ({}); measure it again",
+                                     run.string(), why.empty() ? "no reason is given" : why));
     }
     // The new baseline is built in a directory beside the final one and then renamed, so that a baseline is
     // always complete.

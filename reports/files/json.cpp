@@ -1121,6 +1121,10 @@ class LineWriter {
 
 // ---- JSON → value
 
+/// What the error says of a file that cannot be a result of this program.
+constexpr std::string_view kForeign =
+    "the file was not written by paretoken, or was changed: restore it, or measure again";
+
 /// Fills values from JSON. An absent value stays as it was; a value of another type throws a UsageError with
 /// the file and the path of the key.
 class Reader {
@@ -1136,11 +1140,7 @@ class Reader {
     }
     template <class T>
     void required(const char* key, T& value) const {
-        if (!object_.contains(key))
-            throw UsageError(
-                fmt::format("{}: key \"{}\" is missing; the file was not written by paretoken, or was "
-                            "changed: restore it, or measure again",
-                            where_, path_of(key)));
+        require(key);
         (*this)(key, value);
     }
     template <class T, class Part>
@@ -1170,10 +1170,7 @@ class Reader {
     }
 
     void plan(PlanEcho& echo) const {
-        if (!object_.contains("plan"))
-            throw UsageError(fmt::format(
-                "{}: key \"plan\" is missing; the file was not written by paretoken, or was changed",
-                where_));
+        require("plan");
         const Json& object = object_.at("plan");
         if (!object.is_object()) refuse(object, path_of("plan"), "an object");
         for (const auto& [key, value] : object.items())
@@ -1181,10 +1178,7 @@ class Reader {
     }
 
     void metrics(std::vector<MetricSummary>& metrics) const {
-        if (!object_.contains("metrics"))
-            throw UsageError(fmt::format(
-                "{}: key \"metrics\" is missing; the file was not written by paretoken, or was changed",
-                where_));
+        require("metrics");
         const Json& object = object_.at("metrics");
         if (!object.is_object()) refuse(object, path_of("metrics"), "an object");
         metrics.clear();
@@ -1229,10 +1223,16 @@ class Reader {
   private:
     std::string path_of(const std::string& key) const { return prefix_.empty() ? key : prefix_ + "." + key; }
 
+    /// Refuses a file without this key.
+    void require(const char* key) const {
+        if (!object_.contains(key))
+            throw UsageError(fmt::format("{}: key \"{}\" is missing; {}", where_, path_of(key), kForeign));
+    }
+
     [[noreturn]] void refuse(const Json& json, const std::string& path, std::string_view expected) const {
-        throw UsageError(fmt::format(
-            "{}: {} is {}, {} was expected; the file was not written by paretoken, or was changed", where_,
-            path.empty() ? "the content" : fmt::format("key \"{}\"", path), kind_of(json), expected));
+        throw UsageError(fmt::format("{}: {} is {}, {} was expected; {}", where_,
+                                     path.empty() ? "the content" : fmt::format("key \"{}\"", path),
+                                     kind_of(json), expected, kForeign));
     }
     static std::string kind_of(const Json& json) {
         const std::string name = json.type_name();
@@ -1328,9 +1328,7 @@ class Reader {
 
 Json parsed(std::string_view text, const std::string& where) {
     if (nests_deeper_than(kDeepestJson, text)) {
-        throw UsageError(fmt::format(
-            "{}: nested deeper than {} levels; the file was not written by paretoken, or was changed", where,
-            kDeepestJson));
+        throw UsageError(fmt::format("{}: nested deeper than {} levels; {}", where, kDeepestJson, kForeign));
     }
     try {
         return Json::parse(text);
@@ -1339,10 +1337,7 @@ Json parsed(std::string_view text, const std::string& where) {
             fmt::format("{}: invalid JSON at byte {}; the file is cut off, or was not written by paretoken",
                         where, error.byte));
     } catch (const Json::out_of_range&) {
-        throw UsageError(
-            fmt::format("{}: a number is beyond what a double holds; the file was not written by paretoken, "
-                        "or was changed",
-                        where));
+        throw UsageError(fmt::format("{}: a number is beyond what a double holds; {}", where, kForeign));
     }
 }
 

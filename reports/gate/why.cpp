@@ -43,8 +43,8 @@ std::optional<double> mean_figure(const std::vector<GateRun>& runs, std::string_
     return sum / static_cast<double>(n);
 }
 
-/// Returns a text such as "the prefix cache held 80 % of the prompts' tokens and now holds 0 %"; empty if the
-/// share did not shrink.
+/// Returns a text such as "the prefix cache held 80 % of the prompt tokens in the baseline and 0 % in the
+/// candidate, so that prefill takes longer"; empty if the share did not shrink.
 std::string lost_hits(const GateInput& input) {
     constexpr double kWorthNaming = 0.05;
     const auto before = mean_figure(input.baseline, figure::kCachedPromptRatio);
@@ -156,7 +156,7 @@ std::string change_text(const GateRow& row) {
         return fmt::format("from {:.3g} % to {:.3g} %", row.baseline.value_or(0) * 100,
                            row.candidate.value_or(0) * 100);
     if (!row.shift) return row.reason;
-    const bool either = row.metric.ends_with("output_length");  // a change in either direction may fail
+    const bool either = quantity_named(row.metric).better == Better::neither;
     const double percent = percent_of(*row.shift);
     std::string text = fmt::format("{} % {}", number_text(either ? std::abs(percent) : percent),
                                    !either ? "worse" : (percent < 0 ? "lower" : "higher"));

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "reports/document/table.h"
+#include "reports/model/choice.h"
 
 namespace paretoken::reports {
 namespace {
@@ -71,11 +71,8 @@ std::string how_far_to_trust(const Configuration& configuration) {
 /// cheapest point; empty if no point has a reason.
 std::string why_none_can_be_used(const Configuration& configuration) {
     const ReportPoint* cheapest = nullptr;
-    const auto dollars_of = [](const ReportPoint& point) {
-        return point.cost ? point.cost->usd_per_m_output : std::numeric_limits<double>::infinity();
-    };
     for (const ReportPoint& point : configuration.points)
-        if (!point.why_not.empty() && (cheapest == nullptr || dollars_of(point) < dollars_of(*cheapest)))
+        if (!point.why_not.empty() && (cheapest == nullptr || cost_of(point) < cost_of(*cheapest)))
             cheapest = &point;
     return cheapest == nullptr ? "" : fmt::format("; {}: {}", cheapest->load_label, cheapest->why_not);
 }

@@ -21,12 +21,6 @@ std::string named_reasons(const Validity& validity) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The value to minimise: dollars if they are known, otherwise the deployment's time per token.
-double cost_of(const ReportPoint& point) {
-    if (point.cost) return point.cost->usd_per_m_output;
-    return 1 / *point.output_tokens_per_s;
-}
-
 /// The value of a limit's metric and the limit: "ttft_p95 48.1 ms of 800 ms"
 std::string margin_of(const ReportPoint& point, const Slo& slo) {
     const Metric* const metric = metric_named(slo.tag);
@@ -102,6 +96,12 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
 }
 
 }  // namespace
+
+double cost_of(const ReportPoint& point) {
+    if (point.cost) return point.cost->usd_per_m_output;
+    return point.output_tokens_per_s ? 1 / *point.output_tokens_per_s
+                                     : std::numeric_limits<double>::infinity();
+}
 
 std::uint64_t requests_sent(const RunResult& result) {
     return result.counts.requests + result.counts.cancelled + result.counts.warmup;

@@ -22,6 +22,10 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 /// output tokens or no tokens/s per user, or missed_slo() gives one. Empty if there is no reason.
 std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos);
 
+/// The value by which points are ranked, the smallest first: dollars per million output tokens if they are
+/// known, otherwise the deployment's time per output token in seconds, or infinity without output tokens.
+double cost_of(const ReportPoint& point);
+
 /// The SLOs by which the requests of the runs were judged (--goodput), as texts; empty unless all runs have
 /// the same SLOs.
 std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations);

@@ -141,7 +141,7 @@ std::string latency_of(const RunResult& result) {
              significant(summary->mean, unit.per_second), interval_cell(*summary, .99, unit.per_second)});
         uncertified = uncertified || has_uncertified(*summary);
         for (const double p : {.5, .9, .99})
-            among_failures = among_failures || percentile_cell(*summary, p, unit.per_second) == "∞";
+            among_failures = among_failures || falls_among_failures(*summary, p);
     }
     if (table.rows.empty()) return "";
     std::string text = "\n" + text_of(table, kIndent);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/result/slo.h"
+#include "core/result/validity.h"
 #include "core/statistics.h"
 
 namespace paretoken::reports {
@@ -31,12 +32,6 @@ std::optional<double> acceptance_in(const RunResult& result) {
     for (const auto* of : {&result.server->window, &result.server->whole_run})
         if (const auto found = of->find("acceptance_ratio"); found != of->end()) return found->second;
     return std::nullopt;
-}
-
-std::string gravest_reason(const Validity& validity) {
-    for (const Reason& reason : validity.reasons)
-        if (reason.severity == validity.verdict) return reason.text;
-    return {};
 }
 
 }  // namespace

@@ -271,5 +271,13 @@ TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("latency rose"));
 }
 
+TEST(GravestReason, IsTheFirstOfTheSeverityOfTheVerdict) {
+    EXPECT_EQ(gravest_reason({}), "");
+    const Reason warning{.severity = Verdict::warn, .check = "a", .text = "a warning"};
+    const Reason grave{.severity = Verdict::invalid, .check = "b", .text = "a grave one"};
+    EXPECT_EQ(gravest_reason({Verdict::warn, {warning}}), "a warning");
+    EXPECT_EQ(gravest_reason({Verdict::invalid, {warning, grave}}), "a grave one");
+}
+
 }  // namespace
 }  // namespace paretoken

@@ -124,42 +124,32 @@ TEST_F(VirtualSearch, goes_on_with_what_an_earlier_one_has_measured) {
     EXPECT_EQ(std::filesystem::last_write_time(directory_ / "search" / "c0001" / "run.json"), written);
 }
 
+/// Returns the exit code of a search: that of the error that require_found() throws, or ok.
+ExitCode code_of(const reports::SweepFile& file) {
+    try {
+        require_found(file);
+    } catch (const Error& error) {
+        return error.code();
+    }
+    return ExitCode::ok;
+}
+
 TEST_F(VirtualSearch, that_finds_nothing_says_so_with_its_exit_code) {
     const reports::SweepFile file = searched(plan_for({"ttft_p95:0.001"}), "hopeless");
     EXPECT_FALSE(file.search->pass);
     EXPECT_EQ(file.search->fail, 1);
     EXPECT_EQ(file.search->binding, "ttft_p95:0.001");
-    try {
-        require_found(file);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::gate_failed);
-    }
+    EXPECT_EQ(code_of(file), ExitCode::gate_failed);
     reports::SweepFile once = file;
     once.search->unconfirmed = 8;  // met the limits once: neither proved nor refuted
-    try {
-        require_found(once);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::gate_inconclusive);
-    }
+    EXPECT_EQ(code_of(once), ExitCode::gate_inconclusive);
     reports::SweepFile below = file;  // a level below the failed one has too little evidence
     below.search->fail = 2;
     below.points = {{.load = 1, .slo = SloVerdict::insufficient}, {.load = 2, .slo = SloVerdict::fail}};
-    try {
-        require_found(below);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::gate_inconclusive);
-    }
+    EXPECT_EQ(code_of(below), ExitCode::gate_inconclusive);
     reports::SweepFile unknown = file;
     unknown.search.emplace().slos = {"ttft_p99:1"};
-    try {
-        require_found(unknown);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::gate_inconclusive);
-    }
+    EXPECT_EQ(code_of(unknown), ExitCode::gate_inconclusive);
 }
 
 }  // namespace
