@@ -54,8 +54,8 @@ ROOMS = {
     },
 }
 
-# Inside loadgen and experiments: which parts a part includes directly. A part is a folder or a file without its suffix;
-# whatever is reachable along these arrows may be included.
+# Inside these folders: which parts a part includes directly. A part is a folder or a file without its suffix; whatever is
+# reachable along these arrows may be included.
 PARTS = {
     "loadgen": {
         "arrival": set(),
@@ -95,6 +95,68 @@ PARTS = {
         "sweep": {"run"},
         "watch": {"target"},
     },
+    "microbench": {
+        "kernel": set(),
+        "collect": set(),
+        "shapes": set(),
+        "threads": set(),
+        "devices": set(),
+        "reporters": set(),
+        "rows": {"collect"},
+        "suite": {"rows"},
+        "cpu": {"kernel", "rows", "shapes", "threads"},
+        "gpu": {"cpu", "rows", "shapes"},
+        "main": {"suite", "reporters", "devices", "cpu", "gpu"},
+    },
+    "microbench/cpu": {
+        "isa": set(),
+        "fetch": set(),
+        "formats": set(),
+        "memory": set(),
+        "machine": set(),
+        "ring": {"memory"},
+        "pages": {"ring"},
+        "tiles": {"isa"},
+        "vectors": {"fetch", "isa"},
+        "read": {"vectors"},
+        "sampling": {"read"},
+        "flops": {"tiles"},
+        "ceilings": {"pages", "sampling", "flops"},
+        "weights": {"vectors", "formats", "ring", "tiles"},
+        "attention": {"weights", "pages"},
+        "rows": {"attention", "ceilings", "machine"},
+    },
+    "microbench/gpu": {
+        "host_device": set(),
+        "formats": {"host_device"},
+        "device": {"formats"},
+        "rows": {"device"},
+        "protocol": {"rows"},
+        "weights": {"rows"},
+        "attention": {"rows"},
+        "mla": {"attention"},
+        "layer": {"mla", "weights"},
+        "gemm": {"weights"},
+        "ceilings": {"weights", "protocol"},
+        "measure": {"ceilings"},
+        "backend": {"measure"},
+    },
+    "tests/virtual_gpu": {
+        "lanes": set(),
+        "ptx": set(),
+        "launch_types": set(),
+        "memory": set(),
+        "shared_memory": set(),
+        "block_order": set(),
+        "tensor_core": set(),
+        "instruction": {"lanes"},
+        "arithmetic": {"instruction", "tensor_core"},
+        "program": {"arithmetic", "ptx", "launch_types"},
+        "block": {"program", "shared_memory", "block_order", "memory"},
+        "launch": {"block"},
+        "runtime": {"launch"},
+        "small_kernel": {"launch"},  # what several of its tests run
+    },
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.
 LOADGEN_FORBIDDEN_FOLDERS = {
@@ -132,14 +194,23 @@ def reachable_from(part, arrows):
     return found
 
 
-def part_of(path):
-    """loadgen/http/url.h → http; loadgen/arrival.cpp → arrival."""
-    return path.split("/")[1].split(".")[0]
+def part_of(path, folder):
+    """The part of a folder that a file below it belongs to: loadgen/http/url.h → http; loadgen/arrival.cpp → arrival."""
+    return path.removeprefix(folder + "/").split("/")[0].split(".")[0]
+
+
+def folder_of_both(path, included):
+    """The innermost folder of PARTS that contains both files, or None."""
+    folders = [folder for folder in PARTS if path.startswith(folder + "/") and included.startswith(folder + "/")]
+    return max(folders, key=len, default=None)
 
 
 def folder_violation(path, included):
     """The rule that including `included` from `path` breaks, or None. Both are paths from the root."""
     source, target = path.split("/")[0], included.split("/")[0]
+    folder = folder_of_both(path, included)
+    if folder and not pathlib.PurePath(path).stem.endswith("_test"):
+        return part_violation(folder, path, included)
     if source == "tests":
         parts = path.split("/")
         if target == "tests" or len(parts) < 3 or parts[1] not in FOLDERS:
@@ -154,14 +225,12 @@ def folder_violation(path, included):
     if target == source:
         if path.startswith("tests/"):
             return None
-        if source in PARTS:
-            return part_violation(source, path, included)
         return room_violation(source, path, included) if source in ROOMS else None
     if target not in FOLDERS[source]:
         allowed = ", ".join(sorted(FOLDERS[source])) or "nothing of the project but itself"
         return f"{source} may not include {target} (it may: {allowed})"
     if source == "loadgen" and not path.startswith("tests/"):
-        part = part_of(path)
+        part = part_of(path, "loadgen")
         if target in LOADGEN_FORBIDDEN_FOLDERS.get(part, ()) or (
                 target == "simulator" and part not in LOADGEN_PARTS_ON_SIMULATOR):
             return f"loadgen/{part} may not include {target}"
@@ -191,7 +260,7 @@ def room_violation(folder, path, included):
 
 def part_violation(folder, path, included):
     parts = PARTS[folder]
-    source, target = part_of(path), part_of(included)
+    source, target = part_of(path, folder), part_of(included, folder)
     for part in (source, target):
         if part not in parts:
             return f"{folder}/{part} has no row in PARTS of scripts/check_includes.py"

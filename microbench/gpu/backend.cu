@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "microbench/gpu/device/measure.h"
 #include "microbench/gpu/device/nvml.h"
+#include "microbench/gpu/measure.h"
 #include "microbench/gpu/rows.h"
 
 namespace paretoken::microbench::gpu {

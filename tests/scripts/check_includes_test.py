@@ -120,6 +120,22 @@ class CheckIncludes(unittest.TestCase):
         self.finds("experiments/target/new.cpp", '#include "experiments/run.h"\n', "experiments/target/new.cpp:1",
                    "experiments/target may not include experiments/run")
 
+    def test_arrows_inside_microbench_and_its_folders_are_one_way(self):
+        for path, included in [("microbench/cpu/isa.h", "microbench/gpu/rows.h"),
+                               ("microbench/gpu/device/kernel.h", "microbench/gpu/rows.h"),
+                               ("microbench/cpu/isa.h", "microbench/cpu/rows.h")]:
+            with self.subTest(path):
+                code, lines = check({path: f'#pragma once\n#include "{included}"\n', included: "#pragma once\n"})
+                self.assertEqual((code, len(lines)), (1, 1), lines)
+                self.assertRegex(lines[0], f"^{path}:2: microbench/.* may not include microbench/")
+
+    def test_arrows_inside_the_virtual_gpu_are_one_way_and_its_tests_are_free(self):
+        launch = {"tests/virtual_gpu/launch.h": "#pragma once\n"}
+        code, lines = check({**launch, "tests/virtual_gpu/program.cpp": '#include "tests/virtual_gpu/launch.h"\n'})
+        self.assertEqual((code, len(lines)), (1, 1), lines)
+        self.assertIn("tests/virtual_gpu/program may not include tests/virtual_gpu/launch", lines[0])
+        self.assertEqual(check({**launch, "tests/virtual_gpu/program_test.cpp": '#include "tests/virtual_gpu/launch.h"\n'}), (0, []))
+
     def test_a_new_part_needs_a_row(self):
         self.finds("loadgen/oracle.cpp", '#include "loadgen/client.h"\n', "loadgen/oracle.cpp:1", "has no row")
         self.finds("experiments/oracle.cpp", '#include "experiments/run.h"\n', "experiments/oracle.cpp:1", "has no row")
@@ -205,7 +221,9 @@ class Architecture(unittest.TestCase):
 
     def test_the_parts_of_folders_are_those_that_exist(self):
         for folder, arrows in self.checker.PARTS.items():
-            self.assertEqual(set(arrows), {path.name.split(".")[0] for path in (self.ROOT / folder).iterdir()})
+            parts = {path.name.split(".")[0] for path in (self.ROOT / folder).iterdir()
+                     if path.is_dir() or path.suffix in self.checker.SUFFIXES and not path.stem.endswith("_test")}
+            self.assertEqual(set(arrows), parts)
 
 
 if __name__ == "__main__":

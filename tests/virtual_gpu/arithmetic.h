@@ -1,12 +1,14 @@
 #pragma once
 // Instructions that only read and write registers: the functions that execute them and the sizes of their
 // operands.
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "tests/virtual_gpu/program.h"
+#include "tests/virtual_gpu/instruction.h"
 
 namespace paretoken::virtual_gpu {
 

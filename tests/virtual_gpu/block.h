@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "tests/virtual_gpu/block_order.h"
-#include "tests/virtual_gpu/launch.h"
+#include "tests/virtual_gpu/launch_types.h"
+#include "tests/virtual_gpu/memory.h"
 #include "tests/virtual_gpu/program.h"
 #include "tests/virtual_gpu/shared_memory.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// The body of the decode attention kernel. A GPU runs it through attention_machine.cuh, and the tests run the
+// The body of the decode attention kernel. A GPU runs it through device/machine.cuh, and the tests run the
 // same code on an emulation of the lanes. Each of the four warps of a block owns 16 tokens of every 64: it
 // copies them to shared memory, computes their scores, applies the running softmax and accumulates the
 // weighted values. The warps combine only their results. If there are several query tokens per request,
@@ -11,8 +11,8 @@
 #include "microbench/gpu/attention/attention_softmax.h"
 #include "microbench/gpu/attention/attention_tile.h"
 #include "microbench/gpu/attention/paged.h"
-#include "microbench/gpu/device/host_device.h"
-#include "microbench/gpu/device/split.h"
+#include "microbench/gpu/attention/split.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "microbench/gpu/attention/attention_tile.h"
-#include "microbench/gpu/device/host_device.h"
-#include "microbench/gpu/device/split.h"
+#include "microbench/gpu/attention/split.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

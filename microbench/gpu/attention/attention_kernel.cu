@@ -1,11 +1,11 @@
-#include "microbench/gpu/attention/attention_kernel.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
-#include "microbench/gpu/attention/attention_machine.cuh"
+#include "microbench/gpu/attention/attention.h"
 #include "microbench/gpu/attention/paged_attention.cuh"
+#include "microbench/gpu/device/machine.cuh"
 #include "microbench/gpu/rows.h"
 #include "microbench/rows.h"
 
@@ -168,6 +168,8 @@ struct AttentionMemory {
     DeviceBuffer<float> out;
 };
 
+/// The decode attention kernel of a row. `plant_fault` overwrites the values of one page of the cache with
+/// other numbers, so that the check must fail.
 class AttentionKernel final : public GpuKernel {
   public:
     AttentionKernel(AttentionOptions options, bool plant_fault)
@@ -220,15 +222,11 @@ class AttentionKernel final : public GpuKernel {
 
 }  // namespace
 
-std::unique_ptr<GpuKernel> attention_kernel(const AttentionOptions& options, bool plant_fault) {
-    return std::make_unique<AttentionKernel>(options, plant_fault);
-}
-
 std::vector<GpuRow> attention_rows(const GpuSettings& settings, const DeviceFacts&) {
     std::vector<GpuRow> rows;
     for (const AttentionOptions& options : attention_suite(row_set(settings))) {
         rows.push_back({name_of(options), [options, fault = settings.plant_fault] {
-                            return attention_kernel(options, fault);
+                            return std::make_unique<AttentionKernel>(options, fault);
                         }});
     }
     return rows;

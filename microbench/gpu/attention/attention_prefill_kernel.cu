@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "microbench/collect.h"
-#include "microbench/gpu/attention/attention_machine.cuh"
 #include "microbench/gpu/attention/attention_prefill.h"
 #include "microbench/gpu/attention/paged.cuh"
+#include "microbench/gpu/device/machine.cuh"
 #include "microbench/gpu/rows.h"
 
 namespace paretoken::microbench::gpu {

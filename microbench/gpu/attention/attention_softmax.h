@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "microbench/gpu/attention/attention_tile.h"
-#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "microbench/gpu/attention/paged.h"
-#include "microbench/gpu/device/host_device.h"
-#include "microbench/gpu/device/split.h"
+#include "microbench/gpu/attention/split.h"
 #include "microbench/gpu/formats/dtypes.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

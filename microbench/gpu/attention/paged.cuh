@@ -12,9 +12,9 @@
 
 #include "microbench/gpu/attention/attention_tile.h"
 #include "microbench/gpu/attention/paged.h"
+#include "microbench/gpu/attention/split.h"
 #include "microbench/gpu/device/error.cuh"
 #include "microbench/gpu/device/memory.cuh"
-#include "microbench/gpu/device/split.h"
 
 namespace paretoken::microbench::gpu {
 

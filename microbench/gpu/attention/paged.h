@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

@@ -14,7 +14,7 @@
 #include "microbench/gpu/device/fill.cuh"
 #include "microbench/gpu/device/memory.cuh"
 #include "microbench/gpu/device/mma.cuh"
-#include "microbench/gpu/device/protocol.h"
+#include "microbench/gpu/protocol.h"
 #include "microbench/gpu/rows.h"
 #include "microbench/gpu/weights/weights_layout.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "microbench/gpu/ceilings/ceilings.h"
-#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/host_device.h"
 #include "microbench/gpu/weights/weights_layout.h"
 
 namespace paretoken::microbench::gpu {

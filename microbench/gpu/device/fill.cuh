@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "microbench/gpu/device/memory.cuh"
-#include "microbench/gpu/device/random_words.h"
+#include "microbench/gpu/formats/random_words.h"
 
 namespace paretoken::microbench::gpu {
 

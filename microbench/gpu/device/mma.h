@@ -4,7 +4,7 @@
 // itself is in mma.cuh.
 #include <cstdint>
 
-#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "microbench/gpu/ceilings/copy_link.h"
+#include "microbench/gpu/device/copy_link.h"
 #include "microbench/gpu/device/validity.h"
 
 namespace paretoken::microbench::gpu {

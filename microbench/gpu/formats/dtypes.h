@@ -8,7 +8,7 @@
 #include <limits>
 #include <string_view>
 
-#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

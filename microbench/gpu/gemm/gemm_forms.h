@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "microbench/gpu/device/host_device.h"
 #include "microbench/gpu/formats/dtypes.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

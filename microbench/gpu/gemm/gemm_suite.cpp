@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "microbench/gpu/layer/tensor_parallel.h"
+#include "microbench/gpu/weights/tensor_parallel.h"
 
 namespace paretoken::microbench::gpu {
 namespace {

@@ -6,7 +6,6 @@
 #include <map>
 #include <numeric>
 
-#include "cards/model.h"
 #include "core/random.h"
 
 namespace paretoken::microbench::gpu {
@@ -17,13 +16,6 @@ std::size_t words_of_mask(std::size_t experts) {
 }
 
 }  // namespace
-
-ExpertLoad expert_load(std::size_t experts, std::size_t active, std::size_t tokens) {
-    const double expected = cards::distinct_experts(static_cast<double>(experts), static_cast<double>(active),
-                                                    static_cast<double>(tokens));
-    const auto entries = static_cast<std::size_t>(std::round(expected));
-    return {entries, (active * tokens + entries - 1) / entries};
-}
 
 ExpertDraw drawn_experts(const LayerExperts& experts, std::size_t tokens, std::uint64_t seed) {
     std::vector<std::int32_t> order(experts.count);

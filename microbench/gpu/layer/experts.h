@@ -1,13 +1,14 @@
 #pragma once
 // The routing of tokens to experts in a decode step of a model with a mixture of experts, without its
-// kernels: the number of different experts that a step touches and of tokens per expert, a random draw with
-// these numbers, and the reference result of the routing. Compiles without CUDA.
+// kernels: a random draw of experts that touches as many of them as weights/expert_load.h says, and the
+// reference result of the routing. Compiles without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "microbench/gpu/layer/experts_body.h"
+#include "microbench/gpu/weights/expert_load.h"
 
 namespace paretoken::microbench::gpu {
 
@@ -19,22 +20,6 @@ struct LayerExperts {
 
     bool operator==(const LayerExperts&) const = default;
 };
-
-/// The capacity of a launch over a list of experts. An entry of the list is one expert, and a column of an
-/// entry is one of its tokens.
-struct ExpertLoad {
-    std::size_t entries = 0;  ///< different experts, each streamed once
-    std::size_t columns = 0;  ///< largest number of tokens of one expert
-
-    bool operator==(const ExpertLoad&) const = default;
-    /// Number of places for tokens.
-    std::size_t places() const { return entries * columns; }
-};
-
-/// Returns the load of a batch of `tokens` tokens, each of which chooses `active` of `experts` experts. The
-/// number of different experts is the expected number if every token chooses evenly and independently,
-/// rounded. The number of tokens per expert follows if all these experts get equal shares; it is rounded up.
-ExpertLoad expert_load(std::size_t experts, std::size_t active, std::size_t tokens);
 
 /// A random choice of the experts that each token may use. With random weights alone, the number of touched
 /// experts, and with it the number of bytes, would differ from step to step. Therefore each token may use

@@ -2,12 +2,12 @@
 // The bodies of the kernels that a decode layer with routed experts runs around the experts' products.
 // `route` chooses the experts of every token and lists the tokens of every expert, `gather` copies the rows
 // of the tokens into the order of this list, and `mix` adds the experts' results. The lists are made on the
-// device, so that no kernel waits for the host. A GPU runs the bodies through attention_machine.cuh, and the
+// device, so that no kernel waits for the host. A GPU runs the bodies through device/machine.cuh, and the
 // tests run the same code on an emulation of the lanes.
 #include <cstdint>
 
 #include "microbench/gpu/attention/attention_tile.h"
-#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/host_device.h"
 #include "microbench/gpu/layer/layer_body.h"
 #include "microbench/gpu/weights/weights_body.h"
 

@@ -2,13 +2,13 @@
 // The bodies of the kernels that a layer with multi-head latent attention (MLA) runs between its products.
 // One kernel applies the rotary embedding to the queries and to the new token's latent row, normalises that
 // row and appends it to the paged cache. The other narrows fp32 results to 16 bits in the order that the next
-// product needs. A GPU runs the bodies through attention_machine.cuh, and the tests run the same code on an
+// product needs. A GPU runs the bodies through device/machine.cuh, and the tests run the same code on an
 // emulation of the lanes.
 #include <cmath>
 #include <cstdint>
 
 #include "microbench/gpu/attention/attention_tile.h"
-#include "microbench/gpu/device/host_device.h"
+#include "microbench/gpu/host_device.h"
 #include "microbench/gpu/layer/layer_body.h"
 #include "microbench/gpu/mla/mla_body.h"
 

@@ -2,7 +2,7 @@
 // The bodies of the kernels that a decoder layer runs between its matrix products in decode: RMS norm with
 // the addition to the residual, rotary embedding with the append to the paged KV cache, and the gated
 // activation. Blocks work independently of each other, and only in the norm do the warps of a block exchange
-// data. A GPU runs the bodies through attention_machine.cuh, and the tests run the same code on an emulation
+// data. A GPU runs the bodies through device/machine.cuh, and the tests run the same code on an emulation
 // of the lanes.
 #include <cmath>
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 #include "microbench/gpu/attention/attention_tile.h"
 #include "microbench/gpu/attention/paged.h"
-#include "microbench/gpu/device/host_device.h"
 #include "microbench/gpu/formats/dtypes.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

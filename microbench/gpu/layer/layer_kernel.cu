@@ -7,8 +7,8 @@
 
 #include "core/random.h"
 #include "microbench/collect.h"
-#include "microbench/gpu/attention/attention_machine.cuh"
 #include "microbench/gpu/attention/paged_attention.cuh"
+#include "microbench/gpu/device/machine.cuh"
 #include "microbench/gpu/layer/experts.h"
 #include "microbench/gpu/layer/layer.h"
 #include "microbench/gpu/layer/layer_buffers.h"

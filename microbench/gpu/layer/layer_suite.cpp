@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "microbench/gpu/layer/layer.h"
-#include "microbench/gpu/layer/tensor_parallel.h"
+#include "microbench/gpu/weights/tensor_parallel.h"
 
 namespace paretoken::microbench::gpu {
 namespace {

@@ -9,8 +9,8 @@
 #include "microbench/gpu/attention/attention_combine.h"
 #include "microbench/gpu/attention/attention_softmax.h"
 #include "microbench/gpu/attention/attention_tile.h"
-#include "microbench/gpu/device/host_device.h"
-#include "microbench/gpu/device/split.h"
+#include "microbench/gpu/attention/split.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

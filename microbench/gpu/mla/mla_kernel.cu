@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "microbench/collect.h"
-#include "microbench/gpu/attention/attention_kernel.h"
-#include "microbench/gpu/attention/attention_machine.cuh"
 #include "microbench/gpu/attention/paged.cuh"
+#include "microbench/gpu/device/machine.cuh"
+#include "microbench/gpu/mla/mla.h"
 #include "microbench/gpu/mla/mla_attention.cuh"
 #include "microbench/gpu/rows.h"
 
@@ -35,6 +37,8 @@ struct MlaMemory {
     DeviceBuffer<float> out;
 };
 
+/// The decode kernel of latent attention of a row. `plant_fault` overwrites one page of the cache with other
+/// numbers, so that the check must fail.
 class MlaKernel final : public GpuKernel {
   public:
     MlaKernel(MlaOptions options, bool plant_fault)
@@ -116,15 +120,12 @@ void MlaAttention::spoil() {
     fill_codes(KvFormat::bf16, ~seed_, pool_.data() + page * page_numbers, page_numbers);
 }
 
-std::unique_ptr<GpuKernel> mla_kernel(const MlaOptions& options, bool plant_fault) {
-    return std::make_unique<MlaKernel>(options, plant_fault);
-}
-
 std::vector<GpuRow> mla_rows(const GpuSettings& settings, const DeviceFacts&) {
     std::vector<GpuRow> rows;
     for (const MlaOptions& options : mla_suite(row_set(settings))) {
-        rows.push_back({name_of(options),
-                        [options, fault = settings.plant_fault] { return mla_kernel(options, fault); }});
+        rows.push_back({name_of(options), [options, fault = settings.plant_fault] {
+                            return std::make_unique<MlaKernel>(options, fault);
+                        }});
     }
     return rows;
 }

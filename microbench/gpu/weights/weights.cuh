@@ -3,7 +3,7 @@
 // instructions of the calling thread.
 #include <cuda_fp16.h>
 
-#include "microbench/gpu/attention/attention_machine.cuh"
+#include "microbench/gpu/device/machine.cuh"
 #include "microbench/gpu/device/mma.cuh"
 #include "microbench/gpu/weights/weights_body.h"
 

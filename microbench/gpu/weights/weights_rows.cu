@@ -10,9 +10,9 @@
 #include "microbench/gpu/device/device.h"
 #include "microbench/gpu/device/fill.cuh"
 #include "microbench/gpu/device/memory.cuh"
-#include "microbench/gpu/layer/experts.h"
-#include "microbench/gpu/layer/tensor_parallel.h"
 #include "microbench/gpu/rows.h"
+#include "microbench/gpu/weights/expert_load.h"
+#include "microbench/gpu/weights/tensor_parallel.h"
 #include "microbench/gpu/weights/weights_reference.h"
 #include "microbench/gpu/weights/weights_stream.cuh"
 

@@ -241,7 +241,7 @@ class EmulatedBlock {
     const std::function<void(int)>* body_ = nullptr;
 };
 
-/// The emulation of the class DeviceMachine in attention_machine.cuh, which has the same functions. One
+/// The emulation of the class DeviceMachine in device/machine.cuh, which has the same functions. One
 /// object is one lane. `kByShift` emulates GPUs without an instruction that converts e4m3.
 template <bool kByShift>
 class EmulatedMachine {

@@ -13,7 +13,7 @@
 
 namespace paretoken::microbench::gpu {
 
-/// The emulation of the machine in weights.cuh, which extends the one in attention_machine.cuh.
+/// The emulation of the machine in weights.cuh, which extends the one in device/machine.cuh.
 template <bool kByShift>
 class EmulatedWeightsMachine : public EmulatedMachine<kByShift> {
   public:

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "microbench/gpu/device/device.h"
-#include "microbench/gpu/device/protocol.h"
 #include "microbench/gpu/gemm/gemm_suite.h"
+#include "microbench/gpu/protocol.h"
 #include "tests/support/paths.h"
 
 namespace paretoken::microbench::gpu {

@@ -10,7 +10,7 @@
 
 #include "core/random.h"
 #include "microbench/collect.h"
-#include "microbench/gpu/layer/tensor_parallel.h"
+#include "microbench/gpu/weights/tensor_parallel.h"
 
 namespace paretoken::microbench::gpu {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cards/model.h"
 #include "core/random.h"
-#include "microbench/gpu/device/random_words.h"
+#include "microbench/gpu/formats/random_words.h"
 #include "tests/microbench/gpu/emulated_weights.h"
 
 namespace paretoken::microbench::gpu {

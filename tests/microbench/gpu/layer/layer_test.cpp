@@ -14,7 +14,7 @@
 #include "core/random.h"
 #include "microbench/collect.h"
 #include "microbench/cpu/formats.h"
-#include "microbench/gpu/device/random_words.h"
+#include "microbench/gpu/formats/random_words.h"
 #include "microbench/gpu/layer/layer_buffers.h"
 #include "microbench/gpu/weights/weights_reference.h"
 #include "tests/microbench/gpu/emulated_weights.h"

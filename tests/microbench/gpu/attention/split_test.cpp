@@ -1,4 +1,4 @@
-#include "microbench/gpu/device/split.h"
+#include "microbench/gpu/attention/split.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "microbench/gpu/ceilings/copy_link.h"
+#include "microbench/gpu/device/copy_link.h"
 
 #include <fmt/format.h>
 

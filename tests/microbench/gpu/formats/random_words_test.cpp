@@ -1,4 +1,4 @@
-#include "microbench/gpu/device/random_words.h"
+#include "microbench/gpu/formats/random_words.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "microbench/gpu/device/protocol.h"
+#include "microbench/gpu/protocol.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "microbench/gpu/layer/tensor_parallel.h"
+#include "microbench/gpu/weights/tensor_parallel.h"
 
 #include <gtest/gtest.h>
 

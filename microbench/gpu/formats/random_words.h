@@ -3,8 +3,8 @@
 // use them as operands, on a GPU and in tests. The words are not all zeros, because a GPU moves zeros faster.
 #include <cstdint>
 
-#include "microbench/gpu/device/host_device.h"
 #include "microbench/gpu/formats/dtypes.h"
+#include "microbench/gpu/host_device.h"
 
 namespace paretoken::microbench::gpu {
 

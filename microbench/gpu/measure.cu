@@ -15,11 +15,11 @@
 #include "core/units.h"
 #include "microbench/collect.h"
 #include "microbench/gpu/ceilings/ceilings.h"
-#include "microbench/gpu/device/measure.h"
 #include "microbench/gpu/device/memory.cuh"
 #include "microbench/gpu/device/nvml.h"
-#include "microbench/gpu/device/protocol.h"
 #include "microbench/gpu/device/validity.h"
+#include "microbench/gpu/measure.h"
+#include "microbench/gpu/protocol.h"
 
 namespace paretoken::microbench::gpu {
 namespace {
