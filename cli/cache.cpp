@@ -50,22 +50,18 @@ std::vector<double> numbers_of(const std::string& option, std::string_view text)
     std::vector<double> numbers;
     while (true) {
         const auto end = std::min(text.find(','), text.size());
-        try {
-            numbers.push_back(parse_number(text.substr(0, end)));
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("{}: {}", option, error.what()));
-        }
+        numbers.push_back(naming(option, [&] { return parse_number(text.substr(0, end)); }));
         if (end == text.size()) return numbers;
         text.remove_prefix(end + 1);
     }
 }
 
 std::vector<double> ladder_of(const std::string& option, const std::string& text) {
-    try {
-        return parse_ladder(text, Rungs::whole);
-    } catch (const UsageError& error) {
-        throw UsageError(fmt::format("{}: {}", option, error.what()));
-    }
+    return naming(option, [&] { return parse_ladder(text, Rungs::whole); });
+}
+
+std::int64_t tokens_of(const std::string& option, const std::string& text) {
+    return static_cast<std::int64_t>(naming(option, [&] { return parse_count(text); }));
 }
 
 CachePlan plan_of_cache(const CacheCommand& command) {
@@ -82,8 +78,8 @@ CachePlan plan_of_cache(const CacheCommand& command) {
     for (const double hit : plan.hits)
         if (!(hit >= 0 && hit <= 1))
             throw UsageError(fmt::format("--hit: a hit ratio lies between 0 and 1, not {}", hit));
-    plan.suffix = static_cast<std::int64_t>(parse_count(command.suffix));
-    plan.output_tokens = static_cast<std::int64_t>(parse_count(command.osl));
+    plan.suffix = tokens_of("--suffix", command.suffix);
+    plan.output_tokens = tokens_of("--osl", command.osl);
     if (plan.suffix < 1) throw UsageError("--suffix: a prompt ends in at least 1 token of its own");
     if (plan.output_tokens < 1) throw UsageError("--osl: an answer has at least 1 token");
     plan.concurrency.clear();
@@ -104,7 +100,7 @@ CachePlan plan_of_cache(const CacheCommand& command) {
         plan.working_set_most = static_cast<std::uint64_t>(ladder.back());
     }
     if (!command.ttl.empty()) {
-        plan.idle_most_s = seconds(parse_duration(command.ttl));
+        plan.idle_most_s = seconds(naming("--ttl", [&] { return parse_duration(command.ttl); }));
         if (!(*plan.idle_most_s >= 1)) throw UsageError("--ttl: the shortest idle time is 1 s");
     }
     if (!command.burst.empty()) {

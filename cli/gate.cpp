@@ -61,13 +61,8 @@ GatePolicy policy_of(const GateCommand& command) {
                             ? reports::default_policy()
                             : reports::parse_policy_json(reports::read_file(command.policy), command.policy);
     if (command.max_pairs) policy.max_pairs = *command.max_pairs;
-    for (const std::string& limit : command.limits) {
-        try {
-            policy.limits.push_back(reports::parse_limit(limit));
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("--limit {}", error.what()));
-        }
-    }
+    for (const std::string& limit : command.limits)
+        policy.limits.push_back(naming("--limit", [&] { return reports::parse_limit(limit); }));
     reports::check(policy);
     return policy;
 }
@@ -186,7 +181,8 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .across = across_of(command),
                   .max_time = {},
                   .checklist = command.checklist};
-    if (!command.max_time.empty()) plan.max_time = parse_duration(command.max_time);
+    if (!command.max_time.empty())
+        plan.max_time = naming("--max-time", [&] { return parse_duration(command.max_time); });
     if (plan.asked.virtual_time)
         for (const GateSide* const side : {&plan.baseline, &plan.candidate})
             if (!experiments::names_simulator(side->url))

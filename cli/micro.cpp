@@ -133,7 +133,8 @@ void run_microbench(const MicroOptions& options, const fs::path& result) {
     const int status = child.wait();
     if (status == static_cast<int>(ExitCode::ok) || status == static_cast<int>(ExitCode::measurement_invalid))
         return;
-    if (status == static_cast<int>(ExitCode::usage)) throw UsageError("micro: " + complaint);
+    if (!complaint.empty() && status == static_cast<int>(ExitCode::usage))
+        throw UsageError("micro: " + complaint);
     if (!complaint.empty()) throw RuntimeError("micro: " + complaint);
     throw RuntimeError(
         fmt::format("micro: paretoken-microbench ended with status {}; run it by hand, in the directory of "
@@ -363,7 +364,12 @@ void micro(const MicroOptions& options) {
         fmt::print("{}\n", options.page);
     }
     refuse_bad_result(file);
-    if (!is_worth_keeping(file)) return;
+    if (!is_worth_keeping(file)) {
+        fmt::print(
+            "not kept for reports, which need the ceilings and the rows of weights: measure without "
+            "--filter for them\n");
+        return;
+    }
     if (const auto kept = keep_micro(result)) fmt::print("kept for reports in {}\n", *kept);
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -213,6 +214,19 @@ void refold_all(std::vector<reports::LoadedRun>& runs, const ReportCommand& comm
     for (reports::LoadedRun& run : runs) reports::refold(run.result, run.directory, refold);
 }
 
+/// Throws UsageError if no entry of the cards has a price on this basis.
+void require_basis(const std::string& basis, const std::vector<cards::PriceCard>& cards) {
+    std::set<std::string> known;
+    for (const cards::PriceCard& card : cards)
+        for (const auto* const items : {&card.gpus, &card.cpus})
+            for (const auto& [name, item] : *items)
+                for (const auto& [of_item, usd_per_h] : item.usd_per_h) known.insert(of_item);
+    if (!known.contains(basis))
+        throw UsageError(
+            fmt::format("--price-basis {}: no price card has prices on this basis; expected one of {}", basis,
+                        fmt::join(known, ", ")));
+}
+
 reports::JoinOptions join_options(const ReportCommand& command) {
     reports::JoinOptions options;
     if (!command.title.empty()) options.title = command.title;
@@ -235,6 +249,7 @@ reports::JoinOptions join_options(const ReportCommand& command) {
     for (const std::string& price : command.prices) options.prices.push_back(cards::price_card(price));
     if (options.prices.empty()) options.prices = cards::default_price_cards();
     options.basis = given(command.price_basis);
+    if (options.basis) require_basis(*options.basis, options.prices);
     if (!command.split.empty()) options.split = reports::parse_split(command.split, options.prices);
     options.target_usd_per_m = command.target_usd_per_m;
     options.apis = cards::price_card("2026-11-apis").apis;

@@ -60,7 +60,7 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     server.tls_key = options.tls_key;
     server.seed = options.seed;
     server.dialect = *sim::dialect_named(options.dialect);
-    server.spin = parse_duration(options.spin);
+    server.spin = naming("--spin", [&] { return parse_duration(options.spin); });
     for (const auto& text : options.quirks)
         server.faults.push_back(sim::parse_fault(sim::FaultKind::quirk, text));
     for (const auto& text : options.faults)

@@ -66,18 +66,17 @@ std::optional<std::size_t> auto_rates_in(const PlanField& field, const Texts& te
     const std::string& text = texts.front();
     if (field.name != "request_rate" || !text.starts_with("auto")) return std::nullopt;
     if (text == "auto") return experiments::kUsualRates;
-    const auto count = text[4] == ':' ? parse_count(text.substr(5)) : 0;
+    const auto count =
+        text[4] == ':' ? naming(option_of(field), [&] { return parse_count(text.substr(5)); }) : 0;
     if (count < 2 || count > 1000)
         throw UsageError(fmt::format("--request-rate '{}': expected auto or auto:COUNT, e.g. auto:8", text));
     return count;
 }
 
 std::vector<double> levels_of(const PlanField& field, const Texts& texts) {
-    try {
+    return naming(option_of(field), [&] {
         return parse_ladder(texts.front(), field.type == FieldType::count ? Rungs::whole : Rungs::decimal);
-    } catch (const UsageError& error) {
-        throw UsageError(fmt::format("{} {}", option_of(field), error.what()));
-    }
+    });
 }
 
 std::vector<experiments::Cell> cells_of(const SweepOptions& options,
@@ -89,13 +88,9 @@ std::vector<experiments::Cell> cells_of(const SweepOptions& options,
             reports::parse_cells_json(reports::read_file(options.cells_file), options.cells_file),
             options.cells_file, placeholders);
     std::vector<experiments::Variation> variations;
-    for (const std::string& text : options.grid) {
-        try {
-            variations.push_back(experiments::parse_variation(text, placeholders));
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("--grid {}", error.what()));
-        }
-    }
+    for (const std::string& text : options.grid)
+        variations.push_back(
+            naming("--grid", [&] { return experiments::parse_variation(text, placeholders); }));
     return experiments::product_of(variations);
 }
 
@@ -118,16 +113,14 @@ void link_placeholders(SweepPlan& plan, const SweepOptions& options) {
     std::map<std::string, std::string> renamed;
     std::set<std::string> linked;
     for (const std::string& text : options.links) {
-        try {
-            const auto [name, field] =
-                experiments::parse_link(text, experiments::placeholders_of(plan.asked.server));
-            if (plan.cells.front().contains(name))
-                throw UsageError(fmt::format("'{}': --grid or --cells gives {} values already", text, name));
-            renamed[name] = "{" + field + "}";
-            linked.insert(name);
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("--link {}", error.what()));
-        }
+        const auto [name, field] = naming("--link", [&] {
+            return experiments::parse_link(text, experiments::placeholders_of(plan.asked.server));
+        });
+        if (plan.cells.front().contains(name))
+            throw UsageError(
+                fmt::format("--link '{}': --grid or --cells gives {} values already", text, name));
+        renamed[name] = "{" + field + "}";
+        linked.insert(name);
     }
     experiments::require_values(plan.asked.server, plan.cells, linked);
     plan.asked.server = experiments::with_values(std::move(plan.asked.server), renamed);
@@ -142,6 +135,8 @@ void check_cells(const SweepPlan& plan) {
                     fmt::format("this sweep varies {0}, but a cell sets {1}; leave {1} out of the cells",
                                 experiments::name_of(plan.axis), experiments::name_of(other)));
         const LoadPlan asked = experiments::in_cell(plan.asked, cell);
+        if (!cell.contains(std::string(experiments::name_of(plan.axis))))
+            experiments::require_class_to_vary(asked, plan.axis);
         experiments::require_rate_for_burstiness(experiments::at_level(asked, plan.axis, 1));
     }
 }
@@ -221,8 +216,9 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
     if (!options.links.empty())
         throw UsageError(
             "--search slo measures one server, and --link starts one for each level; leave --link out");
-    if (!options.max_time.empty()) search.max_time = parse_duration(options.max_time);
-    if (!options.at.empty()) search.at = parse_number(options.at);
+    if (!options.max_time.empty())
+        search.max_time = naming("--max-time", [&] { return parse_duration(options.max_time); });
+    if (!options.at.empty()) search.at = naming("--at", [&] { return parse_number(options.at); });
     search.slos = experiments::percentile_slos_of(plan.asked);
     search.slo_texts = plan.asked.slos;
     return search;

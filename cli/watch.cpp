@@ -48,13 +48,10 @@ PlanTexts with_small_probes(PlanTexts texts) {
 }
 
 Duration duration_of(const std::string& option, const std::string& text) {
-    try {
-        const Duration duration = parse_duration(text);
-        if (duration >= kShortestInterval) return duration;
-    } catch (const UsageError& error) {
-        throw UsageError(fmt::format("{}: {}", option, error.what()));
-    }
-    throw UsageError(fmt::format("{} {}: must be at least 1s", option, text));
+    const Duration duration = naming(option, [&] { return parse_duration(text); });
+    if (duration < kShortestInterval)
+        throw UsageError(fmt::format("{} {}: must be at least 1s", option, text));
+    return duration;
 }
 
 experiments::WatchPlan watch_plan(const WatchCommand& command) {

@@ -3,6 +3,7 @@
 // to do; main() prints that. A failed request is data (core/record/record.h); a bug is an assert.
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace paretoken {
 
@@ -30,6 +31,17 @@ class UsageError : public Error {
   public:
     explicit UsageError(const std::string& message) : Error(ExitCode::usage, message) {}
 };
+
+/// Returns what `parse` returns. A UsageError that it throws gets `name` in front of its message, e.g. the
+/// name of the option whose value `parse` reads.
+template <typename Parse>
+auto naming(std::string_view name, Parse&& parse) {
+    try {
+        return parse();
+    } catch (const UsageError& error) {
+        throw UsageError(std::string(name) + " " + error.what());
+    }
+}
 
 /// The command was right but failed: exit 3.
 class RuntimeError : public Error {

@@ -312,7 +312,8 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     reports::RecordWriter records(reports::record_files_in(directory), *load.options.began,
                                   {.events = parse_events_kept(load.plan.events),
                                    .waits = target.in_virtual_time(),
-                                   .answers = load.plan.keep_answers});
+                                   .answers = load.plan.keep_answers,
+                                   .trace_ids = load.plan.traceparent});
     RedactingSink sink(records, target.secrets());
 
     reports::ServerLines server_lines(directory / reports::kServerFileName, *load.options.began);

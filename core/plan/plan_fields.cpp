@@ -1084,8 +1084,8 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = flag,
               .kind = measuring,
-              .help = "Send a W3C trace context with every request, made of its id, so that the server's "
-                      "traces can be matched with requests.jsonl",
+              .help = "Send a W3C trace context with every request, whose trace id requests.jsonl holds, so "
+                      "that the server's trace of a request can be found",
               .get = Traceparent::get,
               .set = Traceparent::set},
     PlanField{
@@ -1490,11 +1490,7 @@ LoadPlan plan_of(const PlanTexts& texts) {
     for (const PlanField& field : kFields) {
         const auto given = texts.find(field.name);
         if (given == texts.end() || given->second.empty()) continue;
-        try {
-            field.set(plan, 0, given->second);
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("{} {}", option_of(field), error.what()));
-        }
+        naming(option_of(field), [&] { field.set(plan, 0, given->second); });
     }
     return plan;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/evidence/steadiness.h"
@@ -168,6 +169,10 @@ struct Counts {
 
     bool operator==(const Counts&) const = default;
 };
+
+/// Why a percentile is not certified, in words that follow "not certified: " on every page.
+inline constexpr std::string_view kWhyUncertified =
+    "too few independent requests, or no steady state was found";
 
 struct PercentileValue {
     double p = 0;  ///< level: .5, .75, .9, .95, .99, .999, or another that was asked for

@@ -20,11 +20,7 @@ Lengths lengths_of(const Spec& spec, const std::string& key, std::string_view ot
     std::string text = spec.text_or(key, otherwise);
     const auto ratio = spec.fields.find("ratio");
     if (ratio != spec.fields.end() && text.find(':') == std::string::npos) text += ":ratio=" + ratio->second;
-    try {
-        return Lengths(text);
-    } catch (const UsageError& error) {
-        throw UsageError(fmt::format("--{} {}", key, error.what()));
-    }
+    return naming("--" + key, [&] { return Lengths(text); });
 }
 
 /// Returns the pairs if the input length is "pairs:…", which also gives the output length.
@@ -33,11 +29,7 @@ std::optional<LengthPairs> pairs_of(const Spec& spec) {
     if (!text.starts_with("pairs:")) return std::nullopt;
     if (spec.fields.contains("osl") || spec.fields.contains("ratio"))
         throw UsageError("--isl pairs:… gives the output lengths as well; leave --osl and --range-ratio out");
-    try {
-        return LengthPairs(text);
-    } catch (const UsageError& error) {
-        throw UsageError(fmt::format("--isl {}", error.what()));
-    }
+    return naming("--isl", [&] { return LengthPairs(text); });
 }
 
 bool is_plain(const Spec& spec, const std::string& key) {

@@ -117,11 +117,9 @@ std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::stri
     for (std::size_t i = 0; i < cells.size(); ++i) {
         Cell own;
         for (const auto& [name, value] : cells[i]) {
-            try {
-                own[name_to_vary(name, placeholders)] = value;
-            } catch (const UsageError& error) {
-                throw UsageError(fmt::format("{}, cell {}: {}", where, i + 1, error.what()));
-            }
+            const auto known = naming(fmt::format("{}, cell {}:", where, i + 1),
+                                      [&] { return name_to_vary(name, placeholders); });
+            own[known] = value;
         }
         if (std::find(resolved.begin(), resolved.end(), own) != resolved.end())
             throw UsageError(fmt::format("{}, cell {}: the same as an earlier one", where, i + 1));
@@ -179,16 +177,14 @@ LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
         if (known == nullptr || known->flags.empty()) continue;  // this is a placeholder
         const PlanField& field = *known;
         const std::size_t classes = field.of_class ? asked.classes.size() : 1;
-        try {
+        naming(option_of(field), [&] {
             for (std::size_t i = 0; i < classes; ++i) {
                 const Spec before = asked.classes[i].dataset;
                 if (field.clear != nullptr) field.clear(asked, i);
                 field.set(asked, i, {value});
                 if (field.name == kDataset) keep_lengths(asked.classes[i].dataset, before);
             }
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("{} {}", option_of(field), error.what()));
-        }
+        });
     }
     asked.server = with_values(std::move(asked.server), cell);
     return with_dataset(std::move(asked));

@@ -67,11 +67,7 @@ void refuse_virtual_options(const LoadPlan& plan) {
 
 void check_command(const std::string& option, const std::string& command) {
     if (command.empty()) return;
-    try {
-        (void)words_of(command);
-    } catch (const UsageError& error) {
-        throw UsageError(fmt::format("{} {}", option, error.what()));
-    }
+    naming(option, [&] { (void)words_of(command); });
 }
 
 }  // namespace

@@ -126,13 +126,7 @@ bool read_rules(LoadPlan& plan) {
     bool ends = false;
     std::vector<std::string> others;
     for (const std::string& text : plan.stop.rules) {
-        const loadgen::StopRule rule = [&text] {
-            try {
-                return loadgen::parse_stop_rule(text);
-            } catch (const UsageError& error) {
-                throw UsageError(fmt::format("--stop {}", error.what()));
-            }
-        }();
+        const loadgen::StopRule rule = naming("--stop", [&] { return loadgen::parse_stop_rule(text); });
         switch (rule.kind) {
             case loadgen::StopKind::requests:
                 plan.stop.requests =
@@ -238,16 +232,28 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
     for (RequestClass& of : asked.classes) {
         switch (axis) {
             case Axis::concurrency:
-                of.concurrency = static_cast<std::uint64_t>(level);
+                if (!of.concurrency) of.concurrency = static_cast<std::uint64_t>(level);
                 if (asked.stop.requests)
                     asked.stop.requests = std::max(*asked.stop.requests, *of.concurrency);
                 break;
             case Axis::request_rate:
-                of.request_rate = level;
+                if (!of.request_rate) of.request_rate = level;
                 break;
         }
     }
     return asked;
+}
+
+void require_class_to_vary(const LoadPlan& asked, Axis axis) {
+    const std::vector<RequestClass> classes = with_classes(asked).classes;
+    const bool is_fixed = std::all_of(classes.begin(), classes.end(), [axis](const RequestClass& of) {
+        return axis == Axis::concurrency ? of.concurrency.has_value() : of.request_rate.has_value();
+    });
+    if (is_fixed)
+        throw UsageError(fmt::format(
+            "every --class gives its own {0}, so that a sweep over {0} would measure the same load at "
+            "each level; leave {0} out of the class that is to vary",
+            name_of(axis)));
 }
 
 LoadPlan with_dataset(LoadPlan plan) {

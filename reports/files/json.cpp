@@ -1413,9 +1413,11 @@ CacheReport parse_cache_json(std::string_view text, const std::string& where) {
 
 // ---- requests.jsonl
 
-void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch) {
+void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch,
+                        const std::string& trace_id) {
     LineWriter writer(out, epoch);
     fields(writer, record);
+    writer("trace_id", trace_id);
     writer.close();
 }
 

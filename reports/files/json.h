@@ -47,8 +47,10 @@ std::string cache_json(const CacheReport& report);
 CacheReport parse_cache_json(std::string_view text, const std::string& where);
 
 /// Appends one line of requests.jsonl without its newline. The line holds scalars only, with times in seconds
-/// since `epoch`; absent and empty values are left out.
-void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch);
+/// since `epoch`; absent and empty values are left out. `trace_id` is the id of the trace context that the
+/// request carried; empty if it carried none.
+void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch,
+                        const std::string& trace_id = {});
 
 /// The request in a line of requests.jsonl. Times in the line are added to `epoch`.
 RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where);

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/text/trace_context.h"
 #include "reports/files/events.h"
 #include "reports/files/json.h"
 #include "reports/files/record_fields.h"
@@ -177,7 +178,7 @@ class RecordWriter::Thread {
             append_answer_line(answer_bytes_, record);
             answer_bytes_ += '\n';
         }
-        append_record_line(line_bytes_, record, epoch_);
+        append_record_line(line_bytes_, record, epoch_, options_.trace_ids ? trace_id_of(record.id) : "");
         line_bytes_ += '\n';
         if (event_bytes_.size() + line_bytes_.size() + answer_bytes_.size() > kPiece) write_out();
     }

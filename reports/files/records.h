@@ -30,7 +30,8 @@ struct RecordWriterOptions {
     /// Whether record() waits for the disk when more than kMostPending is pending. Only runs in virtual time
     /// set it, because waiting does not change their times.
     bool waits = false;
-    bool answers = false;  ///< whether answers.jsonl is written
+    bool answers = false;    ///< whether answers.jsonl is written
+    bool trace_ids = false;  ///< whether requests carried a trace context, whose id their lines then hold
 };
 
 class RecordWriter : public RecordSink {

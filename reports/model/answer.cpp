@@ -95,7 +95,7 @@ std::string answer_sentence(const Configuration& configuration, const AnswerInpu
     std::string text = configuration.title + ": " + what_it_delivers(*point);
     if (inputs.floor) text += what_the_hardware_could(*point, *inputs.floor);
     if (point->gap) text += where_the_gap_goes(*point->gap);
-    if (!point->certified) text += " (too few requests to certify that speed)";
+    if (!point->certified) text += fmt::format(" (that speed is not certified: {})", kWhyUncertified);
     return text + ". " + trust;
 }
 

@@ -145,8 +145,7 @@ std::string latency_of(const RunResult& result) {
     }
     if (table.rows.empty()) return "";
     std::string text = "\n" + text_of(table, kIndent);
-    if (uncertified)
-        text += "  * not certified: too few independent requests, or no steady state was found\n";
+    if (uncertified) text += fmt::format("  * not certified: {}\n", kWhyUncertified);
     if (among_failures) text += "  ∞ so many requests failed that this percentile falls among them\n";
     if (const MetricSummary* per_user = result.metric("interactivity_tok_per_s"))
         text += fmt::format("  Interactivity, tok/s per user: {} at p50, {} at p90\n",

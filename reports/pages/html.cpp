@@ -217,7 +217,7 @@ std::string frontier_section(const ReportModel& model) {
         "<ul class=\"key\"><li><span class=\"marker\" data-key=\"filled\"></span>on the Pareto front"
         "<li><span class=\"marker\" data-key=\"hollow\"></span>off the front; the tooltip and the table say "
         "why"
-        "<li><span class=\"marker\" data-key=\"dashed\"></span>too few requests to certify"
+        "<li><span class=\"marker\" data-key=\"dashed\"></span>not certified; the tooltip says why"
         "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
         "<li>bars: 95 % interval of throughput";
     if (banded) html += "<li>pale bars: the card's price band";
@@ -233,9 +233,8 @@ std::string frontier_section(const ReportModel& model) {
 
 std::string load_section() {
     return "<section aria-labelledby=\"load-title\">\n<h2 id=\"load-title\">What load does</h2>\n"
-           "<p class=\"lead\">Hollow markers are percentiles with too few requests to certify them; one that "
-           "falls among "
-           "failures is not drawn.</p>\n"
+           "<p class=\"lead\">Hollow markers are percentiles that are not certified; their tooltips say why. "
+           "A percentile that falls among failures is not drawn.</p>\n"
            "<div class=\"chart-head\"><ul class=\"legend\" id=\"latency-legend\"></ul><fieldset "
            "class=\"switch\" "
            "id=\"percentile\" hidden><legend class=\"unseen\">Percentile</legend></fieldset></div>\n<div "
@@ -576,8 +575,8 @@ std::string metrics_table(const RunResult& run) {
         rows += fmt::format("<td>{}\n", significant(summary.max));
     }
     if (rows.empty()) return "";
-    return "<div><h4>Metrics (* too few requests to certify)</h4><div class=\"scroll\"><table><thead><tr><th "
-           "class=\"text\">"
+    return fmt::format("<div><h4>Metrics (* not certified: {})</h4>", kWhyUncertified) +
+           "<div class=\"scroll\"><table><thead><tr><th class=\"text\">"
            "Metric<th>n<th>mean<th>std<th>p50<th>p75<th>p90<th>p95<th>p99<th>p99.9<th>max</"
            "thead>\n<tbody>\n" +
            rows + "</tbody></table></div></div>\n";

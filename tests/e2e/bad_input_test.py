@@ -47,6 +47,22 @@ class BadInput(Case):
                 self.fails_clearly(self.run_it("sim:ideal", *SMALL[2:], *arguments), 2, word)
         self.leaves_nothing_good()
 
+    def test_a_value_that_cannot_be_read_is_told_with_its_option(self):
+        level = ("--concurrency", "1,2")
+        for command, option in [
+            (("cache", "sim:ideal", "--virtual"), "--suffix"),
+            (("cache", "sim:ideal", "--virtual"), "--osl"),
+            (("cache", "sim:ideal", "--virtual"), "--ttl"),
+            (("gate", "--baseline-url", "sim:ideal", "--candidate-url", "sim:ideal", "--virtual"), "--max-time"),
+            (("sweep", "sim:ideal", "--virtual", "--search", "slo", "--slo", "ttft_p90:500"), "--max-time"),
+            (("sweep", "sim:ideal", "--virtual", "--search", "slo", "--slo", "ttft_p90:500", *level), "--at"),
+            (("watch", "sim:ideal", "--virtual"), "--duration"),
+            (("serve",), "--spin"),
+        ]:
+            with self.subTest(command=command, option=option):
+                self.fails_clearly(paretoken(*command, option, "soon"), 2, f"{option} 'soon'")
+        self.fails_clearly(paretoken("sweep", "sim:ideal", "--virtual", "--request-rate", "auto:few"), 2, "--request-rate 'few'")
+
     def test_url_that_is_none(self):
         self.fails_clearly(self.run_it("htp://nowhere", *SMALL), 2, "htp://nowhere")
         self.fails_clearly(self.run_it("http://", *SMALL), 2, "http://")

@@ -226,6 +226,8 @@ class Joining(Case):
         self.assertEqual((len(traces), len(set(traces))), (10, 10))
         for trace in traces:
             self.assertRegex(trace, r"^00-[0-9a-f]{32}-[0-9a-f]{16}-01$")
+        self.assertCountEqual([trace.split("-")[1] for trace in traces],
+                              [line["trace_id"] for line in request_lines(self.directory / "run")])
 
     def test_a_server_without_a_profiler_is_one_warning_for_each_call(self):
         with simulated_server("--profile", "llama3-8b-h100-bf16") as url:

@@ -111,6 +111,11 @@ class Report(Case):
             self.assertGreater(point["of_limit"], 0)
             self.assertLessEqual(point["of_limit"], 1)
 
+    def test_a_price_basis_that_no_card_has_is_refused(self):
+        for gpu in ("h100-sxm", "voodoo2"):  # the second has no price at all
+            done = paretoken("report", self.made / "sweep", "--gpu", gpu, "--price-basis", "on_tick", "--out", self.made / "no.html")
+            self.fails_clearly(done, 2, "--price-basis on_tick", "on_demand")
+
     def test_hardware_without_a_price_is_said_to_be_missing(self):
         page = self.made / "unpriced.html"
         self.measures(paretoken("report", self.made / "sweep", "--gpu", "voodoo2", "--out", page))

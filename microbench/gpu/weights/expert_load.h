@@ -1,6 +1,6 @@
 #pragma once
-// The number of different experts that a decode step of a model with a mixture of experts touches, and the number of
-// tokens per expert. Pure.
+// The number of different experts that a decode step of a model with a mixture of experts touches, and the
+// number of tokens per expert. Pure.
 #include <cstddef>
 
 namespace paretoken::microbench::gpu {

@@ -7,6 +7,7 @@
   const root = document.documentElement;
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
+  const NOT_CERTIFIED = "not certified: too few independent requests, or no steady state was found";
 
   // ---- what a series looks like: a colour and a shape, so that colour is never the only difference
 
@@ -370,7 +371,7 @@
     if (isNumber(point.ofLimit)) lines.push(`${significant(100 * point.ofLimit)} % of the hardware's limit at this load`);
     const reason = whyNot(point, own);
     if (reason) lines.push(reason);
-    if (!point.certified) lines.push("too few requests to certify its p90");
+    if (!point.certified) lines.push(`p90 ${NOT_CERTIFIED}`);
     return {
       x: overTime() ? Date.parse(point.at) : point.xs[across], y: value, interval, band: dollars ? point.band : null, lines, label: point.label,
       command: data.commands[point.command], filled: placeOf(point)[0] === 1, certified: point.certified, invalid: point.invalid,
@@ -528,7 +529,7 @@
           x: point.load, y: isNumber(seconds) ? seconds * 1e3 : null, label: point.label, command: data.commands[point.command],
           filled: true, certified: point[metric].certified[i], invalid: point.invalid,
           lines: [`${name}: ${significant(isNumber(seconds) ? seconds * 1e3 : null)} ms`,
-            ...(point[metric].certified[i] ? [] : ["too few requests to certify it"])],
+            ...(point[metric].certified[i] ? [] : [NOT_CERTIFIED])],
         };
       }).filter((point) => point.x > 0);
       return markedSet(series, ink, isComparison ? [`series:${series}`] : [name], points,

@@ -20,7 +20,8 @@ TEST(TraceContext, has_the_form_of_the_recommendation_and_is_the_same_for_the_sa
         EXPECT_EQ(text[52], '-');
         EXPECT_EQ(text, traceparent_of(id));
         EXPECT_NE(text.substr(3, 16), text.substr(19, 16));
-        traces.insert(text.substr(3, 32));
+        EXPECT_EQ(text.substr(3, 32), trace_id_of(id));
+        traces.insert(trace_id_of(id));
     }
     EXPECT_EQ(traces.size(), 1000U);
 }

@@ -271,6 +271,27 @@ TEST(AtLevel, is_the_plan_of_one_point_with_a_request_for_every_slot) {
     EXPECT_EQ(at_level(asked, Axis::request_rate, 4).classes.front().request_rate, 4);
 }
 
+TEST(AtLevel, keeps_what_a_class_gives_itself) {
+    const LoadPlan asked = with_classes(
+        plan_of({{"duration", {"1m"}}, {"class", {"chat:isl=64", "batch:concurrency=4,isl=8k"}}}));
+    const LoadPlan level = at_level(asked, Axis::concurrency, 16);
+    EXPECT_EQ(level.classes.at(0).concurrency, 16U);
+    EXPECT_EQ(level.classes.at(1).concurrency, 4U);
+    const LoadPlan rates = at_level(
+        with_classes(plan_of({{"class", {"chat:isl=64", "batch:rate=0.5,isl=8k"}}})), Axis::request_rate, 3);
+    EXPECT_EQ(rates.classes.at(0).request_rate, 3);
+    EXPECT_EQ(rates.classes.at(1).request_rate, 0.5);
+}
+
+TEST(AClassToVary, is_required_of_a_sweep) {
+    const LoadPlan fixed = plan_of({{"class", {"a:concurrency=1", "b:concurrency=4"}}});
+    EXPECT_THROW(require_class_to_vary(fixed, Axis::concurrency), UsageError);
+    EXPECT_NO_THROW(require_class_to_vary(fixed, Axis::request_rate));
+    EXPECT_NO_THROW(
+        require_class_to_vary(plan_of({{"class", {"a:concurrency=1", "b:isl=8"}}}), Axis::concurrency));
+    EXPECT_NO_THROW(require_class_to_vary({}, Axis::concurrency));
+}
+
 TEST(MostInFlight, is_no_more_than_there_are_requests) {
     EXPECT_EQ(most_in_flight(with_load(plan_of({{"concurrency", {"64"}}, {"num_prompts", {"8"}}}))), 8U);
     EXPECT_EQ(most_in_flight(with_load(plan_of({{"concurrency", {"4"}}, {"num_prompts", {"8"}}}))), 4U);
