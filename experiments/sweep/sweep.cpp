@@ -324,11 +324,8 @@ std::map<std::string, std::unique_ptr<Target>> targets_of(const Sweeping& sweepi
         const SweepPoint& point = sweeping.file.points[i];
         const std::string server = reports::server_of(point);
         if (point.state == PointState::done || targets.contains(server)) continue;
-        const LoadPlan at = plan_at(sweeping.plan, point);
-        LoadPlan asked = in_cell(sweeping.plan.asked, point.cell);
-        asked.server = at.server;
-        asked.targets = at.targets;
-        targets[server] = launcher.open(asked, sweeping.directory / point.directory, stretch.anew);
+        targets[server] = launcher.open(plan_at(sweeping.plan, point), sweeping.directory / point.directory,
+                                        stretch.anew);
     }
     return targets;
 }

@@ -56,6 +56,19 @@ class Classes(Case):
         for a, b in zip(*due):
             self.assertAlmostEqual(a, b, places=6)
 
+    def test_a_sweep_varies_the_classes_that_do_not_give_the_level_themselves(self):
+        out = self.directory / "sweep"
+        sweep = ("sweep", "sim:llama3-8b-h100-bf16", "--virtual", "--duration", "20s", "--concurrency", "1,8")
+        done = self.measures(paretoken(*sweep, "--class", "chat:isl=64,osl=32", "--class",
+                                       "batch:concurrency=4,isl=512,osl=16", "--out", out))
+        self.assertIn("c=5 ", done.stdout)
+        self.assertIn("c=12 ", done.stdout)
+        requests = [{name: of["counts"]["requests"] for name, of in run_json(out / point)["classes"].items()}
+                    for point in ("c0001", "c0008")]
+        self.assertGreater(requests[1]["chat"], 4 * requests[0]["chat"])
+        self.assertLess(requests[1]["batch"], 1.1 * requests[0]["batch"])
+        self.fails_clearly(paretoken(*sweep, "--class", "a:concurrency=4", "--out", out), 2, "every --class", "concurrency")
+
     def test_classes_go_side_by_side_over_sockets(self):
         out = self.directory / "run"
         with simulated_server("--profile", "ideal?ttft=5ms&itl=1ms") as address:
