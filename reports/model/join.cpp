@@ -479,22 +479,36 @@ std::string model_title(const Served& served, const RunResult& result, const car
     return card.name + " " + card.weight_dtype;
 }
 
+/// The mean of a length over the requests of each run: "512", or "892 to 3,600" if it differs by more than a
+/// tenth between runs, as where the classes of requests have other shares at another load.
+std::string range_of(const std::vector<ReportPoint>& points, double Lengths::*member) {
+    constexpr double kAlike = 1.1;
+    double least = kInfinity;
+    double most = 0;
+    for (const ReportPoint& point : points) {
+        const double length = lengths_of(point.result).*member;
+        least = std::min(least, length);
+        most = std::max(most, length);
+    }
+    if (most <= kAlike * least) return significant(lengths_of(points.front().result).*member);
+    return fmt::format("{} to {}", significant(least), significant(most));
+}
+
 /// The workload in words, "512 in : 128 out, chat, 40 % of input cached"; prices per million depend on it.
 std::string workload_title(const std::vector<ReportPoint>& points) {
     const RunResult& first = points.front().result;
-    const Lengths lengths = lengths_of(first);
-    std::string text = fmt::format("{} in : {} out", significant(lengths.input), significant(lengths.output));
+    std::string text =
+        fmt::format("{} in : {} out", range_of(points, &Lengths::input), range_of(points, &Lengths::output));
     if (!first.workload.endpoint.empty()) text += ", " + first.workload.endpoint;
     const auto cached = cached_share(first);
     text += cached ? fmt::format(", {:.0f} % of input cached", *cached * 100) : ", cache hits not reported";
     return text;
 }
 
-/// The work of all points together, for which a limit curve is drawn.
-Totals work_of_all(const std::vector<ReportPoint>& points) {
-    Totals work;
-    for (const ReportPoint& point : points) work += work_of(point.result);
-    return work;
+std::vector<Totals> works_of(const std::vector<ReportPoint>& points) {
+    std::vector<Totals> works;
+    for (const ReportPoint& point : points) works.push_back(work_of(point.result));
+    return works;
 }
 
 /// The batch at which a curve ends when no cap is known: at least twice the largest measured batch.
@@ -540,12 +554,12 @@ void add_tolerance(Configuration& configuration) {
 
 void add_limit(Configuration& configuration, const LimitInputs& inputs,
                const std::optional<AppliedPrice>& price) {
-    const Totals work = work_of_all(configuration.points);
+    const std::vector<Totals> works = works_of(configuration.points);
     const double end = curve_end(configuration.points);
-    configuration.hard_limit = limit_curve(inputs, LimitKind::hard, work, end);
-    configuration.no_overlap = limit_curve(inputs, LimitKind::no_overlap, work, end);
-    configuration.size_aware = limit_curve(inputs, LimitKind::size_aware, work, end);
-    configuration.reachable = limit_curve(inputs, LimitKind::reachable, work, end);
+    configuration.hard_limit = limit_curve(inputs, LimitKind::hard, works, end);
+    configuration.no_overlap = limit_curve(inputs, LimitKind::no_overlap, works, end);
+    configuration.size_aware = limit_curve(inputs, LimitKind::size_aware, works, end);
+    configuration.reachable = limit_curve(inputs, LimitKind::reachable, works, end);
     for (auto* curve : {&configuration.hard_limit, &configuration.size_aware, &configuration.no_overlap,
                         &configuration.reachable})
         price_curve(*curve, price);
@@ -711,9 +725,8 @@ Joined joined(RunGroup group, const JoinOptions& options) {
             point.utilisation =
                 utilisation_of(gap_run_of(point), out.datasheet ? *out.datasheet : *out.limit);
     if (out.datasheet) {
-        configuration.datasheet =
-            limit_curve(*out.datasheet, LimitKind::hard, work_of_all(configuration.points),
-                        curve_end(configuration.points));
+        configuration.datasheet = limit_curve(*out.datasheet, LimitKind::hard, works_of(configuration.points),
+                                              curve_end(configuration.points));
         price_curve(configuration.datasheet, out.price);
     }
     out.served = served;

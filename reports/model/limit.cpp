@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "cards/deployment.h"
@@ -602,18 +603,31 @@ std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, 
     return parts ? std::optional(*parts * whole_by_parts(inputs, batch, context)) : std::nullopt;
 }
 
-std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind, const Totals& work,
-                                    double up_to) {
-    const double end = batch_cap(inputs, work).value_or(std::max(1.0, up_to));
-    std::vector<double> batches;
-    for (double batch = 1; batch < end; batch *= 2) {
-        batches.push_back(batch);
-        if (batch >= 2 && batch * 1.5 < end) batches.push_back(batch * 1.5);
+std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind,
+                                    const std::vector<Totals>& works, double up_to) {
+    const auto cap_of = [&](const Totals& work) {
+        return batch_cap(inputs, work).value_or(std::max(1.0, up_to));
+    };
+    std::set<double> batches;
+    for (const Totals& work : works) {
+        const double cap = cap_of(work);
+        for (double batch = 1; batch < cap; batch *= 2) {
+            batches.insert(batch);
+            if (batch >= 2 && batch * 1.5 < cap) batches.insert(batch * 1.5);
+        }
+        batches.insert(cap);
     }
-    batches.push_back(end);
     std::vector<LimitPoint> curve;
-    for (const double batch : batches)
-        if (auto point = limit_at(inputs, kind, work, batch)) curve.push_back(*point);
+    for (const double batch : batches) {
+        std::optional<LimitPoint> highest;
+        for (const Totals& work : works) {
+            if (batch > cap_of(work)) continue;
+            const auto point = limit_at(inputs, kind, work, batch);
+            if (point && (!highest || point->output_tokens_per_s > highest->output_tokens_per_s))
+                highest = point;
+        }
+        if (highest) curve.push_back(*highest);
+    }
     return curve;
 }
 

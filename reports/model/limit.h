@@ -209,9 +209,11 @@ std::optional<double> edge_tolerance(const Totals& stretch);
 /// neither is known.
 std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work);
 
-/// The limit at batches from 1 to batch_cap(), or to `up_to` if no cap is known: 1, 2, 3, 4, 6, 8, 12 …
-std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind, const Totals& work,
-                                    double up_to);
+/// The limit at batches from 1 to batch_cap(), or to `up_to` if no cap is known: 1, 2, 3, 4, 6, 8, 12 … If
+/// there are several `works`, because the requests of the runs differ in length, the curve is the highest of
+/// their limits at each batch, and it ends at the largest of their caps. No run can then be above the curve.
+std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind,
+                                    const std::vector<Totals>& works, double up_to);
 
 /// The limit at the largest batch at which each user still gets `interactivity` tokens/s. The batch is at
 /// most batch_cap(), or `up_to` if no cap is known. Nothing if not even one request gets that many, or if

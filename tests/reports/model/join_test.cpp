@@ -113,6 +113,24 @@ TEST(Join, PutsRunsOfOneWorkloadOnOneCurveByLoad) {
     EXPECT_THAT(c.workload, HasSubstr("512 in : 128 out, chat"));
 }
 
+TEST(Join, DrawsALimitThatNoRunExceedsWhereTheirRequestsDifferInLength) {
+    LoadedRun long_prompts = simulated(1, 60, 60);
+    long_prompts.result.workload.achieved_input_tokens = 4096;
+    JoinOptions options;
+    options.gpu = "h100-sxm";
+    const ReportModel model = build_report({long_prompts, simulated(64, 40, 2500)}, options);
+    ASSERT_EQ(model.configurations.size(), 1u);
+    const Configuration& c = model.configurations.front();
+    EXPECT_THAT(c.workload, StartsWith("512 to 4,100 in : 128 out, chat"));
+    for (const ReportPoint& point : c.points) {
+        ASSERT_TRUE(point.of_limit);
+        const double own_limit = point.output_tokens_per_s.value() / *point.of_limit;
+        double highest = 0;
+        for (const LimitPoint& at : c.hard_limit) highest = std::max(highest, at.output_tokens_per_s);
+        EXPECT_LE(own_limit, highest * 1.0001) << point.load_label;
+    }
+}
+
 TEST(Join, SeparatesWorkloadsModelsAndHardware) {
     LoadedRun other_workload = run(1, 60, 60);
     other_workload.result.workload.fingerprint = "other";

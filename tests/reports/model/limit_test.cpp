@@ -86,9 +86,24 @@ TEST(Limit, OfLongPromptsIsArithmetic) {
 
 TEST(Limit, EndsWhereTheKvPoolIsFull) {
     EXPECT_EQ(batch_cap(llama_on_h200(), kThousand), 412);
-    const auto curve = limit_curve(llama_on_h200(), LimitKind::hard, kThousand, 1e9);
+    const auto curve = limit_curve(llama_on_h200(), LimitKind::hard, {kThousand}, 1e9);
     EXPECT_EQ(curve.front().batch, 1);
     EXPECT_EQ(curve.back().batch, 412);
+}
+
+TEST(Limit, OfRunsWhoseRequestsDifferIsTheHighestOfTheirLimitsAtEachBatch) {
+    const Totals chat = load_of(512, 256);
+    const Totals batch = load_of(8192, 64);
+    const LimitInputs inputs = llama_on_h200();
+    const auto curve = limit_curve(inputs, LimitKind::hard, {batch, chat}, 1e9);
+    EXPECT_EQ(curve.back().batch, batch_cap(inputs, chat));
+    for (const LimitPoint& point : curve)
+        for (const Totals& work : {chat, batch})
+            EXPECT_GE(point.output_tokens_per_s,
+                      limit_at(inputs, LimitKind::hard, work, point.batch)->output_tokens_per_s);
+    EXPECT_EQ(limit_curve(inputs, LimitKind::hard, {chat, chat}, 1e9),
+              limit_curve(inputs, LimitKind::hard, {chat}, 1e9));
+    EXPECT_TRUE(limit_curve(inputs, LimitKind::hard, {}, 1e9).empty());
 }
 
 TEST(Limit, OfTheDatasheetCardIsThatOfItsFigures) {
@@ -126,7 +141,7 @@ TEST(Limit, GrowsWithTheBatchWhileEachUserSlowsDown) {
         const LimitInputs inputs =
             limit_inputs(model, hardware_of_datasheet(cards::gpu_card("h200"), 1, model.weight_dtype));
         for (const LimitKind kind : {LimitKind::hard, LimitKind::no_overlap}) {
-            const auto curve = limit_curve(inputs, kind, kThousand, 64);
+            const auto curve = limit_curve(inputs, kind, {kThousand}, 64);
             ASSERT_GT(curve.size(), 4u);
             for (std::size_t i = 1; i < curve.size(); ++i) {
                 EXPECT_GT(curve[i].batch, curve[i - 1].batch);
@@ -201,7 +216,7 @@ TEST(Limit, DropsUnknownTermsByName) {
     EXPECT_TRUE(limits_anything(memory_only));
     EXPECT_EQ(memory_only.dropped, (std::vector<std::string>{"arithmetic", "memory for the KV cache"}));
     EXPECT_FALSE(batch_cap(memory_only, kThousand));
-    EXPECT_EQ(limit_curve(memory_only, LimitKind::hard, kThousand, 48).back().batch, 48);
+    EXPECT_EQ(limit_curve(memory_only, LimitKind::hard, {kThousand}, 48).back().batch, 48);
 }
 
 TEST(Limit, SaysWhenWeightsDoNotFit) {
