@@ -3,7 +3,7 @@
 
     scripts/check_includes.py [ROOT]
 
-Prints each violation as `file:line: rule` and exits 1 when there is one. Standard library only.
+Prints each violation as `file:line: rule` and exits with 1 if there is one. Uses the standard library only.
 """
 
 import pathlib

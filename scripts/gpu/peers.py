@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What PyTorch, and FlashInfer where it is installed, take for the work of our rows: a line of JSON on standard output
-for each row measured or skipped, as soon as it is.
+"""Measures the time that PyTorch, and FlashInfer if it is installed, need for the work of the rows of paretoken-microbench.
+Prints one line of JSON for each row as soon as it has been measured or skipped.
 
-The protocol is that of the rows they are held against: operands in a ring of several times the L2, random numbers,
-one CUDA graph that cycles through the ring, warmed up, replays between events, medians and quartiles; outputs are
-checked against float64 before anything is timed. A peer gets its own best layout: attention in PyTorch has its cache
-contiguous, without page tables. `--probe` names the rows without measuring.
+The protocol is that of the rows that they are compared with: random operands in a ring that is several times larger than
+the L2 cache, one CUDA graph that cycles through the ring, a warm-up, replays between CUDA events, medians and quartiles. The
+outputs are checked against float64 before anything is timed. Each library gets the layout that suits it best: attention in
+PyTorch has a contiguous cache without page tables. `--probe` prints the names of the rows without measuring.
 """
 
 import json
