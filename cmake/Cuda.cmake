@@ -1,9 +1,10 @@
-# The CUDA backend of microbench: paretoken_cuda(microbench) adds every .cu below microbench/gpu/ to the target, and
-# defines PARETOKEN_HAS_CUDA. Without it the same program is built with its CPU kernels only. One line of CMake's output
-# begins with "CUDA backend:" and says which was chosen and why.
-#   -DPARETOKEN_CUDA=AUTO|ON|OFF             AUTO: where nvcc and a GPU are found, for that GPU; ON: wherever nvcc is found
-#   -DPARETOKEN_CUDA_ARCHITECTURES=90        instead of the GPU's own; without a GPU and this, everything since sm_80
-#   -DPARETOKEN_NVCC=/path/to/nvcc           otherwise from CUDACXX, PATH, CUDA_HOME or /usr/local/cuda
+# paretoken_cuda(microbench) adds the CUDA backend to microbench: every .cu below microbench/gpu/. It defines
+# PARETOKEN_HAS_CUDA. Without the backend, the program has its CPU kernels only. One line of CMake's output begins with
+# "CUDA backend:" and says whether the backend is built and why.
+#   -DPARETOKEN_CUDA=AUTO|ON|OFF             AUTO builds it if nvcc and a GPU are found, for that GPU; ON if nvcc is found
+#   -DPARETOKEN_CUDA_ARCHITECTURES=90        compiles for this architecture instead of the GPU's; without a GPU and without
+#                                            this option, the kernels are compiled for every architecture since sm_80
+#   -DPARETOKEN_NVCC=/path/to/nvcc           the default is found by CUDACXX, PATH, CUDA_HOME or in /usr/local/cuda
 
 set(PARETOKEN_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO (where a GPU is found), ON or OFF")
 set_property(CACHE PARETOKEN_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -12,7 +13,7 @@ set(paretoken_all_architectures 80 89 90 100 120)
 set(PARETOKEN_HAS_CUDA OFF)
 
 # Sets `found` to whether this machine has a GPU, and `capabilities` to the compute capabilities of its GPUs as numbers,
-# e.g. 90: empty where the driver does not tell.
+# e.g. 90. `capabilities` is empty if the driver does not report them.
 function(paretoken_find_gpu found capabilities)
     set(has_gpu FALSE)
     set(numbers)
@@ -35,8 +36,8 @@ function(paretoken_find_gpu found capabilities)
     set(${capabilities} "${numbers}" PARENT_SCOPE)
 endfunction()
 
-# Turns compute capabilities into architectures that nvcc compiles for: those older than the kernels need (80) are left
-# out, and for one newer than this nvcc its newest is taken, whose PTX the driver translates.
+# Turns compute capabilities into architectures that nvcc compiles for. Capabilities below 80, which the kernels need, are left
+# out. For a GPU that is newer than this nvcc, the newest architecture that nvcc knows is used; the driver translates its PTX.
 function(paretoken_known_architectures list)
     execute_process(COMMAND ${PARETOKEN_NVCC} --list-gpu-arch OUTPUT_VARIABLE lines ERROR_QUIET)
     string(REGEX MATCHALL "[0-9]+" known "${lines}")
@@ -55,7 +56,7 @@ function(paretoken_known_architectures list)
     set(${list} ${result} PARENT_SCOPE)
 endfunction()
 
-# Decides whether the backend is built (PARETOKEN_HAS_CUDA), for what, and says so.
+# Decides whether the backend is built (PARETOKEN_HAS_CUDA) and for which architectures, and prints the decision.
 macro(paretoken_choose_cuda)
     find_program(PARETOKEN_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin
                  DOC "CUDA compiler")
@@ -100,8 +101,8 @@ else()
 endif()
 
 if(PARETOKEN_HAS_CUDA)
-    # CMake 3.25 wants the architectures before the language is enabled ("native" fails without a GPU), and does not
-    # know nvcc's option for C++20, which it takes only afterwards.
+    # CMake 3.25 needs the architectures before the language is enabled, because "native" fails without a GPU. It does not
+    # know nvcc's option for C++20, which is therefore set after the language is enabled.
     set(CMAKE_CUDA_COMPILER ${PARETOKEN_NVCC})
     set(CMAKE_CUDA_ARCHITECTURES ${paretoken_architectures})
     if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
@@ -127,7 +128,7 @@ function(paretoken_cuda target)
     if(PARETOKEN_WERROR)
         target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")
     endif()
-    # fmt takes nvcc for a compiler without constexpr, and then contradicts itself.
+    # fmt assumes that nvcc is a compiler without constexpr, and then does not compile.
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
     target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})
 endfunction()

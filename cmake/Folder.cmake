@@ -1,7 +1,7 @@
-# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…): one static library of every .cpp below NAME/ (main.cpp is
-#   left to its executable). COLD: release builds compile it with -O1, since its running time does not matter and its building
-#   does. APART: each source is compiled alone also with PARETOKEN_UNITY=ON.
-# paretoken_tests(NAMES…): one test program per folder, of every *_test.cpp below tests/NAME/.
+# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…) makes one static library of every .cpp below NAME/ except
+#   main.cpp. With COLD, release builds compile it with -O1, because the time to compile it matters more than its speed. With
+#   APART, each source is compiled alone even with PARETOKEN_UNITY=ON.
+# paretoken_tests(NAMES…) makes one test program per folder of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -14,8 +14,9 @@ endif()
 add_library(paretoken_options INTERFACE)
 target_include_directories(paretoken_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(paretoken_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${paretoken_warnings}>")
-# The program reads bytes of servers and files that nobody vouches for. Indices of containers and spans are checked in every
-# build; the rest is for builds that have no sanitizer. PARETOKEN_HARDEN=OFF shows what it costs.
+# The program reads bytes of servers and files that are not trusted. Every build checks the indices of containers and spans;
+# builds without sanitizers also check the stack and calls of the C library. A build with PARETOKEN_HARDEN=OFF shows what the
+# checks cost.
 option(PARETOKEN_HARDEN "Check container indices, stack and calls of the C library at run time" ON)
 if(PARETOKEN_HARDEN)
     target_compile_options(paretoken_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
@@ -30,17 +31,18 @@ if(PARETOKEN_SANITIZE)
     target_compile_options(paretoken_options INTERFACE -fsanitize=${PARETOKEN_SANITIZE} -fno-omit-frame-pointer
                            -fno-sanitize-recover=all)
     if(PARETOKEN_SANITIZE MATCHES "undefined")
-        # These checks are a third of the compiler's work. AddressSanitizer ends a program at a null pointer or outside of
-        # an object anyway; what vptr finds, a cast to a wrong class, the code does not contain.
+        # These checks take a third of the compiling time. AddressSanitizer ends a program at a null pointer or an access
+        # outside of an object in any case; vptr finds casts to a wrong class, and the code has no such casts.
         target_compile_options(paretoken_options INTERFACE
                                -fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute,object-size,vptr)
         if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-            # A ninth of the compiler's work and a third of the object files; clang's build of the fuzz targets checks it.
+            # This check takes a ninth of the compiling time and a third of the object files. The build of the fuzz targets
+            # with clang has it.
             target_compile_options(paretoken_options INTERFACE -fno-sanitize=alignment)
         endif()
     endif()
     if(PARETOKEN_SANITIZE MATCHES "address")
-        # A program at a fixed address starts in half the time, which counts where each of 2,000 tests starts one.
+        # A program at a fixed address starts in half the time. Each of 2,000 tests starts one.
         target_compile_options(paretoken_options INTERFACE -fno-pie)
         target_link_options(paretoken_options INTERFACE -no-pie)
     endif()
@@ -100,7 +102,7 @@ function(paretoken_folder name)
     paretoken_compile_in_groups(${name} ${folder_APART} ${sources})
 endfunction()
 
-# The library test_paths: what tests and benchmarks know of where they are (tests/support/paths.h).
+# Makes the library test_paths, which tells tests and benchmarks the paths of the sources and of the build (tests/support/paths.h).
 function(paretoken_test_paths)
     if(TARGET test_paths)
         return()
@@ -111,8 +113,8 @@ function(paretoken_test_paths)
         PARETOKEN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" PARETOKEN_BINARY_DIR="${CMAKE_BINARY_DIR}")
 endfunction()
 
-# Leaves in a list of test files those that start threads, or use what starts them: the others prove nothing more under
-# ThreadSanitizer.
+# Keeps those test files of a list that start threads or use code that starts them, because the other tests find nothing more
+# under ThreadSanitizer.
 function(paretoken_keep_threaded list)
     set(kept)
     foreach(source IN LISTS ${list})
@@ -125,7 +127,7 @@ function(paretoken_keep_threaded list)
     set(${list} ${kept} PARENT_SCOPE)
 endfunction()
 
-# A test program NAME_test of the library LIBRARY and the sources that follow.
+# Makes the test program NAME_test from the given sources. It tests the library LIBRARY.
 function(paretoken_test_program name library)
     include(GoogleTest)
     paretoken_test_paths()

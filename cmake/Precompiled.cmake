@@ -1,8 +1,8 @@
-# paretoken_precompiled(TARGET KIND): TARGET's sources start from a precompiled header, which saves parsing what nearly
-# all of them include. KIND is `std` (standard library and fmt), `cli` (these and CLI11) or `test` (these, GoogleTest and
-# nlohmann). A kind is compiled once per build and shared by its targets.
-# A source must still include all that it uses: with -DPARETOKEN_PCH=OFF nothing is precompiled, and `scripts/test
-# --checks` compiles changed files so. ccache needs CCACHE_SLOPPINESS=pch_defines,time_macros, which scripts/test sets.
+# paretoken_precompiled(TARGET KIND) gives TARGET's sources a precompiled header with the headers that nearly all of them
+# include. KIND is `std` (standard library and fmt), `cli` (these and CLI11) or `test` (these, GoogleTest and nlohmann). A kind
+# is compiled once per build and shared by its targets.
+# A source must still include all that it uses. With -DPARETOKEN_PCH=OFF nothing is precompiled, and `scripts/test --checks`
+# compiles changed files in this way. ccache needs CCACHE_SLOPPINESS=pch_defines,time_macros, which scripts/test sets.
 
 option(PARETOKEN_PCH "Precompile the headers that most files include" ON)
 

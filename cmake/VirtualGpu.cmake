@@ -1,4 +1,4 @@
-# The virtual GPU: what microbench/gpu compiles to, run without a GPU. paretoken_virtual_gpu() adds
+# The virtual GPU runs the compiled kernels of microbench/gpu without a GPU. paretoken_virtual_gpu() adds
 #   virtual_gpu_ptx               the PTX of the kernels, <build>/ptx/sm_80/*.ptx and <build>/ptx/sm_90/*.ptx
 #   virtual_gpu_runtime           the functions of libcudart that the programs call (tests/virtual_gpu/runtime/)
 #   paretoken-microbench-virtual  paretoken-microbench, linked with these in libcudart's place
@@ -47,7 +47,7 @@ function(paretoken_virtual_gpu)
     if(NOT PARETOKEN_HAS_CUDA)
         message(FATAL_ERROR "PARETOKEN_VIRTUAL_GPU=ON needs the CUDA backend: add -DPARETOKEN_CUDA=ON")
     endif()
-    # An interpreter without optimisation takes minutes for what takes seconds.
+    # Without optimisation, the interpreter takes minutes instead of seconds.
     target_compile_options(virtual_gpu PRIVATE $<$<CONFIG:Debug>:-O2>)
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/microbench/gpu/*.cu)
     paretoken_ptx(virtual_gpu_ptx ${kernels})
@@ -77,12 +77,12 @@ function(paretoken_virtual_gpu_tests)
         return()
     endif()
     find_package(Python3 COMPONENTS Interpreter REQUIRED)
-    # What ptxas makes of the kernels, held against a committed budget.
+    # Compares the registers and spills of the compiled kernels with a committed budget.
     add_test(NAME microbench/gpu_budget
              COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/microbench/gpu/budget_test.py)
     set_tests_properties(microbench/gpu_budget PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS unit)
     set(tests ${CMAKE_SOURCE_DIR}/tests/virtual_gpu/runtime)
-    # Without a few rows whose fp64 references take minutes: verify_test.py without --filter runs all.
+    # A few rows are left out, because their fp64 references take minutes; verify_test.py without --filter runs all rows.
     set(rows_90 "ceiling|copy|mla" attention prefill/attention "layer/preset:(tiny[1-6]/|tiny_)"
         "weights/verify/op:((1|17|200)x|1016x2048/w:int4/batch:(1|8)/|65528x)")
     set(rows_80 "ceiling|copy|mla" attention prefill/attention "layer/preset:(tiny[1-6]/|tiny_)"
