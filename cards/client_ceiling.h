@@ -33,7 +33,7 @@ struct IntendedLoad {
 
 /// Compares a load with the ceiling; rates are compared with the ceiling of all its workers together. Returns
 /// one sentence for each quantity that exceeds the ceiling. Quantities that are not known, or whose ceiling
-/// is 0, are left out. Pure.
+/// is 0, are left out. The function is pure.
 std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeiling& ceiling);
 
 /// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or

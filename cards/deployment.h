@@ -1,7 +1,8 @@
 #pragma once
 // Quantities of a model that is served by tensor-parallel ranks (GPUs that share its weights): the ranks that
 // hold different parts of its KV cache, the memory for that cache, and the FLOP per token. The simulated
-// server and the hardware limit (the upper bound on throughput that reports compute) use them. Pure.
+// server and the hardware limit (the upper bound on throughput that reports compute) use them. The functions
+// are pure.
 #include <optional>
 
 #include "cards/model.h"

@@ -12,8 +12,8 @@
 
 namespace paretoken::cards {
 
-/// An array: its length and its numbers. `numbers` is empty for an array of strings, and for one of more than
-/// 4096 numbers, because an array with one number per layer is shorter.
+/// An array: its length and its numbers. `numbers` is empty for an array of strings. It is also empty for an
+/// array of more than 4096 numbers: only arrays with one number per layer are used, and these are shorter.
 struct GgufArray {
     std::uint64_t length = 0;
     std::vector<double> numbers;

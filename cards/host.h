@@ -8,7 +8,7 @@ namespace paretoken::cards {
 
 struct HostFacts {
     std::string name;         ///< host name
-    std::string cpu;          ///< CPU model in /proc/cpuinfo, runs of blanks as one; else the architecture
+    std::string cpu;          ///< CPU model in /proc/cpuinfo, with single blanks; or else the architecture
     std::uint32_t cores = 1;  ///< number of CPUs that this process may run on
     std::string kernel;       ///< "Linux 6.1.0"
     std::uint64_t memory_bytes = 0;

@@ -2,8 +2,9 @@
 // The memory that a model takes and the work of one forward pass (a step), computed from the model's shape:
 // bytes of all weights, bytes of weights that a step reads from memory (streams), bytes of KV cache, and
 // parameters that are used for each token. The shape comes from a shipped card (a JSON file embedded in the
-// program), a Hugging Face config.json or a GGUF file. A step never streams the embedding table for its
-// lookup. It always streams the output projection, even if that is the embedding table (tied).
+// program), a Hugging Face config.json or a GGUF file. The lookup of embeddings reads only single rows of the
+// embedding table, so that it does not count as streaming. The output projection is always streamed, even if
+// it is the same matrix as the embedding table (tied embeddings).
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -30,7 +31,7 @@ struct MixtureOfExperts {
 struct LatentAttention {
     std::uint64_t kv_rank = 0;      ///< width of the compressed vector
     std::uint64_t rope_dim = 0;     ///< width of the rotary key
-    std::uint64_t q_rank = 0;       ///< width of a compressed query; 0: queries are not compressed
+    std::uint64_t q_rank = 0;       ///< width of a compressed query; 0 means that queries are not compressed
     std::uint64_t qk_head_dim = 0;  ///< width of one head's query, including rope_dim
     std::uint64_t v_head_dim = 0;   ///< width of one head's value
 
@@ -56,7 +57,7 @@ struct ModelCard {
     std::optional<LatentAttention> mla;
     std::optional<std::uint64_t> max_context;
     std::string weight_dtype;  ///< label: the type with the most bytes: "bf16", "q4_1"
-    std::string kv_dtype;      ///< type of the KV cache: as asked for, else by the config, else 16 bits
+    std::string kv_dtype;      ///< type of the KV cache: the one asked for, else the config's, else 16 bits
 
     std::uint64_t resident_weight_bytes = 0;  ///< bytes of all weights
     std::uint64_t dense_streamed_bytes = 0;   ///< read by every step: no embedding lookup, no routed experts

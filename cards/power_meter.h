@@ -10,9 +10,9 @@
 
 namespace paretoken::cards {
 
-/// One reading. A quantity is absent if no device reported it. The energy needs the counters of all devices.
-/// The quantities below it are computed from the devices that reported them, so that the sum of the memory in
-/// use is too low if one did not.
+/// One reading. A quantity is absent if no device reported it. `counter_j` is absent unless all devices
+/// reported their counters. The quantities after `counter_j` are computed from those devices that reported
+/// them. `memory_bytes` is therefore too low if a device did not report its memory.
 struct PowerSample {
     std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages that were read
     std::optional<double> watts = {};           ///< power of all devices together
@@ -46,8 +46,9 @@ class PowerMeter {
 std::unique_ptr<PowerMeter> gpu_power_meter(const std::string& library = "libnvidia-ml.so.1");
 
 /// Returns the meter of the CPU packages. Returns null when there is none whose energy counter can be read.
-/// The kernel's counters wrap around. The meter takes a counter that has fallen as wrapped once since the
-/// last read(), so read() must be called more often than a counter wraps (once a minute is enough).
+/// The kernel's counters wrap around. If a counter is lower than at the last read(), the meter assumes that
+/// it has wrapped exactly once. read() must therefore be called more often than a counter wraps (once a
+/// minute is enough).
 std::unique_ptr<PowerMeter> cpu_power_meter(const std::string& powercap = "/sys/class/powercap");
 
 }  // namespace paretoken::cards

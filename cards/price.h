@@ -53,7 +53,7 @@ struct PriceCard {
     std::map<std::string, PricedItem> gpus;
     /// CPU hosts by a part of the CPU's model name, or by "cpu" for any host whose number of cores is known.
     std::map<std::string, PricedItem> cpus;
-    std::map<std::string, double> mix;  ///< share of each price basis; the sum is 1; empty: no mix
+    std::map<std::string, double> mix;  ///< share of each price basis; the sum is 1; empty means no mix
     std::optional<double> usd_per_kwh;
     double pue = 1;                     ///< power at the plug ÷ power of the hardware
     bool power_in_rate = true;          ///< whether the hourly prices include power
@@ -89,7 +89,7 @@ struct HourlyRate {
     std::string how;            ///< how the cost was computed: "2 × $3.50/h"
     /// The source of the power: "card" or "measured by NVML"; empty if the rate includes power.
     std::string power = {};
-    std::optional<double> power_w = {};  ///< power of the deployment at the plug; absent if in the rate
+    std::optional<double> power_w = {};  ///< power at the plug; absent if the rate includes it
 
     bool operator==(const HourlyRate&) const = default;
 };
@@ -101,9 +101,10 @@ struct HourlyRate {
 /// part of the mix, or has several bases without "on_demand"; it never uses another basis instead. The rate
 /// of a CPU host is multiplied by its cores ÷ PricedItem::cores if both are known.
 ///
-/// If the rate does not include power, the cost of power is added. `measured` (times the PUE) is used if it
-/// covers exactly the priced devices: the same number of GPUs, or the packages of the CPU host. Otherwise the
-/// card's watts are used, and UsageError is thrown if the card has none.
+/// The card's monthly cost of operation (ops_usd_month) is added. If the card's prices do not include power,
+/// the cost of power is added too. `measured` (times the PUE) is used if it covers exactly the priced
+/// devices: the same number of GPUs, or the packages of the CPU host. Otherwise the card's watts are used,
+/// and UsageError is thrown if the card has none.
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
                                       const std::optional<std::string>& basis = {},
                                       const std::optional<MeasuredPower>& measured = {});

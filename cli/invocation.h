@@ -1,6 +1,6 @@
 #pragma once
-// The arguments of this process without secrets, and the steps that every command that measures needs around
-// the experiment: keys, directories, errors.
+// Gives the arguments of this process without secrets. Also has the steps before and after an experiment that
+// all commands which measure share: reading API keys, choosing output directories, hiding secrets in errors.
 #include <exception>
 #include <new>
 #include <string>
@@ -23,23 +23,23 @@ experiments::Invocation this_invocation();
 /// credentials and query values of URLs.
 std::vector<std::string> without_secrets(std::vector<std::string> argv);
 
-/// Returns the API key in an environment variable, without spaces and line ends around it, which an editor
-/// may leave in a file. Returns an empty text if the variable is missing or empty and the key is not
-/// `required`. Throws UsageError if the key is required and missing, or contains a control character, which a
-/// header cannot carry.
+/// Returns the API key in an environment variable. White space around the key is removed, because a variable
+/// that is set from a file may end with a line end. Returns an empty text if the variable is missing or empty
+/// and the key is not `required`. Throws UsageError if the key is required and missing, or if it contains a
+/// control character, which a header cannot carry.
 std::string api_key_in(const std::string& variable, bool required);
 
 /// Returns the API key, and the name of the first proxy variable that is set ("https_proxy"; empty: none).
-/// The key comes from the variable of --api-key-env, in which it is required, or else from OPENAI_API_KEY, in
-/// which it may be missing. Throws UsageError as api_key_in() does.
+/// If --api-key-env names a variable, that variable must hold the key. Otherwise the key is taken from
+/// OPENAI_API_KEY, which may be missing. Throws UsageError as api_key_in() does.
 experiments::Access access_of(const LoadPlan& plan);
 
 /// Returns the request for a command's output directory: --out, or else a new directory that is named after
 /// the local time, "runs/20261121-094512". Creates nothing.
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
 
-/// A check of an option that is a number: finite, and 0 or from `least` to `most`. CLI11's own checks take
-/// "nan".
+/// Checks that the value of an option is a finite number from `least` to `most`, or 0 if `zero` is set. The
+/// checks of CLI11 are not used, because they accept "nan".
 struct AmountWithin {
     double least = 0;
     double most = 0;

@@ -16,7 +16,8 @@ std::optional<std::string> keep_micro(const std::string& json);
 
 struct KeptMicro {
     std::vector<reports::MicroResults> results;  ///< results for the devices of this machine
-    std::string note;  ///< says when the result was measured, or why it is not used; empty: there is none
+    std::string
+        note;  ///< says when the result was measured, or why it is not used; empty means that there is none
 };
 /// Reads the kept result. A file that is damaged or was measured on other devices throws nothing: `results`
 /// is then empty, and `note` says why.

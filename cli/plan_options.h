@@ -14,8 +14,8 @@ namespace paretoken::cli {
 /// The options that the user gave, as text.
 struct PlanOptions {
     PlanTexts given;     ///< values from the command line, by the names of their fields
-    std::string recipe;  ///< name given to --recipe; empty: none
-    std::string config;  ///< path given to --config; empty: none
+    std::string recipe;  ///< name given to --recipe; empty means none
+    std::string config;  ///< path given to --config; empty means none
     bool print_config = false;
 };
 

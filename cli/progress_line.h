@@ -16,8 +16,8 @@ namespace paretoken::cli {
 std::string clock_text(double seconds);
 
 /// Returns the text of the line, without colours or control characters. `elapsed` is the time since the load
-/// began, `measured` that since its first request after the warm-up. The time left is shown if `limits` bound
-/// the load and more than 2 % of it is done.
+/// began, and `measured` is the time since its first request after the warm-up. The time left is shown if
+/// `limits` bound the load and more than 2 % of the load is done.
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed, Duration measured);
 

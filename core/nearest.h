@@ -1,5 +1,5 @@
 #pragma once
-// Finds the known name that was probably meant by an unknown word. Pure.
+// Finds the known name that was probably meant by an unknown word. The functions are pure.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -51,10 +51,10 @@ class RunningMoments {
     double squares_ = 0;  ///< Σ (value − mean)²
 };
 
-/// Returns the fewest independent samples that certify percentile p, that is, show with this confidence that
-/// it meets a limit, when `over` of them exceed the limit. This is MLPerf's early-stopping rule with a
-/// tolerance of 0. At 99 % confidence p .90 needs 44 samples with none over; p .99 needs 459 with none over
-/// and 662 with one.
+/// Returns the fewest independent samples that certify percentile p although `over` of them exceed the limit.
+/// To certify means to show with this confidence that the percentile meets the limit. This is MLPerf's
+/// early-stopping rule with a tolerance of 0. At 99 % confidence, p = .90 needs 44 samples if none exceeds
+/// the limit. p = .99 needs 459 samples if none exceeds it, and 662 if one does.
 std::uint64_t samples_to_certify(double p, std::uint64_t over = 0, double confidence = 0.99);
 
 /// Returns the largest number of samples over the limit with which n samples still certify p; nothing when n

@@ -23,12 +23,13 @@ std::string_view name_of(PromptForm form);
 struct DatasetOptions {
     Spec spec = {};  ///< name and fields: {"synthetic", {{"isl", "512"}, {"osl", "128"}}}
     std::uint64_t seed = 0;
-    std::string salt = {};  ///< text that changes every prompt and no length
+    std::string salt = {};  ///< text that changes the content of every generated prompt, but no length
     PromptForm form = PromptForm::text;
-    std::optional<Calibration> calibration = {};   ///< tokens of each word; nothing: one token per word
+    std::optional<Calibration> calibration = {};   ///< tokens of each word; absent means one token per word
     std::optional<std::uint32_t> vocabulary = {};  ///< the model's number of token ids, if known
-    std::string path = {};                         ///< the dataset's file; empty: the spec's field "path"
-    std::shared_ptr<const Prose> prose = {};       ///< text that prompts are cut from; null: random words
+    std::string path = {};  ///< the dataset's file; empty means the spec's field "path"
+    std::shared_ptr<const Prose> prose =
+        {};                     ///< text that prompts are cut from; null means that prompts are random words
     bool salt_prompts = false;  ///< whether prompts of a file begin with a few words of the salt
     bool live_replies = true;   ///< whether follow-ups continue from the server's answers, not recorded ones
 };
@@ -45,7 +46,8 @@ struct CatalogRow {
     RowFormat (*format)(const Spec& spec) = nullptr;
     bool makes_prompts = true;   ///< whether prompts of a wanted length are generated, from a calibration
     bool conversations = false;  ///< whether conversations may have several turns
-    /// What the lengths of prompts follow from, for a dataset that does not take them from --isl.
+    /// For a dataset that does not take the lengths of prompts from --isl: their source, in words ("the texts
+    /// in its file").
     std::string_view prompt_lengths = {};
 };
 std::span<const CatalogRow> catalog();

@@ -1,5 +1,5 @@
 #pragma once
-// The expected answer to a question, and the check of an answer against it. Pure.
+// The expected answer to a question, and the check of an answer against it. The functions are pure.
 #include <cstdint>
 #include <string>
 #include <string_view>

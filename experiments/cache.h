@@ -36,9 +36,9 @@ struct CachePlan {
     /// If `working_set_from` is 0, there is no search.
     std::uint64_t working_set_from = 0;
     std::uint64_t working_set_most = 0;
-    std::optional<double> burst_rate = {};  ///< requests/s before and after the burst; nothing: no burst
+    std::optional<double> burst_rate = {};  ///< requests/s before and after the burst; absent means no burst
     std::uint64_t burst_prefixes = 8;
-    std::optional<double> idle_most_s = {};  ///< longest idle time to try; nothing: none
+    std::optional<double> idle_most_s = {};  ///< longest idle time to try; absent means that none is tried
     /// Price cards; one that has the hardware prices a million output tokens. Empty: no price.
     std::vector<cards::PriceCard> prices = {};
 };

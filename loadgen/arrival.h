@@ -30,7 +30,9 @@ struct Arrivals {
     bool stationary = false;  ///< whether the rate is constant
     bool recorded = false;    ///< whether the dataset has the times; with_recorded_times() sets `times`
     double time_scale = 1;    ///< factor of recorded times
-    Duration spread{};        ///< time over which rows of one recorded time are spread evenly, before scaling
+    /// If several rows have the same recorded time, they are spread evenly over this duration from that time
+    /// on. time_scale then multiplies the resulting times.
+    Duration spread{};
     /// The number n of users who take turns: the k-th time (from 0) belongs to user k modulo n. Absent if
     /// times do not belong to users.
     std::optional<std::uint64_t> users = {};

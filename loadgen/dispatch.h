@@ -1,7 +1,8 @@
 #pragma once
 // Decides the next step without acting: start a request, wait, or be done. It applies arrivals, in-flight cap
 // and limits in one place; a worker with sockets and an engine in virtual time both act on its decisions.
-// Closed loop: arrivals at once and a cap. Open loop: timed arrivals, usually without a cap. The caller
+// In a closed loop all requests have arrived at the start, and a cap limits how many are in flight. In an
+// open loop requests arrive at given times, usually without a cap. The caller
 // reports the first token and the end of each started request, identified by its RequestKey. With the end it
 // passes the follow-up, which is the next turn of the conversation, if there is one. In a closed loop a
 // conversation keeps its slot until its last turn has ended.
@@ -30,7 +31,8 @@ struct Start {
     std::optional<Duration> hangs_up_after = {};  ///< time from the start until the user gives up
 };
 struct Wait {
-    std::optional<TimePoint> until;  ///< nothing: the wait lasts until a request ends or has its first token
+    std::optional<TimePoint>
+        until;  ///< absent means that the wait lasts until a request ends or has its first token
 };
 struct Done {};
 using Step = std::variant<Start, Wait, Done>;
@@ -100,9 +102,9 @@ class Dispatcher {
     std::optional<Planned> next_planned() const;
 
     /// Returns the time since which free slots are no longer filled, because the schedule ran out, the
-    /// duration was over, or stop() was called; nothing before that. In a closed loop whose schedule has run
-    /// out, the conversations that are still open keep their slots: the time is then that at which the first
-    /// of these slots became free.
+    /// duration was over, or stop() was called; nothing before that. If the schedule of a closed loop has run
+    /// out, open conversations still keep their slots filled. In this case it is the time at which the first
+    /// slot became free.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
     /// Returns the limit that ended the starts: `requests`, also if there are no more arrivals, or
     /// `duration`. Returns nothing while there is more to start, and if stop() came before a limit.

@@ -1,5 +1,6 @@
 #pragma once
-// Computes from records and workers' reports whether the client itself was the bottleneck. Pure.
+// Computes from records and workers' reports whether the client itself was the bottleneck. The functions are
+// pure.
 #include "core/result/result.h"
 #include "core/result/summary.h"
 #include "loadgen/outcome.h"

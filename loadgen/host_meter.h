@@ -1,7 +1,7 @@
 #pragma once
 // Measures how long the host was frozen. A thread sleeps for 2 ms at a time. If it wakes more than 1 ms late,
-// the delay counts as a pause. Virtual machines lose time slices that no steal counter shows, and a run must
-// know of them.
+// the delay counts as a pause. The thread is needed because virtual machines can lose time slices without any
+// steal counter showing it.
 #include <atomic>
 #include <thread>
 

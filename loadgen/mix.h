@@ -15,7 +15,7 @@ namespace paretoken::loadgen {
 
 /// One class of a load.
 struct ClassLoad {
-    std::string name = {};  ///< name; empty: requests have the class that their dataset gives them
+    std::string name = {};  ///< name; empty means that requests have the class that their dataset gives them
     Arrivals arrivals = {};
     std::optional<std::uint64_t> concurrency = {};  ///< in-flight cap; needed when arrivals are at once
     Pacing pacing = {};

@@ -1,6 +1,6 @@
 #pragma once
-// What a load left: the records of its requests, the reports of its workers, and the readings of the server
-// and of power meters. A value.
+// The results of a load as a plain value: the records of its requests, the reports of its workers, and the
+// readings of the server's metrics and of power meters.
 #include <optional>
 #include <vector>
 

@@ -23,19 +23,19 @@ namespace paretoken::loadgen {
 
 struct EndpointOptions {
     http::Url url;
-    std::string path;       ///< path of requests; empty: the endpoint type's own
+    std::string path;       ///< path of requests; empty means the endpoint type's own
     http::Headers headers;  ///< additional headers, including authorisation
     /// Null for plain HTTP. Must exist as long as the options are used.
     const http::TlsContext* tls = nullptr;
     protocol::BodyOptions body;  ///< wanted options; empty `model`: the first that the server lists
     bool calibrate = true;       ///< whether to find out how many tokens our words make
-    std::string prose = {};      ///< a piece of the prose that prompts are cut from; empty: no prose
+    std::string prose = {};      ///< a piece of the prose that prompts are cut from; empty means no prose
     bool token_ids = true;       ///< whether prompts are token ids if the server accepts them
     Duration timeout = std::chrono::minutes(10);  ///< for one answer; a GET has at most 10 s
     std::stop_token stop = {};                    ///< ends the probe with a RuntimeError
     /// Called with a sentence when an answer takes longer than 2 s, or the server is busy.
     std::function<void(const std::string&)> on_wait = {};
-    std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty: none
+    std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty means none
 };
 
 struct EndpointFacts {

@@ -1,5 +1,5 @@
 #pragma once
-// Chooses the server that a request is sent to, if the load has several servers. Pure.
+// Chooses the server that a request is sent to, if the load has several servers. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -27,7 +27,7 @@ struct LoadOptions {
     /// effect here; they must be in Limits.
     std::vector<StopRule> rules;
     std::uint32_t workers = 1;
-    std::optional<TimePoint> began;  ///< zero of the schedule; nothing: now
+    std::optional<TimePoint> began;  ///< zero of the schedule; absent means now
     WorkerOptions worker;            ///< options of all workers; `number` is set for each
 };
 

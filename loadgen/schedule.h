@@ -72,8 +72,9 @@ class Schedule {
     std::uint64_t seed_;
     Share share_;
     bool warming_up_;
-    const datasets::Dataset* dataset_ = nullptr;  ///< dataset; null: every conversation has one turn
-    std::uint64_t position_ = 0;                  ///< position of the next entry in the whole run's schedule
+    const datasets::Dataset* dataset_ =
+        nullptr;                  ///< dataset; null means that every conversation has one turn
+    std::uint64_t position_ = 0;  ///< position of the next entry in the whole run's schedule
     Numbering numbering_;
     std::uint64_t next_index_ = 0;  ///< index of the next measured request
     std::uint64_t next_warmup_index_ = 0;

@@ -108,7 +108,7 @@ struct CourseOfLoad {
 };
 /// Returns a sentence if the load diverges: the server serves significantly fewer requests than arrive, and
 /// waiting times grow accordingly. Returns nothing otherwise, in the first 10 s, and for fewer than 100 ended
-/// requests. Pure.
+/// requests. The function is pure.
 std::optional<std::string> divergence_of(const CourseOfLoad& course);
 
 }  // namespace paretoken::loadgen

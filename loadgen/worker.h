@@ -25,7 +25,7 @@ namespace paretoken::loadgen {
 /// A server that receives the load.
 struct WorkerTarget {
     http::Address address;
-    const http::TlsContext* tls = nullptr;  ///< null: plain TCP
+    const http::TlsContext* tls = nullptr;  ///< null means plain TCP
     std::string host;                       ///< name that the certificate must have
     http::RequestHead head;                 ///< head of every request to it
 };
@@ -39,7 +39,7 @@ struct WorkerOptions {
     bool kernel_stamps = true;
     bool lazy = true;        ///< whether it may serve sockets in batches if very many are ready (laziness.h)
     Duration spin{};         ///< how long before a due start the worker polls sockets instead of sleeping
-    bool keep_alive = true;  ///< false: every request has its own connection
+    bool keep_alive = true;  ///< false means that every request has its own connection
     bool keep_answers = false;  ///< whether the texts of all answers go to the sink
     /// How long requests in flight are followed after stop(), before they are cancelled.
     Duration grace = std::chrono::seconds(30);

@@ -42,8 +42,9 @@ struct Measurement {
     std::optional<double> of_ceiling = {};  ///< median over pairs of kernel bytes/s ÷ ceiling bytes/s
     std::optional<double> of_ceiling_p25 = {};
     std::optional<double> of_ceiling_p75 = {};
-    std::optional<double> ceiling_drift = {};  ///< |last ÷ first − 1| of the ceiling's median speeds in
-                                               ///< the last and the first third of the windows
+    /// The relative change of the ceiling's median speed from the first third of the windows to the last
+    /// third, as an absolute value.
+    std::optional<double> ceiling_drift = {};
 
     bool operator==(const Measurement&) const = default;
 };
@@ -58,13 +59,14 @@ inline constexpr double kMaxDrift = 0.03;      ///< limit of `ceiling_drift`; ab
 /// few percent faster. If it is much faster, other programs took the CPU during the ceiling's windows.
 inline constexpr double kMaxOfCeiling = 1.15;
 
-/// What decides, besides the measured times, whether a row is valid.
+/// The facts besides the measured times that decide whether a row is valid.
 struct Circumstances {
     std::uint64_t working_set_bytes = 0;
-    std::uint64_t llc_bytes = 0;  ///< 0: unknown
+    std::uint64_t llc_bytes = 0;  ///< 0 means unknown
     bool must_exceed_llc = true;  ///< whether a working set below 4 × llc_bytes makes the row invalid
-    bool must_be_steady = true;   ///< whether `cv` above kMaxVariation makes it invalid; false if the fastest
-                                  ///< decile is used
+    /// Whether a `cv` above kMaxVariation makes the row invalid. It is false for rows whose figure is the
+    /// fastest decile of the windows, which noise hardly changes.
+    bool must_be_steady = true;
     std::string not_a_bound =
         {};  ///< for a compute ceiling: why it is no upper bound here; empty if it is one
 
@@ -72,7 +74,7 @@ struct Circumstances {
 };
 
 struct Judgement {
-    std::vector<std::string> invalid_because;  ///< empty: valid
+    std::vector<std::string> invalid_because;  ///< empty means valid
     std::vector<std::string> notes;            ///< remarks that are no reason to reject
 
     bool operator==(const Judgement&) const = default;

@@ -17,7 +17,7 @@ struct Window {
     std::size_t size = 0;                       ///< bytes of memory it occupies
     std::uint64_t bytes = 0;                    ///< of these, bytes that a kernel must read (no padding)
     double flops = 0;                           ///< 2 per multiply-add
-    std::span<const std::uint32_t> pages = {};  ///< not empty: page p lies at data + p · page_size
+    std::span<const std::uint32_t> pages = {};  ///< if not empty, page p lies at data + p · page_size
     std::size_t page_size = 0;
 };
 

@@ -25,7 +25,7 @@ struct HttpRequest {
     bool keep_alive = true;
     bool http_1_0 = false;
     TimePoint received;         ///< when its last byte reached this host
-    bool kernel_stamp = false;  ///< false: `received` is the clock after the read
+    bool kernel_stamp = false;  ///< false means that `received` is the clock after the read
 };
 
 enum class BadHttp : std::uint8_t { malformed, too_large };
@@ -66,7 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Resets the connection: the peer sees a reset, not an end.
     void reset();
 
-    std::uint64_t exchange = 0;  ///< for the owner: number of the current answer, 0: none
+    std::uint64_t exchange = 0;  ///< for the owner: number of the current answer; 0 means that there is none
     std::int64_t requests = 0;   ///< for the owner: number of requests so far
     TimePoint idle_since = Clock::now();
 

@@ -2,7 +2,7 @@
 // Misbehaviour on demand: quirks, which a client must accept, and faults, which it must report. This is the
 // table of all of them, which the command line's help and errors use. The affected requests are a function of
 // the fault, its seed and the request's number. Except for refusals (429, 503), only streamed answers are
-// affected. Pure.
+// affected. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -41,7 +41,7 @@ enum class FaultKind : std::uint8_t { quirk, fault };
 struct Fault {
     Misbehaviour what = Misbehaviour::crlf;
     double probability = 1;                  ///< probability of affecting a request
-    std::optional<std::uint64_t> seed = {};  ///< seed of the draws; nothing: the server's
+    std::optional<std::uint64_t> seed = {};  ///< seed of the draws; absent means the server's
     std::int64_t count = 0;                  ///< value of FaultRow::count_field; 0 if it has none
     Duration time{};                         ///< its duration; 0 if it has none
 
@@ -79,8 +79,8 @@ struct InjectedFaults {
     bool null_content = false;
     bool reasoning_content = false;
     bool gzip = false;
-    std::int64_t ping_every = 0;   ///< tokens from one comment to the next; 0: no comments
-    std::int64_t piece_bytes = 0;  ///< size of the pieces in which the body is written; 0: one piece
+    std::int64_t ping_every = 0;   ///< tokens from one comment to the next; 0 means no comments
+    std::int64_t piece_bytes = 0;  ///< size of the pieces in which the body is written; 0 means one piece
     std::int64_t coalesce = 1;     ///< tokens per write
     // Numbers of tokens after which the fault happens; nothing: it does not.
     std::optional<std::int64_t> reset_after = {};
@@ -89,7 +89,7 @@ struct InjectedFaults {
     std::optional<std::int64_t> stall_after = {};
     Duration stall{};         ///< length of the stall
     Duration header_delay{};  ///< time for which the answer, head included, is held back
-    int status = 0;           ///< status of a refusal; 0: the request is answered
+    int status = 0;           ///< status of a refusal; 0 means that the request is answered
 
     bool operator==(const InjectedFaults&) const = default;
 };

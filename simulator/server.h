@@ -22,16 +22,16 @@ namespace paretoken::sim {
 
 struct ServerOptions {
     std::string host = "127.0.0.1";
-    std::uint16_t port = 0;  ///< 0: a free port
+    std::uint16_t port = 0;  ///< 0 means a free port
     Profile profile;
-    std::string model;                          ///< model; empty: the profile's
-    std::optional<std::int64_t> max_model_len;  ///< longest context; nothing: the profile's
-    std::string api_key;                        ///< required key; empty: none
-    std::string tls_certificate;                ///< PEM files; both empty: plain HTTP
+    std::string model;                          ///< model; empty means the profile's
+    std::optional<std::int64_t> max_model_len;  ///< longest context; absent means the profile's
+    std::string api_key;                        ///< required key; empty means none
+    std::string tls_certificate;                ///< PEM files; both empty means plain HTTP
     std::string tls_key;
     std::uint64_t seed = 0;
     Dialect dialect = Dialect::vllm;
-    std::optional<KeepAliveLimits> keep_alive = {};  ///< limits; nothing: the dialect's
+    std::optional<KeepAliveLimits> keep_alive = {};  ///< limits; absent means the dialect's
     std::vector<Fault> faults;                       ///< misbehaviour to inject
     /// The time before a step's end in which the thread polls the clock instead of sleeping.
     Duration spin = std::chrono::microseconds(80);

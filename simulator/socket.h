@@ -20,7 +20,7 @@ struct Received {
     Reading what = Reading::would_block;
     std::size_t size = 0;       ///< bytes read; this and the members below are set only for `bytes`
     TimePoint at;               ///< when the last segment of this read reached this host
-    bool kernel_stamp = false;  ///< false: `at` is the clock after the read
+    bool kernel_stamp = false;  ///< false means that `at` is the clock after the read
 };
 
 /// Reads the bytes that have arrived, without waiting. `closed`: the peer ended the connection, or it broke.

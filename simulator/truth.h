@@ -17,15 +17,17 @@ namespace paretoken::sim {
 struct TruthEntry {
     std::string id;             ///< X-Request-Id, or else the server's own id
     TimePoint received;         ///< when the request's last byte reached this host
-    bool kernel_stamp = false;  ///< false: `received` is the clock after the read
+    bool kernel_stamp = false;  ///< false means that `received` is the clock after the read
     TimePoint admitted;         ///< begin of the first step that processed it; fixed timing: `received`
     std::int64_t prompt_tokens = 0;
-    std::optional<std::int64_t> cached_tokens = {};  ///< found in the prefix cache; nothing: there is none
+    std::optional<std::int64_t> cached_tokens =
+        {};                             ///< found in the prefix cache; absent means that there is none
     std::int64_t reasoning_tokens = 0;  ///< reasoning tokens among those of `tokens`; they come first
     /// Whether the HTTP message was written to its regular end, even if a fault cut the answer short; false
     /// if the connection was aborted or reset.
     bool complete = false;
-    std::string_view cut_by = {};  ///< name of the fault that ended the answer early; empty: none did
+    std::string_view cut_by =
+        {};  ///< name of the fault that ended the answer early; empty means that none did
     /// Per token: end of the step that emitted it. The engine may have emitted more tokens than were written
     /// before a fault or the client ended the answer; those are the last ones here.
     std::vector<TimePoint> due;

@@ -36,44 +36,54 @@ struct LoadMemory {
     /// no series of the window has more evidence than this; else it limits only that part of a series which
     /// the number in flight explains.
     double most_samples = std::numeric_limits<double>::infinity();
-    // The number in flight that arrivals of the window found, as means of at most 4,096 parts of the window;
-    // empty if `most_samples` is infinite:
+    // The number in flight during the window, as seen by the requests that arrive. The window is divided into
+    // at most 4,096 parts, and each value is the mean over the arrivals of one part. Empty if `most_samples`
+    // is infinite.
     std::vector<double> held_by_order =
         {};                                 ///< parts with equal numbers of arrivals; the last may have fewer
-    std::vector<double> held_by_time = {};  ///< parts of equal length; an empty one repeats the one before
+    std::vector<double> held_by_time = {};  ///< parts of equal length; without arrivals, the value before
 
     bool operator==(const LoadMemory&) const = default;
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
 };
 
-/// Computes the memory of a load. `stays`: all requests in ascending order of `begin_s`, including those
+/// Computes the memory of a load. `stays` holds all requests in ascending order of `begin_s`, including those
 /// before the window. `window` is in seconds on the same clock. In a closed loop the number in flight is
-/// constant by construction and shows nothing. In an open loop `enough_s` is 8 · c² times the longest time
-/// for which the number in flight stayed on one side of its mean; c is the variance of that number ÷ the
-/// variance that the arrivals alone would cause, at least 1. A calm run near saturation may pass this test by
-/// chance, so an open loop is also checked for whether the server's slots, the requests that it can work on
-/// at once, are nearly all taken. At each arrival in the window, the requests that have had their first
-/// output and have not ended are counted, and the largest count is taken as the number of slots. If at least
-/// a twentieth of the arrivals count nearly that many (fewer by at most a tenth), `most_samples` is the
-/// number of times that 1.5 relaxation times of a queue with that many slots fit into the window; it is 0 if
-/// the slots may be saturated. With fewer than 10 arrivals in the window, an open loop is not tested either:
-/// then, as in a closed loop, only `window_s` and `residence_s` are set.
+/// constant by construction, so that it gives no information. An open loop with fewer than 10 arrivals in the
+/// window gives too little. In both cases only `window_s` and `residence_s` are set. In all other cases there
+/// are two tests:
+/// - `enough_s` is 8 · c² · L. L is the longest time for which the number in flight stayed on one side of its
+///   mean. c is the variance of the number in flight ÷ the variance that the arrivals alone would cause, but
+///   at least 1.
+/// - A calm run near saturation may pass the first test by chance. `most_samples` therefore shows whether the
+///   server's slots (the requests that it can work on at once) are often nearly all taken. At each arrival in
+///   the window, the requests that have had their first output and have not ended are counted. The largest
+///   count is taken as the number of slots. A count is nearly as large if it is lower by at most a tenth of
+///   the slots and by at most √slots ÷ 2. If this holds for at least a twentieth of the arrivals,
+///   `most_samples` is the length of the window ÷ (1.5 relaxation times of a queue with that many slots), or
+///   0 if the slots may be saturated. Otherwise it is infinite.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 
 /// Returns the number of independent samples that have as much evidence about the share Σ over ÷ Σ weights as
 /// this series. The series is in order of time and covers the window of `memory`. Its elements are requests
 /// (weight 1; `over` is 1 if the value is over the limit, else 0) or equal blocks of time (weight: the number
 /// of values in the block; `over`: the number of them over the limit). The result is 0 when all values or
-/// none are over the limit. Method: the integrated autocorrelation time of over − share · weight, summed
-/// until the correlations vanish but at least over the memory of the load (Geyer 1992; Madras and Sokal
-/// 1988), enlarged by its own uncertainty. Near saturation, LoadMemory::most_samples limits it: as a
-/// whole if that is below 50, else only the share of the series' variance that the number in flight explains.
-/// This share is the correlation ratio between the tenths of the elements, sorted by the number in flight.
+/// none are over the limit. Otherwise it is share · (1 − share) · (Σ weights)² ÷ (t · Σ (over − share ·
+/// weight)²), where t is the integrated autocorrelation time of over − share · weight. To compute t, the
+/// autocorrelations are summed until they vanish, but at least over the memory of the load (Geyer 1992;
+/// Madras and Sokal 1988). t is then enlarged, because it is itself only an estimate.
+///
+/// Near saturation, LoadMemory::most_samples limits the result. If most_samples is below 50, the result is at
+/// most most_samples. Otherwise the limit applies only to that share of the series' variance which the number
+/// in flight explains. To find this share (the correlation ratio), the elements are sorted by the number in
+/// flight and divided into ten groups of equal size.
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory);
 
 /// Returns the number of independent samples about the share of `values` above `limit`; infinite values are
-/// above every limit. The result is that of effective_sample() with 0 or 1 for each value and weights of 1.
+/// above every limit. The values are those of requests, in order of time. The result is that of
+/// effective_sample() with 0 or 1 for each value and weights of 1, except that near saturation
+/// LoadMemory::held_by_order is used in place of held_by_time.
 double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory);
 
 /// Returns the sample quantiles, as levels from 0 to 1, between which the true percentile p lies with this

@@ -3,7 +3,7 @@
 // looks: numbers of pairs that are fixed before the first pair, together with the error rates. Every look
 // spends a part of the allowed errors, and the parts add up to the whole, so that deciding early makes no
 // more mistakes than deciding at the end. A shift is a mean logarithm of candidate ÷ baseline, positive if
-// the candidate is worse. Pure.
+// the candidate is worse. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,9 +23,10 @@ struct Look {
     bool operator==(const Look&) const = default;
 };
 
-/// Returns looks at those of 3, 4, 6, 8, 12, 16, 24, 32 … pairs that are below `most_pairs`, and a last look
-/// at `most_pairs`, which must be at least 3. By a look at n pairs, `alpha` · (n ÷ most_pairs)² and `beta` ·
-/// (n ÷ most_pairs)² are spent in all; the look itself holds the part that earlier looks have not spent.
+/// Returns the looks of a comparison with at most `most_pairs` pairs, which must be at least 3. The looks are
+/// after 3, 4, 6, 8, 12, 16, 24, 32 … pairs, as far as these numbers are below `most_pairs`, and after
+/// `most_pairs` pairs. The look after n pairs and all looks before it together spend `alpha` · (n ÷
+/// most_pairs)² and `beta` · (n ÷ most_pairs)². A returned look states only what it spends itself.
 std::vector<Look> planned_looks(std::uint64_t most_pairs, double alpha, double beta);
 
 /// A mean shift and its uncertainty.
@@ -37,8 +38,9 @@ struct Shift {
     bool operator==(const Shift&) const = default;
 };
 
-/// Returns the shift between the two sides of interleaved pairs. `log_ratios`: ln(candidate ÷ baseline) of
-/// each pair (the negative if higher is better); at least 2 finite values.
+/// Returns the shift between the two sides of interleaved pairs. `log_ratios` holds ln(candidate ÷ baseline)
+/// of each pair, with the sign changed if higher values are better. It must have at least 2 values, all
+/// finite.
 Shift paired_shift(std::span<const double> log_ratios);
 
 /// Returns the shift between two sets of runs that were not interleaved, from the logarithms of their values,

@@ -8,7 +8,7 @@
 namespace paretoken {
 
 struct EventsKept {
-    std::uint64_t one_in = 1;  ///< N of one request in N; 0: none
+    std::uint64_t one_in = 1;  ///< of every N requests, one is kept; this is N; 0 means none
 
     bool operator==(const EventsKept&) const = default;
 

@@ -2,13 +2,14 @@
 // The plan of a run: one plain value with everything that decides what is sent and when, how it is measured
 // and how the result is judged. It is parsed once from the command line and a configuration file.
 //
-// The plan as asked and the plan as resolved are two values of this type. The first has the user's options
-// and defaults; the second is what a run does: the server's first model, a new salt, the form of prompts that
-// the endpoint accepts, the number of requests that follows from the load. A sweep can be resumed if the
-// fields of the plan as asked that decide the requests, the load and the measurement are unchanged; limits,
-// files, notes and credentials may differ. The fingerprint covers those fields of the resolved plan that
-// decide the content of requests; model, salt, seed and load are not among them. core/plan/plan_fields.h has
-// the list of all fields.
+// The plan as asked and the plan as resolved are two values of this type. The plan as asked has the options
+// that the user gave, and defaults for the others. In the plan as resolved, values that the user left open
+// are filled in. For example, it has the first model that the server lists, a new salt, the form of prompts
+// that the endpoint accepts, and the number of requests that follows from the load. A sweep can be resumed if
+// the fields of the plan as asked that decide the requests, the load and the measurement are unchanged;
+// limits, files, notes and credentials may differ. The fingerprint covers those fields of the resolved plan
+// that decide the content of requests; model, salt, seed and load are not among them. core/plan/plan_fields.h
+// has the list of all fields.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,8 +34,8 @@ struct RequestClass {
     /// the dataset ("recorded").
     std::string replies = {};
 
-    /// Requests per second of an open loop with Poisson or gamma gaps; infinity sends all at once. In a
-    /// resolved plan `arrivals` states it.
+    /// Requests per second of an open loop with Poisson or gamma gaps. Infinity means that all requests are
+    /// due at once. A resolved plan has no value here; its `arrivals` state the rate.
     std::optional<double> request_rate = {};
     std::optional<double> burstiness = {};          ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
     std::optional<Spec> arrivals = {};              ///< arrival process; a resolved plan always has it
@@ -51,8 +52,8 @@ struct RequestClass {
     bool operator==(const RequestClass&) const = default;
 };
 
-/// The rules that end the start of requests. The first one that is met decides. Requests in flight then run
-/// to their end.
+/// The rules that decide when no more requests are started. The first rule that is met decides. Requests that
+/// are in flight then are still followed to their end.
 struct StopRules {
     /// The number of measured requests; a conversation of several turns counts once.
     std::optional<std::uint64_t> requests = {};
@@ -74,7 +75,7 @@ struct Sampling {
 
 /// A server that is started for the measurement and stopped after it.
 struct ServerLaunch {
-    std::string command = {};  ///< words in a shell's syntax; "{port}" becomes a free port; empty: none
+    std::string command = {};  ///< words in a shell's syntax; "{port}" becomes a free port; empty means none
     std::vector<std::string> environment = {};  ///< "NAME=VALUE"
     /// The URL or path that answers 200 when the server is ready; empty: /health, or else /v1/models.
     std::string ready_url = {};
@@ -97,11 +98,11 @@ struct LoadPlan {
     /// first that the server lists.
     std::string model = {};
     std::string endpoint_type = "chat";     ///< name of a protocol: "chat", "completions", …
-    std::string endpoint_path = {};         ///< path; empty: the endpoint type's own
+    std::string endpoint_path = {};         ///< path; empty means the endpoint type's own
     std::vector<std::string> headers = {};  ///< "Name: value"; the values are secret
-    std::string api_key_env = {};           ///< variable that holds the key; empty: OPENAI_API_KEY, if set
-    bool insecure = false;                  ///< whether any TLS certificate is accepted
-    std::string ca_file = {};  ///< PEM file of certificate authorities to trust besides the system's
+    std::string api_key_env = {};  ///< variable that holds the key; empty means OPENAI_API_KEY, if set
+    bool insecure = false;         ///< whether any TLS certificate is accepted
+    std::string ca_file = {};      ///< PEM file of certificate authorities to trust besides the system's
     ServerLaunch server = {};
 
     // ---- the requests
@@ -109,13 +110,13 @@ struct LoadPlan {
     /// The classes as the user wrote them: "batch:rate=2,isl=8k". The values of each replace those that all
     /// classes share; with_classes() (core/plan/plan_fields.h) computes `classes` from them.
     std::vector<std::string> class_specs = {};
-    std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; resolved: not auto
+    std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; never "auto" in a resolved plan
     Sampling sampling = {};
-    std::vector<std::string> refused = {};  ///< resolved: options that the server refuses
+    std::vector<std::string> refused = {};  ///< only in a resolved plan: options that the server refuses
     std::uint64_t seed = 0;
-    std::string salt = {};          ///< makes prompts new to a prefix cache; empty: a new one for every run
-    bool salt_prompts = false;      ///< whether prompts of a file begin with a few words of the salt
-    std::string text = {};          ///< file that generated prompts are cut from; empty: random words
+    std::string salt = {};      ///< makes prompts new to a prefix cache; empty means a new one for every run
+    bool salt_prompts = false;  ///< whether prompts of a file begin with a few words of the salt
+    std::string text = {};      ///< file that generated prompts are cut from; empty means random words
     std::string text_content = {};  ///< hash of that file's content; empty when there is none
 
     // ---- the amount and the end
@@ -133,17 +134,18 @@ struct LoadPlan {
     Duration write_time{};               ///< virtual time: time to write one event
     std::uint32_t workers = 1;           ///< number of threads that generate the load
     Duration spin{};  ///< time before each due request in which a worker polls instead of sleeping
-    /// Whether the time of an event is that after it was read, and not the kernel's receive timestamp.
+    /// Whether the time of an event is read from the clock after the event was received. If it is false, the
+    /// kernel's receive timestamp is used.
     bool user_timestamps = false;
     /// The places where metrics of servers and other exporters are read, in the form of
     /// core/plan/scrape_places.h.
     std::vector<std::string> scrape = {"auto"};
-    /// Regular expressions. Further series at the places in `scrape` whose whole names match one are kept in
-    /// the result.
+    /// Regular expressions for the names of further series. A series at a place in `scrape` is kept in the
+    /// result if one of the expressions matches its whole name.
     std::vector<std::string> scrape_keep = {};
     Duration scrape_interval = std::chrono::seconds(1);
     std::string power = "auto";   ///< power meter: "auto", "none", "nvml", "rapl" or "dcgm=URL"
-    std::string listen = {};      ///< address that serves figures during the run; empty: none
+    std::string listen = {};      ///< address that serves figures during the run; empty means none
     bool traceparent = false;     ///< whether requests carry a W3C trace context
     bool server_profile = false;  ///< whether the server's own profiler runs during the load
     std::string events = "all";   ///< requests with kept events: core/plan/events_kept.h
@@ -156,11 +158,11 @@ struct LoadPlan {
     /// Questions with known answers that are asked after the load, in the form of datasets/questions.h;
     /// empty: none.
     std::string probe = {};
-    std::string alerts = {};    ///< file with alerts; empty: those of core/result/alerts.h
-    std::string baseline = {};  ///< directory of runs that alerts compare with; empty: none
+    std::string alerts = {};    ///< file with alerts; empty means those of core/result/alerts.h
+    std::string baseline = {};  ///< directory of runs that alerts compare with; empty means none
 
     // ---- the output
-    std::string out = {};       ///< directory; empty: runs/TIME
+    std::string out = {};       ///< directory; empty means runs/TIME
     bool overwrite = false;     ///< whether an existing result may be replaced
     bool keep_answers = false;  ///< whether answers.jsonl gets the answers' texts
     std::map<std::string, std::string> metadata = {};

@@ -1,6 +1,6 @@
 #pragma once
 // Computes a command line from a plan's echo, which is the plan as a result holds it: the values of its
-// fields as texts. Pure.
+// fields as texts. The functions are pure.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -70,15 +70,17 @@ std::string option_of(const PlanField& field);
 LoadPlan plan_of(const PlanTexts& texts);
 
 /// Returns the plan with one class for each of its `class_specs`. Each class begins as a copy of the plan's
-/// only class; its spec then replaces values. A spec with a rate, arrivals or a concurrency also removes the
-/// copied values of these three, and a spec with a dataset removes the copied dataset and its file, except
-/// for the output length. A plan without class_specs, or whose classes have names already, is returned
-/// unchanged. Throws UsageError naming --class and the mistake.
+/// only class; the values in its spec then replace the copied ones. Rate, arrivals and concurrency belong
+/// together: a spec that gives one of them removes the copied values of all three. A spec that gives a
+/// dataset removes the copied dataset, its fields and its file; only the field for the output length is kept.
+/// A plan without class_specs, or whose classes have names already, is returned unchanged. Throws UsageError
+/// naming --class and the mistake.
 LoadPlan with_classes(LoadPlan asked);
 
-/// Returns the values of a plan's options, for plan_of(): of every field that has an option and a value, even
-/// if the value is the default. `plan` is a plan as asked (core/plan/plan.h), not one that with_classes() or
-/// the resolution has changed. Secrets are hidden; restore_secrets() puts them back.
+/// Returns the values of a plan's options as texts from which plan_of() makes the plan again. The result has
+/// every field that has an option and a value, even if the value is the default. `plan` must be a plan as
+/// asked (core/plan/plan.h), not one that with_classes() or the resolution has changed. Secrets are hidden;
+/// restore_secrets() puts them back.
 PlanTexts texts_of(const LoadPlan& plan);
 
 /// Returns the value of every field that has one, each as one line of text, with secrets hidden. The key is
@@ -106,8 +108,9 @@ struct PlanDifference {
 std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
-/// Compares two echoes like the plans above, for example one echo from a file. A difference between hidden
-/// values is not found. A field that an echo lacks has its default value.
+/// Compares two echoes in the same way as the function above compares two plans. An echo may come from a
+/// file. A difference between hidden values is not found. A field that an echo lacks counts as having its
+/// default value.
 std::optional<PlanDifference> difference(const PlanEcho& before, const PlanEcho& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 

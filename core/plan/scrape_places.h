@@ -1,6 +1,6 @@
 #pragma once
 // The places where a run reads metrics, from the texts of --scrape: "auto" (the server's own /metrics),
-// "none", URLs of servers' metrics, and NAME=URL for other exporters. Pure.
+// "none", URLs of servers' metrics, and NAME=URL for other exporters. The functions are pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +22,9 @@ struct ScrapePlaces {
     bool operator==(const ScrapePlaces&) const = default;
 };
 
-/// Reads the texts. Throws UsageError naming the mistake: an unknown text, "auto" together with "none",
-/// either of them together with a server's URL, two exporters of one name, or an exporter with a name that is
-/// reserved for the run's own series ("requests", "server", "nvml", "rapl", "dcgm").
+/// Parses the values of --scrape. Throws UsageError naming the mistake: an unknown text, "auto" together with
+/// "none", either of them together with a server's URL, two exporters with the same name, or an exporter with
+/// a name that is reserved for the run's own series ("requests", "server", "nvml", "rapl", "dcgm").
 ScrapePlaces parse_scrape_places(const std::vector<std::string>& texts);
 
 /// Returns a text with the credentials and the values of the query string of its URL hidden, as by

@@ -12,7 +12,8 @@ struct Message {
     std::string role;
     std::string content;  ///< text; if there are parts, the text of all parts
     /// A JSON list of content parts, as text, or empty. Protocols whose prompts are messages send it in place
-    /// of `content`; completions, and the system messages of the protocol messages, send `content`.
+    /// of `content`. There are two cases in which `content` is sent instead: the protocol "completions",
+    /// whose prompts are texts, and messages of the role "system" in the protocol "messages".
     std::string parts = {};
 
     bool operator==(const Message&) const = default;
@@ -30,8 +31,8 @@ struct Request {
     std::uint64_t index = 0;    ///< position in the schedule; warm-up requests have their own count
     std::string id;             ///< unique within a run; sent as X-Request-Id
     std::string request_class;  ///< empty, or a label such as "interactive"
-    std::string slo = {};       ///< its limits: "ttft:500"; empty: those of its class or of the run
-    std::string model = {};     ///< model; empty: the run's
+    std::string slo = {};       ///< its limits: "ttft:500"; empty means those of its class or of the run
+    std::string model = {};     ///< model; empty means the run's
     std::string body = {};  ///< JSON object whose keys replace those of the body (null removes one); or empty
     Prompt prompt;
     std::optional<std::int64_t> wanted_input_tokens;

@@ -74,11 +74,11 @@ struct Figures {
 /// Returns the figures without intervals. A figure that is not known, or whose `below` is 0, is left out.
 Figures figures_of(const Totals& totals);
 
-/// Computes the figures with 95 % confidence intervals. `blocks` are totals of consecutive parts, equal in
-/// length, of the time that `totals` covers; fewer than 10 give no intervals. For the interval of a figure,
-/// the difference `above` − figure · `below` is computed for each block (linearisation). The interval of the
-/// mean difference, by block_mean() (core/statistics.h), is divided by the mean `below` and added to the
-/// figure. It is cut at 0 and, for a share, at 1.
+/// Computes the figures with 95 % confidence intervals. The time that `totals` covers is divided into blocks
+/// of equal length, and `blocks` holds their totals in order; with fewer than 10 blocks, there are no
+/// intervals. For the interval of a figure, the difference `above` − figure · `below` is computed for each
+/// block (linearisation). The interval of the mean difference, which block_mean() (core/statistics.h) gives,
+/// is divided by the mean `below` and added to the figure. The interval is cut at 0 and, for a share, at 1.
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
 
 }  // namespace paretoken

@@ -1,10 +1,13 @@
 #pragma once
 // Computes percentiles, intervals and certificates (PercentileValue::certified) of metrics over the
-// requests of a window. The value of a failure is +infinity if lower is better. It is 0 for a metric that is
-// the inverse of such a metric, and is left out otherwise. A metric without any finite value has no summary.
-// A request that was abandoned after its first token counts only for the metrics whose value that token
-// decides. A request that was abandoned before its first token is only known to take longer than its wait: if
-// lower is better it counts as infinite, and percentiles above the shortest such wait have no value.
+// requests of a window. A failed request has the value +infinity if lower values of the metric are better. If
+// the metric is the inverse of such a metric, it has the value 0. For all other metrics, failed requests are
+// left out. A metric without any finite value has no summary.
+//
+// A request that was abandoned after its first token counts only for metrics whose value is final with the
+// first token (Metric::known_at_first_token). If a request was abandoned before its first token, it is only
+// known that it would have taken longer than the user waited. For metrics of which lower values are better,
+// it counts as infinite, and percentiles above the shortest such wait have no value.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -40,9 +43,10 @@ std::vector<std::optional<MetricSummary>> summaries_of(const MetricScope& scope)
 
 // Functions that the metrics of requests and those of events share.
 
-/// Returns the effective sample of each of `percentiles` (ascending). `effective_n(i)` gives that of
-/// percentile i alone. From p90 on, the result is at most that of any lower percentile from p90 on, because a
-/// lower one has more values above it and is estimated better.
+/// Returns the effective sample of each of `percentiles` (ascending). `effective_n(i)` estimates the
+/// effective sample of percentile i from the values alone. From p90 on, no result is larger than that of a
+/// lower percentile from p90 on: more values lie above a lower percentile, so that its estimate is more
+/// reliable.
 template <class EffectiveN>
 std::vector<double> effective_samples(std::span<const double> percentiles, EffectiveN effective_n) {
     constexpr double kFewExceedances = 0.9;
@@ -56,12 +60,12 @@ std::vector<double> effective_samples(std::span<const double> percentiles, Effec
     return effective;
 }
 
-/// Returns the number of values of a longer run that would give percentile p an interval. `n`: the number of
-/// values of this run, whose effective sample is `effective_n`. Returns nothing when `effective_n` is 0.
+/// Returns how many values a longer run must have so that percentile p gets an interval. `n` is the number of
+/// values of this run, and `effective_n` is its effective sample. Returns nothing when `effective_n` is 0.
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
 
-/// Sets `certified` of percentiles in ascending order; no percentile above one that is not certified is
-/// certified.
+/// Sets `certified` of percentiles in ascending order. If a percentile is not certified, all higher ones are
+/// not certified either.
 void set_certified(std::vector<PercentileValue>& percentiles);
 
 }  // namespace paretoken

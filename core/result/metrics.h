@@ -34,7 +34,8 @@ struct Metric {
     std::string_view definition;  ///< one sentence, shown by --help and on hover
 
     // Exactly one of these three is set.
-    std::optional<double> (*of_request)(const RequestRecord&) = nullptr;      ///< nothing: undefined
+    /// Returns the value of a request, or nothing if the request has no such value.
+    std::optional<double> (*of_request)(const RequestRecord&) = nullptr;
     void (*pool)(const RequestRecord&, std::vector<PooledValue>&) = nullptr;  ///< appends the values
     std::string_view inverse_of = {};  ///< tag of the metric whose percentiles are inverted
 

@@ -1,10 +1,12 @@
 #pragma once
-// The exact summary of a metric that is pooled over the events of many requests, in bounded memory: values
-// are added in up to four passes. The first pass counts them in fine buckets. If a bucket is crowded, as for
-// a very even stream, a further pass counts its values in 4,096 finer ones. The next pass collects the values
-// in the buckets that hold a percentile, and counts per block of time how many lie above; that gives the
-// effective sample (core/evidence/evidence.h) and the ranks of the intervals' ends, which the last pass
-// collects. Except for rounding, the result does not depend on the order of the values.
+// Computes the exact summary of a metric that is pooled over the events of many requests. To need only
+// bounded memory, it does not keep the values; they are added again in each of up to four passes. The first
+// pass counts them in fine buckets. If a bucket is crowded, for example because a stream is very even, a
+// further pass counts its values in 4,096 finer buckets. The next pass collects the values in the buckets
+// that hold a percentile. For each block of time, it also counts how many values lie above each percentile.
+// From these counts follow the effective sample (core/evidence/evidence.h) and the ranks of the ends of the
+// confidence intervals. The last pass collects the values at these ranks. Except for rounding, the result
+// does not depend on the order of the values.
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -72,8 +72,8 @@ struct Provenance {
 /// hidden. A result holds the plan as resolved (core/plan/plan.h).
 using PlanEcho = std::map<std::string, std::string>;
 
-/// A mean length in tokens: as requested, and as counted by the server (if it does not report the length of
-/// an answer, as streamed).
+/// A mean length in tokens: the length that was requested, and the length that the server counted. If the
+/// server does not report the length of an answer, the streamed tokens are counted instead.
 struct Asked {
     double asked = 0;
     double counted = 0;
@@ -140,7 +140,7 @@ struct Window {
     double begin_s = 0;
     double end_s = 0;
     double run_s = 0;     ///< length of the run, from its start until the last request ended
-    bool steady = false;  ///< false: no steady state was found and the window is the whole run
+    bool steady = false;  ///< false means that no steady state was found and the window is the whole run
     /// Whether the number in flight of an open loop grew, because the server does not keep up with the
     /// arrivals.
     bool overloaded = false;
@@ -183,9 +183,9 @@ struct PercentileValue {
     /// The confidence interval; absent when the evidence is insufficient. An end among failures is +infinity
     /// (null in JSON).
     std::optional<Interval> ci95 = {};
-    /// Whether there is an interval, and the effective sample is large enough to show at 99 % confidence
-    /// that this percentile meets a limit, provided that no value exceeds the limit. It is false if it is
-    /// false for a lower percentile.
+    /// Whether there is an interval and the effective sample is large enough for a proof. Large enough means:
+    /// if no value exceeds some limit, the sample shows at 99 % confidence that this percentile meets the
+    /// limit. If a lower percentile is not certified, this one is not certified either.
     bool certified = false;
     /// The number of independent samples that have as much evidence (core/evidence/evidence.h). Absent if no
     /// steady state was found, if the run withholds `value`, if `value` lies beyond the wait of an abandoned
@@ -222,9 +222,10 @@ struct SloResult {
 
 struct MetricSummary {
     std::string key;  ///< "ttft_s"
-    /// The number of values. If lower is better, or if the metric is the inverse of such a metric, each
-    /// failure counts as a value; if lower is better, so does each request that was abandoned before its
-    /// first token, if its wait bounds the value. For a pooled metric it is the number of tokens or arrivals.
+    /// The number of values. If lower values are better, and also for the inverse of such a metric, each
+    /// failed request counts as a value. If lower values are better, a request that was abandoned before its
+    /// first token counts too, provided that the metric is at least as large as the time that it waited. For
+    /// a pooled metric it is the number of tokens or arrivals.
     std::uint64_t n = 0;
     // Over the finite values; absent if the run withholds its percentiles:
     std::optional<double> mean;
@@ -239,11 +240,12 @@ struct MetricSummary {
     const PercentileValue* at(double p) const;  ///< null if there is no such percentile
 };
 
-/// Returns whether percentile p falls among the failures of a summary: one of the values that it is
-/// interpolated from (percentile() in core/statistics.h) is a failure when the failures are sorted behind all
-/// other values. Its value is then missing, or 0 for a metric that is the inverse of a latency. This is so if
-/// p is above 1 − `failed_mass`, for many values. A percentile that is missing although this is false is not
-/// known: it lies beyond the wait of an abandoned request, or the run withholds its percentiles.
+/// Returns whether percentile p falls among the failures of a summary. All values are sorted with the
+/// failures behind the others. The percentile falls among the failures if one of the values that it is
+/// interpolated from (percentile() in core/statistics.h) is a failure; with many values, this means that p is
+/// above 1 − `failed_mass`. The percentile then has no value, or the value 0 for a metric that is the inverse
+/// of a latency. If the function returns false and the percentile has no value, the value is unknown: it lies
+/// beyond the wait of an abandoned request, or the run withholds its percentiles.
 bool falls_among_failures(const MetricSummary& summary, double p);
 
 /// The score of a probe: the share of questions that were answered as expected.
@@ -263,7 +265,9 @@ struct ProbeScore {
 /// the window. All other figures are those of the whole run with its warm-up. A figure is absent if nothing
 /// was measured for it.
 struct ClientHealth {
-    std::string timing;  ///< "kernel" if at least half of the events have a kernel stamp; "user" or "virtual"
+    /// The clock of the events: "virtual" for a run in virtual time, "kernel" if at least half of the events
+    /// have a kernel stamp, otherwise "user".
+    std::string timing;
     std::optional<double> kernel_stamp_share;  ///< share of events with a kernel stamp
     /// The client's own delay before sending: the time from the scheduled start until the request was sent,
     /// less the waits for the in-flight cap and for a connection.
@@ -271,7 +275,7 @@ struct ClientHealth {
     std::optional<double> loop_lag_p99_s;
     std::optional<double> connection_wait_p99_s;  ///< time from a request's start until it had a connection
     std::optional<double> slot_wait_p99_s;        ///< wait for the in-flight cap; only for an open loop
-    std::optional<double> refill_lag_mean_s;      ///< mean of the client's own delay; only for a closed loop
+    std::optional<double> refill_lag_mean_s;      ///< mean of the delay of loop_lag_*; only for a closed loop
     /// Only for an open loop: the requests that the client could send inside the window ÷ those that were due
     /// in it. Waits for the in-flight cap and for connections do not reduce it.
     std::optional<double> achieved_rate_ratio;
@@ -279,7 +283,7 @@ struct ClientHealth {
     std::optional<double> user_delay_p99_s;
     std::optional<double> unstamped_delay_p99_s;  ///< estimate of user_delay_p99_s for events without a stamp
     std::optional<double> grouped_share;  ///< share of events that came in one read with the event before
-    std::optional<double> late_grouped_share;    ///< share of events that did so because the client read late
+    std::optional<double> late_grouped_share;    ///< share of such events for which the client read late
     std::optional<double> cpu_share;             ///< mean load of the busiest worker, as share of one core
     std::optional<double> cpu_windows_above_85;  ///< share of 100 ms windows of workers above 85 % of a core
     std::optional<double> hiccup_share;          ///< sum of the host's pauses above 1 ms ÷ the run's length
@@ -313,8 +317,10 @@ struct ServerFigures {
     std::map<std::string, std::string> sources;  ///< quantity → metric that it was read from
     std::map<std::string, double> window;        ///< quantities over the window
     std::map<std::string, double> whole_run;     ///< quantities from the first scrape to the last
-    /// The sums that this client's requests caused, including warm-up, under the keys of the counters. Empty
-    /// if a request did not succeed, because the tokens that the server computed for it are unknown.
+    /// The numbers of requests and tokens that this client's requests caused, including warm-up, for
+    /// comparison with the server's counters. The keys are those of the counters ("requests",
+    /// "generation_tokens", "prompt_tokens"). Empty if a request did not succeed, because the tokens that the
+    /// server computed for it are unknown.
     std::map<std::string, double> asked;
     /// Element i is the share of the window's speculation passes in which drafted token i was accepted. Empty
     /// if unknown.
@@ -344,8 +350,9 @@ struct AlertResult {
     /// was not measured, or if the value falls among failures.
     std::optional<double> value = {};
     std::optional<double> threshold = {};  ///< value that `value` was compared with: threshold_of()
-    std::optional<double> at_s = {};       ///< when it first fired, since the run's start; absent: it did not
-    std::string note = {};                 ///< reason why the state is unknown, one sentence
+    std::optional<double> at_s =
+        {};                 ///< when it first fired, since the run's start; absent means that it did not
+    std::string note = {};  ///< reason why the state is unknown, one sentence
 
     bool operator==(const AlertResult&) const = default;
 };

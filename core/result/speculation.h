@@ -1,5 +1,5 @@
 #pragma once
-// Computes the expected gain of speculative decoding. Pure functions.
+// Computes the expected gain of speculative decoding. The functions are pure.
 
 namespace paretoken {
 

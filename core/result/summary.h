@@ -23,7 +23,9 @@ struct SummaryOptions {
     /// The number of requests that a closed loop keeps in flight. Nothing if there is no cap on requests in
     /// flight, or if think times or a cap on prefills keep the load below that cap.
     std::optional<std::uint64_t> concurrency;
-    std::optional<TimePoint> last_dispatch;  ///< when the schedule ended; nothing: last request's `started`
+    /// The time since which free slots are no longer filled. If it is absent, the time at which the last
+    /// request was started is used.
+    std::optional<TimePoint> last_dispatch;
     std::vector<Slo> slos;
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
 };

@@ -54,8 +54,8 @@ struct Totals {
     double decoded_context_tokens = 0;
     double decoded_cached_tokens = 0;  ///< the cached tokens in decoded_context_tokens
     double prefill_pairs = 0;  ///< Σ over prompts of fresh · cached + fresh² / 2: attention of the prefill
-    WindowedSums decoded_context_within;  ///< decoded_context_tokens with at most the window for each token
-    WindowedSums prefill_pairs_within;    ///< prefill_pairs with at most the window for each fresh token
+    WindowedSums decoded_context_within;  ///< Σ over decoded tokens of min(tokens before it, window)
+    WindowedSums prefill_pairs_within;    ///< Σ over fresh tokens of min(tokens before it, window)
 
     bool operator==(const Totals&) const = default;
 };

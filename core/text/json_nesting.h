@@ -1,6 +1,6 @@
 #pragma once
 // Finds how deep a JSON text nests, without parsing it. Code that processes JSON recursively must not get a
-// text so deep that the stack overflows. Pure.
+// text so deep that the stack overflows. The functions are pure.
 #include <cstddef>
 #include <string_view>
 

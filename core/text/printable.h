@@ -1,6 +1,6 @@
 #pragma once
 // Converts a text from outside (a server, a file) to one line that is safe on a terminal, on a page and in a
-// JSON file. Pure.
+// JSON file. The functions are pure.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 // The secrets that a command was given (an API key, header values, credentials and keys in a URL). They are
 // kept out of every text that is stored or printed. A server may quote a request, so every text from a server
-// passes through redacted() before it is kept. A value: pure, no I/O.
+// passes through redacted() before it is kept. The class is a plain value and does no I/O.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +30,9 @@ class Secrets {
 
     bool empty() const { return known_.empty(); }
 
-    /// Returns `text` with every occurrence of a known secret replaced by kHidden. If the text ends with the
-    /// first 6 or more bytes of a secret, which a length limit may leave, these are hidden as well.
+    /// Returns `text` with every occurrence of a known secret replaced by kHidden. If `text` was cut to a
+    /// length limit, it may end within a secret. Therefore, if it ends with the first 6 or more bytes of a
+    /// secret, these are hidden as well.
     std::string redacted(std::string_view text) const;
 
     bool operator==(const Secrets&) const = default;

@@ -1,6 +1,6 @@
 #pragma once
 // Computes W3C Trace Contexts (https://www.w3.org/TR/trace-context/) from request ids, so that the trace that
-// a server recorded of a request can be found. Pure.
+// a server recorded of a request can be found. The functions are pure.
 #include <string>
 #include <string_view>
 

@@ -50,8 +50,8 @@ struct LogAudit {
     /// The share of the prompts' bytes that repeat the start of an earlier prompt, in blocks of 256 bytes.
     /// Nothing if no line has a prompt.
     std::optional<double> cacheable = {};
-    /// This share if the most frequent changing part of each class were moved to the end of its prompts.
-    /// Nothing if no class has such a part.
+    /// The value that `cacheable` would have if the most frequent changing part of each class were moved to
+    /// the end of its prompts. Nothing if no class has such a part.
     std::optional<double> cacheable_moved = {};
     std::vector<AuditChange> changes = {};  ///< the most frequent change of each class that has any
     std::uint64_t blocks_room = 0;          ///< number of different blocks that fit into the table

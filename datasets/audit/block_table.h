@@ -28,7 +28,7 @@ class BlockTable {
     /// Adds a name. Returns whether it was in the table already.
     bool add(std::uint64_t name);
 
-    std::vector<std::uint64_t> names_;  ///< names in buckets of kWays; 0: empty
+    std::vector<std::uint64_t> names_;  ///< names in buckets of kWays; 0 means empty
     std::uint64_t forgotten_ = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 // Finds the part that changes near the front of prompts that are otherwise alike, such as a date in a system
-// prompt. A prefix cache cannot reuse anything after this part. Pure.
+// prompt. A prefix cache cannot reuse anything after this part. The functions are pure.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,9 +21,9 @@ struct ChangingPart {
     bool operator==(const ChangingPart&) const = default;
 };
 
-/// Returns the part of `text`, from the start of a word on, where it first differs from `earlier`. The part
-/// has at most six words and 256 bytes; after it, both texts agree again for at least 64 bytes. Returns
-/// nothing if there is no such part, or if one text is the beginning of the other.
+/// Returns the part of `text` that differs from `earlier`. It begins at the start of the word in which the
+/// two texts first differ, and has at most six words and 256 bytes. After it, the two texts agree again for
+/// at least 64 bytes. Returns nothing if there is no such part, or if one text is the beginning of the other.
 std::optional<ChangingPart> changing_part(std::string_view earlier, std::string_view text);
 
 /// Returns the kind of a part: white space only; a date or a time of day; a number (digits, and neither

@@ -50,9 +50,10 @@ class ConversationIndex {
 
     std::size_t rows_ = 0;
     std::size_t conversations_ = 0;
-    std::vector<std::uint16_t> turns_;     ///< number of turns by conversation; empty: all have one
-    std::vector<std::uint32_t> openings_;  ///< first row by conversation; empty: conversation i is row i
-    std::vector<std::uint32_t> next_;      ///< row of the next turn, by row; empty if `openings_` is
+    std::vector<std::uint16_t> turns_;  ///< number of turns by conversation; empty means that all have one
+    std::vector<std::uint32_t>
+        openings_;  ///< first row by conversation; empty means that conversation i is row i
+    std::vector<std::uint32_t> next_;  ///< row of the next turn, by row; empty if `openings_` is
     std::unordered_map<std::string, Open> open_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Finds the fields of a line of comma-separated values by the names in the header. Pure.
+// Finds the fields of a line of comma-separated values by the names in the header. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,8 +24,10 @@ std::string csv_numbers(std::string_view row);
 /// row holds lengths and is not a header.
 bool is_length(std::string_view field);
 
-/// Returns the seconds since 1970 of "2023-11-16 18:15:46.6805900", also with '/', 'T', 'Z' or "+01:00" (UTC
-/// if no offset is given). A number that is not negative is returned unchanged; for other texts, nothing.
+/// Returns the seconds since 1970 of a time such as "2023-11-16 18:15:46.6805900". The date may have '/'
+/// instead of '-', 'T' may stand before the time of day, and 'Z' or an offset such as "+01:00" may follow it
+/// (without an offset, the time is UTC). A number that is not negative is returned unchanged. Returns nothing
+/// for other texts.
 std::optional<double> seconds_of_time(std::string_view text);
 
 }  // namespace paretoken::datasets

@@ -5,8 +5,8 @@
 // "class", "model", "slo" (limits for this request in place of the run's: "ttft:500 tpot:20") and "body" (an
 // object that is merged into the JSON body of the request). The content of a message is text or a list of
 // parts, which is sent unchanged. Rows with the same value of "conversation" are the turns of one
-// conversation. Each of them adds its messages, which may begin with the assistant's recorded reply. "turn",
-// the number of the turn from 0, is optional and must then be right.
+// conversation. Each of them adds its messages, which may begin with the assistant's recorded reply. "turn"
+// is optional; if a row has it, it must be the number of the row's turn in the conversation, counted from 0.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

@@ -21,10 +21,10 @@ struct Row {
     std::optional<Prompt> prompt = {};  ///< if absent, a prompt of `input_tokens` tokens is generated
     std::optional<std::int64_t> input_tokens = {};
     std::optional<std::int64_t> output_tokens = {};
-    std::optional<double> at_s = {};         ///< time of the request in seconds, from any zero
+    std::optional<double> at_s = {};         ///< time of the request in seconds; its zero is arbitrary
     std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names mean equal content
     std::string request_class = {};
-    std::string slo = {};                   ///< limits: "ttft:500 tpot:20"; empty: the run's
+    std::string slo = {};                   ///< limits: "ttft:500 tpot:20"; empty means the run's
     std::string conversation = {};          ///< name of its conversation; rows of equal name are its turns
     std::optional<std::int64_t> turn = {};  ///< number of the turn from 0, if the row has it
     std::vector<Messages> further = {};     ///< later turns, if this row holds several

@@ -1,8 +1,8 @@
 #pragma once
 // The number of tokens that a server's tokenizer makes of the words from which prompts are made, which are
-// those of vocabulary() (text.h). Pure: these functions give the texts to ask about and read the counts; the
-// caller asks the server. Counts from the endpoint /tokenize are exact per word; the usage in an answer gives
-// only the mean over words.
+// those of vocabulary() (text.h). The functions are pure: they give the texts to ask about and
+// read the counts; the caller asks the server. Counts from the endpoint /tokenize are exact per word; the
+// usage in an answer gives only the mean over words.
 #include <optional>
 #include <span>
 #include <string>

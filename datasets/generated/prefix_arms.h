@@ -35,7 +35,7 @@ struct ArmRequest {
     /// The number of tokens at its start that it shares with its family. From round 1 on, an earlier request
     /// has sent these tokens, except if this request is a primer, which sends them for the first time.
     std::int64_t reused = 0;
-    std::uint64_t family = 0;  ///< requests of equal family share their prefix; 0: shares with no other
+    std::uint64_t family = 0;  ///< requests of equal family share their prefix; 0: no other request shares it
     std::optional<std::uint64_t> slot = {};  ///< slot of the server that is requested ("id_slot")
     bool operator==(const ArmRequest&) const = default;
 
@@ -70,7 +70,7 @@ class PrefixArms {
     std::vector<double> hits_;
     std::int64_t suffix_;
     std::int64_t output_;
-    std::uint64_t slots_;  ///< number of slots; 0: no slot is requested
+    std::uint64_t slots_;  ///< number of slots; 0 means that no slot is requested
     std::uint64_t round_size_;
 };
 

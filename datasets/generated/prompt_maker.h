@@ -65,10 +65,11 @@ class PromptMaker {
     PromptForm form_;
     IdRange ids_;
     TextWriter writer_;
-    std::shared_ptr<const Prose> prose_;  ///< text that prompts are cut from; null: random words
-    std::string prompts_;                 ///< name of the random stream for words and ids
-    std::string pieces_;                  ///< name of the random stream for append()
-    std::uint64_t opening_;               ///< selects the first word of prompt 0; prompt i has opening_ + i
+    std::shared_ptr<const Prose>
+        prose_;              ///< text that prompts are cut from; null means that prompts are random words
+    std::string prompts_;    ///< name of the random stream for words and ids
+    std::string pieces_;     ///< name of the random stream for append()
+    std::uint64_t opening_;  ///< selects the first word of prompt 0; prompt i has opening_ + i
 };
 
 }  // namespace paretoken::datasets

@@ -46,9 +46,12 @@ class TextWriter {
     std::optional<std::uint32_t> next_word(double left, Random& random) const;
 
     Calibration calibration_;
-    std::vector<std::uint32_t> openings_;  ///< first words: those of one token, or all if these are few
-    std::vector<std::uint32_t> singles_;   ///< words of exactly one token; empty if these are few
-    std::vector<std::uint32_t> by_cost_;   ///< words of more than 0 tokens, those of the fewest first
+    /// The words that can begin a text: those that have one token there or, if fewer than 64 have, all
+    /// opening_words().
+    std::vector<std::uint32_t> openings_;
+    /// The words that have exactly one token; empty if there are fewer than 64 of them.
+    std::vector<std::uint32_t> singles_;
+    std::vector<std::uint32_t> by_cost_;  ///< words of more than 0 tokens, those of the fewest first
 };
 
 }  // namespace paretoken::datasets

@@ -1,13 +1,13 @@
 #pragma once
 // Finds the highest load that meets SLOs. A level is a load that is measured. The search doubles the level
-// until one fails or the server is saturated (if the first level fails, it halves it), then bisects between
-// the highest level that passed and the lowest that failed. Finally it confirms the highest level that passed
-// by a second run with new requests, usually twice as many, because the best of many noisy measurements is
-// biased. If a run has too little evidence, its level is measured again with 2, 4 or 8 (kLongest) times the
-// number of requests that levels have at first: the smallest factor that is probably enough, or kLongest.
-// Later levels begin with the same factor, unless the repeated run was the confirming one. A level is not
-// repeated if `max_runs` leaves no run for it. Pure: it returns the next level to measure and is told the
-// result.
+// until a level fails or the server is saturated. If already the first level fails, the search halves the
+// level until one passes. It then bisects between the highest level that passed and the lowest level that
+// failed. Finally it confirms the highest level that passed by a second run with new requests, usually twice
+// as many, because the best of many noisy measurements is biased. If a run has too little evidence, its level
+// is measured again with 2, 4 or 8 (kLongest) times the number of requests that levels have at first: the
+// smallest factor that is probably enough, or kLongest. Later levels begin with the same factor, unless the
+// repeated run was the confirming one. A level is not repeated if `max_runs` leaves no run for it. The search
+// measures nothing itself: it returns the next level to measure, and the caller reports the result to it.
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -14,7 +14,7 @@ inline constexpr std::size_t kUsualRates = 8;
 
 /// Returns `count` rates from `lowest` to `highest` with a constant ratio, rounded to three significant
 /// digits, in ascending order. Rates that are equal after rounding are returned once. A `count` of 1 gives
-/// `highest`. Pure.
+/// `highest`. The function is pure.
 std::vector<double> spread_rates(double lowest, double highest, std::size_t count);
 
 /// Measures 1, 2, 4, … requests in flight, at most 4096, below `directory`/pilot, until two doublings in a

@@ -324,8 +324,8 @@ std::map<std::string, std::unique_ptr<Target>> targets_of(const Sweeping& sweepi
         const SweepPoint& point = sweeping.file.points[i];
         const std::string server = reports::server_of(point);
         if (point.state == PointState::done || targets.contains(server)) continue;
-        targets[server] = launcher.open(plan_at(sweeping.plan, point), sweeping.directory / point.directory,
-                                        stretch.anew);
+        targets[server] =
+            launcher.open(plan_at(sweeping.plan, point), sweeping.directory / point.directory, stretch.anew);
     }
     return targets;
 }

@@ -30,9 +30,10 @@ enum class Order : std::uint8_t {
 };
 Order order_named(const std::string& name);  ///< throws UsageError
 
-/// When the server of a command is started anew; a changed command always starts it.
+/// The points of a sweep before which a server is started again, if the plan starts it by a command. It is
+/// always started again if the command changes.
 enum class Restart : std::uint8_t {
-    changed,  ///< only for a changed command; points are ordered for the fewest starts
+    changed,  ///< only if the command changes; the order of the points keeps such changes few
     cell,     ///< for every cell
     repeat,   ///< for every repeat of a cell
 };
@@ -79,8 +80,8 @@ struct Resumed {
 Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory);
 
 /// Returns `fresh` as an addition to the sweep `before`: options that differ become a part of the cells of
-/// `fresh`, all others are those of `before`. Throws UsageError naming an option that no cell can hold:
-/// one that is secret, a list, or given before and not now.
+/// `fresh`, all others are those of `before`. Throws UsageError naming an option that differs and that no
+/// cell can hold: a secret, a list, or an option that has a value in `before` and none in `fresh`.
 reports::SweepFile extending(reports::SweepFile fresh, const reports::SweepFile& before);
 
 /// An outline of the runs that a sweep is about to make.

@@ -1,6 +1,6 @@
 #pragma once
 // Command lines as text: splits them into words without a shell, joins them again, and replaces their
-// placeholders. Pure.
+// placeholders. The functions are pure.
 #include <map>
 #include <set>
 #include <string>

@@ -37,7 +37,7 @@ LoadPlan with_dataset(LoadPlan plan);
 void require_rate_for_burstiness(const LoadPlan& asked);
 
 /// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,
-/// sets its number of requests. Throws UsageError when options contradict each other. Pure.
+/// sets its number of requests. Throws UsageError when options contradict each other. The function is pure.
 LoadPlan with_load(LoadPlan plan);
 
 /// Applies with_dataset() and with_load(), and sets what the server accepts: model, form of prompts, options.

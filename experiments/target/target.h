@@ -73,7 +73,7 @@ class Target {
 /// The parts of this process's environment that a target needs.
 struct Access {
     std::string api_key = {};         ///< may be empty
-    std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty: none
+    std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty means none
 };
 
 /// Opens a target. In virtual time it only reads the profile. Else it starts the simulator if the URL names

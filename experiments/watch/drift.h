@@ -1,7 +1,7 @@
 #pragma once
 // Decides whether requests have become slower or faster than a reference. It computes the ratio of the
 // geometric mean of the latest values to that of the reference, with Welch's confidence interval on
-// logarithms. Pure.
+// logarithms. The functions are pure.
 #include <deque>
 #include <optional>
 #include <span>

@@ -20,7 +20,7 @@ struct WatchPlan {
     LoadPlan asked;  ///< an open loop with alerts and baseline; the watch sets its stop rules and adds
                      ///< the number of the interval to its seed
     Duration every = std::chrono::minutes(1);
-    std::optional<Duration> duration = {};  ///< nothing: until it is interrupted
+    std::optional<Duration> duration = {};  ///< if absent, the watch lasts until it is interrupted
 };
 
 /// The state of a watch after an interval.

@@ -37,10 +37,12 @@ struct Read {
     TimePoint at;  ///< kernel receive stamp of the last segment, or else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
-    /// An upper bound of the time that the bytes waited in the kernel before they were read. If the epoll
-    /// call that reported the socket had to wait, the time counts from the end of that call; otherwise from
-    /// the end of the epoll call before it. If the round before was full (kMostPerRound sockets), the time
-    /// counts from the same moment as in that round, because it may have left ready sockets over.
+    /// An upper bound of the time for which the bytes waited in the kernel before they were read. It counts
+    /// from the earliest moment at which the socket can have become ready:
+    /// - If the epoll call that reported the socket had to wait, this is the end of that call.
+    /// - Otherwise it is the end of the epoll call before it.
+    /// - If the previous round was full (kMostPerRound sockets), some ready sockets may not have been
+    ///   reported in it. The moment of that round is then used again.
     Duration lay{};
     bool filled = false;  ///< whether the read filled the buffer, so that more may be waiting
 };

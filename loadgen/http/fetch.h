@@ -26,7 +26,7 @@ struct FetchFailure {
 struct Fetched {
     ResponseHead head;
     std::string body;                     ///< body as far as it came
-    std::optional<FetchFailure> failure;  ///< nothing: the response is complete
+    std::optional<FetchFailure> failure;  ///< absent means that the response is complete
 
     bool ok() const { return !failure && head.status == 200; }
 };

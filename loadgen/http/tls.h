@@ -10,7 +10,7 @@ namespace paretoken::http {
 
 struct TlsOptions {
     bool verify = true;   ///< whether certificates are verified; --insecure turns it off
-    std::string ca_file;  ///< certificate authorities besides the system's (PEM); empty: none
+    std::string ca_file;  ///< certificate authorities besides the system's (PEM); empty means none
 };
 
 /// Certificates and settings shared by all sessions of a process. Threads may share it.

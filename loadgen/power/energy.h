@@ -1,5 +1,5 @@
 #pragma once
-// Computes energy, mean power and joules per token from readings of power. Pure.
+// Computes energy, mean power and joules per token from readings of power. The functions are pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -27,7 +27,7 @@ struct PowerReading {
 
 /// The readings made during a load.
 struct PowerReadings {
-    std::string source;                  ///< "nvml", "rapl", "dcgm"; empty: there was no meter
+    std::string source;                  ///< "nvml", "rapl", "dcgm"; empty means that there was no meter
     std::vector<PowerReading> readings;  ///< ascending in time
     std::uint32_t stride = 1;            ///< largest number of readings that one of them replaces
 };
@@ -48,7 +48,8 @@ inline constexpr Duration kLongestGap = std::chrono::seconds(3);
 /// if readings are further apart than kLongestGap anywhere in the span, or do not enclose it.
 std::optional<double> energy_over(std::span<const PowerReading> readings, TimeSpan span);
 
-/// Returns the joules over `span` by the energy counter; nothing if there is none, or as for energy_over().
+/// Returns the joules over `span` by the energy counter. Returns nothing if there is no counter, or if the
+/// readings have a gap or do not enclose the span (as in energy_over()).
 std::optional<double> counted_energy_over(std::span<const PowerReading> readings, TimeSpan span);
 
 /// Returns the figures of a window. `totals` are the sums of the window, for figures per token. Returns

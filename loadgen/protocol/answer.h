@@ -73,7 +73,7 @@ class AnswerReader {
     struct Chunk {
         TimePoint time;
         std::uint32_t text_bytes = 0;
-        std::uint32_t token_ids = 0;  ///< number of token ids; 0: none given
+        std::uint32_t token_ids = 0;  ///< number of token ids; 0 means none given
         std::uint32_t counted_along =
             0;  ///< tokens since the last chunk of the choice, by the server's own count
         EventKind kind = EventKind::content;

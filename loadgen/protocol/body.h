@@ -50,9 +50,10 @@ class BodyWriter {
 
   private:
     struct Fields {
-        std::string text;            ///< fields in the form of `constant_`
-        bool own_prompt = true;      ///< false: a field replaces or removes Request::prompt
-        bool own_max_tokens = true;  ///< false: a field replaces or removes Request::wanted_output_tokens
+        std::string text;        ///< fields in the form of `constant_`
+        bool own_prompt = true;  ///< false means that a field replaces or removes Request::prompt
+        bool own_max_tokens =
+            true;  ///< false means that a field replaces or removes Request::wanted_output_tokens
     };
     Fields fields_of(const Request& request) const;
     bool is_prompt(std::string_view key) const;

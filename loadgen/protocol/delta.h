@@ -26,14 +26,16 @@ struct Delta {
     bool has_output = false;        ///< whether it has text, reasoning, a tool call, or token ids
     EventKind kind = EventKind::content;
     std::uint32_t text_bytes = 0;  ///< UTF-8 bytes of all its output
-    std::uint32_t token_ids = 0;   ///< number of token ids or logprobs; 0: none given
+    std::uint32_t token_ids = 0;   ///< number of token ids or logprobs; 0 means none given
     int choice = 0;                ///< index of its (last) choice
     /// The output tokens of this choice up to and including this chunk, if the server counts along.
     std::optional<std::int64_t> completion_tokens_so_far;
-    std::string finish_reason;  ///< as chat completions name it ("stop", "length") if they have an equal
-                                ///< reason, else as sent; empty: not finished; cut after 64 bytes
+    /// The reason why the answer ended; empty if it has not ended. A reason that chat completions have too
+    /// gets their name for it ("stop", "length"); any other one stays as the server sent it. At most 64
+    /// bytes.
+    std::string finish_reason;
     std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
-    std::string error;                ///< one line of at most 400 bytes; empty: none
+    std::string error;                ///< one line of at most 400 bytes; empty means none
 
     bool operator==(const Delta&) const = default;
 };

@@ -98,11 +98,11 @@ class SseParser {
 
   private:
     void begin_piece(std::span<const char> bytes);
-    bool next();  ///< reads further; true: an event has ended
+    bool next();  ///< reads further; returns true if an event has ended
     /// Reads an event of one data line that is complete at the beginning of the current piece, as most are;
     /// returns false if it is not certain to be one.
     bool take_event_in_one_piece();
-    bool take_line(std::string_view line);  ///< true: a blank line ended an event with data
+    bool take_line(std::string_view line);  ///< returns true if a blank line ended an event with data
     void add_data(std::string_view value);
     void keep_data();  ///< copies data that is still a view, before its memory changes
     SseEvent ended_event() const;

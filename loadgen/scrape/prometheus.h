@@ -19,7 +19,7 @@ struct Sample {
     double value = 0;  ///< value; may be NaN or infinite
 
     bool operator==(const Sample&) const = default;
-    std::string_view label(std::string_view key) const;  ///< value of a label; empty: none
+    std::string_view label(std::string_view key) const;  ///< value of a label; empty if there is none
 };
 
 struct Scrape {

@@ -24,11 +24,11 @@ namespace paretoken::scrape {
 inline constexpr std::size_t kMostKeptSeries = 256;
 
 struct ScraperOptions {
-    std::string name = {};  ///< name of an exporter; empty: a server, whose known quantities are read
+    std::string name = {};  ///< name of an exporter; empty for a server, whose known quantities are read
     std::vector<std::string> keep = {};  ///< regular expressions for whole names of series to keep
     http::Url url;                       ///< URL of the metrics with its whole path
     http::Address address;
-    const http::TlsContext* tls = nullptr;  ///< null: plain; must outlive the scraper
+    const http::TlsContext* tls = nullptr;  ///< null means plain TCP; must outlive the scraper
     Duration interval = std::chrono::seconds(1);
     Duration timeout = std::chrono::seconds(5);  ///< longest time of one scrape
 };

@@ -1,6 +1,6 @@
 #pragma once
 // Reads the metrics of inference servers, under one name for each quantity of all engines, and computes
-// figures from a run's scrapes. Pure. A quantity that a server does not have is absent.
+// figures from a run's scrapes. The functions are pure. A quantity that a server does not have is absent.
 #include <functional>
 #include <map>
 #include <optional>
@@ -38,7 +38,7 @@ std::map<std::string, std::string> names_of_engine(std::string_view engine);
 /// The known quantities of one scrape, over all engines and models: shares as means, all others as sums.
 struct ServerScrape {
     TimePoint at;
-    std::string engine;  ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp"; empty: none of these
+    std::string engine;  ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp"; empty means none of these
     std::map<std::string, std::string> sources;  ///< quantity → its name on the server
     std::map<std::string, double> values;        ///< values of gauges and counters
     struct Sums {
@@ -53,7 +53,7 @@ struct ServerScrape {
     std::vector<double> accepted_by_position = {};   ///< accepted drafted tokens by position in a pass
     std::map<std::string, std::string> config = {};  ///< settings: "cache_config.block_size" → "16"
     std::map<std::string, double> kept = {};         ///< result of kept_series()
-    std::string place = {};  ///< name of the place that was scraped; empty: the server
+    std::string place = {};  ///< name of the place that was scraped; empty means the server
 
     bool operator==(const ServerScrape&) const = default;
 };

@@ -18,8 +18,9 @@ struct ReadOptions {
     std::uint64_t total_bytes = 0;
     std::size_t threads = 1;
     std::uint64_t seed = 0;
-    std::uint64_t window_bytes = 0;  ///< window of all threads together; 0: 4 MiB for each thread
-    std::size_t page_bytes = 0;  ///< size of pages in random order, whole KiB that divide 64 KiB; 0: in order
+    std::uint64_t window_bytes = 0;  ///< window of all threads together; 0 means 4 MiB for each thread
+    std::size_t page_bytes =
+        0;  ///< size of pages in random order, whole KiB that divide 64 KiB; 0 means in order
 };
 
 /// Memory of random numbers, in windows. run() does nothing: sample_reads() and sample_walks() read the

@@ -52,7 +52,8 @@ class Ring {
         }
     }
 
-    /// Return the number of pieces of the first copy of the operand that are in the ring, and its memory.
+    /// The ring may be too small for the whole first copy of the operand. These functions return the number
+    /// of its pieces that are in the ring, and the beginning of its memory.
     std::size_t pieces_of_first_copy() const;
     std::byte* first_copy() { return memory_.data(); }
     const std::byte* first_copy() const { return memory_.data(); }

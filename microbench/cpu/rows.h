@@ -16,9 +16,11 @@ std::string_view name_of(Extent extent);    ///< "quick", "default", "full"
 
 struct CpuSettings {
     Extent extent = Extent::normal;
-    std::vector<int> cpus;  ///< one thread each; rows use 1 thread and all threads, a quick run only all
+    /// The CPUs to measure on; each has one thread. Rows are measured with 1 thread and with all threads, in
+    /// a quick run only with all threads.
+    std::vector<int> cpus;
     Isa isa = Isa::scalar;
-    std::uint64_t llc_bytes = 0;  ///< 0: unknown
+    std::uint64_t llc_bytes = 0;  ///< 0 means unknown
     std::uint64_t working_set_bytes = 0;
     ModelShape model;              ///< model whose matrices `weights` rows stream
     std::vector<HeadShape> heads;  ///< heads of `attention` rows

@@ -1,6 +1,6 @@
 #pragma once
 // The durations and repetitions of the steps that measure a GPU row and, once per process, the read ceiling.
-// measure.cu follows them, and a test estimates the duration of the suite from them. Pure.
+// measure.cu follows them, and a test estimates the duration of the suite from them. The functions are pure.
 #include <cstdint>
 
 #include "microbench/gpu/device/kernel.h"

@@ -20,8 +20,9 @@ struct GpuSettings {
     bool profile = false;          ///< two launches of each row for a profiler, without checks and timing
     bool plant_fault = false;      ///< changes data of each row, so that every check must fail
     std::uint64_t ring_scale = 1;  ///< multiplies the copies of a ring; the measured times must not change
-    std::vector<ModelShape> models = {};  ///< models whose shapes are measured; empty: the default models
-    std::uint64_t seed = 1;               ///< of all random operands
+    std::vector<ModelShape> models =
+        {};                  ///< models whose shapes are measured; empty means the default models
+    std::uint64_t seed = 1;  ///< of all random operands
 
     bool operator==(const GpuSettings&) const = default;
 };

@@ -2,7 +2,7 @@
 // The results of an experiment on prefix caching (`paretoken cache`), computed from its requests. An arm is a
 // group of requests that repeat parts of earlier prompts in the same way. The results are the times and hits
 // of each arm, the time that a cached token saves, the size of the cache's blocks, and verdicts in words.
-// Pure.
+// The functions are pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,12 +17,16 @@ namespace paretoken::reports {
 
 /// One request of the experiment. Samples are in the order in which the requests were sent.
 struct CacheSample {
-    /// The name of the arm (datasets::Arm), by the part of earlier prompts that this prompt repeats. "cold":
-    /// none. "primer": none; it sends the prefix of the "primed" request that comes next. "primed": the
-    /// prefix of its primer. "warm": a prefix that is sent in every round. "pinned": like warm, but always on
-    /// the same slot of the server. "dynamic-first": the warm prefix, but behind a text that changes.
-    /// "shared": the share `hit` of a warm prefix. "varied": a part of a warm prefix with a random length.
-    /// "repeat": the whole prompt.
+    /// The name of the arm (datasets::Arm). It tells which part of earlier prompts this prompt repeats:
+    /// - "cold": it repeats nothing.
+    /// - "primer": it repeats nothing; the "primed" request that comes next has the same prefix.
+    /// - "primed": it repeats the prefix of its primer.
+    /// - "warm": it repeats a prefix that is sent in every round.
+    /// - "pinned": as warm, but always on the same slot of the server.
+    /// - "dynamic-first": it has the warm prefix, but behind a text that changes.
+    /// - "shared": it repeats the share `hit` of a warm prefix.
+    /// - "varied": it repeats a part of a warm prefix, whose length is random.
+    /// - "repeat": it repeats the whole prompt.
     std::string arm = {};
     /// Whether the request only fills the cache. It then counts for CacheLevel::hits and granularity_of(),
     /// but for no other result.
@@ -82,13 +86,13 @@ struct CacheLevel {
     std::string invalid = {};    ///< reason why the run is not valid; empty if it is
     std::vector<CacheArm> arms = {};
     std::optional<TtftFit> fit = {};
-    /// The milliseconds of time to first token that 1,000 cached tokens save in the longest prompt that was
-    /// measured, by `fit`: T(n) − T(n − 1,000), where n is the prompt's length and T(m) the time if m of its
-    /// tokens are not cached. If n is below 1,000, it is 1,000 ÷ n times the saving of the whole prompt. Both
-    /// terms of the fit count. Absent without a fit, or if the 95 % interval is not above 0.
+    /// The milliseconds of time to first token that 1,000 cached tokens save, by `fit`. T(m) is the time of a
+    /// prompt of which m tokens are not cached, and n is the largest such number that was measured. The value
+    /// is T(n) − T(n − 1,000). If n is below 1,000, it is (T(n) − T(0)) · 1,000 ÷ n. The linear and the
+    /// quadratic term of the fit both count. Absent without a fit, or if the 95 % interval is not above 0.
     std::optional<double> saved_ms_per_1k_cached = {};
     std::optional<Interval> saved_ms_per_1k_cached_ci95 = {};
-    /// That n: the largest number of tokens of a prompt that were not cached.
+    /// The n of saved_ms_per_1k_cached: the largest number of tokens of a prompt that were not cached.
     std::optional<double> saved_prompt_tokens = {};
     std::optional<double> output_tokens_per_s = {};
     CacheHits hits = {};  ///< hits of all requests, including those that fill the cache
@@ -100,7 +104,7 @@ struct CacheLevel {
 struct WorkingSet {
     std::int64_t prefix_tokens = 0;
     std::int64_t request_tokens = 0;         ///< tokens of prefix, suffix and answer
-    std::uint64_t held = 0;                  ///< largest measured number below `lost`; 0: none
+    std::uint64_t held = 0;                  ///< largest measured number below `lost`; 0 means none
     std::optional<std::uint64_t> lost = {};  ///< smallest number of prefixes of which less than half of the
                                              ///< tokens were found; absent if there is none
     std::map<std::uint64_t, double> found = {};  ///< number of prefixes → share of tokens found
@@ -188,7 +192,8 @@ CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurre
 /// The number of prefixes to measure next. `found` holds the share of tokens that was found for each number
 /// measured so far. The search begins at `from` and doubles until less than half is found (see
 /// WorkingSet::lost) or `most` is reached; then it bisects. Nothing when the search is over: the limit is
-/// known to one prefix, the cache holds `most` prefixes, or it does not even hold `from`. Pure.
+/// known to one prefix, the cache holds `most` prefixes, or it does not even hold `from`. The function is
+/// pure.
 std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
                                               std::uint64_t from, std::uint64_t most);
 WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
@@ -196,7 +201,7 @@ WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int
 
 /// The idle time in seconds to measure next: 1 s, 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, then twice the one
 /// before, but at most `most_s`. Nothing once less than half of a prefix was found, or `most_s` was measured.
-/// Pure.
+/// The function is pure.
 std::optional<double> next_idle_time(const std::map<double, double>& found, double most_s);
 IdleTime idle_time_of(const std::map<double, double>& found);
 

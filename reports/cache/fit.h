@@ -1,6 +1,6 @@
 #pragma once
 // How the time to first token grows with the number of tokens that a server must process, by least squares.
-// Pure.
+// The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -41,10 +41,10 @@ struct LastTokens {
 /// The fit through points; nothing for fewer than 4 different lengths or 6 points.
 std::optional<TtftFit> fit_of(std::span<const FitPoint> points);
 
-/// The time of each of the last `tokens` tokens of the longest prompt, by that fit: (T(n) − T(n − tokens)) ÷
-/// tokens for its length n, which is the slope of a line, and more than the linear term of a fit with a
-/// square. A prompt that is not longer than `tokens` counts as a whole: (T(n) − T(0)) ÷ n. Nothing without a
-/// fit.
+/// The mean time of one of the last `tokens` tokens of the longest prompt, by the fit of fit_of(). It is
+/// (T(n) − T(n − tokens)) ÷ tokens, where n is the length of that prompt. For a straight line this is the
+/// slope; for a fit with a square it is larger than the linear term. If n is at most `tokens`, it is (T(n) −
+/// T(0)) ÷ n. Nothing without a fit.
 std::optional<LastTokens> last_tokens_of(std::span<const FitPoint> points, double tokens);
 
 }  // namespace paretoken::reports

@@ -1,7 +1,7 @@
 #pragma once
 // An experiment on prefix caching as charts: the times to first token of each arm (a way of repeating earlier
 // prompts, see CacheSample::arm) by prefix, their fit by the tokens that were not cached, and the share of
-// tokens that was found in the cache for each working set and after each idle time. Pure.
+// tokens that was found in the cache for each working set and after each idle time. The functions are pure.
 #include <optional>
 #include <string>
 #include <vector>

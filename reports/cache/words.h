@@ -1,6 +1,6 @@
 #pragma once
 // The results of an experiment on prefix caching in sentences and tables, from which the console, pages and
-// cache.md are made. Pure.
+// cache.md are made. The functions are pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace paretoken::reports {
 
-/// What the columns of cache_table() are.
+/// The caption of cache_table(), which explains its columns.
 inline constexpr std::string_view kCacheCaption =
     "Times to first token; prompt tokens that should come from the cache, and did, in %.";
 

@@ -2,7 +2,7 @@
 // Computes the cost of tokens from the deployment's cost per second and the tokens that it delivers. The cost
 // per second is that of every GPU that is held, including idle ones. Prices of tokens are in dollars per
 // million tokens. If no tokens were delivered, there is no price: functions that return an optional return
-// nothing. Pure.
+// nothing. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -53,7 +53,7 @@ struct SplitPrices {
 };
 
 /// Splits the cost so that an output token costs as much as `output_ratio` fresh input tokens, and a cached
-/// input token as much as `cached_ratio` of them (both e.g. from an API's card).
+/// input token costs as much as `cached_ratio` fresh input tokens. The ratios may come from an API's prices.
 std::optional<SplitPrices> split_by_ratio(double usd_per_s, const TokenRates& rates, double output_ratio,
                                           double cached_ratio);
 
@@ -118,8 +118,8 @@ std::optional<double> self_host_break_even_tokens(double usd_per_month, double a
 
 /// The number of requests that must share a prompt before caching it is cheaper than sending it each time.
 /// `write`, `read` and `base` are an API's prices of a token that is written to its cache, read from it, or
-/// not cached. n requests cost n · base, or write + (n − 1) · read with the cache; both are equal at (write −
-/// read) ÷ (base − read).
+/// not cached. n requests cost n · base without the cache and write + (n − 1) · read with it. These costs are
+/// equal at n = (write − read) ÷ (base − read), which is returned.
 double prompt_cache_break_even_requests(double write, double read, double base);
 
 /// The mean price when the share `escalated_share` of the requests goes to the more expensive model and the

@@ -1,6 +1,6 @@
 #pragma once
 // A chart as a value: points in series with horizontal lines and vertical marks (Picture), or stacks of parts
-// (Bars). Every page draws the same value: HTML by its script, Markdown as a table. Pure.
+// (Bars). Every page draws the same value: HTML by its script, Markdown as a table. The functions are pure.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -25,7 +25,8 @@ struct PicturePoint {
 struct PictureSeries {
     std::string name;                  ///< "bf16"
     std::vector<PicturePoint> points;  ///< ascending x
-    std::string style = {};            ///< "line": no markers; "points": no line; "fit": dashed; empty: both
+    std::string style = {};  ///< "line" (no markers), "points" (no line), "fit" (a dashed line), or empty (a
+                             ///< line with markers)
 
     bool operator==(const PictureSeries&) const = default;
 };

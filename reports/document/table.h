@@ -1,5 +1,6 @@
 #pragma once
-// Text tables and number formats: three significant digits; units are in titles, never in cells. Pure.
+// Text tables and number formats: three significant digits; units are in titles, never in cells. The
+// functions are pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,7 +52,8 @@ struct TableColumn {
     bool text_only = false;  ///< whether only pages that draw no charts show the column
 };
 
-/// What HTML and Markdown add to the title of a row, which is the text of its first cell.
+/// The additions that HTML and Markdown show at the title of a row. The title itself is the text in the row's
+/// first cell.
 struct RowTitle {
     std::optional<std::size_t> series = {};  ///< configuration whose marker stands before the title
     std::string note = {};                   ///< small text behind the title

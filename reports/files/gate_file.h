@@ -1,7 +1,7 @@
 #pragma once
 // The files of a gate as text. The policy ("paretoken/gate-policy/1") is read and written. gate.json
 // ("paretoken/gate/1") holds the verdict; it is written, and only the parts that a resumed gate needs are
-// read again. Pure.
+// read again. The functions are pure.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,9 +1,9 @@
 #pragma once
 // Converts results to JSON text and back: run.json ("paretoken/run/2"), sweep.json ("paretoken/sweep/1"), the
-// lines of requests.jsonl, cache.json ("paretoken/cache/1") and the report as JSON. Pure; run_directory.h
-// reads and writes the files. Every field is named once, for both directions. Unknown keys are ignored.
-// Unknown schemas are refused with a UsageError. A number that is not finite is written as null; null is read
-// as infinity, or as absent where a value may be absent.
+// lines of requests.jsonl, cache.json ("paretoken/cache/1") and the report as JSON. The functions are pure;
+// run_directory.h reads and writes the files. Every field is named once, for both directions. Unknown keys
+// are ignored. Unknown schemas are refused with a UsageError. A number that is not finite is written as null;
+// null is read as infinity, or as absent where a value may be absent.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -9,7 +9,7 @@ namespace paretoken::reports {
 enum class OutputKind { run, sweep, gate, cache, watch };
 
 struct OutputRequest {
-    std::filesystem::path path;  ///< value of --out; empty: a new directory with the name `fresh`
+    std::filesystem::path path;  ///< value of --out; empty means a new directory with the name `fresh`
     /// Path of a new directory: "runs/20261121-094512". If it exists, "-2", "-3", … is appended.
     std::filesystem::path fresh;
     OutputKind kind = OutputKind::run;

@@ -1,7 +1,7 @@
 #pragma once
 // The options of a run as JSON text ("paretoken/plan/1"), which `--print-config` prints and `--config FILE`
 // reads. Keys are the names of core/plan/plan_fields.h; numbers, flags and lists have their own JSON types.
-// Pure.
+// The functions are pure.
 #include <map>
 #include <string>
 #include <string_view>

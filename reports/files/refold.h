@@ -20,7 +20,7 @@ struct Goodput {
 
 /// The changes with which the results are computed.
 struct Refold {
-    std::optional<Goodput> goodput = {};          ///< SLOs of all requests; absent: those of the run
+    std::optional<Goodput> goodput = {};          ///< SLOs of all requests; absent means those of the run
     std::map<std::string, Goodput> classes = {};  ///< SLOs of a class; they take precedence over `goodput`
     std::vector<double> percentiles = {};         ///< further percentiles, as shares: 0.97
 };

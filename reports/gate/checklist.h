@@ -1,6 +1,6 @@
 #pragma once
 // A list of facts that should be known about a server before a rollout, and whether the candidate's runs show
-// them. Pure.
+// them. The functions are pure.
 #include <span>
 #include <string>
 #include <vector>

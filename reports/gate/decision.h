@@ -2,7 +2,8 @@
 // Computes the verdict of a gate, which is pass, fail or inconclusive, from the runs of a baseline and of a
 // candidate. For every metric it gives the shift (how much worse the candidate is) with its interval, the
 // smallest shift that this data would have shown, and the number of pairs of runs that would decide. A look
-// is a number of pairs after which a verdict may be given. docs/gate.md describes the rule. Pure.
+// is a number of pairs after which a verdict may be given. docs/gate.md describes the rule. The functions are
+// pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -55,9 +56,9 @@ struct GateRow {
     /// direction is better, a positive shift is an increase.
     std::optional<double> shift = {};
     std::optional<Interval> ci95 = {};  ///< 95 % interval of the shift, not widened for repeated looks
-    /// The largest shift that is accepted. For a share it is the tolerance. For another metric it is ln(1 +
-    /// tolerance), or the logarithmic change that equals the floor of the policy, whichever is larger. For an
-    /// absolute limit it is that limit, in the metric's unit.
+    /// The largest shift that is accepted. For a share it is the tolerance. For another metric it is the
+    /// larger of two values: ln(1 + tolerance), and the shift that results if the baseline becomes worse by
+    /// the policy's floor. For an absolute limit it is that limit, in the metric's unit.
     double limit = 0;
     std::uint64_t samples = 0;  ///< for a share: number of the candidate's requests, answers or questions
     /// The p-value of the test for a fail. A small value shows that the shift exceeds `limit`.

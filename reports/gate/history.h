@@ -1,6 +1,6 @@
 #pragma once
 // Evaluates earlier baselines for a gate: how much a metric varies from day to day, and whether it has become
-// worse over time. Pure.
+// worse over time. The functions are pure.
 #include <map>
 #include <span>
 #include <string>

@@ -51,14 +51,16 @@ struct GatePolicy {
 /// The policy that is used by default; docs/gate.md lists it.
 GatePolicy default_policy();
 
-/// Throws a UsageError if the policy names a metric that does not exist, or a figure or percentile of which
-/// neither direction is better, if a value is out of range, or if there is neither a metric nor a limit.
+/// Throws a UsageError if the policy names a metric that does not exist, if it names a figure or percentile
+/// for which neither higher nor lower values are better, if a value is out of range, or if the policy has
+/// neither a metric nor a limit.
 void check(const GatePolicy& policy);
 
 /// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35", "output_tokens_per_s>1000". Times without a
-/// unit are milliseconds. "<=" means the same as "<", and ">=" the same as ">". Throws a UsageError for text
-/// that is not a limit, for a share and the output length, for an upper limit of a metric of which more is
-/// better, and for a lower limit of one of which less is better.
+/// unit are milliseconds. "<=" means the same as "<", and ">=" the same as ">". Throws a UsageError if the
+/// text is not a limit, if the metric is a share or the output length, if an upper limit is set on a metric
+/// of which higher values are better, or if a lower limit is set on a metric of which lower values are
+/// better.
 GateLimit parse_limit(std::string_view text);
 
 /// The limit as text that parse_limit() can read.
@@ -83,7 +85,7 @@ bool is_share(GateKind kind);
 /// The quantity that the name of a metric means.
 struct GateQuantity {
     GateKind kind = GateKind::figure;
-    std::string request_class = {};  ///< class of requests; empty: all requests
+    std::string request_class = {};  ///< class of requests; empty means all requests
     std::string key = {};            ///< key of a figure, or tag of a metric
     double p = 0;                    ///< level of a percentile, e.g. 0.95
     std::string title = {};          ///< "Time to first token, p95"

@@ -1,6 +1,6 @@
 #pragma once
 // Checks whether two runs did the same work. The runs that a gate compares must have equal workloads, loads,
-// models and hardware, except for differences that the user allows. Pure.
+// models and hardware, except for differences that the user allows. The functions are pure.
 #include <optional>
 #include <set>
 #include <string>

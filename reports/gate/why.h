@@ -1,7 +1,7 @@
 #pragma once
 // Writes two texts of a gate's report: the headline, and the likely cause of a failure. The likely cause is
 // derived from the combination of metrics that became worse: for example, a worse ITL with an unchanged TTFT
-// points to the decode step. Pure.
+// points to the decode step. The functions are pure.
 #include <span>
 #include <string>
 
@@ -14,10 +14,10 @@ namespace paretoken::reports {
 /// cause can be derived became worse.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
-/// The first line of a report. For a fail it has the worst metric and its change; for an inconclusive verdict
-/// the number of undecided metrics and the one with the largest detectable shift; for a pass the number of
-/// metrics that became better. In each case it also says what to do next. It uses the verdict and the rows of
-/// `report`, which must be set.
+/// The first line of a report. If the verdict is fail, it names the worst metric and its change. If it is
+/// inconclusive, it gives the number of undecided metrics and names the one with the largest detectable
+/// shift. If it is pass, it gives the number of metrics that became better. In each case it also says what to
+/// do next. Only the verdict and the rows of `report` are used; both must be set.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports

@@ -1,5 +1,6 @@
 #pragma once
-// Writes metrics as text that Prometheus scrapes, in its own text format 0.0.4 or in OpenMetrics 1.0. Pure.
+// Writes metrics as text that Prometheus scrapes, in its own text format 0.0.4 or in OpenMetrics 1.0. The
+// functions are pure.
 #include <span>
 #include <string>
 #include <utility>

@@ -1,6 +1,7 @@
 #pragma once
 // Writes alerts as alerting rules for Prometheus, with a dashboard for Grafana and a scrape configuration
-// that fit them. The caller supplies the names that the inference engine gives to its metrics. Pure.
+// that fit them. The caller supplies the names that the inference engine gives to its metrics. The functions
+// are pure.
 #include <map>
 #include <optional>
 #include <span>

@@ -1,7 +1,7 @@
 #pragma once
 // Finds the bound of a kernel: whether memory, arithmetic or neither limited its speed. The bound follows
 // from the kernel's read bandwidth and its arithmetic rate, as shares of the highest ones that were measured
-// on the device (the read ceiling and the arithmetic ceiling). Pure.
+// on the device (the read ceiling and the arithmetic ceiling). The functions are pure.
 #include <optional>
 #include <span>
 #include <string>
@@ -21,7 +21,8 @@ inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from 
 inline constexpr double kNearCompute = 0.5;
 
 /// The share of the kernel's own speed with its operand in the caches from which arithmetic is the bound. It
-/// is higher, because that speed includes the time of all instructions of the kernel.
+/// is higher than kNearCompute, because the speed in the caches includes the time of all instructions of the
+/// kernel.
 inline constexpr double kNearCached = 0.8;
 
 /// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the
@@ -47,9 +48,10 @@ std::string text_of(const RowBound& bound);
 /// have no share of the read ceiling, and if bound_by() returns nothing. A row is compared with its kernel's
 /// own speed in cache if it has one. Otherwise it is compared with the fastest arithmetic ceiling
 /// (ceiling/flops/…) of its device and number of threads, for the number format in which the kernel
-/// multiplies: that of the row for the GPU library's products, bf16 for our own GPU kernels. If there is no
-/// such ceiling, the fastest one of any format is used on a GPU, and on a CPU for formats without a ceiling
-/// of their own.
+/// multiplies. This is the row's own format for the products of the GPU library, and bf16 for our own GPU
+/// kernels. If there is no ceiling for the format, a row of a GPU is compared with the fastest ceiling of any
+/// format. So is a row of a CPU if its format is one for which no ceiling is ever measured; other rows of a
+/// CPU then have no share of an arithmetic ceiling.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 
 /// The share of the read ceiling below which held_back_by() gives a reason.

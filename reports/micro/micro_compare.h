@@ -2,7 +2,7 @@
 // Compares two micro.json files, which `paretoken micro` writes, row by row. The verdict on a row is "same"
 // if its median speeds in the two files differ by at most a given share. Otherwise it is "faster" or "slower"
 // if the intervals of the speeds do not overlap, and "ambiguous" if they do. The verdict on a row that is not
-// valid in one of the files is "ambiguous". Pure.
+// valid in one of the files is "ambiguous". The functions are pure.
 #include <optional>
 #include <string>
 #include <string_view>

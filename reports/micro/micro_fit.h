@@ -1,7 +1,7 @@
 #pragma once
 // Fits the formula T = a + V ÷ b to rows of one kernel that differ only in size: T is the time of an
 // operation in seconds, V the number of bytes that it reads, a a fixed time and b a bandwidth. A bandwidth
-// alone would predict a speed that small matrices cannot reach. Pure.
+// alone would predict a speed that small matrices cannot reach. The functions are pure.
 #include <optional>
 #include <span>
 #include <string>

@@ -2,7 +2,7 @@
 // Looks up the speeds of kernels that `paretoken micro` measured on one device, for one model, by batch size,
 // context length and prompt length. The speeds are interpolated or taken from the nearest measured row. The
 // kernels are our own and, for prefill and large batches, the matrix products of the GPU vendor's library. A
-// server can be expected to reach these speeds; they are not an upper bound. Pure.
+// server can be expected to reach these speeds; they are not an upper bound. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>

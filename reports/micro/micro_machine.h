@@ -1,6 +1,6 @@
 #pragma once
 // Finds the stored results of `paretoken micro` that were measured on this machine. A result that the user
-// did not name is used only if it was measured on a CPU or GPU of this machine. Pure.
+// did not name is used only if it was measured on a CPU or GPU of this machine. The functions are pure.
 #include <span>
 #include <string>
 #include <vector>

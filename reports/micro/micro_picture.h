@@ -1,7 +1,8 @@
 #pragma once
 // The measurements of `paretoken micro` on one device, ready to be drawn: series over batch, context and
 // prompt length with the ceilings (the highest speeds that probes reached), whole layers as stacks of their
-// operations, and the ceilings as a table. Rows that are not valid are kept and marked. Pure.
+// operations, and the ceilings as a table. Rows that are not valid are kept and marked. The functions are
+// pure.
 #include <string>
 #include <utility>
 #include <vector>

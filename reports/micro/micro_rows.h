@@ -1,7 +1,7 @@
 #pragma once
 // Reads a micro.json file, which `paretoken micro` writes, into plain values: the devices, and one row per
 // benchmark, including rows that are not valid. The format is Google Benchmark's JSON output with further
-// keys in its object "context". Pure.
+// keys in its object "context". The functions are pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -112,9 +112,9 @@ std::string over_all_ops(const std::string& row, const RowName& name);
 /// The title of a device: "NVIDIA H200", "AMD EPYC (2 cores)".
 std::string title_of(const MicroDevice& device);
 
-/// Reads a micro.json. A row or fit without a `device` belongs to the only device of the backend in its name,
-/// and to the only CPU if its name has no backend. `where` is the file's name, for messages. Throws a
-/// UsageError that names the file, the key and what was expected.
+/// Reads a micro.json. If a row or fit has no `device`, the file must have exactly one device with the
+/// backend that the row's name states (a CPU if it states none); the row belongs to this device. `where` is
+/// the file's name, for messages. Throws a UsageError that names the file, the key and what was expected.
 MicroFile parse_micro_file(std::string_view json, const std::string& where);
 
 }  // namespace paretoken::reports

@@ -1,6 +1,7 @@
 #pragma once
 // Writes the sentence at the head of a report: the cost at the measured speed per user, the cost at the
-// hardware's limit, and how far the runs can be trusted. Pure text from a finished configuration.
+// hardware's limit, and how far the runs can be trusted. The sentence is computed from a finished
+// configuration alone.
 #include <optional>
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Chooses the cheapest configuration that meets the user's limits. The result is a table with one row per
 // configuration, the cheapest first. The row of a configuration that was not shown to meet the limits gives
-// the reason. Pure.
+// the reason. The functions are pure.
 #include <optional>
 #include <string>
 #include <vector>

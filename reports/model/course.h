@@ -1,6 +1,6 @@
 #pragma once
 // Makes charts of the time series in a run.json. Most series have one value per second. A long series is
-// drawn with fewer points. Pure.
+// drawn with fewer points. The functions are pure.
 #include <cstddef>
 #include <vector>
 

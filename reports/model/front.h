@@ -1,11 +1,11 @@
 #pragma once
-// Computes the Pareto front over configurations: the points than which no comparable point is better. Points
-// are compared if their configurations serve the same model under the same workload and, on an axis in
-// dollars, are priced on the same basis. A point dominates a point of another configuration only if its
-// percentile on the horizontal axis is certified (has enough requests, docs/statistics.md) and its quality is
-// not certainly worse. If quality was not measured on both sides with the same questions, both sides must
-// have equal number formats. FrontOptions::anyway drops all these conditions, but on an axis in dollars both
-// sides still need a price. Pure.
+// Computes the Pareto front over configurations. A point is on the front if no point that it is compared with
+// is better. Points are compared if their configurations serve the same model under the same workload and, on
+// an axis in dollars, are priced on the same basis. A point dominates a point of another configuration only
+// if its percentile on the horizontal axis is certified (has enough requests, docs/statistics.md) and its
+// quality is not certainly worse. If quality was not measured on both sides with the same questions, both
+// sides must have equal number formats. FrontOptions::anyway drops all these conditions, but on an axis in
+// dollars both sides still need a price. The functions are pure.
 #include <optional>
 #include <span>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 // Computes everything that a report shows from runs, results of `paretoken micro`, a model card and price
 // cards. A limit is compared only with runs on the hardware that it describes. If an input is missing, the
-// report names it and the option that adds it. Pure: it reads no file and no clock.
+// report names it and the option that adds it. The functions are pure: they read no file and no clock.
 #include <functional>
 #include <map>
 #include <optional>
@@ -53,8 +53,8 @@ struct JoinOptions {
     std::size_t front_y = 0;                  ///< --y: index in front_ys()
     std::vector<std::string> slo_texts = {};  ///< limits in `slos` as the user wrote them
     /// --slo: limits on percentiles (p90 by default). A point that is not shown to meet all of them is on no
-    /// front. If empty, the limits of --goodput are used if all runs have the same, otherwise those of the
-    /// searches if all have the same.
+    /// front. If there are none, the limits of --goodput are used, provided that all runs have the same ones.
+    /// Otherwise the limits of the searches are used, provided that all searches have the same ones.
     std::vector<Slo> slos;
 };
 

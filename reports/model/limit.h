@@ -6,7 +6,7 @@
 // above the hard limit (by more than edge_tolerance()) shows that an input is wrong. LimitKind::no_overlap is
 // the limit of a server that never does prefill and decoding at the same time. A rank is one of the devices
 // over which the model is spread. Rates are those of the whole deployment. docs/limit.md explains the limits.
-// Pure.
+// The functions are pure.
 #include <cstdint>
 #include <map>
 #include <optional>

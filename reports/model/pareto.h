@@ -1,7 +1,8 @@
 #pragma once
 // Computes the Pareto front of points for which a large x (such as tokens/s per user) and a small y (such as
 // dollars per million tokens) are better: the points that no other point dominates. Equal points do not
-// dominate each other. A point with a coordinate that is not finite is not on the front. Pure.
+// dominate each other. A point with a coordinate that is not finite is not on the front. The functions are
+// pure.
 #include <cstddef>
 #include <optional>
 #include <span>

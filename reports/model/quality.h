@@ -1,7 +1,8 @@
 #pragma once
 // The quality of a configuration's answers, from --quality or from the questions of --probe. A configuration
 // dominates another one only if its quality is not certainly worse. If number formats differ, qualities that
-// were not measured are never assumed to be equal, because a faulty quantization would then win. Pure.
+// were not measured are never assumed to be equal, because a faulty quantization would then win. The
+// functions are pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,11 +25,12 @@ struct QualityScore {
     bool operator==(const QualityScore&) const = default;
 };
 
-/// Reads a JSON array of {"label": "precision=q8_0", "score": 0.61, "n": 500}, or a result file of
-/// lm-evaluation-harness for one model. Such a file gives one score, the mean over its tasks weighted by
-/// their numbers of answers (of acc, exact_match or acc_norm, the first that a task has), for the runs with
-/// the labels `selector`. For the array, `selector` must be empty. `where` is the file's name. Throws a
-/// UsageError that names what is missing.
+/// Reads quality scores. `json` has one of two forms:
+/// - An array of {"label": "precision=q8_0", "score": 0.61, "n": 500}. `selector` must then be empty.
+/// - A result file of lm-evaluation-harness for one model. It gives one score for the runs with the labels
+///   `selector`. The score is the mean over the tasks, weighted by their numbers of answers. The score of a
+///   task is the first of acc, exact_match and acc_norm that it has.
+/// `where` is the file's name. Throws a UsageError that names what is missing.
 std::vector<QualityScore> parse_quality(std::string_view json, const std::string& where,
                                         const Labels& selector = {});
 

@@ -88,8 +88,8 @@ struct PointAt {
 /// The place of a point among all others for one pair of axes.
 struct FrontPlace {
     bool on_front = false;
-    bool within_noise = false;  ///< whether it is dominated, but would not be at the best end of its
-                                ///< 95 % intervals
+    /// Whether it is dominated, but would not be if its values were the best ends of their 95 % intervals.
+    bool within_noise = false;
     std::optional<PointAt> dominated_by;  ///< point that dominates it; absent if none does, or if this point
                                           ///< cannot be compared (invalid, limits not met, not measured)
 

@@ -1,7 +1,7 @@
 #pragma once
 // Shows the result of a search for the highest load that meets limits, in words and as charts. A chart shows
 // the percentile of one limit against load. A line shows the limit. Marks show the highest load that met all
-// limits in two runs and the lowest load that missed one. Pure.
+// limits in two runs and the lowest load that missed one. The functions are pure.
 #include <string>
 #include <vector>
 

@@ -2,7 +2,7 @@
 // Estimates the speed of runs on other hardware, in other number formats or with another cache hit rate. The
 // estimate is the hard limit of the imagined deployment × the share of the limit that the runs reached where
 // they were measured. It is not a measurement: it is on no front, and it is wrong if the share would change.
-// Pure.
+// The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,7 +46,8 @@ struct WhatIfLimits {
     LimitInputs here;                      ///< limit of the measured deployment
     LimitInputs there;                     ///< limit of the imagined deployment
     std::optional<double> usd_per_s = {};  ///< cost of the imagined deployment
-    std::optional<double> hit = {};  ///< imagined share of input tokens from a cache; absent: as measured
+    std::optional<double> hit =
+        {};  ///< imagined share of input tokens from a cache; absent means as measured
 };
 
 /// The estimates for those of `loads` that have a limit in both deployments. A run above its limit counts as

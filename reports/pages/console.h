@@ -1,6 +1,6 @@
 #pragma once
-// Results as text for a terminal: at most 80 columns wide, the most important figures first. Pure; the caller
-// prints the text.
+// Results as text for a terminal: at most 80 columns wide, the most important figures first. The functions
+// are pure; the caller prints the text.
 #include <span>
 #include <string>
 

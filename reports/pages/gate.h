@@ -1,7 +1,7 @@
 #pragma once
 // Writes a gate's verdict as text for the console, as Markdown, as JUnit XML and as annotations of GitHub.
 // Text that comes from servers or files is escaped, so that it can end neither a cell of a table nor an
-// element. Pure.
+// element. The functions are pure.
 #include <string>
 
 #include "reports/gate/decision.h"

@@ -1,5 +1,6 @@
 #pragma once
-// Sections of a report as Markdown: a chart is the table of its figures. Every text is escaped. Pure.
+// Sections of a report as Markdown: a chart is the table of its figures. Every text is escaped. The functions
+// are pure.
 #include <string>
 
 #include "reports/document/section.h"

@@ -1,8 +1,8 @@
 #pragma once
 // The sections of a report, computed from its model as values (reports/document/section.h). HTML and Markdown
-// show the same sections; a new one is a function in a file of this folder and a row of the table in
-// sections.cpp. Parts of a page that only one format has, such as the interactive front of HTML, stand in
-// that format's file in reports/pages. Pure.
+// show the same sections. To add a section, write its function in a file of this folder and add a row to the
+// table in sections.cpp. Parts of a page that only one format has, such as the interactive chart of the front
+// in HTML, are written in that format's file in reports/pages. The functions are pure.
 #include <vector>
 
 #include "reports/document/section.h"

@@ -1,6 +1,6 @@
 #pragma once
-// The content of an answer, token by token: first reasoning, then text or the call of a tool. Pure: a
-// function of the plan and the token's number.
+// The content of an answer, token by token: first reasoning, then text or the call of a tool. The functions
+// are pure: a function of the plan and the token's number.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,13 +12,13 @@ enum class Part : std::uint8_t { reasoning, content, tool_name, tool_arguments }
 
 struct AnswerPlan {
     std::uint64_t seed = 0;
-    std::int64_t tokens = 0;                    ///< length of the answer, reasoning included
-    std::int64_t reasoning_tokens = 0;          ///< number of reasoning tokens, which come first
-    std::string tool = {};                      ///< name of the tool to call after the reasoning; empty: text
+    std::int64_t tokens = 0;            ///< length of the answer, reasoning included
+    std::int64_t reasoning_tokens = 0;  ///< number of reasoning tokens, which come first
+    std::string tool = {};  ///< name of the tool to call after the reasoning; empty means that text follows
     std::string_view finish_reason = "length";  ///< or "stop", "tool_calls"
     /// The texts of the tokens after the reasoning, repeated in turn; empty: random words. The prefix cache
-    /// identifies the tokens of every answer as random words. If `pieces` is not empty, a later prompt that
-    /// contains the answer therefore finds none of the answer's blocks in the cache.
+    /// names the blocks of an answer as if its tokens were random words, even if `pieces` is not empty. A
+    /// later prompt that contains such an answer therefore finds none of the answer's blocks in the cache.
     std::vector<std::string> pieces = {};
 
     bool operator==(const AnswerPlan&) const = default;

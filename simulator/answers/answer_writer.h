@@ -48,7 +48,7 @@ struct EventTruth {
 
 /// The state of an answer at the time of an event.
 struct AnswerState {
-    std::optional<std::int64_t> cached_tokens = {};  ///< cached prompt tokens; nothing: no prefix cache
+    std::optional<std::int64_t> cached_tokens = {};  ///< cached prompt tokens; absent means no prefix cache
     Duration prefill{};                              ///< time from admission to the first token
     Duration decode{};                               ///< time since the first token
     std::int64_t events = 0;                         ///< events with output that were written before
@@ -93,8 +93,9 @@ class AnswerWriter {
 /// CLOCK_MONOTONIC. Appends nothing if state.truth is empty.
 void append_event_truth(std::string& out, const AnswerState& state);
 
-/// Appends the number of tokens in each run of tokens of one part: the events of a writer that writes an
-/// event for each part.
+/// Divides tokens [first, first + count) at the boundaries between parts of the answer (Part) and appends the
+/// number of tokens of each piece. These are the tokens per event of a writer that writes one event for each
+/// part.
 void append_tokens_of_parts(std::vector<std::int32_t>& out, const AnswerPlan& plan, std::int64_t first,
                             std::int64_t count);
 

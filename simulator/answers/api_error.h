@@ -1,5 +1,6 @@
 #pragma once
-// Answers that are not 200, in the format of each dialect, and of a protocol where one is concerned. Pure.
+// Answers that are not 200, in the format of each dialect, and of a protocol where one is concerned. The
+// functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ struct ApiError {
 /// A field of a request body that is not as it must be, in the words of vLLM's validator.
 struct FieldFault {
     std::string type;     ///< "missing", "int_type"
-    std::string field;    ///< "messages.role"; empty: the body itself
+    std::string field;    ///< "messages.role"; empty means the body itself
     std::string message;  ///< "Field required"
 };
 
@@ -45,7 +46,7 @@ struct Refusal {
 struct ErrorWords {
     std::string type;
     std::string message;
-    std::string param = {};  ///< field that the error concerns; empty: none
+    std::string param = {};  ///< field that the error concerns; empty means none
 
     bool operator==(const ErrorWords&) const = default;
 };

@@ -1,7 +1,7 @@
 #pragma once
 // The table of the dialects that the simulated server speaks: each row holds everything in which the headers,
 // errors and metrics of vLLM 0.32 and of llama.cpp's server differ, and chooses the form of every protocol
-// (protocol.h). A row is defined in a file of its own (vllm.cpp, llamacpp.cpp). Pure.
+// (protocol.h). A row is defined in a file of its own (vllm.cpp, llamacpp.cpp). The functions are pure.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,8 +34,8 @@ struct ContentTypes {
 
 /// The limits of a connection that is kept open.
 struct KeepAliveLimits {
-    std::int64_t requests = 0;  ///< largest number of requests; 0: no limit
-    Duration idle{};            ///< longest time without a request; 0: no limit
+    std::int64_t requests = 0;  ///< largest number of requests; 0 means no limit
+    Duration idle{};            ///< longest time without a request; 0 means no limit
 };
 
 /// The rules for request bodies.

@@ -1,5 +1,5 @@
 #pragma once
-// Writes the HTTP/1.1 of the simulated server: heads, whole answers, chunks. Pure.
+// Writes the HTTP/1.1 of the simulated server: heads, whole answers, chunks. The functions are pure.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,7 +1,8 @@
 #pragma once
 // The table of the API's protocols that the simulated server answers. A row holds everything in which the
 // protocols differ: the path, how the body of a request is read, and how answers, events and errors are
-// written. Each row is defined in a file of its own in protocols/ (chat.cpp is the example). Pure.
+// written. Each row is defined in a file of its own in protocols/ (chat.cpp is the example). The functions
+// are pure.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 // Finds the value that a prompt asks for, so that the simulated server can answer a question of recall
-// correctly. It understands one kind of prompt only: the last text in double quotes is the name asked for,
-// and the first number after the first occurrence of the quoted name, and before the last one, is its value.
-// Pure.
+// correctly. It understands one kind of prompt only. The last text in double quotes is the name that is asked
+// for. Its value is the first number that follows the first occurrence of the quoted name. This number must
+// stand before the last occurrence. The functions are pure.
 #include <string>
 #include <string_view>
 

@@ -78,7 +78,7 @@ std::optional<std::int64_t> checked_limit(std::optional<std::int64_t> asked, std
 /// The request's own choice of a tool.
 struct ToolChoice {
     bool none = false;           ///< whether no tool may be called
-    std::string_view name = {};  ///< tool to call; empty: none is named
+    std::string_view name = {};  ///< tool to call; empty means that none is named
 };
 
 /// Chooses the tool that the answer calls, if the request offers tools: the one that `tool_choice` names,

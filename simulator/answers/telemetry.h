@@ -1,5 +1,6 @@
 #pragma once
-// The counters of the simulated server; each dialect writes them under its own Prometheus names. Pure.
+// The counters of the simulated server; each dialect writes them under its own Prometheus names. The
+// functions are pure.
 #include <cstdint>
 #include <span>
 #include <string>

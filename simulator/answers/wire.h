@@ -24,7 +24,7 @@ struct ServedModel {
     std::string name;
     std::int64_t context_limit = 0;  ///< tokens of prompt and answer together ("max_model_len")
     std::int64_t vocabulary = 0;
-    std::int64_t block_tokens = 0;  ///< block of the prefix cache; 0: no cache, so blocks need no names
+    std::int64_t block_tokens = 0;  ///< block of the prefix cache; 0 means no cache, so blocks need no names
     Dialect dialect = Dialect::vllm;
     std::int64_t max_num_seqs = 1;
     bool recalls = false;  ///< whether an answer returns the value that its prompt asks for
@@ -47,9 +47,9 @@ struct GenerationRequest {
     std::vector<std::uint64_t> prompt_blocks = {};  ///< names of the full blocks (model.block_tokens)
     BlockHasher after_prompt = BlockHasher();       ///< names the blocks that the answer completes
     bool timings_per_token = false;                 ///< option of llama.cpp
-    std::string tool = {};                          ///< tool that the answer calls; empty: none
+    std::string tool = {};                          ///< tool that the answer calls; empty means none
     bool tool_was_named = false;                    ///< whether tool_choice named it
-    std::string recalled = {};                      ///< value that the answer returns; empty: none
+    std::string recalled = {};                      ///< value that the answer returns; empty means none
 
     bool operator==(const GenerationRequest&) const = default;
 };

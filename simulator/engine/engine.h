@@ -30,7 +30,7 @@ struct EngineRequest {
     std::uint64_t id = 0;                                ///< id of the driver; used once
     std::int64_t prompt_tokens = 1;                      ///< ≥ 1
     std::int64_t output_tokens = 1;                      ///< ≥ 1; number of tokens that are emitted
-    std::shared_ptr<const TokenIdentity> identity = {};  ///< null: shares no prefix with any other
+    std::shared_ptr<const TokenIdentity> identity = {};  ///< null means that no other prompt shares a prefix
 
     bool operator==(const EngineRequest&) const = default;
 };

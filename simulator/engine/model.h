@@ -1,8 +1,9 @@
 #pragma once
-// Computes the time of one step of a batching engine. Pure: from a profile and the work of the step it gives
-// seconds, without jitter. The time is the sum of five terms: the overhead (a constant per step and a
-// constant per sequence), the linear layers (reading the weights and multiplying, partly overlapped), the
-// output head, the reading of the KV cache by decodes, and the attention arithmetic of prefills.
+// Computes the time of one step of a batching engine. The functions are pure: they compute seconds, without
+// jitter, from a profile and the work of a step. The time is the sum of five terms: the overhead (a constant
+// per step and a constant per sequence), the linear layers (reading the weights and multiplying, partly
+// overlapped), the output head, the reading of the KV cache by decodes, and the attention arithmetic of
+// prefills.
 #include <cstdint>
 #include <vector>
 

@@ -1,8 +1,8 @@
 #pragma once
 // The KV blocks of a batching engine and their content, managed as in vLLM v1. The name of a full block is a
-// hash over every token up to its end, so that a prefix is found block by block. Pure. Invariant: a block is
-// either in use (count above 0) or in the queue of idle blocks; an idle block that has a name keeps it
-// until the block is allocated for other content or forget() is called.
+// hash over every token up to its end, so that a prefix is found block by block. The functions are pure.
+// Invariant: a block is either in use (count above 0) or in the queue of idle blocks; an idle block that has
+// a name keeps it until the block is allocated for other content or forget() is called.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -64,7 +64,7 @@ class PrefixCache {
         std::int32_t uses = 0;
         Block before = 0;  ///< neighbour in the queue of idle blocks; entry 0 is its head
         Block after = 0;
-        Block same_before = 0;  ///< neighbour among blocks of one name, oldest first; 0: none
+        Block same_before = 0;  ///< neighbour among blocks of one name, oldest first; 0 means none
         Block same_after = 0;
     };
     struct Ends {

@@ -31,7 +31,7 @@ struct ReasoningPart {
 struct Hiccups {
     Duration shortest{};
     Duration longest{};
-    Duration every{};  ///< mean busy time between pauses; 0: no pauses
+    Duration every{};  ///< mean busy time between pauses; 0 means no pauses
 
     bool operator==(const Hiccups&) const = default;
 };
@@ -57,7 +57,8 @@ struct Profile {
     Duration ttft{};
     Duration itl{};
 
-    // For batching; `vocabulary` and the fields from max_model_len on also for fixed timing:
+    // The following fields are for batching. Fixed timing also uses `vocabulary` and all fields from
+    // max_model_len on.
     double weight_bytes = 0;  ///< bytes read once per step
     double weight_bytes_per_s = 0;
     double linear_s_per_token = 0;       ///< compute time of all linear layers
@@ -77,7 +78,7 @@ struct Profile {
     std::int64_t max_batched_tokens = 0;
     double jitter = 0;              ///< standard deviation of ln(step time)
     Hiccups hiccup = {};            ///< LENGTH/EVERY: "20ms/2s", "5ms-20ms/2s"
-    std::int64_t prefix_cache = 1;  ///< 0: no prefix cache
+    std::int64_t prefix_cache = 1;  ///< 0 means no prefix cache
 
     std::int64_t speculative_tokens = 0;  ///< drafts checked per step for each decoding sequence
     double acceptance = 0;                ///< probability that a draft is right if those before are
@@ -89,10 +90,11 @@ struct Profile {
     double expert_bytes = 0;    ///< bytes of one expert in one layer
 
     // Layers whose attention sees only the last `window` tokens; kv_bytes_per_token is for the others.
-    std::int64_t window = 0;  ///< 0: there are no such layers
+    std::int64_t window = 0;  ///< 0 means that there are no such layers
     double windowed_kv_bytes_per_token = 0;
     double windowed_attention_flops_per_pair = 0;
-    /// For the other layers; nothing: 4 · layers · hidden_size. It is 0 if every layer has a window.
+    /// FLOP of attention for one pair of a query token and a context token, over all layers without a window.
+    /// If absent, it is 4 · layers · hidden_size. It is 0 if every layer has a window.
     std::optional<double> attention_flops_per_pair = {};
 
     std::int64_t max_model_len = 0;  ///< tokens of prompt and answer together; see context_limit

@@ -1,6 +1,6 @@
 #pragma once
 // Counts the tokens of a prompt for the simulated server, and names its full blocks for the prefix cache.
-// Pure. Prompts from the wire and prompts of a virtual run use the same three calls.
+// The functions are pure. Prompts from the wire and prompts of a virtual run use the same three calls.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -83,7 +83,8 @@ Queries queries_for(KvType type, std::span<const float> q, std::size_t group);
 
 struct AttentionCall {
     const std::byte* kv = nullptr;
-    const std::uint32_t* pages = nullptr;  ///< block i lies at kv + pages[i] · block_bytes; null: in order
+    const std::uint32_t* pages =
+        nullptr;  ///< block i lies at kv + pages[i] · block_bytes; null means that the blocks are in order
     KvShape shape;
     const Queries* q = nullptr;
     float* out = nullptr;  ///< [group, head_dim]

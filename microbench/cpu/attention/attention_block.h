@@ -67,7 +67,8 @@ struct BlockScores {
 inline constexpr int kLimbBits = 7;
 inline constexpr float kMostWeight = (1 << 2 * kLimbBits) - 1;
 
-/// Returns the factor that makes integers of weights; 0 for weights that almost vanish.
+/// Returns the factor by which weights are multiplied before they are rounded to integers, so that `largest`
+/// (the largest weight) becomes kMostWeight. Returns 0 if `largest` is almost 0.
 inline float weight_factor(float largest) {
     return largest > 1e-30F ? kMostWeight / largest : 0;
 }
@@ -106,9 +107,10 @@ struct BlockView {
     FetchFrom with_values;
 };
 
-/// Returns the distance in bytes between two halves of a cache's blocks, where half 2i is K of block i and
-/// half 2i + 1 is V of block i: from half `half` to the first half that is used at least kAheadInL1 bytes
-/// later, at the places that the page table gives them. Returns 0 if the cache has no such half.
+/// Returns the distance in bytes from one half of a block to the half that is to be prefetched while it is
+/// read. The halves are numbered: half 2i is K of block i, and half 2i + 1 is V of block i. `half` is the
+/// half that is read. The half to prefetch is the first one that is used at least kAheadInL1 bytes later. The
+/// page table decides where both lie. Returns 0 if the cache has no such half.
 inline std::ptrdiff_t to_coming_half(const AttentionCall& call, std::size_t half) {
     const std::size_t bytes = call.shape.half_bytes();
     const std::size_t to = half + (kAheadInL1 + bytes - 1) / bytes;

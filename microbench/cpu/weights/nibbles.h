@@ -57,8 +57,9 @@ PARETOKEN_INLINE_AVX512 __m512i high_nibbles(__m512i both) {
 }
 
 /// Computes sums of products in 16-bit lanes for 8 · kRegisters rows from row 8 · `from` on. A lane adds 16
-/// products of a nibble (≤ 15) and |x| ≤ 127, at most 30,480, which is below 32,767. `quads` is [8, kBatch],
-/// of four bytes of x each.
+/// products of a nibble, which is at most 15, and a byte of x with a magnitude of at most 127. The sum is at
+/// most 30,480 and does not overflow, because the limit is 32,767. `quads` is [8, kBatch]; each element holds
+/// four bytes of x.
 template <int kBatch, int kRegisters>
 PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, const std::int32_t* quads,
                                             __m256i (&pairs)[kBatch][kRegisters]) {

@@ -116,7 +116,7 @@ struct GemvVariant {
     WeightType type;
     Layout layout;
     Isa isa;
-    std::size_t batch;  ///< 0: any
+    std::size_t batch;  ///< 0 means any
     Gemv run;
     Fetch fetch = Fetch::none;
 };

@@ -20,7 +20,7 @@ namespace paretoken::microbench::gpu {
 struct AttentionOptions {
     std::string preset;
     HeadShape heads;
-    std::int32_t window = 0;  ///< number of tokens that a query sees; 0: all
+    std::int32_t window = 0;  ///< number of tokens that a query sees; 0 means all
     /// Each query head has a sink: a learned logit that takes part in the softmax and has no value vector.
     bool sinks = false;
     KvFormat format = KvFormat::bf16;

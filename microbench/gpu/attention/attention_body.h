@@ -43,7 +43,7 @@ struct AttentionCall {
     // Only the kernels for several query tokens per request use these fields.
     std::int32_t q_len = 1;      ///< query tokens, which are the last tokens of the context of their request
     std::int32_t row_tiles = 1;  ///< 1, 2 or 4 tiles of 16 query rows that one pass over the cache serves
-    std::int32_t window = 0;     ///< tokens that a query token sees; 0: all tokens up to itself
+    std::int32_t window = 0;     ///< tokens that a query token sees; 0 means all tokens up to itself
     const std::int32_t* lengths = nullptr;  ///< [requests], number of tokens of each context
 };
 

@@ -2,7 +2,7 @@
 // Plans which thread block of a decode attention kernel reads which tokens. The token ranges of all sequences
 // are concatenated and cut into pieces of almost equal length, at most one for each thread block that the
 // device runs at the same time. A piece may end in the middle of a sequence; the next piece then continues
-// that sequence. Planning happens before anything is timed. Pure.
+// that sequence. Planning happens before anything is timed. The functions are pure.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,9 +18,10 @@ struct Segment {
     std::int32_t head = 0;  ///< index of the head tile: KV head · tiles per KV head + tile
     std::int32_t first = 0;
     std::int32_t last = 0;
-    std::int32_t partial = 0;   ///< index of its partial result among all partial results
-    std::int32_t begin = 0;     ///< index of the first partial result of its sequence
-    std::int32_t partials = 0;  ///< number of partial results of its sequence; 1: there is nothing to combine
+    std::int32_t partial = 0;  ///< index of its partial result among all partial results
+    std::int32_t begin = 0;    ///< index of the first partial result of its sequence
+    std::int32_t partials =
+        0;  ///< number of partial results of its sequence; 1 means that there is nothing to combine
     std::int32_t sequence = 0;  ///< request · heads + head: index of the counter of finished partial results
 
     bool operator==(const Segment&) const = default;
@@ -38,7 +39,7 @@ struct SplitPlan {
 
 struct SplitOptions {
     std::int32_t heads = 1;   ///< head tiles per request
-    std::int32_t window = 0;  ///< only this many of the last tokens are read; 0: all
+    std::int32_t window = 0;  ///< only this many of the last tokens are read; 0 means all
     /// Cuts lie at multiples of this number of tokens, counted from the start of a sequence (see split_plan).
     std::int32_t tile = 64;
     std::int32_t least_tokens = 256;  ///< shortest mean piece; short batches have fewer pieces

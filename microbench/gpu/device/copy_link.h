@@ -1,5 +1,5 @@
 #pragma once
-// The PCIe link between host and GPU, whose speed is the upper bound of copies. Pure.
+// The PCIe link between host and GPU, whose speed is the upper bound of copies. The functions are pure.
 #include <optional>
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
-// Which matrix element each register of the instruction mma.m16n8k16 holds (16-bit A and B, fp32 C). The code
-// that packs weights, the ends of kernels, which store results, and the tests share this map. The instruction
-// itself is in mma.cuh.
+// Gives the matrix element that each register of the instruction mma.m16n8k16 holds (16-bit A and B, fp32 C).
+// This map is used by the code that packs weights, by the parts of kernels that store results, and by tests.
+// The instruction itself is in mma.cuh.
 #include <cstdint>
 
 #include "microbench/gpu/host_device.h"

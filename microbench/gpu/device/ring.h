@@ -1,7 +1,7 @@
 #pragma once
 // Computes how many copies of an operand a row cycles through (its ring), how many launches one CUDA graph
-// holds, and how long a launch takes at the read ceiling, the highest measured speed of reading. Pure. A ring
-// that is too small would stay in L2, and the row would measure L2.
+// holds, and how long a launch takes at the read ceiling, the highest measured speed of reading. The
+// functions are pure. A ring that is too small would stay in L2, and the row would measure L2.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
 // Judges whether the figures of a GPU row are valid, by a table of rules on the conditions that were observed
-// while the row was measured. Pure.
+// while the row was measured. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>

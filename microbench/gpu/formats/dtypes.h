@@ -34,7 +34,8 @@ struct WeightTraits {
     CodeKind kind;
     int bits;  ///< bits per code
     WeightScale scale;
-    int group;  ///< number of weights along k that share a scale; 0: the whole row, or there is no scale
+    int group;  ///< number of weights along k that share a scale; 0 means the whole row, or that there is no
+                ///< scale
     /// The approximate root mean square of random weights (random_words.h) after scaling.
     double deviation;
     /// A bit of a code, as a mask. Flipping it changes the value considerably, whatever the code is.

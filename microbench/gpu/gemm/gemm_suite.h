@@ -14,7 +14,7 @@ struct GemmRow {
     std::string name;
     GemmShape shape;
     GemmForm form = GemmForm::bf16;
-    bool streams = true;  ///< W is read from a ring of copies; false: one copy, to measure arithmetic
+    bool streams = true;  ///< W is read from a ring of copies; false means one copy, to measure arithmetic
     bool fast_accumulation = false;  ///< sums of fp8 stay in the tensor cores; see has_fast_accumulation
     /// The library documents the form for this GPU and the shape is an ordinary one, so that it is a failure
     /// if the library has no kernel for it. Without `expected`, the row is then reported as not available.

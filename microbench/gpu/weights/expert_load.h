@@ -1,6 +1,6 @@
 #pragma once
 // The number of different experts that a decode step of a model with a mixture of experts touches, and the
-// number of tokens per expert. Pure.
+// number of tokens per expert. The functions are pure.
 #include <cstddef>
 
 namespace paretoken::microbench::gpu {
@@ -17,8 +17,9 @@ struct ExpertLoad {
 };
 
 /// Returns the load of a batch of `tokens` tokens, each of which chooses `active` of `experts` experts. The
-/// number of different experts is the expected number if every token chooses evenly and independently,
-/// rounded. The number of tokens per expert follows if all these experts get equal shares; it is rounded up.
+/// number of different experts (`entries`) is the expected number, rounded, if every token chooses evenly and
+/// independently. `columns` is the number of tokens per expert, rounded up, if all these experts get equally
+/// many tokens.
 ExpertLoad expert_load(std::size_t experts, std::size_t active, std::size_t tokens);
 
 }  // namespace paretoken::microbench::gpu
