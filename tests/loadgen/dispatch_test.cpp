@@ -62,6 +62,16 @@ TEST(Dispatcher, AnOpenLoopKeepsTheArrivalHoweverLateItIsStarted) {
     EXPECT_EQ(std::get<Start>(d.next(at(25))).scheduled, at(20));
 }
 
+TEST(Dispatcher, AnArrivalBeforeTheEndIsStartedEvenIfItIsLate) {
+    Dispatcher d =
+        dispatcher("constant:rate=100", {.requests = {}, .duration = milliseconds(25)}, std::nullopt);
+    EXPECT_EQ(std::get<Start>(d.next(at(0))).scheduled, at(0));
+    const std::vector<Start> late = starts(d, at(40));
+    ASSERT_EQ(late.size(), 2U);
+    EXPECT_EQ(late[0].scheduled, at(10));
+    EXPECT_EQ(late[1].scheduled, at(20));
+}
+
 TEST(Dispatcher, AnOpenLoopWaitsForTheNextArrival) {
     Dispatcher d = dispatcher("constant:rate=100", {.requests = 3}, std::nullopt);
     d.next(at(0));
