@@ -44,6 +44,14 @@ class Mutate(unittest.TestCase):
         self.assertIsNone(mutate.replaced("return c;\n", self.mutation))
         self.assertIsNone(mutate.replaced("return a;\n  return a;\n", self.mutation))
 
+    def test_knows_what_a_test_program_did(self):
+        ran = "[==========] 1 test from 1 test suite ran. (0 ms total)\n"
+        self.assertEqual(mutate.outcome_of(0, ran + "[  PASSED  ] 1 test.\n"), "passed")
+        self.assertEqual(mutate.outcome_of(1, ran + "[  PASSED  ] 0 tests.\n[  FAILED  ] 1 test, listed below:\n"), "failed")
+        self.assertEqual(mutate.outcome_of(-6, ""), "failed")
+        none = "[==========] 0 tests from 0 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.\n"
+        self.assertEqual(mutate.outcome_of(0, none), "missing")
+
     def test_every_line_and_every_test_of_the_list_is_there(self):
         self.assertEqual([(m.file, m.test, mutate.outdated(m)) for m in mutate.MUTATIONS if mutate.outdated(m)], [])
 
