@@ -134,6 +134,13 @@ void check_cells(const SweepPlan& plan) {
                 throw UsageError(
                     fmt::format("this sweep varies {0}, but a cell sets {1}; leave {1} out of the cells",
                                 experiments::name_of(plan.axis), experiments::name_of(other)));
+        for (const auto& [name, value] : cell)
+            if (const PlanField* field = plan_field_named(name);
+                field && every_class_gives(plan.asked, *field))
+                throw UsageError(fmt::format(
+                    "the cells give {0}, but every --class gives its own {0}; leave it out of the "
+                    "class that is to vary",
+                    name));
         const LoadPlan asked = experiments::in_cell(plan.asked, cell);
         if (!cell.contains(std::string(experiments::name_of(plan.axis))))
             experiments::require_class_to_vary(asked, plan.axis);
@@ -172,6 +179,10 @@ Asked asked_of(const SweepOptions& options) {
     if (asked.auto_rates > 0 && (asked.plan.cells.size() > 1 || !options.search.empty()))
         throw UsageError(
             "--request-rate auto finds the levels of one cell; leave --grid, --cells and --search out");
+    if (asked.auto_rates > 0 && texts.contains("class"))
+        throw UsageError(
+            "--request-rate auto finds the levels of a load without classes; list the rates, or leave "
+            "--class out");
     asked.plan.asked = experiments::with_server(plan_of(texts), texts.contains("url"));
     link_placeholders(asked.plan, options);
     if (!options.against.empty()) {
@@ -317,7 +328,10 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     if (!plan.asked.virtual_time) experiments::require_descriptors(experiments::most_in_flight(file));
     if (!search) fmt::print(stderr, "{}\n", experiments::text_of(experiments::outline_of(plan, file)));
     std::unique_ptr<experiments::Target> target;
-    if (search) target = launcher.open(experiments::in_cell(plan.asked, plan.cells.front()), directory);
+    if (search) {
+        const LoadPlan asked = experiments::in_cell(plan.asked, plan.cells.front());
+        target = launcher.open(experiments::at_level(asked, plan.axis, 1), directory);
+    }
     preparation.end();
     if (plan.asked.overwrite) experiments::remove_points(file, directory);
     try {

@@ -1588,6 +1588,12 @@ LoadPlan with_classes(LoadPlan asked) {
     return asked;
 }
 
+bool every_class_gives(const LoadPlan& asked, const PlanField& field) {
+    return !asked.class_specs.empty() &&
+           std::all_of(asked.class_specs.begin(), asked.class_specs.end(),
+                       [&](const std::string& spec) { return class_values(spec).contains(&field); });
+}
+
 PlanTexts texts_of(const LoadPlan& plan) {
     PlanTexts texts;
     for_each_value(plan, [&](const PlanField& field, const std::string& key, const Texts& values) {

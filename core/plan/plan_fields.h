@@ -77,6 +77,10 @@ LoadPlan plan_of(const PlanTexts& texts);
 /// naming --class and the mistake.
 LoadPlan with_classes(LoadPlan asked);
 
+/// Returns whether the plan has classes and each of their specs gives this field, so that the field has no
+/// effect if it is given for the whole load. Throws as with_classes() does.
+bool every_class_gives(const LoadPlan& asked, const PlanField& field);
+
 /// Returns the values of a plan's options as texts from which plan_of() makes the plan again. The result has
 /// every field that has an option and a value, even if the value is the default. `plan` must be a plan as
 /// asked (core/plan/plan.h), not one that with_classes() or the resolution has changed. Secrets are hidden;

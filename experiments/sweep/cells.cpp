@@ -166,9 +166,11 @@ LoadPlan with_links(LoadPlan asked) {
 }
 
 LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells) {
-    const bool varies =
-        std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.contains(kDataset); });
-    return varies ? asked : with_dataset(std::move(asked));
+    const bool has_classes = !asked.class_specs.empty();
+    const bool must_begin_as_given = std::any_of(cells.begin(), cells.end(), [&](const Cell& cell) {
+        return cell.contains(kDataset) || (has_classes && !cell.empty());
+    });
+    return must_begin_as_given ? asked : with_dataset(std::move(asked));
 }
 
 LoadPlan in_cell(LoadPlan asked, const Cell& cell) {

@@ -54,8 +54,10 @@ std::pair<std::string, std::string> parse_link(std::string_view text,
 /// plan's field is replaced by the value of that field.
 LoadPlan with_links(LoadPlan asked);
 
-/// Returns the plan that all cells share: with_dataset() (resolve.h), unless a cell names a dataset. Such a
-/// cell must begin from the plan as it was given, because another dataset has other defaults.
+/// Returns the plan that all cells share: with_dataset() (resolve.h). There are two cases in which the cells
+/// must begin from the plan as it was given, which is then returned unchanged: a cell names a dataset,
+/// because another dataset has other defaults; or the plan has classes and the cells give options, because
+/// the options that a class gives itself take precedence over those of a cell.
 LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells);
 
 /// Returns `asked` with the cell's values in its options and in the command of its server. The dataset of a

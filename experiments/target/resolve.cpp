@@ -216,6 +216,11 @@ loadgen::ClassLoad class_load(const LoadPlan& plan, const RequestClass& of) {
     return load;
 }
 
+/// Returns whether a class of requests (--class) gives its own load.
+bool has_own_load(const RequestClass& of) {
+    return !of.name.empty() && (of.arrivals || of.request_rate || of.concurrency);
+}
+
 }  // namespace
 
 std::string_view name_of(Axis axis) {
@@ -230,14 +235,15 @@ std::string_view name_of(Axis axis) {
 
 LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
     for (RequestClass& of : asked.classes) {
+        if (has_own_load(of)) continue;
         switch (axis) {
             case Axis::concurrency:
-                if (!of.concurrency) of.concurrency = static_cast<std::uint64_t>(level);
+                of.concurrency = static_cast<std::uint64_t>(level);
                 if (asked.stop.requests)
                     asked.stop.requests = std::max(*asked.stop.requests, *of.concurrency);
                 break;
             case Axis::request_rate:
-                if (!of.request_rate) of.request_rate = level;
+                of.request_rate = level;
                 break;
         }
     }
@@ -246,13 +252,10 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
 
 void require_class_to_vary(const LoadPlan& asked, Axis axis) {
     const std::vector<RequestClass> classes = with_classes(asked).classes;
-    const bool is_fixed = std::all_of(classes.begin(), classes.end(), [axis](const RequestClass& of) {
-        return axis == Axis::concurrency ? of.concurrency.has_value() : of.request_rate.has_value();
-    });
-    if (is_fixed)
+    if (std::all_of(classes.begin(), classes.end(), has_own_load))
         throw UsageError(fmt::format(
-            "every --class gives its own {0}, so that a sweep over {0} would measure the same load at "
-            "each level; leave {0} out of the class that is to vary",
+            "every --class gives its own load (rate, arrivals or concurrency), so that a sweep over {} "
+            "would measure the same load at each level; leave the load out of the class that is to vary",
             name_of(axis)));
 }
 
@@ -291,7 +294,7 @@ LoadPlan with_load(LoadPlan plan) {
     if (plan.warmups > 0 && plan.warmup_duration)
         throw UsageError("--num-warmups and --warmup-duration exclude each other");
     for (RequestClass& of : plan.classes) {
-        if (!of.name.empty() && !of.arrivals && !of.request_rate && !of.concurrency)
+        if (!of.name.empty() && !has_own_load(of))
             throw UsageError(
                 fmt::format("--class {}: a class needs a load: rate=, arrivals= or concurrency=", of.name));
         of.arrivals = arrivals_of(of);

@@ -16,13 +16,13 @@ namespace paretoken::experiments {
 enum class Axis : std::uint8_t { concurrency, request_rate };
 std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 
-/// Returns the plan of one point of a sweep. A class of requests that gives its own concurrency (or rate)
-/// keeps it; the others get the level. For a level of concurrency, a limit on the number of requests is
-/// raised to at least this level, because fewer requests would never reach it.
+/// Returns the plan of one point of a sweep. A class of requests that gives its own load (a rate, arrivals or
+/// a concurrency) keeps it; the others get the level. For a level of concurrency, a limit on the number of
+/// requests is raised to at least this level, because fewer requests would never reach it.
 LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 
-/// Throws UsageError if every class of requests gives its own concurrency (or rate), so that a sweep over
-/// this axis would measure the same load at each level.
+/// Throws UsageError if every class of requests gives its own load, so that a sweep over this axis would
+/// measure the same load at each level.
 void require_class_to_vary(const LoadPlan& asked, Axis axis);
 
 /// Names the dataset of every class, sets default lengths (512 prompt tokens; 128 output tokens, for a file

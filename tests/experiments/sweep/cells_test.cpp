@@ -120,6 +120,24 @@ TEST(Cells, with_files_have_the_content_and_the_dataset_of_each) {
     }
 }
 
+TEST(Cells, do_not_replace_what_a_class_gives_itself) {
+    const std::vector<Cell> cells{{{"isl", "128"}, {"concurrency", "2"}},
+                                  {{"isl", "256"}, {"concurrency", "3"}}};
+    const LoadPlan asked = with_common_dataset(
+        plan_of({{"duration", {"1m"}}, {"class", {"chat:osl=8", "batch:concurrency=4,isl=8k"}}}), cells);
+    const LoadPlan second = in_cell(asked, cells[1]);
+    ASSERT_EQ(second.classes.size(), 2U);
+    EXPECT_EQ(text_of(second.classes[0].dataset), "synthetic:isl=256,osl=8");
+    EXPECT_EQ(second.classes[0].concurrency, 3U);
+    EXPECT_EQ(text_of(second.classes[1].dataset), "synthetic:isl=8k,osl=128");
+    EXPECT_EQ(second.classes[1].concurrency, 4U);
+    EXPECT_TRUE(every_class_gives(plan_of({{"class", {"a:rate=1", "b:rate=2,isl=8"}}}),
+                                  *plan_field_named("request_rate")));
+    EXPECT_FALSE(
+        every_class_gives(plan_of({{"class", {"a:rate=1", "b:rate=2,isl=8"}}}), *plan_field_named("isl")));
+    EXPECT_FALSE(every_class_gives({}, *plan_field_named("isl")));
+}
+
 TEST(Cells, give_values_to_the_placeholders_of_a_servers_command) {
     EXPECT_EQ(parse_variation("max-num-seqs=8,16", {"max_num_seqs"}),
               (Variation{"max_num_seqs", {"8", "16"}}));

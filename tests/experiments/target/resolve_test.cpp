@@ -277,6 +277,9 @@ TEST(AtLevel, keeps_what_a_class_gives_itself) {
     const LoadPlan level = at_level(asked, Axis::concurrency, 16);
     EXPECT_EQ(level.classes.at(0).concurrency, 16U);
     EXPECT_EQ(level.classes.at(1).concurrency, 4U);
+    const LoadPlan open = at_level(
+        with_classes(plan_of({{"class", {"chat:isl=64", "batch:rate=0.5,isl=8k"}}})), Axis::concurrency, 16);
+    EXPECT_EQ(open.classes.at(1).concurrency, std::nullopt);
     const LoadPlan rates = at_level(
         with_classes(plan_of({{"class", {"chat:isl=64", "batch:rate=0.5,isl=8k"}}})), Axis::request_rate, 3);
     EXPECT_EQ(rates.classes.at(0).request_rate, 3);
@@ -286,7 +289,7 @@ TEST(AtLevel, keeps_what_a_class_gives_itself) {
 TEST(AClassToVary, is_required_of_a_sweep) {
     const LoadPlan fixed = plan_of({{"class", {"a:concurrency=1", "b:concurrency=4"}}});
     EXPECT_THROW(require_class_to_vary(fixed, Axis::concurrency), UsageError);
-    EXPECT_NO_THROW(require_class_to_vary(fixed, Axis::request_rate));
+    EXPECT_THROW(require_class_to_vary(fixed, Axis::request_rate), UsageError);
     EXPECT_NO_THROW(
         require_class_to_vary(plan_of({{"class", {"a:concurrency=1", "b:isl=8"}}}), Axis::concurrency));
     EXPECT_NO_THROW(require_class_to_vary({}, Axis::concurrency));
