@@ -48,8 +48,9 @@ std::optional<GpuCard> find_gpu(std::string_view text);
 /// Returns the letters and digits of a name in lower case, without everything between them.
 std::string letters_and_digits(std::string_view name);
 
-/// Returns a name of hardware in a form to compare: that of its GPU card, so that aliases are equal, or else
-/// its letters_and_digits().
+/// Returns a name of hardware in a form in which equal hardware has equal names. This is the name of the GPU
+/// card that find_gpu() finds, so that aliases are equal. It is letters_and_digits() of the name if there is
+/// no such card, and for every simulated server ("sim:…").
 std::string normalised_hardware(std::string_view name);
 
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.

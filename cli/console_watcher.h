@@ -9,8 +9,9 @@
 
 namespace paretoken::cli {
 
-/// Estimates the time left of a sweep, "3:20": `left` points at the mean time of the `measured` points, after
-/// which `measured_s` seconds had passed. Returns an empty text if `measured` is 0.
+/// Returns the estimated time that is left of a sweep, as text: "3:20". It took `measured_s` seconds to
+/// measure `measured` points, and each of the `left` other points is assumed to take their mean time. The
+/// text is empty if `measured` is 0.
 std::string time_left(double measured_s, std::size_t measured, std::size_t left);
 
 /// Returns one line about a measured point: its load, its figures, the verdict on its run with the reason if

@@ -50,8 +50,7 @@ struct AmountWithin {
 };
 
 /// Calls `action`, and hides secrets in the message of an exception that it throws. An Error keeps its exit
-/// code; std::bad_alloc stays as it is, and any other std::exception becomes a
-/// RuntimeError.
+/// code; std::bad_alloc stays as it is, and any other std::exception becomes a RuntimeError.
 template <class Action>
 void without_telling(const Secrets& secrets, const Action& action) {
     try {

@@ -19,8 +19,8 @@ struct KeptMicro {
     std::string
         note;  ///< says when the result was measured, or why it is not used; empty means that there is none
 };
-/// Reads the kept result. A file that is damaged or was measured on other devices throws nothing: `results`
-/// is then empty, and `note` says why.
+/// Reads the kept result. If the file is damaged or was measured on other devices, nothing is thrown;
+/// `results` is then empty, and `note` says why.
 KeptMicro kept_micro();
 
 }  // namespace paretoken::cli

@@ -1,7 +1,7 @@
 #pragma once
-// The options of the commands that make a load (`run`, `sweep`, `gate`, `cache`, `watch`), made from the list
-// of a plan's fields (core/plan/plan_fields.h), and the configuration file (--config). An option on the
-// command line replaces the file's value.
+// Makes the options of the commands that send a load (`run`, `sweep`, `gate`, `cache`, `watch`) from the list
+// of a plan's fields (core/plan/plan_fields.h). Also reads and writes their configuration file (--config). An
+// option on the command line replaces the file's value.
 #include <CLI/App.hpp>
 #include <set>
 #include <string>

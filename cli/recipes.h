@@ -19,7 +19,8 @@ struct Recipe {
 };
 std::span<const Recipe> recipes();
 
-/// Returns the recipe of that name. Throws UsageError naming the most similar known one.
+/// Returns the recipe of that name. Throws UsageError naming all known ones, and the most similar one if
+/// there is a similar one.
 const Recipe& recipe_named(std::string_view name);
 
 PlanTexts texts_of(const Recipe& recipe);

@@ -212,6 +212,12 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
                 "--at: saturation is found by a search; add --search slo and the limits to meet");
         return std::nullopt;
     }
+    for (const std::string& rule : plan.asked.stop.rules)
+        if (rule.starts_with("requests=") || rule.starts_with("duration="))
+            throw UsageError(fmt::format(
+                "--stop {}: a search lengthens runs that have too little evidence; give --num-prompts "
+                "or --duration, which it can change",
+                rule));
     if (options.search != "slo") throw UsageError(fmt::format("--search '{}': expected slo", options.search));
     if (plan.asked.slos.empty())
         throw UsageError("--search slo: give the limits to meet, e.g. --slo ttft_p95:800");
@@ -257,6 +263,17 @@ experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocatio
     return experiments::resumed(std::move(fresh), directory);
 }
 
+/// Returns the options of a point that the classes of its load share: the level, and the options of its cell.
+std::vector<std::string> common_options_of(const SweepPlan& plan, const reports::SweepPoint& point) {
+    experiments::Cell values = point.cell;
+    values[std::string(experiments::name_of(plan.axis))] = fmt::format("{:g}", point.load);
+    std::vector<std::string> words;
+    for (const auto& [name, value] : values)
+        if (const PlanField* field = plan_field_named(name); field && field->of_class)
+            words.insert(words.end(), {option_of(*field), value});
+    return words;
+}
+
 /// Prints the commands that measure the points one by one, with the server that each needs.
 void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSearchPlan>& search,
                    std::size_t auto_rates, bool extend) {
@@ -282,8 +299,12 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
         for (const std::size_t i : stretch.points) {
             const reports::SweepPoint& point = file.points[i];
             std::vector<std::string> words{"paretoken", "run"};
-            for (std::string& word : arguments_of(echo_of(experiments::plan_at(listed, point))))
-                words.push_back(std::move(word));
+            const LoadPlan at = experiments::plan_at(listed, point);
+            for (std::string& word : arguments_of(echo_of(at))) words.push_back(std::move(word));
+            for (const auto& [key, value] : at.metadata)
+                words.insert(words.end(), {"--metadata", fmt::format("{}={}", key, value)});
+            if (!at.class_specs.empty())
+                for (std::string& word : common_options_of(listed, point)) words.push_back(std::move(word));
             words.insert(words.end(), {"--out", (directory / point.directory).string()});
             fmt::print("{}{}\n", point.state == reports::PointState::done ? "# measured already: " : "",
                        shell_line(words));

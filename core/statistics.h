@@ -24,8 +24,8 @@ struct RankPosition {
 RankPosition position_of(double p, std::uint64_t n);
 
 /// Returns the order-statistic (binomial) confidence interval of a percentile of independent values (requests
-/// are not independent: see core/evidence/evidence.h); nothing when n is too small to bound it
-/// on both sides. An end that falls among failures is +infinity.
+/// are not independent: see core/evidence/evidence.h); nothing when n is too small to bound it on both sides.
+/// An end that falls among failures is +infinity.
 std::optional<Interval> percentile_interval(std::span<const double> sorted, double p,
                                             double confidence = 0.95);
 

@@ -150,8 +150,8 @@ std::string guessed_format(const std::string& path) {
     constexpr std::array kSigns = {
         Sign{"ContextTokens", "azure"},       Sign{"Request tokens", "burstgpt"},
         Sign{"\"input_length\"", "mooncake"}, Sign{"\"conversations\"", "sharegpt"},
-        Sign{"\"conversation\"", "sharegpt"}, Sign{"\"prompt_tokens\"", "log"},
-        Sign{"\"messages\"", "custom"},       Sign{"\"prompt\"", "custom"},
+        Sign{"\"prompt_tokens\"", "log"},     Sign{"\"messages\"", "custom"},
+        Sign{"\"prompt\"", "custom"},
     };
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
     std::string begin(std::size_t{1} << 16, '\0');

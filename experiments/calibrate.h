@@ -22,9 +22,8 @@ struct CalibrationLevel {
 
 /// Returns the highest measured rate of stream events per second at which one worker of the load generator
 /// reads events in time (CalibrationLevel::carried). The result is 0 if it reads late even at the lowest rate
-/// (8000 per s).
-/// Calls `level_done` after every level. Leaves no files. Throws RuntimeError when interrupted or a request
-/// failed.
+/// (8000 per s). Calls `level_done` after every level. Leaves no files. Throws RuntimeError when interrupted
+/// or a request failed.
 double events_ceiling(const Invocation& invocation, const std::stop_token& stop,
                       const std::function<void(const CalibrationLevel&)>& level_done);
 

@@ -37,7 +37,7 @@ struct GatePlan {
     GateSide candidate;
     reports::GatePolicy policy = reports::default_policy();
     std::set<reports::Across> across = {};  ///< differences that are allowed between the sides
-    std::optional<Duration> max_time = {};  ///< time limit: no pair begins that would probably exceed it
+    std::optional<Duration> max_time = {};  ///< time limit; a further pair begins only if it should fit
     bool checklist = false;                 ///< whether the report has the checklist for a rollout
 };
 

@@ -368,7 +368,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     return {std::move(result), directory, std::move(failure)};
 }
 
-Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
+RunResult judge_anew(const fs::path& directory, const LoadPlan& asked) {
     RunResult result = reports::read_run_directory(directory);
     const reports::RecordFiles files = reports::record_files_in(directory);
     const RequestTable requests = reports::read_requests(files.lines);
@@ -388,7 +388,7 @@ Verdict judge_anew(const fs::path& directory, const LoadPlan& asked) {
         std::copy_if(echo.begin(), echo.end(), std::inserter(result.plan, result.plan.end()), is_its);
     }
     reports::write_run(directory, result);
-    return result.validity.verdict;
+    return result;
 }
 
 std::vector<Slo> slos_of(const std::vector<std::string>& texts) {

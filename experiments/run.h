@@ -28,9 +28,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const std::filesys
 
 /// Judges the finished run in `directory` again, by the options of `asked` that set limits for results
 /// (FieldKind::judging: --goodput, --slo, --max-failed and so on). These options replace those in the plan of
-/// the run. Returns the new verdict. Throws UsageError when the run's files cannot be read, RuntimeError when
-/// they cannot be written.
-Verdict judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
+/// the run. Returns the run with its new verdicts. Throws UsageError when the run's files cannot be read,
+/// RuntimeError when they cannot be written.
+RunResult judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
 /// Parses limits that each request must meet (--goodput), such as "ttft:500". Throws UsageError.
 std::vector<Slo> slos_of(const std::vector<std::string>& texts);

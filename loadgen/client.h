@@ -84,12 +84,13 @@ class Client {
     /// most once and on a new connection. Must not be called from a callback.
     void resend();
 
-    /// Ends requests as failures that have no connection within connect_timeout (except repeated ones) or are
-    /// not finished within request_timeout. Also ends requests whose answer is complete, but whose HTTP
-    /// message has not ended within 50 ms after it; these are no failures.
+    /// Ends, as failures, the requests that have no connection within connect_timeout (except repeated ones)
+    /// and those that are not finished within request_timeout. Also ends the requests whose answer is
+    /// complete but whose HTTP message has not ended within 50 ms after that; these are no failures.
     void end_overdue(TimePoint now);
 
-    /// Gives up the requests whose time hangs_up_after is over, unless their answers are complete.
+    /// Gives up the requests whose users hang up at or before `now` (PreparedRequest::hangs_up_after), unless
+    /// their answers are complete.
     void hang_up(TimePoint now);
     TimePoint next_hang_up() const;  ///< earliest such time, TimePoint::max() if there is none
     void cancel_all();               ///< ends all requests in flight; those with complete answers succeed

@@ -1,7 +1,8 @@
 #pragma once
-// The conversations that one worker has opened in one class of the load and that have turns to come. Keeps
-// their texts so far and makes the request of the next turn. Prompts are kept only if the turns after the
-// first continue from the server's answers. Does no I/O.
+// The conversations that one worker has opened in one class of the load and that have turns to come. The
+// class keeps the last answer of each of them, and makes the request of the next turn. It also keeps the last
+// prompt if the turns after the first continue from the server's answers (Dataset::needs_replies()). Does no
+// I/O.
 #include <cstdint>
 #include <map>
 #include <optional>

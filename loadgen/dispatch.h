@@ -1,11 +1,11 @@
 #pragma once
 // Decides the next step without acting: start a request, wait, or be done. It applies arrivals, in-flight cap
-// and limits in one place; a worker with sockets and an engine in virtual time both act on its decisions.
-// In a closed loop all requests have arrived at the start, and a cap limits how many are in flight. In an
-// open loop requests arrive at given times, usually without a cap. The caller
-// reports the first token and the end of each started request, identified by its RequestKey. With the end it
-// passes the follow-up, which is the next turn of the conversation, if there is one. In a closed loop a
-// conversation keeps its slot until its last turn has ended.
+// and limits in one place; a worker with sockets and an engine in virtual time both act on its decisions. In
+// a closed loop all requests have arrived at the start, and a cap limits how many are in flight. In an open
+// loop requests arrive at given times, usually without a cap. The caller reports the first token and the end
+// of each started request, identified by its RequestKey. With the end it passes the follow-up, which is the
+// next turn of the conversation, if there is one. In a closed loop a conversation keeps its slot until its
+// last turn has ended.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -102,9 +102,9 @@ class Dispatcher {
     std::optional<Planned> next_planned() const;
 
     /// Returns the time since which free slots are no longer filled, because the schedule ran out, the
-    /// duration was over, or stop() was called; nothing before that. If the schedule of a closed loop has run
-    /// out, open conversations still keep their slots filled. In this case it is the time at which the first
-    /// slot became free.
+    /// duration was over, or stop() was called. Returns nothing before that. In a closed loop whose schedule
+    /// ran out, further turns of open conversations still fill slots. If there are such conversations, the
+    /// result is the time at which a slot first became free and stayed free.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
     /// Returns the limit that ended the starts: `requests`, also if there are no more arrivals, or
     /// `duration`. Returns nothing while there is more to start, and if stop() came before a limit.

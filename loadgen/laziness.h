@@ -4,7 +4,7 @@
 // it does not, and the worker does not nap. A nap has two costs: a slot that became free is filled later, by
 // at most the length of the nap, and two events of one stream may come in one read. nap_for() limits the nap
 // so that these costs are small. A worker that is busy most of the time does not nap, because it would fall
-// behind. The functions are pure: the clock and the counters are passed in.
+// behind. Nothing here reads a clock or does I/O: the time and the counters are passed in.
 #include <cstddef>
 #include <cstdint>
 

@@ -233,6 +233,7 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
     const CombinedLoad all = combined(load.classes);
     RunSummary summary = summarize(outcome.records, events,
                                    {.open_loop = all.open_loop,
+                                    .stationary = all.stationary,
                                     .concurrency = all.filled_cap,
                                     .last_dispatch = outcome.ran_dry,
                                     .slos = options.slos,

@@ -43,8 +43,9 @@ class Kernel {
     virtual Window window(std::size_t thread, std::size_t index) const = 0;
     virtual void run(std::size_t thread, std::size_t index) = 0;
 
-    /// Runs the chosen variant on a part of its operand that caches hold, if the kernel has such a
-    /// part, to show what it computes when memory does not limit it. Returns the flops, or 0.
+    /// Runs the chosen variant on a part of its operand that fits into the caches, so that the speed of the
+    /// kernel can be measured when memory does not limit it. Returns the flops of this run, or 0 if the
+    /// kernel has no such part.
     virtual double run_cached(std::size_t /*thread*/) { return 0; }
 };
 

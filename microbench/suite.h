@@ -9,9 +9,9 @@
 
 namespace paretoken::microbench {
 
-/// Returns the rows whose name contains a match of the regular expression (POSIX extended; a leading '-'
-/// means "does not").
-/// "" and "all" match everything. Throws UsageError on a malformed one.
+/// Returns the rows whose names contain a match of `filter`, a POSIX extended regular expression. If the
+/// filter begins with '-', the rows whose names contain no match of the rest are returned. "" and "all" match
+/// every name. Throws UsageError if the expression is malformed.
 std::vector<Row> matching(std::vector<Row> rows, const std::string& filter);
 
 /// Registers rows. `failed` counts those whose check failed, or that threw anything but NotAvailable. It must

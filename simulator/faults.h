@@ -1,8 +1,8 @@
 #pragma once
 // Misbehaviour on demand: quirks, which a client must accept, and faults, which it must report. This is the
-// table of all of them, which the command line's help and errors use. The affected requests are a function of
-// the fault, its seed and the request's number. Except for refusals (429, 503), only streamed answers are
-// affected. The functions are pure.
+// table of all of them, which the command line's help and errors use. Whether a fault affects a request
+// depends only on the fault, its seed and the request's number. Except for refusals (429, 503), only streamed
+// answers are affected. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <span>

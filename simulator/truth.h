@@ -1,8 +1,8 @@
 #pragma once
-// The server's own record of every request for an answer, added when the answer ends or breaks off, for
-// comparison with a client's measurements: from the kernel's receive stamp of the request to the clock just
-// before each write. A request that is refused with an error status has no record. The log is bounded: the
-// oldest records are dropped first.
+// The server's own record of every request for an answer, with which a client's measurements are compared. A
+// record is added when the answer ends or breaks off. Its times begin with the kernel's receive stamp of the
+// request; each write has the time of the clock just before it. A request that is refused with an error
+// status has no record. The log is bounded: the oldest records are dropped first.
 #include <cstdint>
 #include <deque>
 #include <optional>

@@ -91,6 +91,8 @@ std::vector<std::string> with_option(std::vector<std::string> argv, std::string_
 std::vector<std::string> arguments_of(const PlanEcho& echo) {
     const LoadPlan plan;
     const PlanEcho defaults = echo_of(plan);
+    const auto command = echo.find("server_cmd");
+    const bool starts_server = command != echo.end() && !command->second.empty();  // it decides the URL
     std::vector<std::string> arguments;
     for (const PlanField& field : plan_fields()) {
         const std::string name(field.name);
@@ -101,10 +103,10 @@ std::vector<std::string> arguments_of(const PlanEcho& echo) {
         if (field.shown != nullptr && held->second.find(Secrets::kHidden) != std::string::npos) continue;
         const auto usual = defaults.find(name);
         if (usual != defaults.end() && usual->second == held->second) continue;
-        if (field.name == "url")
-            arguments.insert(arguments.begin(), held->second);
-        else
+        if (field.name != "url")
             add(arguments, field, held->second);
+        else if (!held->second.empty() && !starts_server)
+            arguments.insert(arguments.begin(), held->second);
     }
     return arguments;
 }

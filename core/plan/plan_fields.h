@@ -1,7 +1,7 @@
 #pragma once
 // The list of all fields of a LoadPlan. The options of `run` and `sweep`, their help, configuration files,
 // the echo in result files, the fingerprint of a workload and the comparison of a resumed sweep all iterate
-// it. A new option is a member of LoadPlan, a row in plan_fields.cpp, and the code that uses it.
+// over this list. A new option is a member of LoadPlan, a row in plan_fields.cpp, and the code that uses it.
 #include <cstdint>
 #include <functional>
 #include <map>

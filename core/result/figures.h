@@ -1,6 +1,6 @@
 #pragma once
 // The table of run-level figures: rates and ratios over an interval of a run. Every output, comparison and
-// help text iterates it; a new figure is a new row. A figure is a ratio of two additive sums
+// help text iterates over it, so that a new figure is a new row. A figure is a ratio of two additive sums
 // (core/result/totals.h), so that it can be computed for a class, an interval or several runs together, and
 // its confidence interval follows from blocks of time.
 #include <optional>

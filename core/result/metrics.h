@@ -1,6 +1,6 @@
 #pragma once
-// The table of metrics. Every output, SLO, comparison and help text iterates it; a new metric is a new row.
-// Definitions are versioned: if the meaning of a number changes, kDefinitions changes.
+// The table of metrics. Every output, SLO, comparison and help text iterates over it, so that a new metric is
+// a new row. Definitions are versioned: if the meaning of a number changes, kDefinitions changes.
 #include <optional>
 #include <span>
 #include <string>
@@ -51,8 +51,8 @@ const Metric* metric_named(std::string_view tag);
 std::string key_of(const Metric& metric);
 
 /// Applies the rule for the intended start. In an open loop users wait from the time they meant to start, so
-/// "ttft" and "e2e" are replaced by "ttft_intended" and "e2e_intended". Every other metric,
-/// and every metric of a closed loop, is returned itself. Null when there is no such tag.
+/// "ttft" and "e2e" are replaced by "ttft_intended" and "e2e_intended". Every other metric, and every metric
+/// of a closed loop, is returned itself. Null when there is no such tag.
 const Metric* headline_metric(std::string_view tag, bool open_loop);
 
 /// Returns the key of headline_metric(). `tag` must be in the table.

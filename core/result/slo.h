@@ -1,6 +1,7 @@
 #pragma once
 // Service level objectives: limits on per-request metrics, e.g. "ttft:500 tpot:15" (in milliseconds, as in
-// other tools). A request is good if it succeeded and met every limit; an undefined metric passes.
+// other tools). A request is good if it succeeded and met every limit. It meets the limit on a metric for
+// which it has no value, for example on the time per output token of an answer with one token.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -120,26 +121,62 @@ std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, Time
              fmt::format("from when in-flight reached its plateau of {}", number_text(plateau))}};
 }
 
-/// Returns a text if the number in flight grew: a queue that the server does not keep up with is never
-/// steady.
-std::optional<std::string> queue_growth(const std::vector<Step>& steps, TimeSpan span) {
-    constexpr double kSignificance = 0.01;
-    constexpr double kRelevant = 0.3;  // share of the mean
-    constexpr std::size_t kParts = 20;
-    std::vector<double> course;
-    for (std::size_t i = 0; i < kParts; ++i) {
-        const auto edge = [&](std::size_t k) {
-            return span.begin + span.length() * static_cast<std::int64_t>(k) / std::int64_t{kParts};
-        };
-        course.push_back(mean_level(steps, {edge(i), edge(i + 1)}));
-    }
+constexpr double kSignificance = 0.01;
+constexpr double kRelevantGrowth = 0.3;  // share of the mean
+
+/// Returns the growth of a straight course ÷ its mean if it is significant and relevant; otherwise nothing.
+std::optional<double> straight_growth(const std::vector<double>& course) {
     const auto trend = trend_of(course);
     const double mean = moments_of(course).mean;
-    if (!(trend.p_value < kSignificance) || !(trend.change > kRelevant * mean)) return std::nullopt;
+    if (!(trend.p_value < kSignificance) || !(trend.change > kRelevantGrowth * mean)) return std::nullopt;
+    return trend.change / mean;
+}
+
+/// Returns the same for a course of any form, from the ranks of its two halves.
+std::optional<double> growth_by_ranks(std::span<const double> course) {
+    const auto early = course.first(course.size() / 2);
+    const auto late = course.subspan(early.size());
+    const double mean = moments_of(course).mean;
+    const double growth = 2 * (moments_of(late).mean - moments_of(early).mean);  // between the ends
+    if (!(growth > kRelevantGrowth * mean) || !(rank_sum_p_value(early, late) < kSignificance))
+        return std::nullopt;
+    return growth / mean;
+}
+
+/// Returns the growth of the number in flight ÷ its mean where the arrivals have no constant rate. Arrivals
+/// whose rate rises let the number in flight grow although the server keeps up. Therefore the number in
+/// flight ÷ the number of arrivals must grow too.
+std::optional<double> growth_beyond_arrivals(const RequestTable& records, const std::vector<TimeSpan>& parts,
+                                             const std::vector<double>& in_flight) {
+    std::vector<double> per_arrival;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const auto arrivals = std::count_if(records.begin(), records.end(), [&](const RequestRecord& record) {
+            return parts[i].contains(record.scheduled);
+        });
+        per_arrival.push_back(in_flight[i] / static_cast<double>(std::max<std::ptrdiff_t>(1, arrivals)));
+    }
+    return growth_by_ranks(per_arrival) ? growth_by_ranks(in_flight) : std::nullopt;
+}
+
+/// Returns a text if the number in flight grew: a queue that the server does not keep up with is never
+/// steady.
+std::optional<std::string> queue_growth(const RequestTable& records, const std::vector<Step>& steps,
+                                        TimeSpan span, bool stationary) {
+    constexpr std::int64_t kParts = 20;
+    std::vector<TimeSpan> parts;
+    std::vector<double> in_flight;
+    for (std::int64_t i = 0; i < kParts; ++i) {
+        parts.push_back(
+            {span.begin + span.length() * i / kParts, span.begin + span.length() * (i + 1) / kParts});
+        in_flight.push_back(mean_level(steps, parts.back()));
+    }
+    const auto growth =
+        stationary ? straight_growth(in_flight) : growth_beyond_arrivals(records, parts, in_flight);
+    if (!growth) return std::nullopt;
     return fmt::format(
         "the number in flight grew by {:.0f} % of its mean over the second half of the arrivals: the server "
         "does not keep up with them",
-        100 * trend.change / mean);
+        100 * *growth);
 }
 
 // ---- steadiness
@@ -340,13 +377,14 @@ SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions&
     const auto steps = in_flight_steps(records);
     const bool closed_loop = !options.open_loop && options.concurrency;
     const TimeSpan second_half{run.begin + (dispatched - run.begin) / 2, dispatched};
-    const auto growth = closed_loop ? std::nullopt : queue_growth(steps, second_half);
+    const auto growth =
+        closed_loop ? std::nullopt : queue_growth(records, steps, second_half, options.stationary);
     const auto beginnings = closed_loop ? closed_loop_beginnings(records, steps, *options.concurrency)
                                         : open_loop_beginnings(steps, run.begin, dispatched, records.size());
-    if (beginnings.empty()) {
-        return whole_run(
-            run, fmt::format("in-flight never reached its cap of {}", options.concurrency.value_or(0)));
-    }
+    if (beginnings.empty())
+        return whole_run(run, closed_loop
+                                  ? fmt::format("in-flight never reached its cap of {}", *options.concurrency)
+                                  : std::string("in-flight never reached a plateau"));
     const PlateauSearch plateau(records, steps, run, closed_loop ? options.concurrency : std::nullopt);
     std::size_t most = 0;
     std::uint64_t needed = 0;

@@ -9,11 +9,12 @@
 
 namespace paretoken::datasets {
 
-/// Returns the field of `row` in `column`, unquoted. Throws by place.refuse() if header or row lacks it.
+/// Returns the field of `row` in `column`, unquoted. Throws UsageError, by place.refuse(), if the header or
+/// the row lacks it.
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 
-/// Returns that field as a whole number from 1 to 10^9. Throws through `place` if it is none.
+/// Returns that field as a whole number from 1 to 10^9. Throws UsageError, by place.refuse(), if it is none.
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
                         const RowPlace& place);
 

@@ -1,8 +1,8 @@
 #pragma once
-// The number of tokens that a server's tokenizer makes of the words from which prompts are made, which are
-// those of vocabulary() (text.h). The functions are pure: they give the texts to ask about and
-// read the counts; the caller asks the server. Counts from the endpoint /tokenize are exact per word; the
-// usage in an answer gives only the mean over words.
+// Finds out how many tokens a server's tokenizer makes of each word of vocabulary() (text.h), from which
+// prompts are made. The functions are pure: they give the texts to ask about and read the counts; the caller
+// asks the server. Counts from the endpoint /tokenize are exact per word; the usage in an answer gives only
+// the mean over words.
 #include <optional>
 #include <span>
 #include <string>
@@ -30,7 +30,8 @@ Calibration uncalibrated();
 std::string calibration_text();
 
 /// Counts the tokens of every word. `pieces`: the tokens of calibration_text(), each as text, in order. The
-/// overhead is set to 0. Returns nothing if the pieces together are not that text.
+/// overhead is set to 0. A token for the beginning of the text (BOS) and a blank before the first word are
+/// ignored. Returns nothing if the other pieces together are not that text.
 std::optional<Calibration> calibration_from_pieces(std::span<const std::string> pieces);
 
 /// A text of `words` words and the prompt tokens that the server counted.

@@ -1,7 +1,8 @@
 #pragma once
 // The cells of a sweep. A cell is one combination of values of a plan's options and of the placeholders
 // ("{name}") in its server's command. A sweep measures its axis, which is concurrency or request rate, in
-// every cell. All functions but in_cell() are pure.
+// every cell. All functions are pure, except in_cell() and with_common_dataset(), which read the file of a
+// dataset.
 #include <map>
 #include <set>
 #include <string>
@@ -27,8 +28,9 @@ struct Variation {
 
 /// Reads "temperature=0,0.7". The name is that of a plan's field, one of the field's option names (with
 /// dashes or underscores), or one of the `placeholders`. Throws UsageError for a name that is none of these,
-/// for a name that is both an option and a placeholder, for options that do not shape the load (files, notes,
-/// limits) or may hold secrets, and when a value is missing.
+/// for a name that is both an option and a placeholder, for --dataset-path, for options that do not shape the
+/// load (files, notes, limits) or may hold secrets, and when a value is missing. A value that is repeated
+/// counts once.
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
 /// Returns one cell for each combination of values; the first variation changes slowest. No variation gives

@@ -106,6 +106,20 @@ RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& f
     return std::move(measured.result);
 }
 
+/// Returns the highest level below `fail` whose confirming run, of this search or of an earlier one that it
+/// continues, met all SLOs.
+std::optional<double> confirmed_in(const SweepFile& file, const SloSearchPlan& plan,
+                                   const fs::path& directory, std::optional<double> fail) {
+    std::optional<double> highest;
+    for (const SweepPoint& point : file.points) {
+        if (point.repeat != 2 || (fail && point.load >= *fail) || (highest && point.load <= *highest))
+            continue;
+        const auto result = measured_before(file, point, directory);
+        if (result && verdict_on_all(*result, plan.slos) == SloVerdict::pass) highest = point.load;
+    }
+    return highest;
+}
+
 }  // namespace
 
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
@@ -173,9 +187,10 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
         search.tell(verdict, rate, times_enough_for_all(*result, plan.slos));
         longest = std::max(longest, (Clock::now() - step_began) / static_cast<std::int64_t>(step->longer));
     }
-    found.pass = search.pass();
-    found.unconfirmed = search.unconfirmed();
     found.fail = search.fail();
+    found.pass = confirmed_in(file, plan, directory, found.fail);
+    found.unconfirmed = search.unconfirmed();
+    if (found.pass && found.unconfirmed && *found.unconfirmed <= *found.pass) found.unconfirmed.reset();
     found.runs = search.runs();
     found.ended = out_of_time ? "--max-time allows no further run" : search.ended();
     found.elasticity = search.elasticity();

@@ -34,8 +34,9 @@ void search_knee(const Target& target, const SloSearchPlan& plan, reports::Sweep
 /// invalid because requests failed, otherwise insufficient.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
-/// Returns the reason why a run whose verdict on all SLOs is fail failed: the text of the first SLO that it
-/// missed, or a clause about the server.
+/// Returns the reason why the verdict on a run is fail (verdict_on_all()): a clause that says that the server
+/// does not keep up, otherwise the text of the first SLO that is missed, otherwise a clause that says that
+/// too many requests fail.
 std::string binding_of(const RunResult& result, const SloSearchPlan& plan);
 
 /// Returns the command that continues the search: with 8 more runs, and with a finer precision if the highest

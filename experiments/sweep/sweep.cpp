@@ -564,7 +564,10 @@ std::string text_of(const Outline& outline) {
 
 void judge_points_anew(SweepFile& file, const LoadPlan& asked, const fs::path& directory) {
     for (SweepPoint& point : file.points) {
-        if (point.state == PointState::done) point.verdict = judge_anew(directory / point.directory, asked);
+        if (point.state != PointState::done) continue;
+        const std::string label = point.load_label;  // that of a search has the factor of its requests
+        point = reports::sweep_point_of(judge_anew(directory / point.directory, asked), point);
+        point.load_label = label;
     }
     reports::write_sweep(directory, file);
 }

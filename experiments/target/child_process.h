@@ -1,7 +1,8 @@
 #pragma once
 // A program that this process starts as a child and ends when the object is destroyed. This process reads the
-// child's standard output; both share standard error. The child's standard input is a pipe without data. It
-// reaches its end when this process ends, even if that is killed, so that the child can notice it.
+// child's standard output; both share standard error. The child's standard input is a pipe without data,
+// which closes when this process ends, even if this process is killed. The child can therefore notice that
+// end.
 #include <sys/types.h>
 
 #include <filesystem>

@@ -19,13 +19,15 @@ struct Hardware {
     std::uint32_t count = 1;
 };
 
-Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts) {
+/// Returns the hardware of all servers together. `servers` is their number.
+Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts, std::size_t servers) {
     if (!gpu.empty()) {
         const cards::GpuSpec spec = cards::parse_gpu_spec(gpu);
         return {spec.name, spec.count};
     }
     if (!facts.simulator_profile.empty())
-        return {"sim:" + facts.simulator_profile, sim::gpu_count_of(facts.simulator_profile)};
+        return {"sim:" + facts.simulator_profile,
+                sim::gpu_count_of(facts.simulator_profile) * static_cast<std::uint32_t>(servers)};
     if (facts.local) return {cards::this_host().cpu, 1};
     return {};
 }
@@ -48,7 +50,8 @@ std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const std::
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation) {
     const cards::HostFacts host = cards::this_host();
     const loadgen::EndpointFacts& facts = target.facts();
-    const Hardware hardware = hardware_of(resolved.gpu, facts);
+    const Hardware hardware =
+        hardware_of(resolved.gpu, facts, std::max<std::size_t>(1, resolved.targets.size()));
     Provenance p;
     p.version = version();
     p.commit = commit();

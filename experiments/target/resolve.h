@@ -25,11 +25,12 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 /// measure the same load at each level.
 void require_class_to_vary(const LoadPlan& asked, Axis axis);
 
-/// Names the dataset of every class, sets default lengths (512 prompt tokens; 128 output tokens, for a file
-/// only if some of its rows have no such number), and checks and hashes the files of datasets and of prose
-/// unless the plan has the hashes. Also reads the questions (--probe) and the model card, so that a mistake
-/// in them is found early. A second application changes nothing. Throws UsageError when options are wrong or
-/// contradict each other, RuntimeError when a file cannot be read.
+/// Applies with_classes(), names the dataset of every class and sets default lengths: 512 prompt tokens for
+/// the dataset synthetic, and 128 output tokens, for a file only if some of its rows have no such number.
+/// Checks and hashes the files of datasets and of prose unless the plan has the hashes. Also reads the
+/// questions (--probe) and the model card, so that a mistake in them is found early. A second application
+/// changes nothing. Throws UsageError when options are wrong or contradict each other, RuntimeError when a
+/// file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
 /// Throws UsageError if --burstiness is given for a class without a rate, where it would have no effect.
@@ -53,7 +54,8 @@ std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan);
 std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
                                               const std::optional<datasets::Calibration>& calibration);
 
-/// Returns the load of a resolved plan, without the addresses and bodies that a target adds.
+/// Returns the load of a resolved plan, without the addresses and bodies that a target adds. It has at most
+/// as many workers as the smallest cap of a class on requests in flight or on prefills.
 loadgen::LoadOptions load_options(const LoadPlan& resolved);
 
 /// Returns whether the requests of a resolved plan share nothing except the tokens of a chat template, so

@@ -85,10 +85,13 @@ class CommandServer {
 
 /// Returns whether the server at `url` is ready. With `ready_url` (a URL, or a path on the server), it is
 /// ready if `ready_url` returns 200. Otherwise it is ready if /health returns 200, or if /health returns
-/// another status below 500 (such as 404) and /v1/models returns any status below 500.
+/// another status below 500 (such as 404) and /v1/models returns any status below 500. A server that does not
+/// answer within 5 s is not ready. Throws UsageError for a URL that cannot be parsed, and RuntimeError when
+/// its host name cannot be resolved.
 bool is_ready(const std::string& url, const std::string& ready_url);
 
-/// Blocks until is_ready(). Throws ServerFailed after `patience`, RuntimeError when `stop` is requested.
+/// Blocks until is_ready(). Throws ServerFailed after `patience`, RuntimeError when `stop` is requested, and
+/// as is_ready() does.
 void wait_until_ready(const std::string& url, const std::string& ready_url, Duration patience,
                       Watcher& watcher, const std::stop_token& stop);
 

@@ -1,7 +1,7 @@
 #pragma once
 // Decides whether requests have become slower or faster than a reference. It computes the ratio of the
 // geometric mean of the latest values to that of the reference, with Welch's confidence interval on
-// logarithms. The functions are pure.
+// logarithms. Nothing here does I/O or reads a clock.
 #include <deque>
 #include <optional>
 #include <span>

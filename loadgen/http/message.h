@@ -1,6 +1,7 @@
 #pragma once
-// HTTP/1.1 as bytes, without I/O: writes requests and reads responses. Body bytes are pushed as views into
-// the input, so that chunked framing, reads and events stay independent of each other. Beast parses heads.
+// HTTP/1.1 as bytes, without I/O: writes requests and reads responses. The reader passes on the bytes of a
+// body as views into its input, in any pieces: neither chunks nor reads correspond to events of a stream. The
+// library Beast parses the heads.
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,8 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 /// Returns whether two header names are equal, ignoring upper and lower case.
 bool same_name(std::string_view a, std::string_view b);
 
-/// A request without its body's length and the body. It is built once and used for every request.
+/// The head of a request without the length of its body. A load builds it once and uses it for all its
+/// requests.
 struct RequestHead {
     std::string method = "POST";
     std::string target;     ///< "/v1/chat/completions"

@@ -18,9 +18,9 @@ struct PowerReading {
     cards::PowerSample sample;  ///< values; the utilization is the mean over merged readings
     std::uint32_t merged = 1;   ///< number of readings that it replaces
     // For merged readings only:
-    std::optional<double> joules = {};           ///< integral of the power since the kept reading before
+    std::optional<double> joules = {};           ///< integral of the power since the previous kept reading
     std::optional<double> throttled_share = {};  ///< share of the readings that were throttled
-    Duration longest_gap{};                      ///< longest gap since the kept reading before
+    Duration longest_gap{};                      ///< longest gap since the previous kept reading
 
     bool operator==(const PowerReading&) const = default;
 };

@@ -33,8 +33,7 @@ struct ShapeHole {
 std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin);
 
 /// Appends the text of an output hole. Decodes escapes of one character, such as \n and \"; an output hole
-/// has no Unicode escapes.
-/// `output` has kReadablePadding readable bytes after it.
+/// has no Unicode escapes. `output` has kReadablePadding readable bytes after it.
 void append_unescaped(std::string_view output, PaddedBuffer& text);
 
 /// One shape: an event's bytes, with holes for the values that differ.

@@ -145,7 +145,7 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
 
 bool read_timings(ondemand::value& value, Timings& timings);
 
-/// Reads the type of an event, of a protocol whose events have one.
+/// Reads the value of the field "type" of an event into `reading`. Only some protocols have this field.
 bool read_type(ondemand::value& value, Reading& reading);
 
 /// Sets `error` if the value is an error: an object or a text that is not empty.

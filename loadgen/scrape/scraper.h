@@ -38,8 +38,9 @@ class Scraper {
     using OnScrape = std::function<void(const ServerScrape&)>;
 
     /// Makes the first scrape before it returns. `on_scrape`, which may be empty, is called for each scrape
-    /// that could be read: for the first one by the constructor, for the last one by finish(), and for all
-    /// others on the scraper's thread. Throws std::regex_error when a pattern of `keep` is invalid.
+    /// that has a known quantity or a series to keep: for the first one by the constructor, for the last one
+    /// by finish(), and for all others on the scraper's thread. Throws std::regex_error when a pattern of
+    /// `keep` is invalid.
     Scraper(const ScraperOptions& options, OnScrape on_scrape);
     ~Scraper();
     Scraper(const Scraper&) = delete;

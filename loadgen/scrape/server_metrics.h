@@ -71,7 +71,7 @@ struct ServerScrapes {
     /// The scrapes with known quantities, ascending in time; only the first one keeps its sources and
     /// settings.
     std::vector<ServerScrape> scrapes;
-    std::uint64_t failed = 0;  ///< scrapes that failed or had no known quantity
+    std::uint64_t failed = 0;  ///< scrapes that failed, or had no known quantity and no series to keep
     std::string last_failure;  ///< reason in one line
     std::string name = {};     ///< name of the place, which is the source of the series below
     std::map<std::string, KeptSeries> kept = {};

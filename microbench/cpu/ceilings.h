@@ -13,7 +13,8 @@
 
 namespace paretoken::microbench {
 
-/// Reads of memory without computing: `total_bytes` of random numbers over all threads.
+/// The options of a row that only reads memory. The memory holds `total_bytes` of random numbers, over all
+/// threads together.
 struct ReadOptions {
     std::uint64_t total_bytes = 0;
     std::size_t threads = 1;

@@ -5,10 +5,11 @@
 
 namespace paretoken::microbench {
 
-/// l1: into L1, 8 KiB ahead of the read. l2: into L2, 16 KiB ahead of the read, because L2 allows more
-/// outstanding lines than L1, and later into L1, 2 KiB ahead. These distances hold for contiguous streams.
-/// Attention over a paged KV cache prefetches the half of a block that is used at least 8 KiB later instead
-/// (to_coming_half() in attention/attention_block.h): l1 into L1, l2 into L2 only.
+/// `l1` prefetches a line into L1, 8 KiB ahead of the read. `l2` prefetches it twice: into L2, 16 KiB ahead
+/// of the read, because L2 allows more outstanding lines than L1, and later into L1, 2 KiB ahead. These
+/// distances hold for contiguous streams. Attention over a paged KV cache instead prefetches the half of a
+/// block that is used at least 8 KiB later (to_coming_half() in attention/attention_block.h). There `l1`
+/// prefetches into L1, and `l2` into L2 only.
 enum class Fetch { none, l1, l2 };
 inline constexpr Fetch kFetches[] = {Fetch::none, Fetch::l1, Fetch::l2};
 inline constexpr std::size_t kAheadInL1 = 8192;

@@ -1,7 +1,8 @@
 #pragma once
-// Compute ceilings: multiply-adds on registers only, at the highest rate that any instruction of this CPU
-// allows. They are meant as upper bounds for an inference engine. faster_hardware_unused() therefore tells
-// when the CPU has faster instructions that are not used here, so that the measured rate is no upper bound.
+// Compute ceilings: the rates of multiply-adds on registers only, with the fastest instructions that this
+// build has for the CPU. The ceilings are meant as upper bounds for an inference engine. If the CPU has
+// faster instructions that are not used here, the measured rate is no upper bound; faster_hardware_unused()
+// then says so.
 #include <cstdint>
 #include <span>
 #include <string>

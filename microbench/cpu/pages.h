@@ -1,6 +1,6 @@
 #pragma once
-// A ring's memory as pages in random order, with one permutation for filling, computing and reading. The page
-// tables of real servers look like this after some time.
+// Puts the pages of a ring's memory into a random order. The memory is filled, used by kernels and read in
+// this one order. The page tables of real servers have such an order after some time.
 #include <cstddef>
 #include <cstdint>
 #include <span>

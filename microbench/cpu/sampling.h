@@ -21,7 +21,7 @@ struct Span {
     std::size_t least_rounds = 32;  ///< least number of rounds, after the warm-up
 };
 
-/// The seconds of each round of each action, until the last thread had finished.
+/// The seconds that each action took in each round, until its last thread had finished.
 struct Rounds {
     std::size_t first = 0;                     ///< number of the first round that was kept
     std::vector<std::vector<double>> seconds;  ///< [action][round − first]

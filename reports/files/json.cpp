@@ -1543,6 +1543,7 @@ Json chart_point(const ReportPoint& point, Commands& commands) {
     const auto interval = point.result.throughput.interval(figure::kOutputTokens);
     return {{"label", point.load_label},
             {"load", Writer::json_of(point.load)},
+            {"open", point.open_loop},
             {"xs", chart_xs(point)},
             {"places", chart_places(point)},
             {"tps", value_or_null(point.output_tokens_per_s)},

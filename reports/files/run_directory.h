@@ -65,8 +65,8 @@ struct ResultDirectories {
 };
 
 /// Finds runs like find_run_directories(), and also experiments on prefix caching (directories with a
-/// cache.json). Throws UsageError like that function, but if there is no run, only if there is no experiment
-/// either.
+/// cache.json). Throws UsageError like that function, except that a path without a run is accepted if it has
+/// such an experiment.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

@@ -1,6 +1,6 @@
 #pragma once
 // The texts of answers that a gate judges, and the faults in them that can be found without knowing the
-// expected text: empty texts and repetition. The functions are pure.
+// expected text: empty texts and repetition. Nothing here does I/O.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -30,8 +30,7 @@ std::optional<std::string> difference_of_work(const RunResult& first, const RunR
 std::vector<std::string> oddities_of(const RunResult& first, const RunResult& second);
 
 /// The hardware that served a run. For a simulated server it is the name of the profile, without the settings
-/// after
-/// "?": "sim:llama3-8b-h100-bf16".
+/// after "?": "sim:llama3-8b-h100-bf16".
 std::string hardware_of(const RunResult& run);
 
 }  // namespace paretoken::reports

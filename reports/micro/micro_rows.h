@@ -105,8 +105,7 @@ struct RowName {
 RowName parse_row_name(std::string_view name);
 
 /// The row's name with "op:*" in place of its operation ("op:qkv"). It names the sum of the rows of all
-/// operations of a layer.
-/// `name` is the parsed `row`. A name without "op" is returned as it is.
+/// operations of a layer. `name` is the parsed `row`. A name without "op" is returned as it is.
 std::string over_all_ops(const std::string& row, const RowName& name);
 
 /// The title of a device: "NVIDIA H200", "AMD EPYC (2 cores)".

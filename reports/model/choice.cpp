@@ -22,15 +22,25 @@ std::string named_reasons(const Validity& validity) {
 }
 
 /// The value of a limit's metric and the limit: "ttft_p95 48.1 ms of 800 ms"
+constexpr std::string_view kDidNotKeepUp = "the server did not keep up with the arrivals";
+
+/// Whether the queue grew during the run, or ended it.
+bool did_not_keep_up(const RunResult& result) {
+    return result.window.overloaded || (result.stop && result.stop->rule == "diverging");
+}
+
+/// A value of the metric with this tag: "48.9 ms" for a time.
+std::string value_text(const std::string& tag, double value) {
+    const Metric* const metric = metric_named(tag);
+    const bool is_time = metric != nullptr && metric->unit.starts_with("s");
+    return is_time ? significant(value * 1e3) + " ms" : significant(value);
+}
+
 std::string margin_of(const ReportPoint& point, const Slo& slo) {
-    const Metric* const metric = metric_named(slo.tag);
     const SloFinding found = finding_on(point.result, slo);
-    if (metric == nullptr || !found.value) return name_of(slo) + " –";
-    const bool is_time = metric->unit.starts_with("s");
-    const double scale = is_time ? 1e3 : 1;
-    const std::string unit = is_time ? " ms" : "";
-    return fmt::format("{} {}{} of {}{}", name_of(slo), significant(*found.value * scale), unit,
-                       significant(slo.limit * scale), unit);
+    if (metric_named(slo.tag) == nullptr || !found.value) return name_of(slo) + " –";
+    return fmt::format("{} {} of {}", name_of(slo), value_text(slo.tag, *found.value),
+                       value_text(slo.tag, slo.limit));
 }
 
 /// The command that measures the run again. Request classes have options that no command line takes, so for a
@@ -111,14 +121,16 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
     for (const Slo& slo : slos) {
         const SloFinding found = finding_on(point.result, slo);
         const MetricSummary* summary = point.result.metric(headline_key(slo.tag, point.open_loop));
-        if (summary == nullptr) return fmt::format("{} was not measured", slo.tag);
+        if (summary == nullptr || summary->n == 0) return fmt::format("{} was not measured", slo.tag);
+        if (!found.value && did_not_keep_up(point.result))
+            return fmt::format("{}, so that {} has no value", kDidNotKeepUp, name_of(slo));
         if (!found.value) return fmt::format("misses the SLO: {} falls among failures", name_of(slo));
         switch (found.verdict) {
             case SloVerdict::pass:
                 break;
             case SloVerdict::fail:
                 return fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
-                                   significant(*found.value), significant(slo.limit));
+                                   value_text(slo.tag, *found.value), value_text(slo.tag, slo.limit));
             case SloVerdict::insufficient:
                 return fmt::format("too few requests to tell whether the SLO on {} is met", name_of(slo));
         }
@@ -134,6 +146,8 @@ std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos
     if (!point.reached)
         return fmt::format("{} requests were never that many in flight", requests_sent(point.result));
     if (!point.output_tokens_per_s) return "no output tokens in the window";
+    if (!point.interactivity && did_not_keep_up(point.result))
+        return fmt::format("{}, so that tokens/s per user have no percentiles", kDidNotKeepUp);
     if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
     return missed_slo(point, slos);
 }

@@ -108,7 +108,9 @@ std::string differing_part(const Configuration& a, const Configuration& b, bool 
     const auto fingerprint = [](const Configuration& c) {
         return c.points.empty() ? std::string() : c.points.front().result.workload.fingerprint;
     };
-    if (fingerprint(a) != fingerprint(b)) return fmt::format("another workload ({})", b.workload);
+    if (fingerprint(a) != fingerprint(b))
+        return a.workload == b.workload ? std::string("other options of the workload")
+                                        : fmt::format("another workload ({})", b.workload);
     if (!in_dollars) return "";
     if (b.price_basis.empty() && !a.price_basis.empty()) return "no price";
     if (a.price_basis != b.price_basis) return fmt::format("another price basis ({})", b.price_basis);

@@ -44,8 +44,8 @@ std::span<const FrontY> front_ys();  ///< all of them; the first is the default
 /// The index of a pair of axes in ReportPoint::places. `x` and `y` are indices in front_xs() and front_ys().
 std::size_t place_of_axes(std::size_t x, std::size_t y);
 
-/// The index of a name in front_xs() or front_ys(). Both throw a UsageError that lists the known names.
-/// kDateAxis has no index.
+/// The index of the quantity with this name in front_xs() or front_ys(). If there is none, the functions
+/// throw a UsageError that lists the known names. They also throw for kDateAxis, which has no index.
 std::size_t front_x_named(std::string_view name);
 std::size_t front_y_named(std::string_view name);
 

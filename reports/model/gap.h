@@ -28,8 +28,8 @@ struct GapInputs {
     /// Inputs from the bandwidths that `paretoken micro` measured; equal to `datasheet` if there are none.
     /// For a simulated server they come from its profile.
     LimitInputs measured;
-    /// The terms of a simulated server's profile (Provenance::simulator), from which its parts are computed;
-    /// empty for a real server.
+    /// For a simulated server, the quantities of its profile by name (Provenance::simulator). The parts of
+    /// the waterfall are then computed from them. Empty for a real server.
     std::map<std::string, double> simulator = {};
     std::optional<double> communication_s_per_step = {};  ///< time of communication between GPUs
     std::string communication_source = {};                ///< source of this time, in words

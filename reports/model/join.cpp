@@ -173,6 +173,14 @@ std::string hardware_title(const Served& served, const Provenance& provenance) {
 // --- price
 // ---------------------------------------------------------------------------------------------------
 
+/// Whether every class of requests has SLOs. The tokens of a class without SLOs are neither good nor bad, so
+/// that a load with such a class has no cost of good tokens.
+bool is_judged(const RunResult& result) {
+    return std::all_of(result.classes.begin(), result.classes.end(), [](const auto& of) {
+        return of.second.counts.ok == 0 || of.second.totals.judged > 0;
+    });
+}
+
 struct AppliedPrice {
     const cards::PriceCard* card = nullptr;
     cards::PricedHardware hardware;
@@ -241,7 +249,7 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
     if (result.throughput.at(figure::kInputTokens)) {
         cost.usd_per_m_total = usd_per_m_total(price.usd_per_s, rates);
     }
-    if (const auto good = result.throughput.at(figure::kGoodOutputTokens))
+    if (const auto good = result.throughput.at(figure::kGoodOutputTokens); good && is_judged(result))
         cost.usd_per_m_goodput = usd_per_m_output(price.usd_per_s, *good);
     return cost;
 }
@@ -390,6 +398,12 @@ HardwareTerms hardware_terms_of(const Served& served, const cards::ModelCard& mo
 std::optional<LimitInputs> limit_of(const Served& served, const RunResult& result,
                                     const cards::ModelCard* model, std::vector<std::string>& missing) {
     if (served.simulated) {
+        if (result.targets.size() > 1) {
+            missing.push_back(fmt::format(
+                "no hardware limit: the load went to {} simulated servers, and the limit of one is known",
+                result.targets.size()));
+            return {};
+        }
         LimitInputs inputs = limit_inputs_of_simulator(result.provenance.simulator);
         if (limits_anything(inputs)) return inputs;
         missing.emplace_back("no hardware limit: the simulator's profile has no times of its own");

@@ -27,6 +27,14 @@ bool describes_workload(const std::string& option) {
     return field != nullptr && field->kind == FieldKind::workload;
 }
 
+/// Whether the title of a configuration's workload (lengths, endpoint) or the runs' dataset tells this
+/// option.
+bool is_told_by_workload(const std::string& option) {
+    constexpr std::string_view kTold[] = {"isl",     "osl",          "range_ratio",
+                                          "dataset", "dataset_path", "endpoint_type"};
+    return std::find(std::begin(kTold), std::end(kTold), option) != std::end(kTold);
+}
+
 std::string value_in(const Labels& labels, const std::string& name) {
     const auto found = labels.find(name);
     return found == labels.end() ? "" : found->second;
@@ -136,7 +144,7 @@ Labels labels_of(const LoadedRun& run) {
     const Provenance& from = run.result.provenance;
     Labels labels = from.metadata;
     for (const auto& [option, value] : run.cell)
-        if (!describes_workload(option)) add(labels, option, value);
+        if (!is_told_by_workload(option)) add(labels, option, value);
     add(labels, "model", from.model);
     add(labels, "hardware", from.hardware);
     if (from.hardware_count > 1) add(labels, "gpus", fmt::format("{}", from.hardware_count));
@@ -150,6 +158,8 @@ Labels labels_of(const LoadedRun& run) {
     if (const auto drafts = from.simulator.find("drafts");
         drafts != from.simulator.end() && drafts->second > 0)
         add(labels, "speculation", fmt::format("{:g} drafts", drafts->second));
+    if (const auto cancel = run.result.plan.find("cancel"); cancel != run.result.plan.end())
+        add(labels, "cancel", cancel->second);
     return labels;
 }
 
@@ -220,12 +230,24 @@ std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
         return BaseKey{hardware_of(from.hardware), from.hardware_count, from.model,
                        run.result.workload.fingerprint};
     };
+    const auto without_workload = [](BaseKey base) {
+        base.fingerprint.clear();
+        return base;
+    };
     std::map<BaseKey, std::map<std::string, std::vector<const Labels*>>> sweeps;
-    for (std::size_t i = 0; i < runs.size(); ++i)
-        sweeps[base_of(runs[i])][sweep_of(runs[i])].push_back(&all[i]);
+    std::map<BaseKey, std::map<std::string, std::vector<const Labels*>>> of_all_workloads;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const BaseKey base = base_of(runs[i]);
+        sweeps[base][sweep_of(runs[i])].push_back(&all[i]);
+        of_all_workloads[without_workload(base)][sweep_of(runs[i])].push_back(&all[i]);
+    }
     std::map<BaseKey, std::set<std::string>> telling;
-    for (const auto& [base, of] : sweeps)
+    for (const auto& [base, of] : sweeps) {
         telling[base] = by ? std::set<std::string>(by->begin(), by->end()) : telling_labels(of);
+        if (by) continue;
+        for (const std::string& name : telling_labels(of_all_workloads[without_workload(base)]))
+            if (describes_workload(name)) telling[base].insert(name);
+    }
 
     std::map<std::pair<BaseKey, Labels>, std::size_t> places;
     std::vector<RunGroup> groups;

@@ -14,10 +14,10 @@
 
 namespace paretoken::reports {
 
-/// The labels of a run: --metadata, the options that the sweep varied besides the workload, and facts of the
-/// run: model, hardware, gpus (if more than one), engine, speculation, and the model card's weights and kv. A
-/// label without a value is left out. --metadata takes precedence over the sweep's options, and these over
-/// facts of the run.
+/// The labels of a run: --metadata, the options that the sweep varied (lengths, dataset and endpoint
+/// excepted, which the title of the workload tells), and facts of the run: model, hardware, gpus (if more
+/// than one), engine, speculation, cancel, and the model card's weights and kv. A label without a value is
+/// left out. --metadata takes precedence over the sweep's options, and these over facts of the run.
 Labels labels_of(const LoadedRun& run);
 
 /// The labels of all runs with their values, for messages: "model=a|b, threads=2".
@@ -52,11 +52,11 @@ struct RunGroup {
     std::vector<LoadedRun> runs;
 };
 
-/// Groups runs into curves, in order of first appearance. `hardware_of` returns the
-/// same name for all spellings of one GPU. The runs of a curve have the same hardware, model and workload,
-/// and equal values of the labels in `by`. If `by` is absent, these are the labels that are constant within
-/// each sweep and differ between sweeps. For this rule, each cell of a sweep and each run outside a sweep
-/// counts as a sweep. Throws UsageError for a label in `by` that no run has.
+/// Groups runs into curves, in order of first appearance. `hardware_of` returns the same name for all
+/// spellings of one GPU. The runs of a curve have the same hardware, model and workload, and equal values of
+/// the labels in `by`. If `by` is absent, these are the labels that are constant within each sweep and differ
+/// between sweeps. For this rule, each cell of a sweep and each run outside a sweep counts as a sweep. Throws
+/// UsageError for a label in `by` that no run has.
 std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
                                    const std::optional<std::vector<std::string>>& by,
                                    std::string (*hardware_of)(std::string_view));

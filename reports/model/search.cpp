@@ -70,6 +70,12 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
     return picture;
 }
 
+/// Returns whether throughput grew by less than half as much as the load when the search last doubled it.
+bool reached_saturation(const SweepSearch& search) {
+    constexpr double kFlat = 0.5;
+    return !search.elasticity.empty() && search.elasticity.back() < kFlat;
+}
+
 }  // namespace
 
 std::string found_text(const SweepSearch& search, const std::string& axis) {
@@ -87,11 +93,14 @@ std::string found_text(const SweepSearch& search, const std::string& axis) {
                          : fmt::format("; at {:g}, {}", *search.fail, search.binding);
     }
     text += fmt::format(". {} runs; {}.", search.runs, search.ended);
-    if (search.saturation)
-        text += fmt::format(" By Little's law the server saturates near {} in flight.",
-                            significant(*search.saturation));
+    const bool reached = reached_saturation(search);
+    if (search.saturation) {
+        text += reached ? " By Little's law the server saturates near"
+                        : " Throughput still grew with the load: by Little's law the server saturates above";
+        text += fmt::format(" {} in flight.", significant(*search.saturation));
+    }
     if (search.at && search.of_saturation)
-        text += fmt::format(" {:g}{} is {} % of saturation.", *search.at, unit,
+        text += fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit, reached ? "" : "at most ",
                             significant(*search.of_saturation * 100));
     return text;
 }

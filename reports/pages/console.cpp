@@ -40,7 +40,8 @@ TextStyle style_of(Verdict verdict) {
 /// aligned.
 std::string labelled(std::string_view label, std::string_view text) {
     std::string out;
-    std::string_view lead = label;
+    std::string lead(label);
+    if (lead.size() >= kLabelWidth) lead += ' ';
     for (const std::string& line : wrapped(text, kWidth - kIndent - kLabelWidth)) {
         out += fmt::format("{:{}}{:{}}{}\n", "", kIndent, lead, kLabelWidth,
                            printable(line, kWidth - kIndent - kLabelWidth));

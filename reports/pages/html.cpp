@@ -200,7 +200,13 @@ std::string frontier_section(const ReportModel& model) {
     std::string html = "<section aria-labelledby=\"frontier-title\">\n<h2 id=\"frontier-title\">";
     html += priced ? "What a token costs at every speed" : "How much at every speed";
     html += "</h2>\n<p class=\"lead\">Each marker is one run. <span id=\"directions\"></span>";
-    if (limited) html += " The dashed curve is what the hardware allows; nothing can reach the shaded side.";
+    if (limited) {
+        html +=
+            " <span id=\"limit-note\">The dashed curve is what the hardware allows; nothing can reach the "
+            "shaded side.";
+        if (!model.what_ifs.empty()) html += " Estimates are of other hardware, and may lie there.";
+        html += "</span>";
+    }
     html +=
         "</p>\n<div class=\"chart-head\"><ul class=\"legend\" id=\"frontier-legend\"></ul>"
         "</div>\n<div class=\"chart-head switches\">"

@@ -1,4 +1,5 @@
 #include "reports/pages/markdown.h"
+#include "reports/model/front.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "reports/document/table.h"
+#include "reports/model/front.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/section_markdown.h"
 #include "reports/sections/sections.h"
@@ -93,20 +95,32 @@ std::string chart_against_load(const Configuration& configuration, std::string_v
     return chart_of(title, "load", labels, y_title, lines);
 }
 
-std::string frontier_chart(const Configuration& configuration) {
-    std::vector<const ReportPoint*> front;
-    for (const ReportPoint& point : configuration.points)
-        if (point.on_own_front && point.cost && point.interactivity) front.push_back(&point);
-    std::sort(front.begin(), front.end(),
-              [](const auto* a, const auto* b) { return *a->interactivity < *b->interactivity; });
+/// The value of a point on the vertical axis of a front.
+std::optional<double> height_of(const ReportPoint& point, const FrontY& y) {
+    if (y.name != front_ys().front().name) return tokens_per_s_per_gpu(point);
+    return point.cost ? std::optional(point.cost->usd_per_m_output) : std::nullopt;
+}
+
+/// The runs on the front of the configuration, on the axes for which the front was computed. There is none
+/// over dates.
+std::string frontier_chart(const Configuration& configuration, const FrontNote& note) {
+    if (note.over_time) return "";
+    const FrontX& x = front_xs()[front_x_named(note.x)];
+    const FrontY& y = front_ys()[front_y_named(note.y)];
+    std::vector<std::pair<double, double>> front;
+    for (const ReportPoint& point : configuration.points) {
+        const auto across = front_value(point, x);
+        const auto up = height_of(point, y);
+        if (point.on_own_front && across && up) front.emplace_back(*across, *up);
+    }
+    std::sort(front.begin(), front.end());
     std::vector<std::string> labels;
     Line line;
-    for (const ReportPoint* point : front) {
-        labels.push_back(significant(point->interactivity));
-        line.values.push_back(point->cost->usd_per_m_output);
+    for (const auto& [across, up] : front) {
+        labels.push_back(significant(across));
+        line.values.push_back(up);
     }
-    return chart_of("Cost against speed: runs on the Pareto front", "tok/s per user", labels,
-                    "$ per M output tokens", {line});
+    return chart_of("Runs on the Pareto front", x.title, labels, y.title, {line});
 }
 
 std::optional<double> milliseconds(const ReportPoint& point, std::string_view key, double p) {
@@ -116,13 +130,13 @@ std::optional<double> milliseconds(const ReportPoint& point, std::string_view ke
     return *held->value * 1e3;
 }
 
-std::string charts_of(const Configuration& configuration) {
+std::string charts_of(const Configuration& configuration, const FrontNote& front) {
     const bool limited =
         std::any_of(configuration.points.begin(), configuration.points.end(),
                     [](const ReportPoint& point) { return point.limit_output_tokens_per_s.has_value(); });
     const auto rate = [](const ReportPoint& point) { return point.output_tokens_per_s; };
     const auto limit = [](const ReportPoint& point) { return point.limit_output_tokens_per_s; };
-    std::string text = frontier_chart(configuration);
+    std::string text = frontier_chart(configuration, front);
     text += limited
                 ? chart_against_load(configuration, "Throughput: measured, and the hardware limit above it",
                                      "output tokens/s", rate, limit)
@@ -167,11 +181,11 @@ std::string commands_of(const Configuration& configuration) {
     return text.empty() ? "" : "<details><summary>Commands</summary>\n\n" + text + "\n</details>\n";
 }
 
-std::string section_of(const Configuration& configuration) {
+std::string section_of(const Configuration& configuration, const FrontNote& front) {
     return fmt::format("## {}\n\n{}\n\n", markdown_escaped(configuration.title),
                        markdown_escaped(configuration.workload)) +
            table_of(configuration) + "\n" + list_of(configuration.errors, "**Error:** ") +
-           list_of(configuration.missing) + reasons_of(configuration) + charts_of(configuration) +
+           list_of(configuration.missing) + reasons_of(configuration) + charts_of(configuration, front) +
            commands_of(configuration) + "\n";
 }
 
@@ -203,7 +217,8 @@ std::string markdown_report(const ReportModel& model) {
                        sections_text(SectionPlace::before_answers, model);
     for (const Configuration& configuration : model.configurations)
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));
-    for (const Configuration& configuration : model.configurations) text += section_of(configuration);
+    for (const Configuration& configuration : model.configurations)
+        text += section_of(configuration, model.front);
     text += sections_text(SectionPlace::after_front, model) + sections_text(SectionPlace::after_load, model);
     text += list_of(model.front.separate);
     text += list_of(model.notes);

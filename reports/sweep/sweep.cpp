@@ -34,6 +34,23 @@ std::optional<double> acceptance_in(const RunResult& result) {
     return std::nullopt;
 }
 
+/// Returns whether two points measured the same load in the same cell.
+bool is_repeat(const SweepPoint& a, const SweepPoint& b) {
+    return a.cell == b.cell && a.load == b.load && a.load_label == b.load_label;
+}
+
+/// Returns the sum of the caps of those classes that are closed loops; 0 if there are none.
+std::uint64_t closed_loops_of(const RunResult& result) {
+    std::uint64_t sum = 0;
+    for (const auto& [name, scope] : result.classes) {
+        const auto arrivals = result.plan.find(name + ".arrivals");
+        const auto cap = result.plan.find(name + ".concurrency");
+        if (arrivals != result.plan.end() && cap != result.plan.end() && arrivals->second == "at_once")
+            sum += std::stoull(cap->second);
+    }
+    return sum;
+}
+
 }  // namespace
 
 std::string_view name_of(PointState state) {
@@ -57,7 +74,11 @@ std::map<std::string, std::string> without_server(std::map<std::string, std::str
 }
 
 std::string load_label_of(const RunResult& result) {
-    if (result.request_rate) return fmt::format("{:g} req/s", *result.request_rate);
+    if (result.request_rate) {
+        const std::uint64_t closed = closed_loops_of(result);
+        return fmt::format("{}{:g} req/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
+                           *result.request_rate);
+    }
     if (result.concurrency) return fmt::format("c={}", *result.concurrency);
     return "all at once";
 }
@@ -106,15 +127,14 @@ std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points) {
                                    {"itl_p99_s", &SweepPoint::itl_p99_s}};
     std::vector<SweepRepeats> all;
     for (const SweepPoint& first : points) {
-        const bool is_first = std::none_of(points.data(), &first, [&](const SweepPoint& earlier) {
-            return earlier.cell == first.cell && earlier.load_label == first.load_label;
-        });
+        const bool is_first = std::none_of(
+            points.data(), &first, [&](const SweepPoint& earlier) { return is_repeat(earlier, first); });
         if (!is_first) continue;
         SweepRepeats repeats{.load_label = first.load_label, .load = first.load, .cell = first.cell};
         std::map<std::string, std::vector<double>> values;
         for (const SweepPoint& point : points) {
-            if (point.cell != first.cell || point.load_label != first.load_label ||
-                point.state != PointState::done || point.verdict == Verdict::invalid)
+            if (!is_repeat(point, first) || point.state != PointState::done ||
+                point.verdict == Verdict::invalid)
                 continue;
             ++repeats.runs;
             for (const auto& [key, value] : kColumns)

@@ -87,7 +87,8 @@ struct SweepSearch {
     std::uint64_t runs = 0;                          ///< number of runs that the search measured
     std::optional<double> most_requests_per_s = {};  ///< highest throughput of all levels
     /// The number of requests in flight at which the server saturates, by Little's law: most_requests_per_s ×
-    /// median end-to-end time at the lowest level. It is a number of requests also if the load is a rate.
+    /// median end-to-end time at the lowest level. It is a number of requests also if the load is a rate. It
+    /// is a lower bound if the search ended before throughput stopped growing with the load (`elasticity`).
     std::optional<double> saturation = {};
     /// d ln(requests/s) / d ln(load) between successive levels while the search doubles the load. A value
     /// near 0 means that more load gives no more throughput.

@@ -1,6 +1,6 @@
 #pragma once
 // The content of an answer, token by token: first reasoning, then text or the call of a tool. The functions
-// are pure: a function of the plan and the token's number.
+// are pure: what they return depends only on the plan and the numbers of the tokens.
 #include <cstdint>
 #include <string>
 #include <string_view>

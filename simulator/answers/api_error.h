@@ -1,6 +1,7 @@
 #pragma once
-// Answers that are not 200, in the format of each dialect, and of a protocol where one is concerned. The
-// functions are pure.
+// Makes the answers with a status other than 200, and the events that end a failed stream. They have the
+// format of the dialect. A protocol may have an error format of its own; the answers to requests of this
+// protocol then have it. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -41,7 +41,8 @@ class VllmChoices : public AnswerWriter {
   protected:
     VllmChoices(AnswerTerms terms, const ChoiceNames& names);
 
-    /// Appends the choice of an event from the finish reason's key on; `last`: whether it ends the answer.
+    /// Appends the whole JSON object of an event's only choice, with the tokens [first, end) of the answer.
+    /// `last`: whether these are the last tokens, so that the choice has a finish reason.
     virtual void append_choice(std::string& out, std::int64_t first, std::int64_t end, bool last) const = 0;
     /// Appends the output of an answer in one piece, as a field of its choice.
     virtual void append_output(std::string& out) const = 0;

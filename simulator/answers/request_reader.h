@@ -43,7 +43,8 @@ std::string_view text_of(const dom::element& element, std::string_view name);
 /// Returns the text of a field that must be there.
 std::string_view required_text(const dom::object& object, std::string_view key, std::string_view name);
 
-/// Receives the tokens of a prompt: called once per piece, `special` for tokens of the template.
+/// Receives a prompt in order, part by part. special() receives `count` tokens of the group `name` of the
+/// chat template, text() a text that still has to be divided into tokens, and id() one token id.
 struct TokenSink {
     virtual ~TokenSink() = default;
     virtual void special(std::int64_t count, std::string_view name) = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// The counters of the simulated server; each dialect writes them under its own Prometheus names. The
-// functions are pure.
+// The counters of the simulated server; each dialect writes them under its own Prometheus names. Nothing here
+// does I/O.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -24,7 +24,7 @@ struct ServedModel {
     std::string name;
     std::int64_t context_limit = 0;  ///< tokens of prompt and answer together ("max_model_len")
     std::int64_t vocabulary = 0;
-    std::int64_t block_tokens = 0;  ///< block of the prefix cache; 0 means no cache, so blocks need no names
+    std::int64_t block_tokens = 0;  ///< tokens of a block of the prefix cache; 0 means that there is no cache
     Dialect dialect = Dialect::vllm;
     std::int64_t max_num_seqs = 1;
     bool recalls = false;  ///< whether an answer returns the value that its prompt asks for

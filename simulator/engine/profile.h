@@ -27,7 +27,8 @@ struct ReasoningPart {
     bool operator==(const ReasoningPart&) const = default;
 };
 
-/// Random pauses of the whole engine: each between two lengths, on average once per `every` of busy time.
+/// Random pauses of the whole engine. The length of a pause is uniform between `shortest` and `longest`. The
+/// busy time from one pause to the next is exponential, with the mean `every`.
 struct Hiccups {
     Duration shortest{};
     Duration longest{};
@@ -44,8 +45,10 @@ enum class Answers : std::uint8_t {
     garbage,  ///< one repeated word
 };
 
-/// The profile. The keys of a JSON file are the names of these fields except `name` and `model`; "name" and
-/// "about" are remarks there.
+/// The profile. A JSON file has the names of these fields as keys, except for `name` and `model`, which are
+/// set by the program. Its keys "name" and "about" are remarks. A file must have every field that its timing
+/// uses. Only `timing`, `hiccup`, `prefix_cache`, `reasoning`, `answers`, `attention_flops_per_pair` and the
+/// fields for speculation, experts and windows may be left out; they then have their defaults.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
     /// The served model: the name without folder and changes or, for a profile made from cards, the name of

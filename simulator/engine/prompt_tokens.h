@@ -1,6 +1,7 @@
 #pragma once
 // Counts the tokens of a prompt for the simulated server, and names its full blocks for the prefix cache.
-// The functions are pure. Prompts from the wire and prompts of a virtual run use the same three calls.
+// Nothing here does I/O. Prompts from the wire and prompts of a virtual run are added by the same three
+// functions: add_special(), add_text() and add_id().
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -56,6 +56,16 @@ class Dataset(Case):
         self.assertEqual(described["format"], "custom")
         self.assertEqual(described["input_tokens"]["max"], 1211)
 
+    def test_converted_conversations_are_recognised_without_their_format(self):
+        source = self.directory / "sharegpt.jsonl"
+        talk = [{"from": who, "value": f"{who} says {i}"} for i in range(2) for who in ("human", "gpt")]
+        source.write_text(json.dumps({"id": "a", "conversations": talk}) + "\n")
+        rows = self.directory / "rows.jsonl"
+        self.succeeds(paretoken("dataset", "convert", source, rows, "--dataset", "sharegpt:turns=4"))
+        self.assertIn('"conversation"', rows.read_text())
+        described = self.succeeds(paretoken("dataset", "describe", rows))
+        self.assertIn("custom", described.stdout)
+
     def test_a_length_or_a_salt_that_a_file_would_ignore_is_refused(self):
         path = self.trace()
         out = self.directory / "run"

@@ -146,6 +146,7 @@ class Targets(Case):
                     if route == "least-in-flight":
                         self.assertGreater(counts[0], counts[1], "the faster one is free more often")
                     self.assertGreater(min(counts), 0)
+                    self.assertEqual(result["provenance"]["hardware_count"], 2, "each simulated server is hardware of its own")
                     slower = result["targets"][1]["metrics"]["ttft_s"]["p50"]
                     self.assertGreater(slower, result["targets"][0]["metrics"]["ttft_s"]["p50"])
 

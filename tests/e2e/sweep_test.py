@@ -53,6 +53,30 @@ class Sweep(Case):
         if first["validity"]["verdict"] != "invalid":  # as on a busy machine
             self.assertEqual(again, first, "a finished point is not run again")
 
+    def test_a_sweep_with_other_limits_judges_its_finished_points_by_them(self):
+        out = self.directory / "sweep"
+        load = ("sweep", "sim:llama3-8b-h100-bf16", "--virtual", "--concurrency", "1,4", "--isl", 256, "--osl", 32,
+                "--num-prompts", 800, "--out", out)
+        self.succeeds(paretoken(*load, "--slo", "ttft_p95:20"))
+        self.assertEqual([point["slo"] for point in json.loads((out / "sweep.json").read_text())["points"]], ["pass", "fail"])
+        done = self.succeeds(paretoken(*load, "--slo", "ttft_p95:2000"))
+        self.assertEqual([point["slo"] for point in json.loads((out / "sweep.json").read_text())["points"]], ["pass", "pass"])
+        self.assertIn("c=4 ", done.stdout)
+
+    def test_a_dry_run_prints_commands_that_measure_the_points(self):
+        sweep = ("sweep", "sim:llama3-8b-h100-bf16", "--virtual", "--duration", "5s", "--metadata", "a=b", "--concurrency", "2",
+                 "--grid", "isl=64", "--class", "chat:osl=8", "--class", "batch:rate=1,isl=512,osl=4")
+        listed = self.succeeds(paretoken(*sweep, "--dry-run", "--out", self.directory / "sweep")).stdout
+        command = shlex.split([line for line in listed.splitlines() if not line.startswith("#")][0])
+        self.measures(paretoken(*command[1:]))
+        self.measures(paretoken(*sweep, "--out", self.directory / "swept"))
+        alone, swept = (run_json(next(self.directory.glob(f"{name}/*/run.json")).parent) for name in ("sweep", "swept"))
+        self.assertEqual(alone["plan"]["metadata"], "a=b")
+        for key in ("chat.concurrency", "chat.dataset", "batch.arrivals", "batch.dataset"):
+            self.assertEqual(alone["plan"][key], swept["plan"][key], key)
+        served = self.succeeds(paretoken("sweep", "--server-cmd", "serve --port {port}", "--num-prompts", 4, "--dry-run")).stdout
+        self.assertNotIn("''", served)
+
     def test_a_sweep_with_other_options_is_not_mixed_into_an_old_one(self):
         out = self.directory / "sweep"
         self.measures(paretoken("sweep", *LOAD, "--concurrency", "1,2", "--out", out))

@@ -129,7 +129,7 @@ TEST_F(VirtualRun, judged_anew_is_what_it_would_have_been_with_those_slos) {
     EXPECT_GT(*ratio, 0) << "the limits must divide the requests";
     EXPECT_LT(*ratio, 1);
 
-    EXPECT_EQ(judge_anew(directory_ / "later", plan_of(texts)), Verdict::valid);
+    EXPECT_EQ(judge_anew(directory_ / "later", plan_of(texts)).validity.verdict, Verdict::valid);
     RunResult later = result("later");
     EXPECT_EQ(later.throughput, from_the_start.throughput);
     EXPECT_EQ(later.whole_run, from_the_start.whole_run);
@@ -149,9 +149,9 @@ TEST_F(VirtualRun, judged_anew_is_held_against_another_share_of_failures) {
     RunResult run = measured(texts, "run").result;
     run.counts.failed = run.counts.requests / 4;
     reports::write_run(directory_ / "run", run);
-    EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)), Verdict::invalid);
+    EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)).validity.verdict, Verdict::invalid);
     texts["max_failed"] = {"50%"};
-    EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)), Verdict::warn);
+    EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)).validity.verdict, Verdict::warn);
     EXPECT_EQ(result("run").validity.verdict, Verdict::warn);
     EXPECT_EQ(result("run").plan.at("max_failed"), "0.5");
 }

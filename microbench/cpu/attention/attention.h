@@ -1,7 +1,7 @@
 #pragma once
-// Decode attention over a KV cache: one new token's queries against every cached key and value of one KV
-// head, for all query heads that share it, block after block with an online softmax. K and V of a block
-// are stored in the order in which a kernel reads them.
+// Decode attention over a KV cache. One call attends with the queries of one new token to every cached key
+// and value of one KV head, for all query heads that share this KV head. It processes the cache block after
+// block, with an online softmax. K and V of a block are stored in the order in which a kernel reads them.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,7 +14,8 @@
 
 namespace paretoken::microbench {
 
-/// int8: codes −127 … 127 with an fp32 scale per token and KV head, one for K and one for V.
+/// The number format of a KV cache. int8 stores codes from −127 to 127. For each token and KV head it has two
+/// fp32 scales: one for K and one for V.
 enum class KvType { bf16, f16, int8 };
 inline constexpr KvType kKvTypes[] = {KvType::bf16, KvType::f16, KvType::int8};
 std::string_view name_of(KvType type);
@@ -62,7 +63,7 @@ KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t hea
 ///   f16   K [block / 16][head_dim][16 tokens]                 V [head_dim / 16][block][16 dims]
 ///   int8  K [block / 16][head_dim / 4][16 tokens][4] codes with 128 added, then [block] scales;
 ///         V [block] scales, then [head_dim / 16][block / 4][16 dims][4] codes
-/// with zeros for missing tokens of the last block.
+/// Missing tokens of the last block are zeros.
 std::vector<std::byte> packed_kv(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values);
 
 /// The queries of one group (the query heads that share a KV head), in the forms that kernels read: rounded
@@ -104,8 +105,9 @@ Attention attention_for(KvType type, Isa isa, std::size_t group);
 std::vector<double> attention_reference(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values,
                                         const Queries& q);
 
-/// Returns the largest relative L2 error of a right kernel: probabilities are rounded to bf16 for bf16, stay
-/// fp32 for f16, and become 14-bit integers for int8.
+/// Returns the largest relative L2 error that a correct kernel may have. Kernels round the probabilities to
+/// bf16 if the cache is bf16, keep them in fp32 if it is f16, and round them to 14-bit integers if it is
+/// int8.
 constexpr double attention_bound(KvType type) {
     return type == KvType::bf16 ? 3e-3 : 6e-4;
 }

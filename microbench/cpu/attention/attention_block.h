@@ -79,12 +79,14 @@ struct Softmax {
     float sum = 0;
 };
 
-/// Returns the factor of scores, which are exponents of two: exp(s / √d) = 2^(s · log2 e / √d).
+/// Returns the factor by which a dot product q·k is multiplied to give a score. Scores are exponents of two:
+/// exp(s / √d) = 2^(s · log2 e / √d) for s = q·k.
 inline float score_scale(std::size_t head_dim) {
     return std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(head_dim));
 }
 
-/// The distances in bytes from the current line to those to prefetch into L2 and into L1; 0: no prefetch.
+/// The distances in bytes from the line that is read to the lines that are prefetched into L2 (`far`) and
+/// into L1 (`near`). With a distance of 0, no further line is prefetched.
 struct FetchFrom {
     std::ptrdiff_t far = 0;
     std::ptrdiff_t near = 0;

@@ -14,7 +14,7 @@ struct AttentionOptions {
     HeadShape heads;
     std::size_t context = 0;    ///< tokens
     std::size_t block = 0;      ///< tokens
-    bool random_order = false;  ///< whether blocks lie anywhere in the thread's pool
+    bool random_order = false;  ///< whether blocks lie in random order in the thread's memory
 };
 
 std::unique_ptr<Kernel> attention_kernel(const AttentionOptions& options, const StreamOptions& stream);

@@ -28,7 +28,7 @@ inline int nibble_of(std::byte both, bool high) {
     return std::to_integer<int>(high ? both >> 4 : both & std::byte{0x0f});
 }
 
-/// Writes a nibble into a byte whose half is zero.
+/// Writes a nibble into its half of a byte. That half must be zero before.
 inline void place_nibble(std::byte* part, std::size_t row, std::size_t i, unsigned nibble) {
     part[nibble_place(row, i)] |= static_cast<std::byte>(nibble_is_high(i) ? nibble << 4 : nibble);
 }

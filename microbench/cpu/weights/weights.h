@@ -15,7 +15,8 @@
 
 namespace paretoken::microbench {
 
-/// row: as in a GGUF file. packed: panels of 32 rows, each stored in the order in which a kernel reads it.
+/// The order in which a matrix is stored. `row` stores one row after the other, as a GGUF file does. `packed`
+/// stores panels of 32 rows, each panel in the order in which a kernel reads it.
 enum class Layout { row, packed };
 std::string_view name_of(Layout layout);
 
@@ -150,8 +151,8 @@ std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std:
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,
                               std::size_t k);
 
-/// Write one block of weights along k of one row to its positions in a panel's block (zero-initialised
-/// memory).
+/// Each of these functions takes one block of weights, which are neighbours along k in one row, and writes
+/// them to their positions in the block of a panel. The memory of the panel's block must be zero at first.
 void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_f16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_q8_0(const std::byte* block, std::byte* panel_block, std::size_t row);

@@ -1,7 +1,7 @@
 #pragma once
-// Decode attention over a paged KV cache, without its kernel: the rows, the least traffic and arithmetic of
-// each row, its inputs, and its reference results, computed in fp64 from the dequantised operands. Compiles
-// without CUDA.
+// The benchmark rows of decode attention over a paged KV cache, except for the kernel. This header has the
+// options of a row, the least traffic and arithmetic that it needs, its inputs, and its reference results,
+// which are computed in fp64 from the dequantised operands. It compiles without CUDA.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,7 +21,8 @@ struct AttentionOptions {
     std::string preset;
     HeadShape heads;
     std::int32_t window = 0;  ///< number of tokens that a query sees; 0 means all
-    /// Each query head has a sink: a learned logit that takes part in the softmax and has no value vector.
+    /// Whether each query head has a sink, which is a learned logit that takes part in the softmax and has no
+    /// value vector.
     bool sinks = false;
     KvFormat format = KvFormat::bf16;
     PageLayout layout = PageLayout::nhd;

@@ -106,7 +106,9 @@ struct TileLoader {
     TokenWalk<kBlockTokens> walk;
     std::int32_t kv_head = 0;
     const std::byte* head = nullptr;  ///< first row of the head in page 0 of the pool
-    /// L2 policy of the copies. It evicts data that is read once before tables and plans.
+    /// The L2 policy of the copies. If a launch reads each part of the cache only once (AttentionCall::tiles
+    /// is 1), L2 evicts this data before the page tables and the plan. Otherwise the copies have the usual
+    /// policy.
     std::uint64_t hint;
 
     PARETOKEN_HOST_DEVICE TileLoader(const Machine& m, const AttentionCall& c)

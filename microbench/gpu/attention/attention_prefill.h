@@ -1,7 +1,7 @@
 #pragma once
-// Causal attention over whole prompts (prefill), without its kernel: the rows, their work, their inputs and
-// their reference results. Arithmetic limits the speed of these rows, so that their result is operations per
-// second. Compiles without CUDA.
+// The benchmark rows of causal attention over whole prompts (prefill), except for the kernel: their options,
+// work, inputs and reference results. Arithmetic limits the speed of these rows, so that their results are
+// given in operations per second. This header compiles without CUDA.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 // The data that the warps of the attention kernels work on: the tile of one warp in shared memory, the
 // element that each lane and register holds, the conversion of 8-bit elements to fp16, and the iteration over
-// the tokens of a piece. Mostly index arithmetic.
+// the tokens of a piece. Most of the code computes indices.
 #include <cstddef>
 #include <cstdint>
 

@@ -22,15 +22,15 @@ struct GpuConditions {
     std::optional<std::uint64_t> power_violation_ns = {};
     std::optional<unsigned> slowdown_reasons = {};  ///< bit mask of NVML
     std::optional<unsigned> other_processes = {};   ///< number of other processes that use the GPU
-    std::optional<bool> mig = {};                   ///< the GPU is divided by MIG (multi-instance GPU)
+    std::optional<bool> mig = {};                   ///< whether MIG (multi-instance GPU) divides the GPU
 
     bool operator==(const GpuConditions&) const = default;
 };
 
 struct GpuRowFacts {
-    bool verified = false;  ///< the output was checked
-    bool streams = true;    ///< the row reads a ring of copies; false for rows that measure launches or flops
-    bool is_ceiling = false;  ///< the row is a ceiling; it may exceed the read ceiling if it writes
+    bool verified = false;    ///< whether the output was checked
+    bool streams = true;      ///< whether the row reads a ring of copies; rows of launches and flops do not
+    bool is_ceiling = false;  ///< whether the row is a ceiling; one that writes may exceed the read ceiling
     std::uint64_t ring_bytes = 0;
     std::uint64_t l2_bytes = 0;
     double cv = 0;                            ///< coefficient of variation of the timed replays

@@ -65,8 +65,8 @@ constexpr bool has_fast_accumulation(GemmForm form, int capability) {
 /// of 16 (32 in mxfp8 and nvfp4), and tokens of 16 (any number in bf16).
 bool fits(GemmForm form, const GemmShape& shape);
 
-/// The properties of a form that its operands have. Its name and the GPUs that support it stand in
-/// gemm_forms.cpp.
+/// The properties of a form that determine its operands in memory; device code reads them too. The table in
+/// gemm_forms.cpp has the form's name and the GPUs that support it.
 struct GemmTraits {
     int bits;         ///< of an element
     Scaling weights;  ///< of W

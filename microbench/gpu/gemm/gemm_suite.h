@@ -16,8 +16,9 @@ struct GemmRow {
     GemmForm form = GemmForm::bf16;
     bool streams = true;  ///< W is read from a ring of copies; false means one copy, to measure arithmetic
     bool fast_accumulation = false;  ///< sums of fp8 stay in the tensor cores; see has_fast_accumulation
-    /// The library documents the form for this GPU and the shape is an ordinary one, so that it is a failure
-    /// if the library has no kernel for it. Without `expected`, the row is then reported as not available.
+    /// Whether it is a failure if the library has no kernel for the row. This is so if the library documents
+    /// the form for this GPU and the shape is an ordinary one. If `expected` is false, such a row is reported
+    /// as not available.
     bool expected = true;
     std::optional<std::string> lack = {};  ///< why this GPU cannot run the row, which is listed anyway
 

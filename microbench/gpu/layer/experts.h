@@ -1,7 +1,7 @@
 #pragma once
-// The routing of tokens to experts in a decode step of a model with a mixture of experts, without its
-// kernels: a random draw of experts that touches as many of them as weights/expert_load.h says, and the
-// reference result of the routing. Compiles without CUDA.
+// Draws the experts that each token may use in a decode step of a model with a mixture of experts, and
+// computes the reference result of the routing. The draw is random, but it touches exactly as many experts as
+// weights/expert_load.h says. experts_body.h has the kernels. This header compiles without CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <span>

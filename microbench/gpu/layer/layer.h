@@ -1,7 +1,8 @@
 #pragma once
-// One decoder layer in a decode step, dense or with routed experts, without its kernels: its matrices, its
-// operations in order, the bytes that a step must move, its inputs, and its reference results in fp64. A
-// decode step computes one new token for each request of the batch. Compiles without CUDA.
+// The benchmark rows of one decoder layer in a decode step, dense or with routed experts, except for the
+// kernels. This header has the matrices of a layer, its operations in order, the bytes that a step must move,
+// the inputs, and the reference results in fp64. A decode step computes one new token for each request of the
+// batch. Compiles without CUDA.
 #include <array>
 #include <cstdint>
 #include <functional>

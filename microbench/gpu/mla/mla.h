@@ -1,6 +1,6 @@
 #pragma once
-// Multi-head latent attention (MLA) in decode, without its kernel: the benchmark's rows, their work, their
-// inputs and their reference results. Every cached token is one row of 576 numbers that all query heads
+// The benchmark rows of multi-head latent attention (MLA) in decode, except for the kernel: their options,
+// work, inputs and reference results. Every cached token is one row of 576 numbers that all query heads
 // share: a latent part of 512 numbers and 64 numbers with rotary embedding. The scores use the whole row, the
 // values are its latent part, and the row is read once. The sizes are those of DeepSeek-V3. Compiles without
 // CUDA.

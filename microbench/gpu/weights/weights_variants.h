@@ -18,7 +18,7 @@ struct WeightsVariant {
     Decode decode;
     int most_batch;  ///< largest batch that the kernel supports
     int parts;       ///< number of 16-row parts per unit
-    bool experts;    ///< multiplies by the matrices of an ExpertList
+    bool experts;    ///< whether it multiplies by the matrices of an ExpertList
     void (*kernel)(WeightsCall);
     int shared_bytes;  ///< dynamic shared memory of a block
 };

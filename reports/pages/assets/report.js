@@ -320,10 +320,12 @@
     pointHoverBorderColor: "transparent", showLine: false, ...line,
   });
   /** Lines leave out what proves nothing. */
+  /** A line joins valid runs of one kind of load: closed loops, or open ones. */
+  const isJoined = (a, b) => !a.invalid && !b.invalid && a.open === b.open;
   const validOnly = (points) => ({
-    borderColor: ({ p0DataIndex, p1DataIndex }) =>
-      (points[p0DataIndex].invalid || points[p1DataIndex].invalid ? "transparent" : undefined),
+    borderColor: ({ p0DataIndex, p1DataIndex }) => (isJoined(points[p0DataIndex], points[p1DataIndex]) ? undefined : "transparent"),
   });
+  const byLoad = (a, b) => Number(a.open) - Number(b.open) || a.x - b.x;
   const lineSet = (series, ink, switches, points, style) => ({
     series, ink, switches, data: points, showLine: true, borderColor: ink, borderWidth: 2, pointRadius: 0,
     pointHitRadius: 0, ...style,
@@ -347,6 +349,7 @@
   const LIMITS = [["hard", "limit", "hardware limit"], ["datasheet", "datasheet", "datasheet"],
     ["size", "sizeAware", "by size of reads"], ["reachable", "reachable", "our kernels"]];
   let limitKind = "hard";
+  const LIMITED_AXIS = "interactivity_p90";  // limits are known at the speed of the whole request only
 
   /** [state, within noise, configuration, point]; state 1: on the front, 2: dominated by that point, 0: unfit. */
   const placeOf = (point) => overTime() ? [1] : point.places[across * axes.ys.length + up] || [0];
@@ -415,8 +418,7 @@
     const front = points.filter((p) => p.filled && !p.invalid).sort((a, b) => a.x - b.x);
     const gpus = configuration.points.length ? configuration.points[0].gpus : 1;
     const [, key] = LIMITS.find(([kind]) => kind === limitKind) || [];
-    // Limits are known at the speed of the whole request only.
-    const curve = axes.xs[across].name === "interactivity_p90" && key
+    const curve = axes.xs[across].name === LIMITED_AXIS && key
       ? configuration[key].map((p) => ({ x: p.x, y: inDollars() ? p.usd : p.tps / gpus })).filter(isDrawn) : [];
     const style = limitKind === "reachable" ? { borderDash: [2, 4], borderWidth: 1.6 }
       : { borderDash: [9, 4], borderWidth: 1.8, shaded: true, cheaperIsDown: inDollars() };
@@ -429,7 +431,7 @@
 
   /** What runs would come to elsewhere: hollow, dashed and on no front. Only the default axis is estimated. */
   function estimatedSets() {
-    if (axes.xs[across].name !== "interactivity_p90") return [];
+    if (axes.xs[across].name !== LIMITED_AXIS) return [];
     return data.whatIfs.map((whatIf) => {
       const series = whatIf.configuration;
       const points = whatIf.points.map((point) => ({
@@ -489,6 +491,9 @@
   function tellDirections() {
     const place = one("#directions");
     if (!place) return;
+    one("#frontier-title").textContent = inDollars() ? "What a token costs at every speed" : "How much at every speed";
+    const note = one("#limit-note");
+    if (note) note.hidden = limitKind !== "hard" || axes.xs[across].name !== LIMITED_AXIS;
     if (overTime()) {
       place.textContent = "A line joins the runs of one load, by their dates.";
       return;
@@ -527,11 +532,11 @@
         const seconds = point[metric].values[i];
         return {
           x: point.load, y: isNumber(seconds) ? seconds * 1e3 : null, label: point.label, command: data.commands[point.command],
-          filled: true, certified: point[metric].certified[i], invalid: point.invalid,
+          filled: true, certified: point[metric].certified[i], invalid: point.invalid, open: point.open,
           lines: [`${name}: ${significant(isNumber(seconds) ? seconds * 1e3 : null)} ms`,
             ...(point[metric].certified[i] ? [] : [NOT_CERTIFIED])],
         };
-      }).filter((point) => point.x > 0);
+      }).filter((point) => point.x > 0).sort(byLoad);
       return markedSet(series, ink, isComparison ? [`series:${series}`] : [name], points,
         { showLine: true, borderColor: ink, borderWidth: 2, segment: validOnly(points) });
     }).filter(Boolean));
@@ -557,14 +562,14 @@
       const switches = [`series:${series}`];
       const points = shownPoints(configuration).filter((p) => p.load > 0).map((point) => ({
         x: point.load, y: point.tps, interval: point.tpsCi, label: point.label, command: data.commands[point.command], filled: true,
-        certified: true, invalid: point.invalid,
+        certified: true, invalid: point.invalid, open: point.open,
         lines: [`${significant(point.tps)} tok/s`,
           ...(isNumber(point.limitTps) ? [`of ${significant(point.limitTps)} that the hardware could`] : [])],
-      }));
+      })).sort(byLoad);
       const limit = shownPoints(configuration).filter((p) => isNumber(p.limitTps) && p.load > 0)
-        .map((p) => ({ x: p.load, y: p.limitTps }));
+        .map((p) => ({ x: p.load, y: p.limitTps, invalid: false, open: p.open })).sort(byLoad);
       return [
-        lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8 }),
+        lineSet(series, ink, switches, limit, { borderDash: [9, 4], borderWidth: 1.8, segment: validOnly(limit) }),
         markedSet(series, ink, switches, points,
           { showLine: true, borderColor: ink, borderWidth: 2, segment: validOnly(points) }),
       ];

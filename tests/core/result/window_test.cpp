@@ -128,6 +128,28 @@ TEST(SteadyWindow, after_warm_up_slots_begins_with_the_first_request_that_counts
     EXPECT_EQ(window.span.begin, records[40].scheduled);
 }
 
+/// Returns requests whose rate rises from 1 to 8 per second, each of which takes `wait` and 1 s.
+std::vector<RequestRecord> faster_and_faster(double wait_per_s) {
+    std::vector<RequestRecord> records;
+    TimePoint at = kStart;
+    while (at < kStart + 60s) {
+        const double since = seconds(at - kStart);
+        const auto ttft = 500ms + from_seconds(wait_per_s * since);
+        records.push_back(script::answered(at, {.ttft = ttft, .gap = 50ms, .tokens = 11}));
+        at += from_seconds(1 / (1 + 7 * since / 60));
+    }
+    return records;
+}
+
+TEST(SteadyWindow, of_rising_arrivals_is_not_overloaded_while_requests_take_the_same_time) {
+    SummaryOptions rising = open();
+    rising.stationary = false;
+    EXPECT_FALSE(steady_window_of(faster_and_faster(0), rising).overloaded);
+    EXPECT_TRUE(
+        steady_window_of(faster_and_faster(0), open()).overloaded);  // a constant rate would not do this
+    EXPECT_TRUE(steady_window_of(faster_and_faster(0.5), rising).overloaded);
+}
+
 TEST(SteadyWindow, of_an_open_loop_begins_at_the_plateau_of_in_flight) {
     // 50 per second, each 2 s in the system: 100 in flight, reached after about 2 s.
     const auto records = script::open_loop(50, 2000, {.ttft = 1s, .gap = 100ms, .tokens = 11});

@@ -134,6 +134,17 @@ ExitCode code_of(const reports::SweepFile& file) {
     return ExitCode::ok;
 }
 
+TEST_F(VirtualSearch, that_goes_on_keeps_a_load_that_an_earlier_one_confirmed) {
+    SloSearchPlan plan = plan_for({"ttft_p95:100"});
+    plan.max_runs = 5;
+    const auto before = searched(plan, "kept").search->pass;
+    ASSERT_TRUE(before);
+    plan.max_runs = 8;
+    const reports::SweepSearch after = *searched(plan, "kept").search;
+    ASSERT_TRUE(after.pass);
+    EXPECT_GE(*after.pass, *before);
+}
+
 TEST_F(VirtualSearch, that_finds_nothing_says_so_with_its_exit_code) {
     const reports::SweepFile file = searched(plan_for({"ttft_p95:0.001"}), "hopeless");
     EXPECT_FALSE(file.search->pass);

@@ -565,7 +565,7 @@ TEST(Join, JudgesAnOpenLoopByTheFigureThatItsTableShows) {
     options.slos = {{"ttft", 0.5}};
     const ReportPoint point = build_report({open}, options).configurations.front().points.front();
     EXPECT_FALSE(point.on_front);
-    EXPECT_THAT(point.why_not, HasSubstr("ttft_p90 is 22.4"));
+    EXPECT_THAT(point.why_not, HasSubstr("ttft_p90 is 22,400 ms, the limit 500 ms"));
 }
 
 TEST(Join, KeepsAPointOnTheFrontWhoseIntervalMeetsTheSloThoughItsPercentileIsNotCertified) {

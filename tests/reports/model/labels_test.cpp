@@ -194,6 +194,24 @@ TEST(Names, AreTheShortestThatTellConfigurationsApart) {
                 ElementsAre("L40S precision=int4", "H100, 1:1", "H100, 9:1"));
 }
 
+TEST(Labels, NameAnOptionOfTheWorkloadThatASweepVariedIfItsTitleDoesNotTellIt) {
+    const auto cell = [](const std::string& temperature, const std::string& fingerprint) {
+        LoadedRun loaded = run(1, "a");
+        loaded.cell = {{"temperature", temperature}, {"isl", "128"}};
+        loaded.result.workload.fingerprint = fingerprint;
+        return loaded;
+    };
+    EXPECT_THAT(labels_of_groups({cell("0", "one"), cell("1", "two")}),
+                ElementsAre(Labels{{"temperature", "0"}}, Labels{{"temperature", "1"}}));
+}
+
+TEST(Labels, TellRunsWhoseUsersHangUpFromOthers) {
+    LoadedRun hanging_up = run(1, "b");
+    hanging_up.result.plan["cancel"] = "p=.9,after=1s";
+    EXPECT_THAT(labels_of_groups({run(1, "a"), hanging_up}),
+                ElementsAre(Labels{}, Labels{{"cancel", "p=.9,after=1s"}}));
+}
+
 TEST(Labels, AreLeftOutWhereTheTextSaysThemAsAWordAndNumbersNever) {
     const Labels labels{{"kv", "f16"}, {"precision", "q4_1"}, {"threads", "2"}};
     EXPECT_EQ(text_of(labels), "kv=f16, precision=q4_1, threads=2");
