@@ -301,7 +301,9 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
         reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
         const bool looked = report.pairs == pair + 1;
         if (looked && tell) tell(report);
-        if (looked && report.verdict != reports::GateVerdict::inconclusive) break;
+        if (looked && (report.verdict != reports::GateVerdict::inconclusive ||
+                       reports::only_limits_are_undecided(report)))
+            break;
     }
     reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
     return report;

@@ -109,6 +109,7 @@ Arrivals rescaled(double mean_rate, TimeOf time_of) {
     Arrivals arrivals;
     arrivals.at_once = false;
     arrivals.rate = mean_rate;
+    arrivals.time_of = time_of;
     arrivals.times = [time_of](std::uint64_t seed) -> ArrivalTimes {
         return
             [time_of, seed, index = std::uint64_t{0}, expected = 0.0]() mutable -> std::optional<Duration> {

@@ -28,8 +28,10 @@ struct Arrivals {
     /// at_once 0, and for recorded times 0 until with_recorded_times() computes it.
     double rate = 0;
     bool stationary = false;  ///< whether the rate is constant
-    bool recorded = false;    ///< whether the dataset has the times; with_recorded_times() sets `times`
-    double time_scale = 1;    ///< factor of recorded times
+    /// Returns the seconds within which n requests are expected. Only ramps and steps have it.
+    std::function<double(double n)> time_of = {};
+    bool recorded = false;  ///< whether the dataset has the times; with_recorded_times() sets `times`
+    double time_scale = 1;  ///< factor of recorded times
     /// If several rows have the same recorded time, they are spread evenly over this duration from that time
     /// on. time_scale then multiplies the resulting times.
     Duration spread{};

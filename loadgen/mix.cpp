@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/units.h"
+
 namespace paretoken::loadgen {
 namespace {
 
@@ -28,6 +30,29 @@ std::optional<std::uint64_t> sum_over(const std::vector<ClassLoad>& classes, Val
     return sum;
 }
 
+/// Returns the number of requests that ramps or steps are expected to start within `duration_s`.
+double expected_within(const Arrivals& arrivals, double duration_s) {
+    double low = 0;
+    double high = 1;
+    while (arrivals.time_of(high) < duration_s) high *= 2;
+    for (int i = 0; i < 100; ++i) {
+        const double middle = (low + high) / 2;
+        (arrivals.time_of(middle) < duration_s ? low : high) = middle;
+    }
+    return high;
+}
+
+/// Returns the mean rate of a class over its load. That of ramps and steps depends on the limits of the load.
+double mean_rate_of(const ClassLoad& of) {
+    const Arrivals& arrivals = of.arrivals;
+    if (!arrivals.time_of || (!of.limits.requests && !of.limits.duration)) return arrivals.rate;
+    const auto requests = static_cast<double>(of.limits.requests.value_or(0));
+    const double last_s = of.limits.requests ? arrivals.time_of(requests) : kInfinity;
+    const double duration_s = of.limits.duration ? seconds(*of.limits.duration) : kInfinity;
+    if (last_s <= duration_s) return last_s > 0 ? requests / last_s : arrivals.rate;
+    return duration_s > 0 ? expected_within(arrivals, duration_s) / duration_s : arrivals.rate;
+}
+
 }  // namespace
 
 CombinedLoad combined(const std::vector<ClassLoad>& classes) {
@@ -36,7 +61,7 @@ CombinedLoad combined(const std::vector<ClassLoad>& classes) {
     for (const ClassLoad& of : classes) {
         all.open_loop = all.open_loop || !of.arrivals.at_once;
         all.stationary = all.stationary && of.arrivals.stationary;
-        all.request_rate += of.arrivals.rate;
+        all.request_rate += mean_rate_of(of);
         held_back = held_back || of.pacing.think_time || of.pacing.prefills;
     }
     all.limits.requests = sum_over(classes, [](const ClassLoad& of) { return of.limits.requests; });

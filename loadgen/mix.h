@@ -32,7 +32,7 @@ struct ClassLoad {
 struct CombinedLoad {
     bool open_loop = false;                         ///< whether at least one class is an open loop
     bool stationary = true;                         ///< whether the arrivals of every class are stationary
-    double request_rate = 0;                        ///< requests/s of all open loops
+    double request_rate = 0;                        ///< mean requests/s of all open loops during the load
     std::optional<std::uint64_t> concurrency = {};  ///< sum of the caps; absent if a class has none, or if
                                                     ///< there are several classes and one is an open loop
     std::optional<std::uint64_t> filled_cap = {};   ///< `concurrency`, if the requests in flight can fill it:

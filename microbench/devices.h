@@ -1,6 +1,7 @@
 #pragma once
-// Describes the measured devices for a result: the CPU, and the GPU if there is a backend for one.
-// A row belongs to the device that has the row's backend.
+// Describes the measured devices for a result of the microbenchmarks: the host's CPU, and the GPU if the
+// GPU backend found one. A row of that result was measured on the device with the backend that the row's
+// name states ("backend:gpu").
 #include <span>
 #include <string>
 #include <utility>

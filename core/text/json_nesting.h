@@ -1,6 +1,6 @@
 #pragma once
-// Finds how deep a JSON text nests, without parsing it. Code that processes JSON recursively must not get a
-// text so deep that the stack overflows. The functions are pure.
+// Tests whether a JSON text nests too deep, without parsing it. Code that processes JSON recursively must
+// not get a text so deep that the stack overflows. The function is pure.
 #include <cstddef>
 #include <string_view>
 

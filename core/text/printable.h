@@ -7,9 +7,10 @@
 
 namespace paretoken {
 
-/// Returns one line of valid UTF-8: runs of white space and control characters become one space (none at
-/// either end), invalid bytes become U+FFFD, and characters that change the direction of writing are left
-/// out. It has at most `most` bytes; a cut text ends in "…".
+/// Returns one line of valid UTF-8: runs of spaces, control characters, and line and paragraph separators
+/// become one space (none at either end), invalid bytes become U+FFFD, and control characters for the
+/// direction of writing are left out. It has at most `most` bytes. A cut text ends in "…", or is empty if
+/// `most` is less than 3.
 std::string printable_line(std::string_view text, std::size_t most = std::string_view::npos);
 
 /// Returns whether a byte of valid UTF-8 is not the first one of its character.

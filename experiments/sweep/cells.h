@@ -1,8 +1,8 @@
 #pragma once
 // The cells of a sweep. A cell is one combination of values of a plan's options and of the placeholders
-// ("{name}") in its server's command. A sweep measures its axis, which is concurrency or request rate, in
-// every cell. All functions are pure, except in_cell() and with_common_dataset(), which read the file of a
-// dataset.
+// ("{name}") in its server's options, such as the command. A sweep measures its axis, which is concurrency
+// or request rate, in every cell. All functions are pure, except in_cell() and with_common_dataset(), which
+// read files by with_dataset() (resolve.h): datasets, prose, questions and the model card.
 #include <map>
 #include <set>
 #include <string>
@@ -62,7 +62,7 @@ LoadPlan with_links(LoadPlan asked);
 /// the options that a class gives itself take precedence over those of a cell.
 LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells);
 
-/// Returns `asked` with the cell's values in its options and in the command of its server. The dataset of a
+/// Returns `asked` with the cell's values in its options and in the options of its server. The dataset of a
 /// cell takes the lengths (--isl, --osl, --range-ratio) of `asked` that it does not set itself. Sets the
 /// defaults of the dataset and hashes its file (with_dataset() in resolve.h). Throws UsageError naming the
 /// option whose value is wrong, RuntimeError when a file cannot be read.

@@ -46,6 +46,14 @@ RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& dir
     return std::move(measured.result);
 }
 
+/// Returns the arrivals of an open loop ÷ its requests: an arrival begins a conversation, which may have
+/// several turns.
+double arrivals_per_request(const RunResult& result) {
+    if (result.turns.empty() || result.counts.requests == 0) return 1;
+    return static_cast<double>(result.turns.front().counts.requests) /
+           static_cast<double>(result.counts.requests);
+}
+
 }  // namespace
 
 std::vector<double> spread_rates(double lowest, double highest, std::size_t count) {
@@ -75,7 +83,7 @@ std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& p
                                        directory / "pilot" / fmt::format("c{:04.0f}", in_flight), invocation,
                                        watcher, interruption);
         // The rate of the whole run is used, because a pilot is too short to have a steady window.
-        const double rate = result.whole_run.at(figure::kRequests).value_or(0);
+        const double rate = result.whole_run.at(figure::kRequests).value_or(0) * arrivals_per_request(result);
         if (!(rate > 0))
             throw RuntimeError(
                 fmt::format("--request-rate auto: with {:.0f} requests in flight none succeeded; see {}",

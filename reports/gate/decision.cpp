@@ -668,6 +668,13 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     return report;
 }
 
+bool only_limits_are_undecided(const GateReport& report) {
+    const auto is_undecided = [](const GateRow& row) { return row.verdict == GateVerdict::inconclusive; };
+    const auto limits = report.rows.end() - static_cast<std::ptrdiff_t>(report.policy.limits.size());
+    return std::none_of(report.rows.begin(), limits, is_undecided) &&
+           std::any_of(limits, report.rows.end(), is_undecided);
+}
+
 double percent_of(double shift) {
     return 100 * std::expm1(shift);
 }

@@ -122,6 +122,10 @@ struct GateReport {
     std::vector<CheckItem> checklist = {};  ///< checklist, if asked for (reports/gate/checklist.h)
 };
 
+/// Returns whether a limit on the candidate is undecided and everything else is decided. Further pairs then
+/// have no use: every run of the candidate must certify a limit by itself, so that only longer runs can.
+bool only_limits_are_undecided(const GateReport& report);
+
 /// looks_of() returns the looks of a gate with at most `policy.max_pairs` pairs. one_look() returns the
 /// single look after `pairs` pairs, for runs that were measured already. The looks share the policy's error
 /// probabilities alpha and beta (core/evidence/sequential.h); a single look uses all of them.

@@ -195,6 +195,12 @@ std::string undecided_headline(const GateReport& report) {
         if (widest == nullptr || row.detectable.value_or(0) > widest->detectable.value_or(0)) widest = &row;
     }
     if (widest == nullptr) return "INCONCLUSIVE: nothing could be compared.";
+    if (only_limits_are_undecided(report))
+        return fmt::format(
+            "INCONCLUSIVE: {}: {}. Each run must certify it, and more pairs do not help: make the runs "
+            "longer "
+            "(--num-prompts or --duration).",
+            widest->title, widest->reason);
     if (undecided == 1 && widest->metric == "quality")
         return fmt::format(
             "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of them "

@@ -21,7 +21,6 @@ std::string named_reasons(const Validity& validity) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The value of a limit's metric and the limit: "ttft_p95 48.1 ms of 800 ms"
 constexpr std::string_view kDidNotKeepUp = "the server did not keep up with the arrivals";
 
 /// Whether the queue grew during the run, or ended it.
@@ -36,6 +35,7 @@ std::string value_text(const std::string& tag, double value) {
     return is_time ? significant(value * 1e3) + " ms" : significant(value);
 }
 
+/// The value of a limit's metric and the limit: "ttft_p95 48.1 ms of 800 ms"
 std::string margin_of(const ReportPoint& point, const Slo& slo) {
     const SloFinding found = finding_on(point.result, slo);
     if (metric_named(slo.tag) == nullptr || !found.value) return name_of(slo) + " –";

@@ -14,8 +14,9 @@ namespace paretoken::reports {
 /// The number of all requests of a run, including failed, cancelled and warm-up requests.
 std::uint64_t requests_sent(const RunResult& result);
 
-/// A clause about the first SLO that was not shown to be met, because it is missed, undecided because of too
-/// few requests, or was not measured. Empty if all SLOs are met.
+/// A clause about the first SLO that was not shown to be met: it was not measured, has no value because the
+/// server did not keep up with the arrivals, is missed, or has too few requests to decide it. Empty if all
+/// SLOs are met.
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 
 /// The reason why a point is on no front, as a clause: the run is invalid, never reached its load, has no

@@ -508,15 +508,28 @@ std::string range_of(const std::vector<ReportPoint>& points, double Lengths::*me
     return fmt::format("{} to {}", significant(least), significant(most));
 }
 
+/// "72 % of input cached", or the range over the runs.
+std::string cached_text(const std::vector<ReportPoint>& points) {
+    double least = 1;
+    double most = 0;
+    for (const ReportPoint& point : points) {
+        const auto share = cached_share(point.result);
+        if (!share) return "cache hits not reported";
+        least = std::min(least, *share);
+        most = std::max(most, *share);
+    }
+    const auto low = fmt::format("{:.0f}", least * 100);
+    const auto high = fmt::format("{:.0f}", most * 100);
+    return fmt::format("{} % of input cached", low == high ? low : low + " to " + high);
+}
+
 /// The workload in words, "512 in : 128 out, chat, 40 % of input cached"; prices per million depend on it.
 std::string workload_title(const std::vector<ReportPoint>& points) {
     const RunResult& first = points.front().result;
     std::string text =
         fmt::format("{} in : {} out", range_of(points, &Lengths::input), range_of(points, &Lengths::output));
     if (!first.workload.endpoint.empty()) text += ", " + first.workload.endpoint;
-    const auto cached = cached_share(first);
-    text += cached ? fmt::format(", {:.0f} % of input cached", *cached * 100) : ", cache hits not reported";
-    return text;
+    return text + ", " + cached_text(points);
 }
 
 std::vector<Totals> works_of(const std::vector<ReportPoint>& points) {

@@ -105,8 +105,8 @@ std::optional<double> height_of(const ReportPoint& point, const FrontY& y) {
 /// over dates.
 std::string frontier_chart(const Configuration& configuration, const FrontNote& note) {
     if (note.over_time) return "";
-    const FrontX& x = front_xs()[front_x_named(note.x)];
-    const FrontY& y = front_ys()[front_y_named(note.y)];
+    const FrontX& x = note.x.empty() ? front_xs().front() : front_xs()[front_x_named(note.x)];
+    const FrontY& y = note.y.empty() ? front_ys().front() : front_ys()[front_y_named(note.y)];
     std::vector<std::pair<double, double>> front;
     for (const ReportPoint& point : configuration.points) {
         const auto across = front_value(point, x);

@@ -51,6 +51,13 @@ std::uint64_t closed_loops_of(const RunResult& result) {
     return sum;
 }
 
+/// Returns whether an arrival of an open loop begins a conversation, and not a single request or the next
+/// turn of a user (the arrivals `users`).
+bool begins_conversations(const RunResult& result) {
+    const auto arrivals = result.plan.find("arrivals");
+    return !result.turns.empty() && (arrivals == result.plan.end() || !arrivals->second.starts_with("users"));
+}
+
 }  // namespace
 
 std::string_view name_of(PointState state) {
@@ -76,8 +83,8 @@ std::map<std::string, std::string> without_server(std::map<std::string, std::str
 std::string load_label_of(const RunResult& result) {
     if (result.request_rate) {
         const std::uint64_t closed = closed_loops_of(result);
-        return fmt::format("{}{:g} req/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
-                           *result.request_rate);
+        return fmt::format("{}{:.4g} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
+                           *result.request_rate, begins_conversations(result) ? "conv" : "req");
     }
     if (result.concurrency) return fmt::format("c={}", *result.concurrency);
     return "all at once";

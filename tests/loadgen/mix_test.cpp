@@ -35,6 +35,21 @@ TEST(CombinedLoad, AddsUpRatesRequestsAndCaps) {
     EXPECT_FALSE(combined({open("poisson:rate=8", 80), open("poisson:rate=1")}).limits.requests);
 }
 
+TEST(CombinedLoad, HasTheMeanRateThatRampsAndStepsReachUntilTheEnd) {
+    const auto rate_of = [](std::string_view arrivals, const Limits& limits) {
+        return combined({{.arrivals = parse_arrivals(arrivals), .limits = limits}}).request_rate;
+    };
+    const auto within = [](Duration duration) { return Limits{.duration = duration}; };
+    // 100 requests in the first 100 s, then 20 per second.
+    EXPECT_NEAR(rate_of("steps:rates=1;20,each=100s", within(std::chrono::seconds(110))), 300. / 110, 1e-6);
+    EXPECT_NEAR(rate_of("steps:rates=1;20,each=100s", {.requests = 300}), 300. / 110, 1e-6);
+    EXPECT_NEAR(rate_of("steps:rates=1;20,each=100s", {.requests = 50}), 1, 1e-6);
+    // 105 requests in the 10 s of the ramp, then 20 per second.
+    EXPECT_NEAR(rate_of("ramp:from=1,to=20,over=10s", within(std::chrono::seconds(120))), 2305. / 120, 1e-6);
+    EXPECT_NEAR(rate_of("ramp:from=1,to=20,over=10s", {}), 10.5, 1e-9);
+    EXPECT_EQ(rate_of("poisson:rate=8", within(std::chrono::seconds(1))), 8);
+}
+
 TEST(CombinedLoad, IsAnOpenLoopWithoutACapWhereOneClassIs) {
     const CombinedLoad all = combined({closed(4), open("ramp:from=1,to=4,over=60s")});
     EXPECT_TRUE(all.open_loop);

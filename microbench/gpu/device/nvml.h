@@ -13,8 +13,8 @@ namespace paretoken::microbench::gpu {
 
 class Nvml {
   public:
-    /// Selects the GPU with this PCI bus id, such as "0000:65:00.0". If the library or the GPU is not found,
-    /// every answer is missing.
+    /// Selects the GPU with this PCI bus id, such as "0000:65:00.0". If the library cannot be loaded and
+    /// initialised, every answer is missing. If it does not find the GPU, only driver_version() answers.
     explicit Nvml(const std::string& pci_bus_id, const std::string& library = "libnvidia-ml.so.1");
     ~Nvml();
     Nvml(const Nvml&) = delete;

@@ -1,8 +1,9 @@
 #pragma once
-// The number formats of weights, and the integer operations that turn stored words into pairs of fp16 numbers
-// without a conversion instruction per element. The results are exact: each is the value of a code, or that
-// value divided by a constant by which the kernel multiplies its sums. Kernels, packers and tests share these
-// functions.
+// The number formats of weights, and the integer operations that turn stored words into pairs of fp16
+// numbers without a conversion instruction per element. All of this is exact. A pair of fp8 or mxfp4 holds
+// the values of two stored codes, divided by a constant; the kernel multiplies its sums of products by this
+// constant. A pair of int8 or int4 holds the codes with an offset, and fp16 arithmetic turns them into
+// their values (Correction). Kernels, packers and tests share these functions.
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -153,12 +153,15 @@ struct LayerSeen : LayerTable<HostBuffer> {
     std::vector<float> output() const;
 };
 
-/// Starts one operation on `machine`, a GPU or the tests' emulation. It has the following functions;
-/// arguments with names of buffers or tables are pointers, and outputs come last.
-///   norm(LayerNorm, residual, delta, out)   multiply(LayerMatrix, x, y)   rope(qkv, q)   attend(q, out)
-///   gate(LayerMatrix, gate_up, out)   route(logits, tables)   gather(rows, tables, out)
-///   multiply_experts(LayerMatrix, tables, x, y)   mix(results, tables, shared, out)
-///   turn_latent(q, kv, nope, q)   attend_latent(q, out)   narrow(LayerOp, from, to)
+/// Starts one operation on `machine`, which is a GPU or the tests' emulation, with the buffers `b`.
+/// `machine` has the following functions, which return nothing. The arguments after "→" are written.
+/// `tables` is a RoutingTables; the other arguments in small letters are pointers to buffers.
+///   norm(LayerNorm, residual, delta → out)   multiply(LayerMatrix, x → y)   rope(qkv → q)
+///   gate(LayerMatrix, gate_up → out)   route(logits → tables)   gather(rows, tables → out)
+///   multiply_experts(LayerMatrix, tables, x → y)   mix(results, tables, shared → out)   attend(q → out)
+///   turn_latent(q, kv → nope, turned)   attend_latent(q → out)   narrow(LayerOp, from → to)
+/// norm() first adds `delta` to `residual` in place, unless `delta` is null. `shared` is null without
+/// shared experts. rope() and turn_latent() also append the new tokens to the KV cache.
 template <class Launcher>
 void launch_op(LayerOp op, const LayerBuffers& b, Launcher&& machine) {
     switch (op) {

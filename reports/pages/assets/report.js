@@ -488,10 +488,12 @@
     }, [impossible, priceBands, intervals, markers, labels]);
   }
 
+  const pricedTitle = one("#frontier-title")?.textContent;
+
   function tellDirections() {
     const place = one("#directions");
     if (!place) return;
-    one("#frontier-title").textContent = inDollars() ? "What a token costs at every speed" : "How much at every speed";
+    one("#frontier-title").textContent = inDollars() ? pricedTitle : "How much at every speed";
     const note = one("#limit-note");
     if (note) note.hidden = limitKind !== "hard" || axes.xs[across].name !== LIMITED_AXIS;
     if (overTime()) {

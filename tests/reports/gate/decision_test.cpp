@@ -256,6 +256,17 @@ TEST(Gate, within_runs_uses_their_own_intervals_and_says_what_they_do_not_hold) 
     EXPECT_THAT(report.notes, Contains(HasSubstr("from run to run")));
 }
 
+TEST(Gate, needs_longer_runs_and_not_more_pairs_where_only_a_limit_is_undecided) {
+    GatePolicy policy = default_policy();
+    policy.limits = {parse_limit("ttft_p95<321ms")};
+    const GateReport report = report_of(pairs_of(16, {}, 0), policy);
+    EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
+    EXPECT_TRUE(only_limits_are_undecided(report));
+    EXPECT_THAT(report.headline, HasSubstr("make the runs longer"));
+    policy.limits = {parse_limit("ttft_p95<400ms")};
+    EXPECT_FALSE(only_limits_are_undecided(report_of(pairs_of(16, {}, 0), policy)));
+}
+
 TEST(Gate, holds_the_candidate_to_limits_that_every_run_must_certify) {
     GatePolicy policy = default_policy();
     policy.limits = {parse_limit("ttft_p95<400ms"), parse_limit("ttft_p95<300ms"),

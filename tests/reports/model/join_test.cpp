@@ -353,6 +353,34 @@ TEST(Join, CallsAPointAboveTheLimitAnError) {
     EXPECT_THAT(model.configurations.front().errors.front(), HasSubstr("c=1: measured 60.0 output tok/s"));
 }
 
+TEST(Join, GivesTheRangeOfTheCachedShareOverTheRuns) {
+    LoadedRun few = run(1, 60, 60);
+    LoadedRun many = run(8, 20, 160);
+    few.result.throughput.set(figure::kCachedPromptRatio, 0.72);
+    many.result.throughput.set(figure::kCachedPromptRatio, 0.62);
+    EXPECT_THAT(build_report({few, many}, cpu_options()).configurations.front().workload,
+                HasSubstr("62 to 72 % of input cached"));
+}
+
+TEST(Join, HasNoCostOfGoodTokensWhereAClassHasNoSlos) {
+    LoadedRun judged = run(2, 45, 90);
+    judged.result.throughput.set(figure::kGoodOutputTokens, 45);
+    const auto goodput = [](const LoadedRun& of) {
+        return build_report({of}, cpu_options())
+            .configurations.front()
+            .points.front()
+            .cost->usd_per_m_goodput;
+    };
+    EXPECT_TRUE(goodput(judged));
+    for (const char* const name : {"chat", "batch"}) {
+        judged.result.classes[name].counts.ok = 10;
+        judged.result.classes[name].totals.judged = 10;
+    }
+    EXPECT_TRUE(goodput(judged));
+    judged.result.classes["batch"].totals.judged = 0;
+    EXPECT_FALSE(goodput(judged));
+}
+
 // Long prompts hit the cache and short ones do not, so the mean of their hit ratios is not the cached share
 // of tokens.
 TEST(Join, CountsTheCachedShareByTokens) {

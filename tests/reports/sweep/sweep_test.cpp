@@ -35,6 +35,10 @@ TEST(LoadLabel, TellsTheClosedLoopsOfALoadWithBothKinds) {
                    {"b.arrivals", "poisson:rate=2"},
                    {"b.concurrency", "8"}};
     EXPECT_EQ(load_label_of(result), "c=4 + 2 req/s");
+    result.turns.resize(2);
+    EXPECT_EQ(load_label_of(result), "c=4 + 2 conv/s");
+    result.plan["arrivals"] = "users:n=20,rate=2";
+    EXPECT_EQ(load_label_of(result), "c=4 + 2 req/s");
     result.request_rate.reset();
     result.concurrency = 4;
     EXPECT_EQ(load_label_of(result), "c=4");
