@@ -90,8 +90,9 @@ struct RequestRecord {
     std::uint64_t index = 0;
     std::string id;
     std::string request_class;
-    /// The limits of this request, which replace the run's, in the form of core/result/slo.h:
-    /// "ttft:500 tpot:20". Empty: the run's.
+    /// The SLOs of this request in the form of core/result/slo.h: "ttft:500 tpot:20" (milliseconds). They
+    /// replace those of its class and of the run. If the text is empty, those of its class apply, or those
+    /// of the run if no SLOs are given by class.
     std::string slo = {};
     std::uint32_t worker = 0;
     std::optional<std::uint32_t> target;  ///< number of its server, from 0, if there are several

@@ -9,8 +9,9 @@
 
 namespace paretoken::reports {
 
-/// Reads alerts from text. `where` is the file's name, for messages. Throws a UsageError that names the file,
-/// the key and what was expected.
+/// Reads alerts from the JSON text of an alert file. `where` is the file's name, for messages. Throws a
+/// UsageError that names the file, the key and what was expected, or the file and the line if the text is
+/// not valid JSON. Two alerts with the same name are an error.
 std::vector<AlertRule> parse_alerts(const std::string& text, const std::string& where);
 
 /// Reads alerts from a file. Throws UsageError like parse_alerts(), and when the file cannot be read.

@@ -209,9 +209,11 @@ std::optional<double> edge_tolerance(const Totals& stretch);
 /// neither is known.
 std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work);
 
-/// The limit at batches from 1 to batch_cap(), or to `up_to` if no cap is known: 1, 2, 3, 4, 6, 8, 12 … If
-/// there are several `works`, because the requests of the runs differ in length, the curve is the highest of
-/// their limits at each batch, and it ends at the largest of their caps. No run can then be above the curve.
+/// The limit at batches from 1 to batch_cap(), or to `up_to` if no cap is known: 1, 2, 3, 4, 6, 8, 12 … and
+/// the cap itself. If there are several `works`, because the requests of the runs differ in length, the
+/// curve has at each batch the highest limit of those works whose cap is not below that batch, and it ends
+/// at the largest cap. At a batch of the curve, a run that does not exceed its own cap is then not above
+/// the curve of LimitKind::hard, apart from edge_tolerance(). The curve is empty if there is no limit.
 std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind,
                                     const std::vector<Totals>& works, double up_to);
 

@@ -30,7 +30,7 @@ std::int64_t count_tokens(std::string_view text);
 /// empty.
 std::int32_t token_id_of(std::string_view piece, std::int64_t vocabulary);
 
-/// Returns the word of an id, " t1234". For an id below 10,000,000 the word is one piece, for which
+/// Returns the word of an id, " t1234". For an id from 0 to 9,999,999 the word is one piece, for which
 /// token_id_of() returns the id if it is below `vocabulary`.
 std::string word_of_id(std::int64_t id);
 
