@@ -26,8 +26,8 @@ std::optional<SizeFit> size_fit(std::span<const SizedTime> points);
 /// The time in seconds that the fit predicts for this size.
 double seconds_of(const SizeFit& fit, double bytes);
 
-/// The name of a row without the parts that state its size: "ceiling/read/kib:128/backend:cpu/threads:2" →
-/// "ceiling/read/backend:cpu/threads:2".
+/// The name of a row without the parts that state how much is read (bytes, kib, mib, gib, size, rows, op,
+/// k, preset, tp): "ceiling/read/kib:128/backend:cpu/threads:2" → "ceiling/read/backend:cpu/threads:2".
 std::string kernel_of(std::string_view name);
 
 /// One fit for each kernel and device with enough rows (see size_fit()), in the order of the rows. It uses
