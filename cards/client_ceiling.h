@@ -31,9 +31,10 @@ struct IntendedLoad {
     std::uint32_t workers = 1;
 };
 
-/// Compares a load with the ceiling; rates are compared with the ceiling of all its workers together. Returns
-/// one sentence for each quantity that exceeds the ceiling. Quantities that are not known, or whose ceiling
-/// is 0, are left out. The function is pure.
+/// Compares a load with the ceiling. Rates are compared with the ceiling of one worker ×
+/// IntendedLoad::workers. The load's rate of stream events is its requests per second × its tokens per
+/// request. Returns one sentence for each quantity that exceeds the ceiling. Quantities that are not known,
+/// or whose ceiling is 0, are left out. The function is pure.
 std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeiling& ceiling);
 
 /// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or

@@ -94,12 +94,14 @@ struct HourlyRate {
     bool operator==(const HourlyRate&) const = default;
 };
 
-/// Returns the hourly rate of hardware by a price card; nothing if the card does not have the hardware.
+/// Returns the hourly rate of all `hardware.count` devices together by a price card; nothing if the card
+/// does not have the hardware.
 ///
-/// The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise the
-/// only basis of the entry. The function throws UsageError if the entry has no price for this basis or for a
-/// part of the mix, or has several bases without "on_demand"; it never uses another basis instead. The rate
-/// of a CPU host is multiplied by its cores ÷ PricedItem::cores if both are known.
+/// The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise
+/// the only basis of the card's entry for the hardware. The function throws UsageError if the entry has no
+/// price for this basis or for a part of the mix, or has several bases without "on_demand"; it never uses
+/// another basis instead. The rate of a CPU host is multiplied by its cores ÷ PricedItem::cores if both are
+/// known.
 ///
 /// The card's monthly cost of operation (ops_usd_month) is added. If the card's prices do not include power,
 /// the cost of power is added too. `measured` (times the PUE) is used if it covers exactly the priced

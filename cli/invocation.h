@@ -34,8 +34,8 @@ std::string api_key_in(const std::string& variable, bool required);
 /// OPENAI_API_KEY, which may be missing. Throws UsageError as api_key_in() does.
 experiments::Access access_of(const LoadPlan& plan);
 
-/// Returns the request for a command's output directory: --out, or else a new directory that is named after
-/// the local time, "runs/20261121-094512". Creates nothing.
+/// Returns where a command's output directory shall be (reports/files/output_directory.h): at --out, or
+/// else in a new directory that is named after the local time, "runs/20261121-094512". Creates nothing.
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
 
 /// Checks that the value of an option is a finite number from `least` to `most`, or 0 if `zero` is set. The

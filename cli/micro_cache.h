@@ -19,8 +19,9 @@ struct KeptMicro {
     std::string
         note;  ///< says when the result was measured, or why it is not used; empty means that there is none
 };
-/// Reads the kept result. If the file is damaged or was measured on other devices, nothing is thrown;
-/// `results` is then empty, and `note` says why.
+/// Reads the kept result. `results` has only those results that were measured on the devices of this
+/// machine, and `note` says that they are used. If there are none, or the file is damaged, `results` is
+/// empty and `note` says why. If no result was kept, both are empty. Nothing is thrown.
 KeptMicro kept_micro();
 
 }  // namespace paretoken::cli

@@ -15,9 +15,9 @@ namespace paretoken::cli {
 /// Returns a duration as text: "3:05", "1:02:05".
 std::string clock_text(double seconds);
 
-/// Returns the text of the line, without colours or control characters. `elapsed` is the time since the load
-/// began, and `measured` is the time since its first request after the warm-up. The time left is shown if
-/// `limits` bound the load and more than 2 % of the load is done.
+/// Returns the text of the line, without colours or control characters. `elapsed` is the time since the
+/// load began, and `measured` is the time since its first request after the warm-up. The time left is shown
+/// if `limits` bound the number of requests or the duration, and more than 2 % of the load is done.
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed, Duration measured);
 

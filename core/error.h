@@ -32,8 +32,8 @@ class UsageError : public Error {
     explicit UsageError(const std::string& message) : Error(ExitCode::usage, message) {}
 };
 
-/// Returns what `parse` returns. A UsageError that it throws gets `name` in front of its message, e.g. the
-/// name of the option whose value `parse` reads.
+/// Calls `parse` and returns its result. If `parse` throws a UsageError, `name` is put in front of the
+/// message; it is e.g. the name of the option whose value `parse` reads.
 template <typename Parse>
 auto naming(std::string_view name, Parse&& parse) {
     try {

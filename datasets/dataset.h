@@ -47,8 +47,8 @@ class Dataset {
     /// Returns the number of different openings; nothing if there is no limit.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 
-    /// Returns the recorded time of the opening, counted from the first one; nothing in a dataset without
-    /// times. Times never descend. `index` is below size().
+    /// Returns the recorded time of the opening of conversation `index`, counted from the first opening;
+    /// nothing in a dataset without times. Times never descend. `index` must be below size().
     virtual std::optional<Duration> recorded_time(std::uint64_t /*index*/) const { return std::nullopt; }
 
     /// Returns a description for people: "synthetic:isl=512,osl=128".

@@ -15,8 +15,9 @@ struct Alerting {
     std::set<std::string> fingerprints;  ///< hashes of the workload options of the baseline's runs
 };
 
-/// Reads the files that the plan names; without a file of alerts, the rules are the default ones. Throws
-/// UsageError when a file cannot be read or is wrong, or a run of the baseline is invalid.
+/// Reads the files of the plan: the alert rules, or else default_alerts() (core/result/alerts.h), and the
+/// runs of the baseline (--baseline). Throws UsageError when a file cannot be read or is wrong, or when a
+/// run of the baseline is invalid.
 Alerting alerting_of(const LoadPlan& plan);
 
 /// Returns why the baseline does not fit a run: it has another workload. Empty if it fits or there is none.

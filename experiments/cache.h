@@ -43,34 +43,39 @@ struct CachePlan {
     std::vector<cards::PriceCard> prices = {};
 };
 
-/// Returns the prefixes that leave room in `context` tokens for the suffix, the answer and 64 tokens of a
-/// chat template; all prefixes if the context is not known. Throws UsageError if no prefix fits, or if one
-/// does not fit and `cut_prefixes` is false.
+/// Returns those of the plan's prefix lengths that leave room in `context` tokens for the suffix, the
+/// answer and 64 tokens of a chat template; all of them if the context is not known. Throws UsageError if
+/// no prefix fits, or if one does not fit and `cut_prefixes` is false.
 std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context);
 
 /// Returns the plan of the run at `level` requests in flight.
 LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& prefixes, std::uint64_t level);
 
-/// Returns the plan of a run that sends `prefixes` prefixes in turn, three times, one request at a time.
+/// Returns the plan of a run that sends `prefixes` different prefixes of `prefix` tokens in turn, each
+/// three times, one request at a time.
 LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t prefixes);
 
-/// Returns the plan of a run that sends one prefix, waits, and sends it again.
+/// Returns the plan of a run that sends one prefix of `prefix` tokens, waits `idle_s` seconds, and sends it
+/// again.
 LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double idle_s);
 
-/// Returns the plan of a run of 90 s in an open loop that sends `burst_prefixes` prefixes in turn, at
-/// `burst_rate` requests per second and from 30 s to 60 s at four times this rate. `burst_rate` must be set.
+/// Returns the plan of a run of 90 s in an open loop that sends `burst_prefixes` prefixes of `prefix`
+/// tokens in turn, at `burst_rate` requests per second and from 30 s to 60 s at four times this rate.
+/// `burst_rate` must be set.
 LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 
-/// Returns the requests of the run in `directory`, each with the number of its prompt's tokens that repeat
-/// the beginning of an earlier prompt.
+/// Returns the requests of the run in `directory` without warm-up, in the order of their numbers. Each has
+/// its arm, its measured times, and the number of its prompt's tokens that repeat the beginning of an
+/// earlier prompt. `arms` must be made from the dataset and the seed of that run.
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
-/// Runs the experiment: all levels, then the searches and the burst that the plan asks for.
-/// CacheLevel::invalid says why the run of a level is not valid. Throws UsageError when no prefix fits into
-/// the server's context; RuntimeError when the server cannot be reached, nothing can be written, or `stop` is
-/// requested; Error with ExitCode::measurement_invalid when prompts that should be equally long differ by
-/// more than 1 % and 2 tokens.
+/// Runs the experiment: all levels, then the search for the working set, the burst and the search for the
+/// idle time, as far as the plan asks for them. CacheLevel::invalid says why the run of a level is not
+/// valid. Throws UsageError when no prefix fits into the server's context, or as measure()
+/// (experiments/run.h) does; RuntimeError when the server does not answer, a result cannot be written, or
+/// `stop` is requested; Error with ExitCode::measurement_invalid when prompts that should be equally long
+/// differ by more than 1 % and 2 tokens.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);

@@ -21,14 +21,15 @@ struct CalibrationLevel {
 };
 
 /// Returns the highest measured rate of stream events per second at which one worker of the load generator
-/// reads events in time (CalibrationLevel::carried). The result is 0 if it reads late even at the lowest rate
-/// (8000 per s). Calls `level_done` after every level. Leaves no files. Throws RuntimeError when interrupted
-/// or a request failed.
+/// reads events in time (CalibrationLevel::carried), up to about 1 million. The result is 0 if already the
+/// lowest rate (8000 per s) is not carried. Calls `level_done`, which must not be empty, after every level.
+/// Leaves no files. Throws RuntimeError when interrupted, when the simulated server does not start, or when
+/// a request failed.
 double events_ceiling(const Invocation& invocation, const std::stop_token& stop,
                       const std::function<void(const CalibrationLevel&)>& level_done);
 
-/// Returns the one-token requests per second that one worker carries over kept-alive connections. Throws as
-/// events_ceiling() does.
+/// Returns the highest number of one-token requests per second that one worker carries, with 64 requests in
+/// flight over kept-alive connections. Throws as events_ceiling() does.
 double requests_ceiling(const Invocation& invocation, const std::stop_token& stop);
 
 /// Returns the number of streams that this process's limit on file descriptors allows beside 64 other files;

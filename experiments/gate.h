@@ -27,7 +27,8 @@ struct GateSide {
     std::string command = {};
 
     bool operator==(const GateSide&) const = default;
-    /// Returns the URL or the command, without secrets.
+    /// Returns the command as it was given, or else the URL with its credentials and query values hidden.
+    /// Secrets in a command are not hidden.
     std::string shown() const;
 };
 
@@ -41,8 +42,8 @@ struct GatePlan {
     bool checklist = false;                 ///< whether the report has the checklist for a rollout
 };
 
-/// Returns the secrets of the load and of the sides' URLs. A key in a server's command is hidden if the
-/// client uses it too.
+/// Returns the secrets of the load (secrets_of() in experiments/target/redaction.h) and of the sides' URLs.
+/// A key in a server's command is hidden only if it is one of these, e.g. because the client uses it too.
 Secrets gate_secrets(const GatePlan& plan, const Access& access);
 
 /// Returns whether a pair begins with the candidate: baseline, candidate, candidate, baseline, and so on.
@@ -56,15 +57,20 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
 /// Receives the verdict so far after each look, which is a number of pairs after which a decision is allowed.
 using TellReport = std::function<void(const reports::GateReport&)>;
 
-/// Measures a gate, and continues from the pairs in `directory`, or removes them if the plan says to
-/// overwrite. `tell` may be empty. Throws UsageError when the gate there has other options, or the sides do
-/// not do the same work; RuntimeError when a side cannot be reached, nothing can be written, or `stop` is
-/// requested; Error with ExitCode::measurement_invalid when a run is invalid twice.
+/// Measures a gate in `directory`. If pairs of an earlier gate are there, they are kept and not measured
+/// again, unless the plan says to overwrite, which removes them. `tell` may be empty. Throws UsageError
+/// when the earlier gate has other options, or when the sides do not do the same work; RuntimeError when a
+/// side cannot be reached, a result cannot be written, or `stop` is requested; Error with
+/// ExitCode::measurement_invalid when a run is invalid twice. A run of the candidate that is invalid only
+/// because requests failed is not repeated, because the gate judges the failures. Throws also as measure()
+/// (experiments/run.h) does.
 reports::GateReport measure_gate(const GatePlan& plan, const Access& access,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  Watcher& watcher, const std::stop_token& stop, const TellReport& tell);
 
-/// Reads a finished run and what a gate needs of its records. Throws UsageError when it cannot be read.
+/// Reads the finished run in `directory`: its result, the finish reasons and the faults of the kept answers
+/// of its successful requests, and the answers to the questions of --probe. Throws UsageError when the
+/// result cannot be read.
 reports::GateRun gate_run_in(const std::filesystem::path& directory);
 
 struct GateDirectories {
@@ -76,18 +82,20 @@ struct GateDirectories {
 };
 
 /// Judges runs that were measured before; each directory holds one or several. They count as pairs if there
-/// are at least 3 on each side and are_interleaved(). A single run per side is judged by its own intervals if
-/// `within_run`. Otherwise the sides count as two separate sets. Throws UsageError when a directory has no
-/// run or one that cannot be read, or when the sides did not do the same work; Error with
-/// ExitCode::measurement_invalid when a run is invalid.
+/// are at least 3 on each side and are_interleaved(). A single run per side is judged by its own intervals
+/// if `within_run` is true. Otherwise the sides count as two separate sets. `across` are the differences
+/// that are allowed between the sides; `checklist` adds the checklist for a rollout. Throws UsageError when
+/// a directory has no run or one that cannot be read, or when the sides did not do the same work; Error
+/// with ExitCode::measurement_invalid when a run was interrupted or is invalid, except for a run of the
+/// candidate that is invalid only because requests failed.
 reports::GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
                                const std::set<reports::Across>& across, bool within_run,
                                bool checklist = false);
 
 /// Returns whether the sides were measured in turn: if all runs are sorted by their starts, the first two,
-/// the next two and so on are one run of each side. It sorts both sides by their starts. Runs in virtual
-/// time, which has no drift, count as measured in turn, in the order given. Returns false if the sides have
-/// different numbers of runs.
+/// the next two and so on are one run of each side. Returns false if the sides have different numbers of
+/// runs. Runs in virtual time, which has no drift, count as measured in turn, in the order given. In all
+/// other cases the function sorts both sides by their starts.
 bool are_interleaved(std::vector<reports::GateRun>& baseline, std::vector<reports::GateRun>& candidate);
 
 }  // namespace paretoken::experiments

@@ -17,8 +17,9 @@ struct Quality {
 };
 
 /// Returns the load that asks each question of `asked.probe` once. As many are in flight as the first class
-/// of the plan allows (8 if it has no cap). The option ignore_eos is off, so that the model ends its answers;
-/// the temperature is 0. Throws UsageError, or RuntimeError when the file of questions cannot be read.
+/// of the plan allows (8 if it has no cap). The option ignore_eos is off, so that the model ends its
+/// answers; the temperature is 0. Throws UsageError when the questions are wrong or the plan does not fit
+/// the target, and RuntimeError when the file of questions cannot be read.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
 /// Asks the questions and scores the answers. A missing answer counts as a wrong one. Returns nothing when

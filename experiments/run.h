@@ -19,23 +19,27 @@ struct Measured {
 };
 
 /// Makes one run in `directory`, which is created; the files of an earlier run are replaced. Throws
-/// UsageError when the plan does not fit the target; RuntimeError when nothing can be written there at the
-/// start, when the server's prefix cache cannot be emptied (--reset-cache), or when the command after the run
-/// (--after-run-cmd) fails; ServerFailed when the server that a command started ended during the run.
-/// Measured::not_written tells of later failures to write.
+/// UsageError when the plan does not fit the target, or a file that it names (dataset, model card, alerts,
+/// baseline) is wrong; RuntimeError when nothing can be written in `directory` at the start, when the
+/// server's prefix cache cannot be emptied (--reset-cache), or when the command after the run
+/// (--after-run-cmd) fails; ServerFailed (experiments/target/server_command.h) when the server that a
+/// command started ended during the run. Measured::not_written tells of later failures to write. An
+/// interruption throws nothing; `result.partial` is then true.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 
 /// Judges the finished run in `directory` again, by the options of `asked` that set limits for results
-/// (FieldKind::judging: --goodput, --slo, --max-failed and so on). These options replace those in the plan of
-/// the run. Returns the run with its new verdicts. Throws UsageError when the run's files cannot be read,
-/// RuntimeError when they cannot be written.
+/// (those of FieldKind::judging in core/plan/plan_fields.h: --goodput, --slo, --max-failed and so on).
+/// These options replace those in the plan of the run. Returns the run with its new verdicts. Throws
+/// UsageError when the run's files cannot be read, or when a limit, the alerts or the baseline of `asked`
+/// are wrong; RuntimeError when the result cannot be written.
 RunResult judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
 /// Parses limits that each request must meet (--goodput), such as "ttft:500". Throws UsageError.
 std::vector<Slo> slos_of(const std::vector<std::string>& texts);
 
-/// Returns the limits of a plan on percentiles over its requests (--slo), such as "ttft_p95:800".
+/// Returns the limits of a plan on percentiles over its requests (--slo), such as "ttft_p95:800". Throws
+/// UsageError.
 std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
 
 /// Throws RuntimeError when a result was interrupted or could not be written, Error with

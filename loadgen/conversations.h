@@ -1,8 +1,8 @@
 #pragma once
-// The conversations that one worker has opened in one class of the load and that have turns to come. The
-// class keeps the last answer of each of them, and makes the request of the next turn. It also keeps the last
-// prompt if the turns after the first continue from the server's answers (Dataset::needs_replies()). Does no
-// I/O.
+// The conversations that one worker has opened in one class of the load and that have turns to come.
+// Conversations keeps the last answer of each of them and makes the request of its next turn. It also keeps
+// the last prompt if the turns after the first continue from the server's answers
+// (Dataset::needs_replies(), datasets/dataset.h). It does no I/O.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,8 +21,9 @@ class Conversations {
     explicit Conversations(const datasets::Dataset& dataset, std::uint32_t step = 1)
         : dataset_(&dataset), step_(step) {}
 
-    /// Returns the request of a conversation's first turn, or of a further turn that ended() has returned.
-    /// With `outline`, the prompt of a first turn may be empty if its length is known (Dataset::outline()).
+    /// Returns the request of an entry of the schedule (Planned, loadgen/schedule.h), which is a
+    /// conversation's first turn or a further turn that ended() has returned. With `outline`, the prompt of
+    /// a first turn may be empty if its length is known (Dataset::outline()).
     Request request(const Planned& planned, bool outline = false) const;
 
     /// Returns the position in the conversation for the request's record; nothing if the dataset has no
@@ -35,8 +36,8 @@ class Conversations {
     /// Notes that a request was started with this prompt.
     void started(const Planned& planned, Prompt prompt);
 
-    /// Notes that a request has ended. Returns the conversation's next turn, if there is one. A conversation
-    /// ends early with a request whose outcome is not `ok`. If a turn follows, the answer's text is moved out
+    /// Notes that a request has ended. Returns the conversation's next turn, if there is one. A request
+    /// whose outcome is not `ok` ends its conversation. If a turn follows, the answer's text is moved out
     /// of `record` if `takes_answer`, otherwise it is copied.
     std::optional<Planned> ended(RequestRecord& record, bool takes_answer);
 

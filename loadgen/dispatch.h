@@ -1,11 +1,12 @@
 #pragma once
-// Decides the next step without acting: start a request, wait, or be done. It applies arrivals, in-flight cap
-// and limits in one place; a worker with sockets and an engine in virtual time both act on its decisions. In
-// a closed loop all requests have arrived at the start, and a cap limits how many are in flight. In an open
-// loop requests arrive at given times, usually without a cap. The caller reports the first token and the end
-// of each started request, identified by its RequestKey. With the end it passes the follow-up, which is the
-// next turn of the conversation, if there is one. In a closed loop a conversation keeps its slot until its
-// last turn has ended.
+// Decides the next step of one class of a load without acting: start a request, wait, or be done. It
+// applies arrivals, in-flight cap and limits in one place; a worker with sockets and an engine in virtual
+// time both act on its decisions. In a closed loop all requests have arrived at the start, and a cap limits
+// how many are in flight. In an open loop requests arrive at given times, usually without a cap. The caller
+// reports the first token and the end of each started request, identified by its RequestKey (its index, and
+// whether it is a warm-up). With the end it passes the follow-up, which is the next turn of the
+// conversation, if there is one. In a closed loop a conversation keeps its slot until its last turn has
+// ended.
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -12,8 +12,8 @@
 
 namespace paretoken::loadgen {
 
-/// The results of all workers. make_load() leaves `server`, `exporters` and `power` empty; its caller sets
-/// them.
+/// The results of all workers. make_load() (loadgen/run.h) and make_virtual_load() (loadgen/virtual.h)
+/// leave `server`, `exporters` and `power` empty; their caller sets them.
 struct LoadOutcome {
     RequestTable records;
     std::vector<WorkerReport> workers;                  ///< reports, whose records were moved into `records`
@@ -21,8 +21,8 @@ struct LoadOutcome {
     std::vector<scrape::ServerScrapes> exporters = {};  ///< kept series of other exporters
     power::PowerReadings power;                         ///< empty unless there was a meter
     TimePoint began;
-    /// The time since which free slots were no longer filled: the earliest Dispatcher::ran_dry() of all
-    /// workers.
+    /// The time since which free slots were no longer filled: the earliest of all dispatchers
+    /// (Dispatcher::ran_dry(), loadgen/dispatch.h). Absent if no dispatcher has one.
     std::optional<TimePoint> ran_dry;
     double host_lost_share = 0;      ///< share of the time in which the host was frozen (host_meter.h)
     std::optional<Stopped> stopped;  ///< reason why nothing more was started

@@ -60,14 +60,15 @@ struct EndpointFacts {
 };
 
 /// Asks a server for its facts. Throws RuntimeError (unreachable, refused, not OpenAI, unknown model,
-/// interrupted), or UsageError when the extra body is no JSON object. A request answered by 429 or 503 is
-/// repeated for a minute or the timeout, whichever is shorter: after its Retry-After, or else after pauses
-/// that grow from 0.5 s to 5 s. Secrets are removed from the server's messages.
+/// interrupted), or UsageError when `options.body.extra_body` is no JSON object. A request answered by 429
+/// or 503 is repeated for a minute or the timeout, whichever is shorter: after its Retry-After, or else
+/// after pauses that grow from 0.5 s to 5 s. Secrets are removed from the server's messages.
 EndpointFacts probe(const EndpointOptions& options);
 
 /// Sends one request as the load would, but with a limit of two output tokens (a limit in a body overrides
-/// it). Returns the server's token counts. Throws RuntimeError with the server's message when the request is
-/// refused or fails, for example because the prompt is longer than the context.
+/// it). Returns the server's token counts. Throws RuntimeError with the server's message when the request
+/// is refused or fails, for example because the prompt is longer than the context. An answer without output
+/// is not a failure here.
 TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
 /// Returns the path of generation requests: that of the options with a leading slash, or the endpoint type's.

@@ -24,7 +24,7 @@ struct LoadOptions {
     /// empty name. The dataset of every class must be set before the load is made.
     std::vector<ClassLoad> classes = std::vector<ClassLoad>(1);
     /// The stop rules besides the limits of the classes. Rules of the kinds requests and duration have no
-    /// effect here; they must be in Limits.
+    /// effect here; they must be in ClassLoad::limits.
     std::vector<StopRule> rules;
     std::uint32_t workers = 1;
     std::optional<TimePoint> began;  ///< zero of the schedule; absent means now
@@ -41,8 +41,10 @@ LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& pr
 /// Returns the options of the monitor that evaluates the load's stop rules.
 StopMonitorOptions monitor_options(const LoadOptions& options);
 
-/// Returns the reason for the end of a load that the monitor did not end. `limit`: the limit that ended the
-/// starts first; nothing means that the load was interrupted. `limits` are those of all classes together.
+/// Returns the reason for the end of a load that the StopMonitor (loadgen/stop_monitor.h) did not end.
+/// `limit`: the limit that ended the starts first; nothing means that the load was interrupted. `at`: when
+/// the starts ended. `limits` are those of all classes together; if `limit` is `duration`, their duration
+/// must be set.
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
 
 struct FoldOptions {

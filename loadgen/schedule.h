@@ -54,7 +54,8 @@ class Schedule {
 
     bool at_once() const { return at_once_; }
     /// Returns the time between the turns of a conversation if each user sends at fixed times
-    /// (Arrivals::users). Returns nothing if a turn is due when the turn before has ended.
+    /// (Arrivals::users, loadgen/arrival.h). Returns nothing if a turn is due when the turn before has
+    /// ended.
     std::optional<Duration> turn_period() const { return turn_period_; }
     std::uint64_t seed() const { return seed_; }
     Share share() const { return share_; }
@@ -79,8 +80,8 @@ class Schedule {
     std::uint64_t next_index_ = 0;  ///< index of the next measured request
     std::uint64_t next_warmup_index_ = 0;
     std::optional<Duration> turn_period_;
-    /// For each user (Arrivals::users): how many of the user's next times belong to further turns of the
-    /// conversation that the user opened last.
+    /// For each user (Arrivals::users, loadgen/arrival.h): how many of the user's next times belong to
+    /// further turns of the conversation that the user opened last.
     std::vector<std::uint32_t> turns_to_come_;
     std::size_t user_ = 0;                         ///< user whose time was taken last
     std::optional<std::uint64_t> first_measured_;  ///< position of the first measured entry

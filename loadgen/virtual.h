@@ -21,8 +21,8 @@ struct VirtualOptions {
     bool ignore_eos = true;  ///< whether answers are as long as asked for
 };
 
-/// Makes a load like make_load(), but always with one worker; the engine's seed is that of the first class.
-/// Requests that exceed the profile's context fail as over sockets. There are no timeouts.
+/// Makes a load like make_load() (loadgen/run.h), but always with one worker; the engine's seed is that of
+/// the first class. Requests that exceed the profile's context fail as over sockets. There are no timeouts.
 LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
                               RecordSink& sink, Progress& progress, const Interruption& interruption);
 

@@ -1,8 +1,8 @@
 #pragma once
 // One thread's share of the load. A worker has its own event loop, and for each server its own connections
-// and client. It shares only the sink, the monitor and the progress counters with other workers. Its loop
-// acts on what is due, then serves sockets until the next action is due. Deadlines are absolute, so a late
-// start never delays a later one.
+// and client. It shares only the sink of records, the stop monitor and the progress counters with other
+// workers. Its loop acts on what is due, then serves sockets until the next action is due. Deadlines are
+// absolute, so a late start never delays a later one.
 #include <atomic>
 #include <memory>
 #include <optional>

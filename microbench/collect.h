@@ -12,9 +12,9 @@
 
 namespace paretoken::microbench {
 
-/// One window of a kernel and a read of about as much memory, over all threads. On the CPU the two are timed
-/// next to each other; on a GPU the time of the read comes from a measured curve. Both numbers of bytes are 0
-/// for a benchmark that does not stream memory.
+/// One window of a kernel and a read of about as much memory, over all threads. On the CPU the two are
+/// timed next to each other; on a GPU the time of the read comes from a measured curve. Both numbers of
+/// bytes are 0 for a benchmark that does not stream memory. The members `ceiling_…` describe the read.
 struct PairedWindow {
     double kernel_s = 0;
     double ceiling_s = 0;
@@ -49,14 +49,16 @@ struct Measurement {
     bool operator==(const Measurement&) const = default;
 };
 
-/// Computes the figures. `windows` are in order of time and not empty. For `cv`, the windows are divided into
-/// groups of `group` (≥ 1) neighbours.
+/// Computes the figures. `windows` are in order of time and not empty. For `cv`, the windows are divided
+/// into groups of `group` (≥ 1) neighbours, without those at the end that do not fill a group; it is 0 if
+/// there is no whole group.
 Measurement measurement_of(std::span<const PairedWindow> windows, std::size_t group);
 
 inline constexpr double kMaxVariation = 0.10;  ///< limit of `cv`; a host may pause the CPUs briefly
 inline constexpr double kMaxDrift = 0.03;      ///< limit of `ceiling_drift`; above it there is a note
-/// The limit of `of_ceiling`. The ceiling's reads do not reach the full bandwidth, so that a kernel can be a
-/// few percent faster. If it is much faster, other programs took the CPU during the ceiling's windows.
+/// The limit of `of_ceiling` on the CPU. The ceiling's reads do not reach the full bandwidth, so that a
+/// kernel can be a few percent faster. If it is much faster, other programs took the CPU during the
+/// ceiling's windows.
 inline constexpr double kMaxOfCeiling = 1.15;
 
 /// The facts besides the measured times that decide whether a row is valid.
@@ -84,8 +86,9 @@ struct Judgement {
 
 Judgement judgement_of(const Measurement& measurement, const Circumstances& circumstances);
 
-/// Returns the error of an output against its reference: √(Σ(y − r)² ÷ Σ r²). It is infinite when any y is
-/// not finite, or when the reference is zero and the output is not.
+/// Returns the relative L2 error of an output y against its reference r, which has equally many elements:
+/// √(Σ(y − r)² ÷ Σ r²). It is infinite when any y is not finite, or when the reference is zero and the
+/// output is not.
 double relative_l2(std::span<const float> output, std::span<const double> reference);
 
 }  // namespace paretoken::microbench

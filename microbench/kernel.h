@@ -25,15 +25,16 @@ class Kernel {
   public:
     virtual ~Kernel() = default;
 
-    /// Allocates and fills this thread's part. Called once, on the pinned thread that will use it (first
-    /// touch).
+    /// Allocates and fills the memory of thread `thread`. Must be called once, on the pinned thread that
+    /// will use the memory, because memory lies near the CPU that touches it first.
     virtual void prepare(std::size_t thread) = 0;
-    /// Fills the outputs with NaN, runs every variant, and compares with the fp64 reference. Returns nothing
-    /// when all are right, else the error.
+    /// Fills the outputs with NaN, runs every variant on the first copy of the operand in the ring, and
+    /// compares the outputs with the fp64 reference. Returns nothing when all are right, else the error.
+    /// prepare() must have been called for this thread.
     virtual std::optional<std::string> check(std::size_t thread) = 0;
 
-    /// Returns the number of variants of the same work; the fastest depends on the CPU. The first is used
-    /// until choose() selects another. No thread may work during a call of choose().
+    /// Returns the number of variants of the same work; the fastest depends on the CPU. run() uses the
+    /// first one until choose() selects another. No thread may work during a call of choose().
     virtual std::size_t variant_count() const { return 1; }
     virtual void choose(std::size_t) {}
     /// Returns how many bytes ahead of a read the chosen variant prefetches; 0 if it does not prefetch.
@@ -43,9 +44,9 @@ class Kernel {
     virtual Window window(std::size_t thread, std::size_t index) const = 0;
     virtual void run(std::size_t thread, std::size_t index) = 0;
 
-    /// Runs the chosen variant on a part of its operand that fits into the caches, so that the speed of the
-    /// kernel can be measured when memory does not limit it. Returns the flops of this run, or 0 if the
-    /// kernel has no such part.
+    /// Runs the chosen variant on a part of the thread's operand that fits into the caches, so that the
+    /// speed of the kernel can be measured when memory does not limit it. Returns the floating-point
+    /// operations of this run, or 0 if the kernel has no such part.
     virtual double run_cached(std::size_t /*thread*/) { return 0; }
 };
 

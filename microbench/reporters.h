@@ -16,8 +16,8 @@ namespace paretoken::microbench {
 std::unique_ptr<benchmark::BenchmarkReporter> with_plain_names(
     std::unique_ptr<benchmark::BenchmarkReporter> inner, std::string devices);
 
-/// Prints "[ 3/17] name   38.2 GB/s  96 %" when a row finishes; `paretoken micro` reads the numbers in
-/// brackets.
+/// Prints "[ 3/17] name   38.2 GB/s   96.0 %" when a row finishes; `rows` is the number of all rows.
+/// `paretoken micro` reads the numbers in brackets.
 std::unique_ptr<benchmark::BenchmarkReporter> progress_of(std::size_t rows);
 
 }  // namespace paretoken::microbench

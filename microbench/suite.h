@@ -14,8 +14,8 @@ namespace paretoken::microbench {
 /// every name. Throws UsageError if the expression is malformed.
 std::vector<Row> matching(std::vector<Row> rows, const std::string& filter);
 
-/// Registers rows. `failed` counts those whose check failed, or that threw anything but NotAvailable. It must
-/// outlive the run.
+/// Registers rows. Every row whose check fails, or that throws anything but NotAvailable
+/// (microbench/rows.h), adds 1 to `failed` when it runs; `failed` must outlive the run.
 void register_rows(const std::vector<Row>& rows, std::size_t& failed);
 
 /// Returns the content of a row's JSON object besides its name: finite numbers only.

@@ -1,6 +1,6 @@
 #pragma once
-// Pinned threads for measuring: one per listed CPU, which live as long as the pool and meet at a spinning
-// barrier (a sleeping barrier costs more than the windows that it separates).
+// Pinned threads for measuring: one per listed CPU, which live as long as the pool, and a spinning barrier
+// at which their work meets (a sleeping barrier costs more than the windows that it separates).
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -34,8 +34,9 @@ class PinnedThreads {
     PinnedThreads& operator=(const PinnedThreads&) = delete;
 
     std::size_t size() const { return threads_.size(); }
-    /// Runs `work(thread index)` on every thread and returns when all have; rethrows the first exception.
-    /// Work that waits at a barrier must not throw, because the other threads would then wait for ever.
+    /// Runs `work(thread index)` on every thread and returns when all have finished; rethrows the first
+    /// exception. Work that waits at a barrier must not throw, because the other threads would then wait
+    /// for ever.
     void run(const std::function<void(std::size_t)>& work);
 
   private:

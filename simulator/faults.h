@@ -101,8 +101,8 @@ InjectedFaults faults_of_answer(std::span<const Fault> faults, std::uint64_t see
 /// ("data: …\n\n").
 std::string events_with_faults(const InjectedFaults& injected, std::string_view events);
 
-/// Cuts the bytes of a body into pieces of `piece_bytes`, each for a write of its own, and makes each an HTTP
-/// chunk when `chunked`.
+/// Cuts the bytes of a body into pieces of InjectedFaults::piece_bytes (0: one piece), each for a write of
+/// its own, and makes each an HTTP chunk when `chunked`.
 std::vector<std::string> writes_with_faults(const InjectedFaults& injected, std::string_view body,
                                             bool chunked);
 

@@ -1,8 +1,9 @@
 #pragma once
-// The simulated OpenAI server in real time: sockets, the engine's schedule and the truth log on the one
-// thread that runs the io_context. Invariant: a token is written at its step's end or later, never before.
-// The tokens that a request gets in one step are one write (the last write also ends the answer), unless a
-// fault changes this. The times of steps do not depend on the writes, so a late write delays no later step.
+// The simulated OpenAI server in real time: sockets, the engine's schedule and the log of what was really
+// sent when (simulator/truth.h) on the one thread that runs the io_context. Invariant: a token is written
+// at its step's end or later, never before. The tokens that a request gets in one step are one write (the
+// last write also ends the answer), unless a fault changes this. The times of steps do not depend on the
+// writes, so a late write delays no later step.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,8 +40,8 @@ struct ServerOptions {
 
 class Server {
   public:
-    /// Binds and listens. Throws RuntimeError when that fails, UsageError for an invalid certificate.
-    /// `io` must be run by one thread only.
+    /// Binds and listens. Throws RuntimeError when that fails, and UsageError for an invalid certificate or
+    /// key. `io` must be run by one thread only.
     Server(boost::asio::io_context& io, const ServerOptions& options);
     /// Does not stop a server that was started: pending operations keep it alive until stop() is called or
     /// the io_context is destroyed.

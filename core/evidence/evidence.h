@@ -23,9 +23,10 @@ struct Stay {
     bool operator==(const Stay&) const = default;
 };
 
-/// Describes how long the state of the server influences later requests, and therefore how much evidence a
-/// window can hold. It is computed once from all requests of the load. Every series of values in the window
-/// (those of all requests, of one class, or of blocks of time) uses the same LoadMemory.
+/// Describes how long the state of the server influences later requests, and therefore how much evidence
+/// the window (the part of the run that results are computed from) can hold. It is computed once from all
+/// requests of the load. Every series of values in the window (those of all requests, of one class, or of
+/// blocks of time) uses the same LoadMemory.
 struct LoadMemory {
     double window_s = 0;     ///< length of the window
     double residence_s = 0;  ///< mean time of a request in the system
@@ -73,22 +74,22 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
 /// autocorrelations are summed until they vanish, but at least over the memory of the load (Geyer 1992;
 /// Madras and Sokal 1988). t is then enlarged, because it is itself only an estimate.
 ///
-/// Near saturation, LoadMemory::most_samples limits the result. If most_samples is below 50, the result is at
-/// most most_samples. Otherwise the limit applies only to that share of the series' variance which the number
-/// in flight explains. To find this share (the correlation ratio), the elements are sorted by the number in
-/// flight and divided into ten groups of equal size.
+/// LoadMemory::most_samples limits the result if it is finite, which is the case near saturation. If it is
+/// below 50, the result is at most most_samples. Otherwise the limit applies only to that share of the
+/// series' variance which the number in flight explains. To find this share (the correlation ratio), the
+/// elements are sorted by the number in flight and divided into ten groups of equal size.
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory);
 
 /// Returns the number of independent samples about the share of `values` above `limit`; infinite values are
-/// above every limit. The values are those of requests, in order of time. The result is that of
-/// effective_sample() with 0 or 1 for each value and weights of 1, except that near saturation
-/// LoadMemory::held_by_order is used in place of held_by_time.
+/// above every limit. The values are those of the window's requests, in order of time. The result is that
+/// of effective_sample() with 0 or 1 for each value and weights of 1, except that the number in flight is
+/// taken from LoadMemory::held_by_order, because the elements are requests and not blocks of time.
 double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory);
 
-/// Returns the sample quantiles, as levels from 0 to 1, between which the true percentile p lies with this
-/// confidence, given n independent samples (Clopper and Pearson 1934). Returns nothing when n is too small to
-/// bound it on both sides.
+/// Returns the two levels (from 0 to 1) between whose sample quantiles the true percentile p, also a level,
+/// lies with the probability `confidence`, given n independent samples (Clopper and Pearson 1934). Returns
+/// nothing when n is too small to bound the percentile on both sides.
 std::optional<Interval> percentile_levels(double p, double n, double confidence = 0.95);
 
 /// Returns the 95 % confidence interval of percentile p from `sorted` ascending values with `effective_n`
@@ -102,8 +103,8 @@ std::optional<Interval> effective_interval(std::span<const double> sorted, doubl
 /// and `low` is 0 if none can be shown to be missed.
 Interval decided_limits(std::span<const double> sorted, double p, double effective_n);
 
-/// Returns the smallest number of independent samples that gives percentile p an interval; it may have a
-/// fraction.
+/// Returns the smallest number of independent samples for which percentile_levels() has a result for
+/// percentile p. It may have a fraction.
 double samples_for_interval(double p, double confidence = 0.95);
 
 }  // namespace paretoken

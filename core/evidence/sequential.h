@@ -43,16 +43,19 @@ struct Shift {
 /// finite.
 Shift paired_shift(std::span<const double> log_ratios);
 
-/// Returns the shift between two sets of runs that were not interleaved, from the logarithms of their values,
-/// at least 2 of each (Welch 1947).
+/// Returns the shift between two sets of runs that were not interleaved (Welch 1947). Each set holds the
+/// logarithms of its runs' values, with the sign changed if higher values are better. It must have at least
+/// 2 values, all finite.
 Shift unpaired_shift(std::span<const double> baseline, std::span<const double> candidate);
 
 /// Returns the probability of measuring a shift this far above `limit`, or farther, if the true shift is at
-/// the limit. A small value means that the true shift is above the limit.
+/// the limit. A small value means that the true shift is above the limit. If the standard error is 0, the
+/// result is 0 for a mean above the limit, and otherwise 1.
 double p_above(const Shift& shift, double limit);
 
 /// Returns the probability of measuring a shift this far below `limit`, or farther, if the true shift is at
-/// the limit. A small value means that the true shift is below the limit.
+/// the limit. A small value means that the true shift is below the limit. If the standard error is 0, the
+/// result is 0 for a mean below the limit, and otherwise 1.
 double p_below(const Shift& shift, double limit);
 
 /// Returns the value that the true shift exceeds with at most the probability `error`, which must be below a
@@ -62,8 +65,9 @@ double upper_bound(const Shift& shift, double error);
 /// Returns the two-sided confidence interval of a shift. It does not allow for several looks.
 Interval interval_of(const Shift& shift, double confidence = 0.95);
 
-/// Returns which of several hypotheses are rejected, so that the probability of rejecting any true one is at
-/// most `alpha` under any dependence between them (Holm 1979).
+/// Tests several hypotheses together (Holm 1979). Element i of the result tells whether the hypothesis with
+/// `p_values[i]` is rejected. The probability of rejecting any true hypothesis is at most `alpha` under any
+/// dependence between them.
 std::vector<bool> rejected_by_holm(std::span<const double> p_values, double alpha);
 
 /// The error probabilities of one metric's decision.
@@ -72,9 +76,9 @@ struct Errors {
     double pass = 0.05;  ///< probability of a false pass
 };
 
-/// Returns the smallest true shift for which, with a probability of about 80 %, p_above() is at most
-/// `errors.fail`. The standard error and the degrees of freedom are those of `shift`; its mean and
-/// `errors.pass` are not used.
+/// Returns the smallest true shift that would be shown to be above `limit` with a probability of about
+/// 80 %. To show this means that p_above() is at most `errors.fail`, which must be below a half. The
+/// standard error and the degrees of freedom are those of `shift`; its mean and `errors.pass` are not used.
 double detectable_shift(const Shift& shift, double limit, const Errors& errors);
 
 /// Returns the smallest number of pairs, from 2 to `most`, at which a single test would decide: p_above() is

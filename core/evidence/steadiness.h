@@ -46,17 +46,17 @@ struct Unsteady {
     double p = 1;  ///< p-value of the test that found the change
 };
 
-/// The results of the tests of one series. Both tests are always reported; a constant or a very short series
-/// is steady.
+/// The results of both tests of one series, and the change that they found. `change` is absent if the
+/// series is steady. A constant series and one of fewer than 5 values count as steady.
 struct SteadinessOf {
     std::vector<SteadyTest> tests;
     std::optional<Unsteady> change;
 };
 
-/// Tests a course. A trend is reported if its p-value is below .005 and it changes the quantity by more than
-/// 10 % of the mean from beginning to end. A shift is reported if its p-value is below .01 and it is larger
-/// than 5 % of the mean. In either case the absolute change must also exceed `least_change`. If both a trend
-/// and a shift qualify, the one that leaves the smaller squared residuals is reported.
+/// Tests a course. A trend counts if its p-value is below .005 and it changes the quantity by more than
+/// 10 % of the mean from beginning to end. A shift counts if its p-value is below .01 and it is larger than
+/// 5 % of the mean. In either case the absolute change must also exceed Course::least_change. If both a
+/// trend and a shift count, the one that leaves the smaller squared residuals is reported.
 SteadinessOf steadiness_of(const Course& course);
 
 }  // namespace paretoken

@@ -16,9 +16,11 @@ std::string shell_line(const std::vector<std::string>& argv);
 std::vector<std::string> with_option(std::vector<std::string> argv, std::string_view name,
                                      std::string_view value);
 
-/// Returns the URL and the options for the fields of `echo` that are not at their defaults. Hidden secrets,
-/// the salt (each run has a new one), --out, --overwrite and --metadata are left out, and so are the fields
-/// of classes that have a name ("batch.isl"). A text of a list may not contain ", ".
+/// Returns the URL and the options for the fields of `echo` that are not at their defaults. The URL is left
+/// out if the plan starts its server by a command, which decides the URL. Hidden secrets, the salt (each
+/// run has a new one), --out, --overwrite and --metadata are left out, and so are the fields of classes
+/// that have a name ("batch.isl"). No single text of a list may contain ", ", because an echo joins the
+/// texts of a list with it.
 std::vector<std::string> arguments_of(const PlanEcho& echo);
 
 }  // namespace paretoken

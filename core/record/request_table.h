@@ -1,10 +1,11 @@
 #pragma once
-// The packed scalars of finished requests, which a run keeps in memory after their events are on the disk. A
-// row takes kBytesPerRequest; a request that opened a connection takes its connect times in addition. Ids,
-// answers and events are not kept. Equal texts are stored once. At most kMostErrors different error texts,
-// kMostFinishReasons finish reasons and kMostSlos texts of SLOs are stored; once there are so many, a request
-// with a new text gets an empty one. Counts of tokens and events are clamped to 2^31 − 1. All other values of
-// a RequestRecord are restored exactly, if the worker and the target are below 255 and the turn below 65536.
+// The packed scalars of finished requests, which a run keeps in memory after their events are on the disk.
+// Scalars are all fields of a RequestRecord (core/record/record.h) except its id, its answer and its
+// events, which are not kept. A row takes kBytesPerRequest; a request that opened a connection takes its
+// connect times in addition. Equal texts are stored once. At most kMostErrors different error texts,
+// kMostFinishReasons finish reasons and kMostSlos texts of SLOs are stored; once there are so many, a
+// request with a new text gets an empty one. Counts of tokens and events are clamped to 2^31 − 1. All other
+// values are restored exactly, if the worker and the target are below 255 and the turn below 65536.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>

@@ -38,8 +38,8 @@ struct AlertSeries {
     std::string_view name;  ///< "ttft_p95"
     std::string_view unit;  ///< "s", "ratio", "requests", "1/s"
     AlertSource source = AlertSource::gauge;
-    /// The key in ServerFigures of the gauge, of the counter, or of a ratio's numerator; for a percentile,
-    /// the tag of the metric.
+    /// The key in ServerFigures (core/result/result.h) of the gauge, of the counter, or of a ratio's
+    /// numerator; for a percentile, the tag of the metric (core/result/metrics.h).
     std::string_view key;
     std::string_view below = {};  ///< for a ratio: its denominator
     double p = 0;                 ///< for a percentile: its level
@@ -76,8 +76,9 @@ struct AlertRule {
 /// Returns the table of default alerts, used if no other is given.
 std::vector<AlertRule> default_alerts();
 
-/// Returns the value that the series is compared with. `baseline` is the series' value in earlier runs;
-/// `before` is its value `rule.over` ago. Returns nothing if the rule needs one of them and it is absent.
+/// Returns the value that the series is compared with, in the unit of the series. `baseline` is the series'
+/// value in earlier runs; `before` is its value `rule.over` ago. Returns nothing if the rule needs one of
+/// the two and that one is absent.
 std::optional<double> threshold_of(const AlertRule& rule, std::optional<double> baseline,
                                    std::optional<double> before = {});
 

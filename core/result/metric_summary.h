@@ -1,13 +1,14 @@
 #pragma once
-// Computes percentiles, intervals and certificates (PercentileValue::certified) of metrics over the
-// requests of a window. A failed request has the value +infinity if lower values of the metric are better. If
-// the metric is the inverse of such a metric, it has the value 0. For all other metrics, failed requests are
-// left out. A metric without any finite value has no summary.
+// Computes percentiles, intervals and certificates (PercentileValue::certified in core/result/result.h) of
+// metrics over the requests of a window. If lower values of a metric are better, a failed request has the
+// value +infinity. For the inverse of such a metric, a failed request has the value 0. For all other
+// metrics, failed requests are left out. A metric without any finite value has no summary.
 //
-// A request that was abandoned after its first token counts only for metrics whose value is final with the
-// first token (Metric::known_at_first_token). If a request was abandoned before its first token, it is only
-// known that it would have taken longer than the user waited. For metrics of which lower values are better,
-// it counts as infinite, and percentiles above the shortest such wait have no value.
+// A request that was abandoned (its simulated user hung up) after its first token counts only for metrics
+// whose value is final with the first token (Metric::known_at_first_token in core/result/metrics.h). If a
+// request was abandoned before its first token, it is only known that it would have taken longer than the
+// user waited. For metrics of which lower values are better, it counts as infinite, and percentiles above
+// the shortest such wait have no value.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -25,9 +26,10 @@ namespace paretoken {
 /// The percentiles that every metric has, in ascending order.
 inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 
-/// The input of a summary. PercentileValue's `ci95`, `certified` and `decided` all come from the effective
-/// sample (core/evidence/evidence.h) and exist only if the window is steady and long enough. The effective
-/// sample is at most the number of different values; each failure counts as one.
+/// The input of a summary. The members `ci95`, `certified` and `decided` of PercentileValue
+/// (core/result/result.h) all come from the effective sample (core/evidence/evidence.h) and exist only if
+/// the window is steady and long enough. The effective sample is at most the number of different values;
+/// each failure counts as one.
 struct MetricScope {
     /// The requests that were scheduled in the window, without warm-up and cancelled ones, in the order of
     /// their scheduled start.
@@ -60,8 +62,9 @@ std::vector<double> effective_samples(std::span<const double> percentiles, Effec
     return effective;
 }
 
-/// Returns how many values a longer run must have so that percentile p gets an interval. `n` is the number of
-/// values of this run, and `effective_n` is its effective sample. Returns nothing when `effective_n` is 0.
+/// Returns the number of values that a longer run must have so that percentile p gets an interval, at least
+/// `n`. `n` is the number of values of this run, and `effective_n` is its effective sample. The longer run
+/// must also cover `memory.enough_s`. Returns nothing when `effective_n` is 0.
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
 
 /// Sets `certified` of percentiles in ascending order. If a percentile is not certified, all higher ones are

@@ -31,9 +31,10 @@ struct SecondsOfRun {
 /// Returns the seconds; nothing for a run without length.
 std::optional<SecondsOfRun> seconds_of(TimeSpan run);
 
-/// Returns series of one point per second: requests_per_s, output_tokens_per_s, in_flight, failed, and
-/// ttft_p50_s for the seconds in which an answer began. `per_second`: the totals of seconds_of(run). Empty
-/// for a run without length.
+/// Returns series of one point per second of `run`: the rates requests_per_s and output_tokens_per_s, the
+/// mean number in_flight, the number of requests that ended and failed, and ttft_p50_s, which has points
+/// only for the seconds in which a successful request had its first output. `per_second`: the totals of the
+/// seconds that seconds_of(run) returns. Empty for a run without length.
 std::vector<Series> series_of(const RequestTable& requests, TimeSpan run, std::span<const Totals> per_second);
 
 }  // namespace paretoken

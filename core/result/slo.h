@@ -36,8 +36,9 @@ std::vector<std::string> slo_texts(std::string_view text);
 /// The percentile that a limit without a percentile stands for.
 inline constexpr double kSloPercentile = 0.9;
 
-/// The percentiles that a limit may have: `held` are those that every result has (kPercentiles), `any` are
-/// those from p10 to p99.9999, which can be computed from the requests of a run.
+/// The percentiles that a limit may have: `held` are those that every result has (kPercentiles in
+/// core/result/metric_summary.h), `any` are those from p10 to p99.9999, which can be computed from the
+/// requests of a run.
 enum class SloPercentiles { held, any };
 
 /// Reads "ttft:500" or, for a percentile, "ttft_p95:500". A time is in milliseconds unless it has a unit
@@ -89,9 +90,9 @@ std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 /// of the effective sample. `over` is 0; count_over() sets it.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
 
-/// Adds 1 to `over` of each limit that a request misses, by a failure or by its value. `results` are those of
-/// slo_results() for `slos`. An abandoned request is not counted. The function is called for each request of
-/// the window.
+/// Adds 1 to SloResult::over of each limit that a request of the window misses, by a failure or by its
+/// value. `results` are those of slo_results() for `slos`. An abandoned request is not counted. The
+/// function must be called once for each request of the window.
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
                 const RequestRecord& request);
 

@@ -46,17 +46,18 @@ struct RunSummary : Scope {
 };
 
 /// Summarises `requests`, which may have any order; their events come from `events`, in up to four passes.
-/// The tokens of a request without events are credited as TotalsTimeline::add() explains; it is in no pooled
-/// metric, and if its answer had output it is counted in `counts.without_events`. No requests give counts of
-/// zero and no metrics.
+/// The tokens of a request without events are credited as TotalsTimeline::add() (core/result/totals.h)
+/// explains. Such a request is in no pooled metric, and if its answer had output, Counts::without_events
+/// counts it. No requests give counts of zero and no metrics.
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options);
 
 /// Summarises records that hold their events.
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
-/// Judges the requests of a finished run by other SLOs: replaces the totals and figures that depend on SLOs,
-/// for the whole run, its classes, turns and targets, and leaves the rest. `zero`: the point in time, on the
-/// clock of `requests`, from which the times in requests.jsonl are counted.
+/// Judges the requests of a finished run by other SLOs: replaces the totals and figures that depend on
+/// SLOs, for the whole run, its classes, turns and targets, and leaves the rest of `result`. `requests` and
+/// `events` are those of the run. `zero`: the point in time, on their clock, from which the times in
+/// requests.jsonl are counted.
 void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
                 const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
 

@@ -15,9 +15,9 @@ struct ValidityOptions {
 };
 
 /// Judges a result by its client's figures, metrics, counts, window, workload, totals, the server's figures
-/// and series, power, and `partial`. A figure that was not measured passes its check. A figure that is too
-/// small to matter passes as well (delays below 0.1 to 0.2 ms, a single late request, two busy intervals of
-/// 100 ms, a mean length that is off by a few tokens).
+/// and series, power, and RunResult::partial (whether the run was interrupted). A figure that was not
+/// measured passes its check. A figure that is too small to matter passes as well (delays below 0.1 to
+/// 0.2 ms, a single late request, two busy intervals of 100 ms, a mean length that is off by a few tokens).
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
 /// Judges a result again that already has a verdict, for example one from a file. Reasons that validity_of()

@@ -6,8 +6,8 @@
 
 namespace paretoken {
 
-/// Returns the trace id of a request: 32 lower-case hexadecimal digits, a hash (content_hash()) of the
-/// request's id. Request ids differ between runs, and therefore trace ids do.
+/// Returns the trace id of a request: 32 lower-case hexadecimal digits, a hash (core/text/content_hash.h)
+/// of the request's id. Request ids differ between runs, and therefore trace ids do.
 std::string trace_id_of(std::string_view request_id);
 
 /// Returns the value of a traceparent header, "00-TRACE-SPAN-01". TRACE is trace_id_of(). SPAN has 16

@@ -25,9 +25,10 @@ std::size_t recorded_replies(const Messages& messages);
 class ConversationIndex {
   public:
     /// Adds the next row of the file. `with_replies`: a follow-up must begin with the recorded reply to the
-    /// turn before. Throws UsageError by place.refuse() if it does not, on a follow-up without an opening or
-    /// without a message of the user, on turns out of order, on token ids in a row that names a conversation,
-    /// and on more than 65,535 turns.
+    /// turn before. The function throws UsageError by RowPlace::refuse() (datasets/files/row_file.h) on a
+    /// follow-up without this reply, on a follow-up without an opening or without a message of the user, on
+    /// turns out of order, on token ids in a row that names a conversation, on more than 65,535 turns, and
+    /// on more than 2^32 − 1 rows.
     void add(const Row& row, bool with_replies, const RowPlace& place);
 
     /// Ends the index after the last row.

@@ -9,8 +9,8 @@
 
 namespace paretoken::datasets {
 
-/// Returns the field of `row` in `column`, unquoted. Throws UsageError, by place.refuse(), if the header or
-/// the row lacks it.
+/// Returns the field of `row` in `column`, unquoted. If the header or the row lacks it, place.refuse()
+/// (datasets/files/row_file.h) throws a UsageError with the file and the line.
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 

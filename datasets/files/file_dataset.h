@@ -36,19 +36,21 @@ struct Row {
 struct RowFormat {
     std::string_view name;
     RowLayout layout = RowLayout::lines;
-    /// Reads a row; it has a prompt, or else `input_tokens`. `header` is the first line of a csv, and empty
-    /// for other layouts. Refuses a wrong row by place.refuse(), which throws UsageError. Thread-safe. `text`
-    /// has RowFile::kPadding readable bytes behind it.
+    /// Reads a row; the returned row has a prompt, or else `input_tokens`. `header` is the first line of a
+    /// csv, and empty for other layouts. A wrong row is refused by place.refuse()
+    /// (datasets/files/row_file.h), which throws UsageError. Thread-safe. `text` must have
+    /// RowFile::kPadding readable bytes behind it.
     Row (*read)(std::string_view text, const std::string& header, const RowPlace& place) = nullptr;
     std::int64_t block_tokens = 0;          ///< tokens per block, if rows have blocks
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
 };
 
 /// Makes the dataset. The spec's field "osl" is the number of output tokens for rows that have none. Throws
-/// the errors of RowFile and of the format's reader, and UsageError if osl is not a whole number from 1 to
-/// 1G, if osl is given although every row has a number of output tokens, if the prose is too short, or if
-/// rows do not fit together: a time before the previous row's, times in some rows only, more than 1,000
-/// different SLOs, or turns that ConversationIndex::add() refuses.
+/// the errors of RowFile (datasets/files/row_file.h) and of the format's reader, and UsageError if osl is
+/// not a whole number from 1 to 1G, if osl is given although every row has a number of output tokens, if
+/// the prose is too short, or if rows do not fit together: a time before the previous row's, times in some
+/// rows only, more than 1,000 different SLOs, or turns that ConversationIndex::add()
+/// (datasets/files/conversation_index.h) refuses.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
 /// Calls `visit` with every row of a file in order. Throws the errors of RowFile and of the format's reader.

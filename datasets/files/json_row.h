@@ -14,9 +14,9 @@ class element;
 namespace paretoken::datasets {
 
 /// Parses a row that must be a JSON object. The result is valid until this thread calls object_of() again.
-/// There must be RowFile::kPadding readable bytes behind `text`. This function throws UsageError, by
-/// place.refuse(), if the row is not a JSON object. The functions below throw it if the value has another
-/// type or is out of range.
+/// There must be RowFile::kPadding (datasets/files/row_file.h) readable bytes behind `text`. This function
+/// throws UsageError with the file and the line, by place.refuse(), if the row is not a JSON object. The
+/// functions below throw it if the value has another type or is out of range.
 const simdjson::dom::element& object_of(std::string_view text, const RowPlace& place);
 
 /// Returns the value of `key`, which must be a whole number of at least 1; nothing if it is absent or null.

@@ -36,8 +36,8 @@ class RowFile {
 
     /// Calls `visit` for every row, the header of a csv first, each with kPadding readable bytes behind it
     /// and without white space around it. Throws RuntimeError when the file cannot be read; UsageError when
-    /// it is not a regular file, has no rows, has a row of more than 16 MiB or has text behind the array; and
-    /// the errors of `visit`.
+    /// it is not a regular file, has no rows, has a row of more than 16 MiB, or has a JSON array without an
+    /// end or with text behind it; and the errors of `visit`.
     RowFile(std::string path, RowLayout layout, const Visit& visit);
     ~RowFile();
     RowFile(const RowFile&) = delete;

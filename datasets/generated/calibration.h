@@ -1,8 +1,8 @@
 #pragma once
-// Finds out how many tokens a server's tokenizer makes of each word of vocabulary() (text.h), from which
-// prompts are made. The functions are pure: they give the texts to ask about and read the counts; the caller
-// asks the server. Counts from the endpoint /tokenize are exact per word; the usage in an answer gives only
-// the mean over words.
+// Finds out how many tokens a server's tokenizer makes of each word of vocabulary() (the words in
+// datasets/generated/text.h from which prompts are made). The functions are pure: they give the texts to
+// ask about and read the counts; the caller asks the server. Counts from the endpoint /tokenize are exact
+// per word; the usage in an answer gives only the mean over words.
 #include <optional>
 #include <span>
 #include <string>
@@ -51,8 +51,9 @@ struct OverheadSample {
     double prompt_tokens = 0;
 };
 
-/// Returns the mean of the counted tokens less the expected ones: the overhead. Returns nothing without
-/// samples. A value below 0 means that the calibration expects too many.
+/// Returns the mean of the counted tokens less the expected ones, which is the number of tokens that a chat
+/// template adds (overhead). Returns nothing without samples. A value below 0 means that the calibration
+/// expects too many tokens.
 std::optional<double> overhead_from(std::span<const OverheadSample> samples);
 
 }  // namespace paretoken::datasets

@@ -20,10 +20,11 @@ class PromptMaker {
   public:
     explicit PromptMaker(const DatasetOptions& options);
 
-    /// Returns prompt number `place`. It has `tokens` tokens, including overhead_tokens(), as exactly as the
-    /// calibration allows; a text has at least one word. `tokens` must be at least 1. Prompts with different
-    /// numbers begin with different words (or token ids) if their numbers differ by less than
-    /// writer().openings() (or the number of usable ids).
+    /// Returns prompt number `place`. It has `tokens` tokens, including overhead_tokens(), as exactly as
+    /// DatasetOptions::calibration allows; a text has at least one word. `tokens` must be at least 1.
+    /// Prompts with different numbers begin with different words (or token ids) if their numbers differ by
+    /// less than the number of words that may begin a text, writer().openings() (or the number of usable
+    /// ids).
     Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
 
     /// Appends `tokens` token ids, or words that have this many tokens, to `prompt`. The appended content

@@ -10,7 +10,8 @@
 namespace paretoken::datasets {
 
 /// "shared_prefix:groups=8,levels=1000;500,unique=200,zipf=1.1,osl=128": levels are tokens, the outermost
-/// first; unique and osl are Lengths.
+/// first; unique (the tokens that follow the shared part) and osl have the form of Lengths
+/// (datasets/generated/lengths.h).
 std::unique_ptr<Dataset> make_shared_prefix(const DatasetOptions& options);
 
 }  // namespace paretoken::datasets

@@ -7,8 +7,10 @@
 
 namespace paretoken::datasets {
 
-/// "synthetic:isl=512,osl=128[,ratio=0.2]": isl and osl have the form of Lengths (lengths.h); ratio applies
-/// to each that is a plain number. "synthetic:isl=pairs:…" takes LengthPairs, without osl and ratio.
+/// "synthetic:isl=512,osl=128[,ratio=0.2]": isl and osl have the form of Lengths
+/// (datasets/generated/lengths.h); ratio applies to each of them that is a plain number.
+/// "synthetic:isl=pairs:…" takes pairs of lengths in the form of LengthPairs (same header), without osl and
+/// ratio.
 std::unique_ptr<Dataset> make_synthetic(const DatasetOptions& options);
 
 /// A range of ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary − 16, 8000)).

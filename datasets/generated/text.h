@@ -1,7 +1,8 @@
 #pragma once
-// Makes texts of a wanted number of tokens from common short English words. The tokens of a word come from a
-// Calibration. Words are drawn at random except for the first: neighbouring requests never begin with
-// the same word, so that a prefix cache finds nothing in them.
+// Makes texts of a wanted number of tokens from common short English words. The number of tokens of each
+// word comes from a Calibration (datasets/generated/calibration.h). Words are drawn at random except for
+// the first: neighbouring requests never begin with the same word, so that a prefix cache finds nothing in
+// them.
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -1,6 +1,7 @@
 #pragma once
-// Measures the highest load that meets SLOs, by a sweep whose levels a KneeSearch chooses. Every run is a
-// point of sweep.json; runs of an earlier search in the same directory are not measured again.
+// Measures the highest load that meets SLOs, by a sweep whose levels a KneeSearch
+// (experiments/sweep/knee_search.h) chooses. Every run is a point of sweep.json; runs of an earlier search
+// in the same directory are not measured again.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,9 +23,10 @@ struct SloSearchPlan {
     std::optional<double> at = {};          ///< load whose share of saturation is reported
 };
 
-/// Searches, and writes sweep.json with every step and the result. Throws RuntimeError when a level
-/// cannot be measured or a stop is requested, and Error with ExitCode::measurement_invalid when a run is
-/// invalid for another reason than the server's failures; `file` then holds the runs measured so far.
+/// Searches, and writes sweep.json with every step and the result, which is also in `file.search`. Throws
+/// RuntimeError when a level cannot be measured or a stop is requested, and Error with
+/// ExitCode::measurement_invalid when a run is invalid for another reason than the server's failures. If it
+/// throws, `file` holds the runs measured so far.
 void search_knee(const Target& target, const SloSearchPlan& plan, reports::SweepFile& file,
                  const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                  const loadgen::Interruption& interruption);
@@ -39,9 +41,10 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
 /// too many requests fail.
 std::string binding_of(const RunResult& result, const SloSearchPlan& plan);
 
-/// Returns the command that continues the search: with 8 more runs, and with a finer precision if the highest
-/// passing and the lowest failing load are already as near as asked for. Empty if these are neighbouring
-/// whole numbers.
+/// Returns the command, as one line for a shell, that continues the search in `directory` with 8 more runs.
+/// The command also sets a finer precision if the highest passing and the lowest failing load are already
+/// as near as asked for. Empty if these two loads are neighbouring whole numbers of concurrent requests,
+/// because nothing lies between them.
 std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
                               const std::filesystem::path& directory, const Invocation& invocation);
 

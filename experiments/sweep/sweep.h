@@ -1,8 +1,9 @@
 #pragma once
-// A sweep measures a run for every level of an axis (concurrency or request rate), in every cell (combination
-// of other options, cells.h) and for every repeat. Such a combination is a point; its run has a directory of
-// its own below the sweep's. sweep.json is written before and after every point, so that a sweep can be
-// resumed; the options that its points share must then stay the same.
+// A sweep measures a run for every level of an axis (concurrency or request rate), in every cell
+// (combination of other options, experiments/sweep/cells.h) and for every repeat. Such a combination is a
+// point; its run has a directory of its own below the sweep's. sweep.json is written before and after every
+// point, so that a sweep can be resumed. The options of its points that decide requests, load or
+// measurement must then stay the same.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -74,9 +75,10 @@ struct Resumed {
 };
 
 /// Returns `fresh` with the results of an earlier sweep in `directory`; points that failed, are invalid or
-/// lack their directory are pending. Earlier points that `fresh` does not plan are kept if they are done.
-/// Writes nothing. Throws UsageError naming the option and both values when the earlier sweep had another
-/// workload, load or way of measuring, and when `directory` holds runs without a sweep.json.
+/// lack their run.json are pending. Earlier points that `fresh` does not plan are kept if they are done.
+/// Writes nothing. Throws UsageError naming the difference when the earlier sweep had another axis, another
+/// second server, or another workload, load or way of measuring, and when `directory` holds runs without a
+/// sweep.json.
 Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory);
 
 /// Returns `fresh` as an addition to the sweep `before`: options that differ become a part of the cells of
@@ -133,12 +135,13 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<repor
 /// Returns how often a server is started for the points that are not done.
 std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<reports::SweepPoint>& points);
 
-/// Measures the points of `file` that are not done, stretch by stretch, each stretch on a target of its own;
-/// in virtual time it measures as many points at once as there are cores. If the server that a command starts
-/// cannot be started or ends, the points of its stretch fail, and the sweep continues. The sweep ends early
-/// in two other cases: if a stop is requested during a run, the function returns; if a point cannot be
-/// measured for another reason, the function throws that error. In both, `file` holds the points measured so
-/// far.
+/// Measures the points of `file` that are not done, stretch by stretch, each stretch on a target of its
+/// own; in virtual time it measures as many points at once as there are cores. If the server that a command
+/// starts cannot be started or ends, the points of its stretch fail, and the sweep continues. The sweep
+/// ends early in three other cases. If a stop is requested during a run, the function returns. If a point
+/// cannot be measured for another reason, the function throws that error. If two servers that are compared
+/// have different models, it throws UsageError, unless SweepPlan::anyway is set. In all three, `file` holds
+/// the points measured so far.
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption);

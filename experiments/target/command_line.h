@@ -12,9 +12,10 @@
 namespace paretoken::experiments {
 
 /// Splits a command into words like a POSIX shell: blanks separate, '…' and "…" quote, a backslash takes
-/// the next character literally. Nothing is expanded. Throws UsageError naming the mistake: a quote that does
-/// not end, a backslash at the end, no word, or something that only a shell can do (|, ;, &, <, >, `, $NAME,
-/// NAME=value before the command).
+/// the next character literally (within "…" only before ", \, $ and `, and not within '…'). Nothing is
+/// expanded. Throws UsageError naming the mistake: a quote that does not end, a backslash at the end, no
+/// word, or something that only a shell can do (|, ;, &, <, >, `, $NAME, ${…}, $(…), NAME=value before the
+/// command).
 std::vector<std::string> words_of(std::string_view line);
 
 /// Returns the names in braces ("{port}", "{max_num_seqs}"): letters, digits and underscores, not beginning
@@ -29,10 +30,11 @@ std::set<std::string> placeholders_of(const ServerLaunch& server);
 std::string with_values(std::string_view text, const std::map<std::string, std::string>& values);
 
 /// Replaces placeholders in a command, word by word, so that a value with blanks stays one word. A command
-/// in which no placeholder has a value is returned unchanged.
+/// in which no placeholder has a value is returned unchanged; any other command throws as words_of() does.
 std::string command_with_values(const std::string& command, const std::map<std::string, std::string>& values);
 
-/// Returns the server of a plan with its placeholders replaced.
+/// Returns the server of a plan with the placeholders in all its options replaced. Throws as
+/// command_with_values() does.
 ServerLaunch with_values(ServerLaunch server, const std::map<std::string, std::string>& values);
 
 }  // namespace paretoken::experiments

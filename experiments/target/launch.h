@@ -39,11 +39,13 @@ class ServerLauncher {
     ServerLauncher(const ServerLauncher&) = delete;
     ServerLauncher& operator=(const ServerLauncher&) = delete;
 
-    /// Opens the target of a plan. If the plan's command is not running yet, or if `anew` is set, the running
-    /// server is ended and the command is started, with its output in `directory`/server.log. For a plan
-    /// without a command but with a ready timeout (--ready-timeout), the function waits until the servers at
-    /// its URLs are ready. Throws ServerFailed (server_command.h), with secrets hidden, if the server of a
-    /// command fails or does not serve the plan. Otherwise throws as open_target() does.
+    /// Opens the target of a plan. If the server of the plan's command is not running, or if `anew` is set,
+    /// the server that is running is ended and the command is started, with its output in
+    /// `directory`/server.log. For a plan without a command but with a ready timeout (--ready-timeout), the
+    /// function waits until the servers at its URLs are ready. Throws ServerFailed
+    /// (experiments/target/server_command.h) if these are not ready in time, or, with secrets hidden, if
+    /// the server of a command fails or does not serve the plan. Otherwise throws as open_target()
+    /// (experiments/target/target.h) does.
     std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
                                  bool anew = false);
 

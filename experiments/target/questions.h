@@ -1,5 +1,6 @@
 #pragma once
-// Checks the questions of --probe before a server is loaded. `experiments/quality` asks them.
+// Checks the questions of --probe before a server is loaded. The functions of experiments/quality.h ask
+// them.
 #include <cstdint>
 #include <optional>
 

@@ -10,8 +10,9 @@
 
 namespace paretoken::experiments {
 
-/// Returns the API key, the values of headers, the credentials and keys in URLs, and the values of those
-/// environment variables of the server (--server-env) whose names suggest a secret.
+/// Returns the API key, the values of headers, the credentials and query values in the plan's URLs (except
+/// harmless ones such as api-version), and the values of those environment variables of the server
+/// (--server-env) whose names suggest a secret. Throws UsageError if --scrape is wrong.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
 /// Hides `secrets` in the texts of a result that may hold them: command line, URL, model, metadata, options,

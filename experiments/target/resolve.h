@@ -30,8 +30,8 @@ void require_class_to_vary(const LoadPlan& asked, Axis axis);
 /// no such number. Checks and hashes the files of datasets and of prose unless the plan has the hashes.
 /// Also reads the questions to ask after the load (--probe) and the model card, so that a mistake in them
 /// is found early. A second application changes nothing. Throws UsageError when options are wrong or
-/// contradict each other, or when the questions or the model card do not exist; RuntimeError when a file of
-/// a dataset or of prose cannot be read.
+/// contradict each other, or when the questions or the model card do not exist or are wrong; RuntimeError
+/// when a file of a dataset, of prose or of questions cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
 /// Throws UsageError if --burstiness is given for a class without a rate, where it would have no effect.

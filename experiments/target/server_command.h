@@ -43,10 +43,10 @@ class ServerFailed : public RuntimeError {
 
 class CommandServer {
   public:
-    /// Starts the server and blocks until it is ready. Throws UsageError when the text cannot be split into
-    /// words; ServerFailed, with the server's last lines if it printed any, when it cannot be started, ends
-    /// before it is ready or is not ready in time, and when something listens at `url` already; RuntimeError
-    /// when `stop` is requested, or when the log cannot be written.
+    /// Starts the server and blocks until it is ready. Throws UsageError when ServerCommandLine::text
+    /// cannot be split into words; ServerFailed, with the server's last lines if it printed any, when it
+    /// cannot be started, ends before it is ready or is not ready in time, and when something listens at
+    /// `url` already; RuntimeError when `stop` is requested, or when the log cannot be written.
     CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
     ~CommandServer();
     CommandServer(const CommandServer&) = delete;
@@ -95,8 +95,9 @@ bool is_ready(const std::string& url, const std::string& ready_url);
 void wait_until_ready(const std::string& url, const std::string& ready_url, Duration patience,
                       Watcher& watcher, const std::stop_token& stop);
 
-/// Runs a command, split into words, to its end; its output goes to standard error. Throws RuntimeError when
-/// it cannot be started or ends with another status than 0.
+/// Runs a command to its end, split by words_of() (experiments/target/command_line.h) and with
+/// `environment` ("NAME=VALUE") added; its output goes to standard error. Throws UsageError when the
+/// command cannot be split, and RuntimeError when it cannot be started or ends with another status than 0.
 void run_to_end(const std::string& command, const std::vector<std::string>& environment);
 
 /// Returns the first "http://HOST:PORT" or "https://HOST:PORT" in a server's output, or "" if there is none

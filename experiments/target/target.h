@@ -50,8 +50,9 @@ class Target {
     virtual loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                                       const loadgen::Interruption& interruption) const = 0;
 
-    /// Throws RuntimeError when a server no longer answers. If a command started it, the error is a
-    /// ServerFailed, with the last lines of its output if it has ended. Does nothing in virtual time.
+    /// Throws RuntimeError when a server no longer answers. If a command started the server, the error is a
+    /// ServerFailed (experiments/target/server_command.h), with the last lines of its output if it has
+    /// ended. Does nothing in virtual time.
     virtual void require_answer() const {}
 
     /// Returns the server that a command started for this target; null if none did.

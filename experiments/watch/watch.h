@@ -36,8 +36,8 @@ using OnInterval = std::function<void(const WatchState&)>;
 /// Watches until the duration is over or the interruption asks to stop. Writes a line of watch.jsonl in
 /// `directory` (an earlier file is replaced) and calls `on_interval` after each interval. Returns the last
 /// state. A server that does not answer appears in the lines and does not end the watch. At least one
-/// interval is measured. Throws UsageError when the alerts or the baseline cannot be read, RuntimeError when
-/// the file cannot be written.
+/// interval is measured. Throws UsageError when the alerts or the baseline cannot be read, or the plan does
+/// not fit the target; RuntimeError when a file cannot be read or watch.jsonl cannot be written.
 WatchState watch(const Target& target, const WatchPlan& plan, const std::filesystem::path& directory,
                  Watcher& watcher, const OnInterval& on_interval, const loadgen::Interruption& interruption);
 

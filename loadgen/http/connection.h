@@ -36,7 +36,7 @@ class ExchangeSink {
     /// The head is complete. `read`: the read that completed it.
     virtual void on_head(const ResponseHead& head, const Read& read) = 0;
     /// The next bytes of the body came with `read`. They are without HTTP framing, valid until the callback
-    /// returns, and followed by at least kReadPadding readable bytes.
+    /// returns, and followed by at least kReadPadding (loadgen/http/drain.h) readable bytes.
     virtual void on_body(std::span<const char> bytes, const Read& read) = 0;
     /// Bytes of the response will be passed on soon, so the memory that on_body() uses can be prefetched.
     virtual void expect_body() {}
@@ -54,9 +54,9 @@ class Connection final : private TransportSink, private ResponseSink {
                const std::string& host);
     ~Connection() override;
 
-    /// Sends `bytes`, which is one whole request, as soon as the connection is open. The exchange ends with
-    /// on_complete, on_failure or abandon(); until then `sink` must exist. Callbacks may come before
-    /// exchange() returns.
+    /// Sends `bytes`, which is one whole request, as soon as the connection is open. The exchange before
+    /// must have ended. This one ends with on_complete, on_failure or abandon(); until then `sink` must
+    /// exist. Callbacks may come before exchange() returns.
     void exchange(std::string bytes, ExchangeSink& sink);
 
     /// Gives up the exchange: no callback follows and the connection closes.

@@ -44,9 +44,10 @@ class Fetcher {
             std::stop_token stop = {});
     ~Fetcher();
 
-    /// get() and post() end within `timeout`, even while bytes are coming. A failure of the exchange is
-    /// returned, not thrown. They throw RuntimeError only when no socket can be added to the event loop. If a
-    /// kept-alive connection closes before any byte of the answer came, the request is sent once more.
+    /// get() and post() end within `timeout`, even while bytes are coming. A failure of the exchange is not
+    /// thrown, but returned as Fetched::failure. They throw RuntimeError only when no socket can be added
+    /// to the event loop. If a kept-alive connection closes before any byte of the answer came, the request
+    /// is sent once more.
     Fetched get(std::string_view path, Duration timeout);
 
     /// `is_whole`, if given, decides from the body so far that nothing more is needed. If then nothing more

@@ -1,6 +1,7 @@
 #pragma once
 // The bytes of one connection: TCP, or TLS over it, with the same interface. It opens the connection, sends
-// the given bytes, and pushes what arrives, each read with its kernel stamp. It knows nothing of HTTP.
+// the given bytes, and passes on what arrives, each read with the time of its arrival (Read,
+// loadgen/http/drain.h). It knows nothing of HTTP.
 #include <memory>
 #include <string>
 #include <string_view>

@@ -52,8 +52,8 @@ std::optional<double> energy_over(std::span<const PowerReading> readings, TimeSp
 /// readings have a gap or do not enclose the span (as in energy_over()).
 std::optional<double> counted_energy_over(std::span<const PowerReading> readings, TimeSpan span);
 
-/// Returns the figures of a window. `totals` are the sums of the window, for figures per token. Returns
-/// nothing when there are no readings or the window is empty.
+/// Returns the figures of the time `window`. `totals` are the sums of its requests and tokens, from which
+/// the figures per token follow. Returns nothing when there are no readings or the window is empty.
 std::optional<PowerFigures> power_figures(const PowerReadings& power, TimeSpan window, const Totals& totals);
 
 /// Returns the series "power_w": the mean power in W of consecutive intervals from the first reading on. An

@@ -52,10 +52,11 @@ class AnswerReader {
     /// grouped_chunks, longest_gap, tokens and the times of events.
     void begin(RequestRecord& record, const AnswerOptions& options = {});
 
-    /// Takes body bytes of one read, with kReadablePadding readable bytes after them. A read may bring
-    /// several pieces; `new_read` is true for the first only. `stamp` is when the read's last byte reached
-    /// this host (`kernel_stamp`: by the kernel's time stamp). Returns the number of chunks (events with
-    /// output) that these bytes completed and that are not the first chunk of the read.
+    /// Takes body bytes of one read, with kReadablePadding (loadgen/protocol/sse.h) readable bytes after
+    /// them. A read may bring several pieces; `new_read` is true for the first only. `stamp` is when the
+    /// read's last byte reached this host (`kernel_stamp`: by the kernel's time stamp). Returns the number
+    /// of chunks (events with output) that these bytes completed and that are not the first chunk of the
+    /// read.
     std::uint32_t on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
 
     /// Returns whether the stream's end marker has come or the answer has failed; later bytes are ignored.

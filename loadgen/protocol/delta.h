@@ -63,8 +63,9 @@ class DeltaParser {
     DeltaParser(DeltaParser&&) noexcept;
     DeltaParser& operator=(DeltaParser&&) noexcept;
 
-    /// Parses the data of one event, with kReadablePadding readable bytes after it. An event of the same
-    /// shape as one before (delta_shape.h) is not parsed again. The result is valid until the next call.
+    /// Parses the data of one event, with kReadablePadding (loadgen/protocol/sse.h) readable bytes after
+    /// it. An event of the same shape as one before (loadgen/protocol/delta_shape.h) is not parsed again.
+    /// The result is valid until the next call.
     const Delta& parse(std::string_view data);
 
     /// Appends the text that the event parsed last adds to its first choice's answer, without reasoning and

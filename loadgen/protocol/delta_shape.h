@@ -26,10 +26,10 @@ struct ShapeHole {
     bool operator==(const ShapeHole&) const = default;
 };
 
-/// Returns the position and length of the value that starts at byte `begin` of `event`; for a string that is
-/// the byte after the opening quote. Returns nothing when the value is not of `kind` or cannot be recognised
-/// safely, for example a number with a sign or a string with a Unicode escape. `event` has kReadablePadding
-/// readable bytes after it.
+/// Returns the position and length of the value that starts at byte `begin` of `event`; for a string that
+/// is the byte after the opening quote. Returns nothing when the value is not of `kind` or cannot be
+/// recognised safely, for example a number with a sign or a string with a Unicode escape. `event` has
+/// kReadablePadding (loadgen/protocol/sse.h) readable bytes after it.
 std::optional<ShapeHole> hole_at(ShapeHole::Kind kind, std::string_view event, std::size_t begin);
 
 /// Appends the text of an output hole. Decodes escapes of one character, such as \n and \"; an output hole

@@ -13,8 +13,9 @@ void append_json_escaped(std::string& out, std::string_view text);
 /// Appends `text` as a JSON string.
 void append_json_string(std::string& out, std::string_view text);
 
-/// Appends [{"role":…,"content":…},…], leaving out messages of the role `without`. A text is one message of
-/// the user; a message's parts replace its text. Token ids give an empty list.
+/// Appends the messages of a prompt as [{"role":…,"content":…},…], leaving out those of the role `without`.
+/// A prompt that is a text is one message of the user. If a message has parts, they replace its text. A
+/// prompt of token ids gives an empty list.
 void append_messages(std::string& out, const Prompt& prompt, std::string_view without = {});
 
 }  // namespace paretoken::protocol

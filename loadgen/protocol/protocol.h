@@ -36,8 +36,8 @@ struct Protocol {
     std::span<const OptionalField> optional_fields = {};
     /// Headers that every request has, unless the user gives them.
     std::span<const std::pair<std::string_view, std::string_view>> headers = {};
-    /// Appends the fields of the prompt without braces, such as "\"messages\":[…]". It gets token ids only if
-    /// the protocol takes them.
+    /// Appends the fields of `prompt` without braces, such as "\"messages\":[…]". It may be called with
+    /// token ids only if `takes_token_ids` is set.
     void (*append_prompt)(std::string& out, const Prompt& prompt) = nullptr;
     const EventFormat* events = nullptr;  ///< how events and answers without a stream are read
 };

@@ -31,8 +31,8 @@ std::span<const ServerMetric> server_metrics();
 /// Returns "vllm", "sglang", "trtllm", "tgi", "llamacpp".
 std::vector<std::string> engines();
 
-/// Returns the names of an engine's quantities in its newest version; a histogram's name is without
-/// "_bucket".
+/// Returns the names that the newest version of an engine gives to the quantities, by ServerMetric::key; a
+/// histogram's name is without "_bucket". The result is empty for an unknown engine.
 std::map<std::string, std::string> names_of_engine(std::string_view engine);
 
 /// The known quantities of one scrape, over all engines and models: shares as means, all others as sums.
@@ -81,8 +81,8 @@ struct ServerScrapes {
 /// empty.
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
 
-/// Returns finite samples whose names are wanted, by name and labels: node_cpu_seconds_total{cpu="0"} →
-/// value.
+/// Returns the finite samples whose names `wants` accepts, by name and labels:
+/// node_cpu_seconds_total{cpu="0"} → value.
 std::map<std::string, double> kept_series(const Scrape& scrape,
                                           const std::function<bool(std::string_view name)>& wants);
 

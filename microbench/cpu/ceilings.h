@@ -13,8 +13,8 @@
 
 namespace paretoken::microbench {
 
-/// The options of a row that only reads memory. The memory holds `total_bytes` of random numbers, over all
-/// threads together.
+/// The options of a row that only reads memory. The threads share `total_bytes` of memory equally. Every
+/// thread's share holds copies of one random piece of at most 64 KiB.
 struct ReadOptions {
     std::uint64_t total_bytes = 0;
     std::size_t threads = 1;
@@ -24,8 +24,9 @@ struct ReadOptions {
         0;  ///< size of pages in random order, whole KiB that divide 64 KiB; 0 means in order
 };
 
-/// Memory of random numbers, in windows. run() does nothing: sample_reads() and sample_walks() read the
-/// windows.
+/// Memory of random numbers: one ring for each thread, cut into windows, the parts that are read and timed
+/// one after the other. prepare() allocates and fills a thread's ring and must come first. run() does
+/// nothing: the functions that time reads (microbench/cpu/sampling.h) read the windows themselves.
 class ReadMemory final : public Kernel {
   public:
     explicit ReadMemory(const ReadOptions& options);
@@ -42,9 +43,9 @@ class ReadMemory final : public Kernel {
     std::unique_ptr<Parts> parts_;
 };
 
-/// Runs the variants of a kind that this CPU supports, in turn and on all threads, for about `seconds`.
-/// Returns the windows of the variant that had the fastest window. These windows have no bytes and no
-/// ceiling.
+/// Runs the variants of `kind` (microbench/cpu/flops.h) that this CPU supports, in turn and on all threads,
+/// for about `seconds`. Returns the windows of the variant that had the fastest window. They have the time
+/// and the operations of all threads together, but no bytes and no ceiling.
 std::vector<PairedWindow> measured_flops(PinnedThreads& threads, FlopsKind kind, double seconds);
 
 }  // namespace paretoken::microbench

@@ -33,7 +33,7 @@ constexpr std::size_t block_values(WeightType type) {
     return type == WeightType::q4_k || type == WeightType::q6_k ? kSuperBlock : kBlock;
 }
 
-/// Bytes of one block of weights along k:
+/// Returns the bytes of one block of weights along k:
 ///   bf16  64: 32 values
 ///   f16   64: 32 values
 ///   q8_0  34: d (f16), 32 signed bytes                        w = d·q
@@ -45,9 +45,10 @@ constexpr std::size_t block_values(WeightType type) {
 ///             one s and t per 32. Nibble bytes 32c … 32c + 31 hold weights 64c … in their low halves and
 ///             64c + 32 … in their high halves.
 ///   q6_k 210: 128 bytes of low nibbles, 64 bytes of two high bits, 16 signed scales s (one per 16 weights),
-///             d (f16); w = d·s·(q − 32). For each half of 128 weights: low nibbles of weights 0 … 63 in the
-///             low halves of its 64 bytes, of 64 … 127 in the high halves; bits 2i and 2i + 1 of byte l of
-///             its 32 belong to weight 32i + l.
+///             d (f16); w = d·s·(q − 32). Each half of 128 weights has 64 bytes of nibbles and 32 bytes
+///             of high bits. The low halves of its nibble bytes belong to its weights 0 … 63 and the high
+///             halves to 64 … 127. Bits 2i and 2i + 1 of byte l of its high bits belong to its weight
+///             32i + l.
 constexpr std::size_t block_bytes(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -81,8 +82,9 @@ SixBitScales unpack_scales(const std::byte* twelve);
 unsigned q4_k_number(const std::byte* block, std::size_t i);
 unsigned q6_k_number(const std::byte* block, std::size_t i);
 
-/// Writes the first values.size() weights of a row as floats; the number is a multiple of block_values(type).
-/// The values are exact, except that the last addition for q4_1 and q4_k rounds to float.
+/// Writes the first values.size() weights of `row` to `values`; values.size() is a multiple of
+/// block_values(type). The values are exact, except that the last addition for q4_1 and q4_k rounds to
+/// float.
 void dequantise(WeightType type, const std::byte* row, std::span<float> values);
 
 /// Returns `rows` × `k` valid weights, row by row as in a GGUF file. k is a multiple of block_values(type).

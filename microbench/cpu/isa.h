@@ -13,9 +13,9 @@
 
 namespace paretoken::microbench {
 
-/// Each instruction set includes the ones before it. avx512 is F, BW, DQ, VL, VNNI and BF16 together (since
-/// Zen 4 and Cooper Lake), amx is the tile registers with their products of bf16 and of bytes (since Sapphire
-/// Rapids).
+/// Each instruction set includes the ones before it. avx2 is AVX2, FMA and F16C together. avx512 is F, BW,
+/// DQ, VL, VNNI and BF16 together (since Zen 4 and Cooper Lake). amx is the tile registers with their
+/// products of bf16 and of bytes (since Sapphire Rapids).
 enum class Isa { scalar, avx2, avx512, amx };
 
 std::string_view name_of(Isa isa);

@@ -20,8 +20,8 @@ std::vector<int> measuring_cpus();
 /// Returns the sum of the distinct last-level caches of these CPUs; 0 when unknown.
 std::uint64_t last_level_cache_bytes(const std::vector<int>& cpus);
 
-/// Returns the memory that can be allocated now: the smaller of MemAvailable and the rest of the cgroup;
-/// nothing when unknown.
+/// Returns the bytes of memory that can be allocated now: the smaller of MemAvailable and what the memory
+/// limit of the cgroup (version 2) leaves; nothing when both are unknown.
 std::optional<std::uint64_t> available_memory_bytes();
 
 /// Returns "DDR5", "Registered-DDR4", … from EDAC; nothing in most virtual machines.

@@ -12,8 +12,8 @@ namespace paretoken::microbench {
 class HugeMemory {
   public:
     HugeMemory() = default;
-    /// Allocates memory aligned to 2 MiB, whose content is not defined. Called on the thread that will use
-    /// it, which is pinned. Throws RuntimeError when there is not enough.
+    /// Allocates `size` bytes aligned to 2 MiB, whose content is not defined. Must be called on the pinned
+    /// thread that will use the memory. Throws RuntimeError when the system refuses the allocation.
     explicit HugeMemory(std::size_t size);
     ~HugeMemory();
     HugeMemory(HugeMemory&& other) noexcept;

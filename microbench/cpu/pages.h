@@ -1,6 +1,7 @@
 #pragma once
-// Puts the pages of a ring's memory into a random order. The memory is filled, used by kernels and read in
-// this one order. The page tables of real servers have such an order after some time.
+// Puts the pages of a ring's memory (microbench/cpu/ring.h) into a random order. The contents are laid out,
+// used by kernels and read in this one order. The page tables of real servers have such an order after some
+// time.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,11 +21,12 @@ class PageOrder {
     bool empty() const { return pages_.empty(); }
     /// Returns the pages in the order of use, as numbers counted from the start of the ring.
     std::span<const std::uint32_t> pages() const { return pages_; }
-    /// Returns the pages that are used in place of the `size` bytes at `offset` of the ring; both are
-    /// multiples of the page size.
+    /// Returns the pages that are used in place of the `size` bytes at byte `offset` of the ring, numbered
+    /// as in pages(). Both must be multiples of the page size. Must not be called for an empty order.
     std::span<const std::uint32_t> of(std::size_t offset, std::size_t size) const;
-    /// Returns the window with the pages that are used in its place. `begin` is the start of the ring's
-    /// memory.
+    /// Returns the window with the pages that are used in its place: a copy of equal sizes whose `data` is
+    /// `begin`, the start of the ring's memory, and whose `pages` are counted from there. The window must
+    /// begin and end at multiples of the page size. Must not be called for an empty order.
     Window permuted(const Window& window, const std::byte* begin) const;
 
   private:

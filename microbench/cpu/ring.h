@@ -13,8 +13,9 @@
 namespace paretoken::microbench {
 
 inline constexpr std::size_t kWindowBytes = 4 << 20;
-/// The size of the part of an operand that Kernel::run_cached() uses, at least one unit of it (a panel or a
-/// KV block). It fits beside activations in the L2 of a server's core.
+/// The size of the part of an operand that Kernel::run_cached() (microbench/kernel.h) uses, in bytes; it
+/// uses at least one unit of the operand (a panel or a KV block). This size fits beside activations in the
+/// L2 of a server's core.
 inline constexpr std::size_t kCachedBytes = 256 << 10;
 
 /// A contiguous part of the operand; pieces follow each other without gaps.
@@ -28,13 +29,13 @@ struct Piece {
 
 class Ring {
   public:
-    /// Holds whole pieces of at most `bytes` in total, but at least one piece. Windows have at least the
-    /// smaller of `window_bytes` and a quarter of the ring; the last one may be shorter. Allocates nothing
-    /// yet. `pieces` must outlive the ring.
+    /// Holds whole pieces of at most `bytes` in total, but at least one piece. Each window has at least the
+    /// smaller of `window_bytes` and a quarter of the ring; pieces that remain at the end and are too small
+    /// for a window belong to none. Allocates nothing yet. `pieces` must outlive the ring.
     Ring(std::span<const Piece> pieces, std::size_t bytes, std::size_t window_bytes = kWindowBytes);
 
-    /// Allocates the memory and fills it with copies of `operand`, the last of which may be cut, followed by
-    /// 128 bytes of zeros. Called on the thread that will read it.
+    /// Allocates the memory and fills it with copies of `operand`, the last of which may be cut, followed
+    /// by 128 bytes of zeros. Must be called on the thread that will read the memory.
     void fill(std::span<const std::byte> operand);
 
     std::size_t size() const { return size_; }
@@ -52,8 +53,9 @@ class Ring {
         }
     }
 
-    /// The ring may be too small for the whole first copy of the operand. These functions return the number
-    /// of its pieces that are in the ring, and the beginning of its memory.
+    /// The ring may be too small for a whole copy of the operand. pieces_of_first_copy() returns the number
+    /// of pieces of the first copy that are in the ring, and first_copy() the beginning of the ring's
+    /// memory, where the first copy begins; the latter is valid after fill().
     std::size_t pieces_of_first_copy() const;
     std::byte* first_copy() { return memory_.data(); }
     const std::byte* first_copy() const { return memory_.data(); }

@@ -29,8 +29,8 @@ struct CpuSettings {
     bool plant_fault = false;  ///< whether to corrupt each operand, so that every check must fail
 };
 
-/// Returns max(1 GiB, 4 × `llc_bytes`), with 512 MiB instead of 1 GiB for a quick run, but at most half of
-/// the available memory.
+/// Returns the bytes of the working set of all threads: max(1 GiB, 4 × `llc_bytes`), with 512 MiB instead
+/// of 1 GiB for a quick run, but at most half of the available memory if that is known.
 std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes);
 
 std::vector<Row> cpu_rows(const CpuSettings& settings);

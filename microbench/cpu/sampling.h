@@ -1,6 +1,8 @@
 #pragma once
-// The loop that times the rows of the CPU. Actions take turns, mostly on small windows, so that a disturbance
-// of the machine affects all of them; threads meet at a barrier after each action.
+// The loop that times the rows of the CPU. An action is for example a kernel's work on one window, or a
+// read of a window. In every round each action runs once, on all threads; the actions take turns, mostly on
+// small windows, so that a disturbance of the machine affects all of them. The threads meet at a barrier
+// after each action.
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -27,28 +29,30 @@ struct Rounds {
     std::vector<std::vector<double>> seconds;  ///< [action][round − first]
 };
 
-/// Times the actions. Their order rotates with the rounds. A warm-up of a tenth of `span.seconds` comes
-/// first, in addition to that time; its rounds are left out.
+/// Times the actions until both limits of `span` are reached. The order of the actions rotates with the
+/// rounds. A warm-up of a tenth of `span.seconds` comes first, in addition to that time; its rounds are
+/// left out.
 Rounds timed_rounds(PinnedThreads& threads, std::span<const Action> actions, const Span& span);
 
 /// Times kernel windows, each paired with a read of the window that is half a ring away.
 std::vector<PairedWindow> sample_pairs(PinnedThreads& threads, Kernel& kernel, Read ceiling,
                                        const Span& span);
 
-/// Times reads of the memory's windows by each variant; the variants take turns. In the result, each read is
-/// its own ceiling. Returns the windows of each variant.
+/// Times reads of the windows of `memory` by each variant. The variants take turns, each on another window.
+/// Returns for each variant its windows in order of time; the figures of a read stand both for the kernel
+/// and for the ceiling.
 std::vector<std::vector<PairedWindow>> sample_reads(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 
-/// Like sample_reads(), but times one variant after the other, each for an equal share of `span.seconds` and
-/// at least `span.least_rounds`. One read of the whole memory (a walk) counts as one window. This is for
-/// working sets that are partly in caches: their windows differ, and variants that take turns would find in
-/// the caches what another variant has just read.
+/// Like sample_reads(), but times one variant after the other, each for an equal share of `span.seconds`
+/// and at least `span.least_rounds` rounds. One read of the whole memory (a walk) is one round and gives
+/// one PairedWindow. This is for working sets that are partly in caches: their windows differ, and variants
+/// that take turns would find in the caches what another variant has just read.
 std::vector<std::vector<PairedWindow>> sample_walks(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 
-/// Returns the index of the variant with the highest upper quartile of speeds, because disturbances only slow
-/// a window.
+/// Returns the index of the variant whose windows have the highest upper quartile of bytes per second. The
+/// upper quartile is used because disturbances only slow a window.
 std::size_t fastest(const std::vector<std::vector<PairedWindow>>& variants);
 
 }  // namespace paretoken::microbench

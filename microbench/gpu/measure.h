@@ -12,7 +12,7 @@
 namespace paretoken::microbench::gpu {
 
 /// The one GPU of the program: its stream, its connection to the driver's management library, and its read
-/// ceiling, which is measured when the first row needs it.
+/// ceiling, which is measured before the first row that is timed.
 class GpuSession {
   public:
     GpuSession(DeviceFacts device, GpuSettings settings);
@@ -20,8 +20,9 @@ class GpuSession {
     GpuSession(const GpuSession&) = delete;
     GpuSession& operator=(const GpuSession&) = delete;
 
-    /// Prepares, checks and times a row. If the check fails, the outcome holds an error. Throws what
-    /// GpuKernel::prepare throws, and RuntimeError if a call of CUDA fails.
+    /// Prepares, checks and times a row, unless the settings leave out the check or the timing. If the
+    /// check fails, the outcome holds an error. Throws RuntimeError if the device has too little memory or
+    /// a call of CUDA fails, and NotAvailable if the row cannot run on this GPU or with its libraries.
     RowOutcome measured(const GpuRow& row);
 
   private:

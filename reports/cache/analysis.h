@@ -179,7 +179,8 @@ std::int64_t head_of(std::span<const CacheSample> samples, double template_token
 std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples);
 
 /// The shortest repeated beginning (CacheSample::repeated) in the arm "varied" of which at least one token
-/// was reused. Nothing if there is none.
+/// was reused, besides those of CacheSample::head. Requests that only fill the cache are left out. Nothing
+/// if there is none.
 std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples);
 
 /// The results of a level. The arms "primer" and "varied" only count for its hits and its fit; the arm

@@ -90,8 +90,9 @@ struct SplitRule {
     std::string source = "an output token costs 4 fresh input tokens and a cached one 0.1 (default)";
 };
 
-/// Parses --split: "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". `cards` hold the prices
-/// of APIs. Throws UsageError.
+/// Parses --split: "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". `cards` hold prices of
+/// APIs, in addition to the built-in ones. Throws UsageError for any other text, for a ratio that is not
+/// above 0, for a share that is not between 0 and 1, and for an API without a price.
 SplitRule parse_split(const std::string& text, const std::vector<cards::PriceCard>& cards);
 
 /// The output tokens per second at which the cost per million of them is `usd_per_m`.

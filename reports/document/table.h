@@ -8,8 +8,8 @@
 
 namespace paretoken::reports {
 
-/// A number with `digits` significant digits: "0.00123", "12.3", "1,230", "1.23e-05"; ∞ for infinities, – for
-/// NaN.
+/// A number with `digits` significant digits: "0.00123", "12.3", "1,230", "1.23e-05"; "0" for 0, ∞ or −∞
+/// for infinities, – for NaN.
 std::string significant(double value, int digits = 3);
 
 /// A number × `scale` with `digits` significant digits; – when it is absent.
@@ -19,7 +19,7 @@ std::string significant(const std::optional<double>& value, double scale = 1, in
 std::string grouped(std::uint64_t count);
 
 /// An amount of money with three significant digits, and at least two decimals below 1000: "0.412", "3.50",
-/// "1,230".
+/// "1,230"; "0" for 0.
 std::string dollars(double value);
 
 /// A unit of time in which `typical_seconds` is a readable number: s, ms or µs.

@@ -23,7 +23,8 @@ class BaselineStore {
 
     /// Copies the runs, at least one, into a new baseline. `replace`: whether a baseline with this name may
     /// be replaced. Throws UsageError when the name is taken or not allowed, or when a directory holds no
-    /// run, an unfinished one or an invalid one. Throws RuntimeError when the files cannot be written.
+    /// run, or a run that is unfinished, malformed or invalid. Throws RuntimeError when the files cannot be
+    /// written.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
 
     /// The baselines in the store, sorted by name. Empty when there is no store.

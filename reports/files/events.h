@@ -50,12 +50,12 @@ std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, 
 /// The events in a file, read in pieces of bounded size. A missing file counts as a file without events.
 class EventsFile final : public EventSource {
   public:
-    /// Times are read relative to `epoch`, which must be the one given to read_requests(). The file is not
-    /// opened yet.
+    /// Times are read relative to `epoch`, which must be the one given to read_requests()
+    /// (reports/files/records.h) for the same run. The file is not opened yet.
     EventsFile(std::filesystem::path path, TimePoint epoch);
 
-    /// Opens the file and calls `visit` with each frame up to the first damaged one. Throws UsageError when
-    /// the file cannot be read, or has another kind or version.
+    /// Opens the file, if it exists, and calls `visit` with each frame up to the first damaged one. Throws
+    /// UsageError when an existing file cannot be read, or has another kind or version.
     void for_each(const Visit& visit) const override;
 
     struct Extent {

@@ -40,7 +40,7 @@ class RecordWriter : public RecordSink {
     static constexpr std::size_t kMostPending = std::size_t{64} << 20;  ///< most bytes of pending records
 
     /// Opens the files before any load, and replaces existing ones. Times are written relative to `epoch`,
-    /// the run's start. Throws RuntimeError.
+    /// the run's start. Throws RuntimeError when a file cannot be opened for writing.
     RecordWriter(const RecordFiles& files, TimePoint epoch, const RecordWriterOptions& options = {});
     ~RecordWriter() override;  ///< writes the pending records, without reporting errors
     RecordWriter(const RecordWriter&) = delete;

@@ -31,7 +31,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 std::string read_file(const std::filesystem::path& path);
 
 /// Creates `directory` if necessary and writes a run.json with the state "running" into it. Throws
-/// RuntimeError.
+/// RuntimeError when one of these fails.
 void write_running(const std::filesystem::path& directory, const Provenance& provenance, const PlanEcho& plan,
                    const Workload& workload, std::optional<std::uint64_t> concurrency = {},
                    std::optional<double> request_rate = {});
@@ -40,8 +40,9 @@ void write_running(const std::filesystem::path& directory, const Provenance& pro
 void write_run(const std::filesystem::path& directory, const RunResult& result);
 
 /// Reads a run. The result of a finished run is returned as it is stored. The result of a run that never
-/// finished is computed from its records; it is marked as partial, and invalid with the check "interrupted".
-/// Throws a UsageError that names what is missing or malformed.
+/// finished is computed from its records; it is marked as partial, and invalid with the check
+/// "interrupted". Throws a UsageError that names what is missing or malformed, also if such a run has no
+/// ended request.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
 /// Writes sweep.json. Creates `directory` if necessary. Throws RuntimeError.
@@ -50,11 +51,11 @@ void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep)
 /// Reads sweep.json. Throws a UsageError that names what is missing or malformed.
 SweepFile read_sweep(const std::filesystem::path& directory);
 
-/// The run directories at or below `path`. A directory with a run.json is a run. Otherwise, a directory with
-/// a sweep.json contributes those of its points that are done or left records, in the order of that file. Any
-/// other directory contributes the run directories below its subdirectories, sorted by name; symbolic links
-/// are not followed. Throws UsageError when `path` is not a directory, when there is no run, or when a point
-/// that is marked as done has no run.json.
+/// The run directories at or below `path`. A directory with a run.json is a run. Otherwise, a directory
+/// with a sweep.json contributes those of its points that are done or left records, in the order of that
+/// file. Any other directory contributes the run directories below its subdirectories, sorted by name;
+/// symbolic links are not followed. Throws UsageError when `path` is not a directory, when there is no run,
+/// when a sweep.json is malformed, or when a point that is marked as done has no run.json.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
 /// The directories that a report is made from.

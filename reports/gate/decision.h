@@ -126,9 +126,9 @@ struct GateReport {
 /// have no use: every run of the candidate must certify a limit by itself, so that only longer runs can.
 bool only_limits_are_undecided(const GateReport& report);
 
-/// looks_of() returns the looks of a gate with at most `policy.max_pairs` pairs. one_look() returns the
-/// single look after `pairs` pairs, for runs that were measured already. The looks share the policy's error
-/// probabilities alpha and beta (core/evidence/sequential.h); a single look uses all of them.
+/// looks_of() returns the looks of a gate with at most `policy.max_pairs` pairs; they share the policy's
+/// error probabilities alpha and beta (core/evidence/sequential.h). one_look() returns the single look
+/// after `pairs` pairs, for runs that were measured already; it uses all of alpha and beta.
 std::vector<Look> looks_of(const GatePolicy& policy);
 std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
 

@@ -110,12 +110,12 @@ struct GateValue {
 /// the class of requests. In an open loop "ttft" and "e2e" are counted from the time when a request was due.
 GateValue value_of(const GateQuantity& quantity, const RunResult& run);
 
-/// The percentile that a quantity means, with its interval. Null when it was not measured or the quantity is
-/// not a percentile. It belongs to `run`.
+/// The percentile that a quantity means, with its interval. Null when it was not measured or the quantity
+/// is not a percentile. The result points into `run`.
 const PercentileValue* percentile_of(const GateQuantity& quantity, const RunResult& run);
 
-/// The results of the quantity's class of requests, or of all requests. Null when the run has no such class.
-/// They belong to `run`.
+/// The results of the quantity's class of requests, or of all requests. Null when the run has no such
+/// class. The result points into `run`.
 const Scope* scope_of(const GateQuantity& quantity, const RunResult& run);
 
 }  // namespace paretoken::reports

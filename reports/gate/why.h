@@ -15,9 +15,11 @@ namespace paretoken::reports {
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
 /// The first line of a report. If the verdict is fail, it names the worst metric and its change. If it is
-/// inconclusive, it gives the number of undecided metrics and names the one with the largest detectable
-/// shift. If it is pass, it gives the number of metrics that became better. In each case it also says what to
-/// do next. Only the verdict and the rows of `report` are used; both must be set.
+/// inconclusive, it names the undecided metric with the largest detectable shift, and gives the number of
+/// undecided metrics unless only limits or only the quality are undecided. If it is pass, it gives the
+/// number of metrics that became better by more than their limits, if there are any. It also says what to
+/// do next, unless nothing could be compared. Only the verdict and the rows of `report` are used, and the
+/// limits in its policy; they must be set.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports

@@ -6,7 +6,9 @@
 
 namespace paretoken::reports {
 
-/// Writes the trace of a finished run. Throws UsageError when its files cannot be read.
+/// Writes the trace of a run, also of one that was interrupted. Throws UsageError when run.json or
+/// requests.jsonl is missing, or when a file cannot be read or is malformed. Without events.bin there are
+/// no spans "stall".
 ///
 /// A request is a span from the time when it was due to its last output, or to the end of its connection if
 /// it had no output. Inside it are the spans "queue" (from due to started), "connect" (until a connection was

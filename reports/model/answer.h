@@ -1,7 +1,7 @@
 #pragma once
 // Writes the sentence at the head of a report: the cost at the measured speed per user, the cost at the
 // hardware's limit, and how far the runs can be trusted. The sentence is computed from a finished
-// configuration alone.
+// configuration and the limit in AnswerInputs.
 #include <optional>
 #include <string>
 
@@ -17,8 +17,9 @@ namespace paretoken::reports {
 const ReportPoint* answer_point(const Configuration& configuration);
 
 struct AnswerInputs {
-    /// The hard limit at which each user still gets the tokens/s of answer_point(). Its price is the lowest
-    /// that the hardware allows. Absent without a limit.
+    /// The point of the hard limit (LimitKind::hard, reports/model/limit.h) at which each user still gets
+    /// the tokens/s of answer_point(). At that speed no server on this hardware can have a lower price
+    /// than this point. Absent without a limit.
     std::optional<LimitPoint> floor;
 };
 

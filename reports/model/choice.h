@@ -31,8 +31,8 @@ double cost_of(const ReportPoint& point);
 /// the same SLOs.
 std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations);
 
-/// Compares the configurations, whose points must be complete, with `slos`; `texts` holds the same limits as
-/// the user wrote them.
+/// Compares the configurations with `slos`; `texts` holds the same limits as the user wrote them. The
+/// members of the points must be set, as build_report() (reports/model/join.h) does.
 ChoiceTable choices_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
                        const std::vector<std::string>& texts);
 

@@ -60,8 +60,9 @@ struct JoinOptions {
 
 /// Groups runs into configurations, in order of first appearance. The points of a configuration are ordered
 /// by load, those of closed loops first. Throws UsageError when a card has no price on the basis asked for,
-/// when `gpu` cannot be read or contradicts a run's own number of GPUs, and for the reasons given in
-/// labels.h.
+/// when `gpu` cannot be read or contradicts a run's own number of GPUs, when the runs of a configuration
+/// have different model cards, when the runs do not determine the prices of `--split mixes`, and when
+/// labels or quality scores do not fit the runs (reports/model/labels.h, reports/model/quality.h).
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options);
 
 }  // namespace paretoken::reports

@@ -31,7 +31,8 @@ struct CardChoice {
 };
 
 /// A parsed --model-card: "precision=q8_0:FILE", "precision=q8_0,threads=2:CARD" or a card alone. The text
-/// before the first colon is a selector if it has an equals sign. parse_card_spec() throws UsageError.
+/// before the first colon is a selector if it has an equals sign. parse_card_spec() throws UsageError for a
+/// selector that is not a list of LABEL=VALUE, and if no card follows it.
 struct CardSpec {
     Labels selector;
     std::string card;

@@ -1,7 +1,8 @@
 #pragma once
-// Everything that a report shows, computed before anything is drawn: join.cpp computes it; html, markdown and
-// json draw it. Units are dollars, seconds and tokens. An absent value is not known, and `missing` says which
-// flag would add it.
+// Everything that a report shows, computed before anything is drawn: build_report() (reports/model/join.h)
+// computes it, and the writers in reports/pages and report_json() (reports/files/json.h) show it. Units are
+// dollars, seconds and tokens. An absent value is not known, and ReportModel::missing says which flag would
+// add it.
 #include <map>
 #include <optional>
 #include <string>

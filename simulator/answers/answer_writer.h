@@ -1,7 +1,8 @@
 #pragma once
-// Writes one answer in the format of a protocol and a dialect. The events of a stream are appended to a
-// buffer of the caller, which is reused so that no token allocates memory. No I/O; the server decides the
-// times and the writes.
+// Writes one answer in the format of a protocol (simulator/answers/protocol.h) and a dialect, which is that
+// of vLLM or llama.cpp (simulator/answers/dialect.h). The events of a stream are appended to a buffer of
+// the caller, which is reused so that no token allocates memory. No I/O; the server decides the times and
+// the writes.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 // Makes the answers with a status other than 200, and the events that end a failed stream. They have the
-// format of the dialect. A protocol may have an error format of its own; the answers to requests of this
-// protocol then have it. The functions are pure.
+// format of the dialect, which is that of vLLM or llama.cpp (simulator/answers/dialect.h). If a protocol
+// has an error format of its own, the answers to its requests have that one. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -71,8 +71,8 @@ void read_chat_prompt(const dom::object& object, TokenSink& sink);
 void read_text_prompt(std::string_view text, bool add_special, TokenSink& sink);
 
 /// Returns the limit of output tokens as the dialect takes it. `name` is the field's name in a refusal. If
-/// the dialect accepts every limit (RequestRules::any_limit), a negative limit means none, and 0 means 1;
-/// otherwise a limit below 1 is refused.
+/// the dialect accepts every limit (RequestRules::any_limit, simulator/answers/dialect.h), a negative limit
+/// means none, and 0 means 1; otherwise a limit below 1 is refused.
 std::optional<std::int64_t> checked_limit(std::optional<std::int64_t> asked, std::string_view name,
                                           const ServedModel& model);
 
@@ -83,7 +83,8 @@ struct ToolChoice {
 };
 
 /// Chooses the tool that the answer calls, if the request offers tools: the one that `tool_choice` names,
-/// else the first. `name_of` returns the name of a tool, `choice_of` reads `tool_choice`.
+/// none if it forbids calls, and otherwise the first. `name_of` returns the name of a tool, `choice_of`
+/// reads `tool_choice`. Throws Refused if the named tool is not offered.
 void choose_tool(const dom::object& object, std::string_view (*name_of)(const dom::element& tool),
                  ToolChoice (*choice_of)(const dom::element& choice), GenerationRequest& request);
 

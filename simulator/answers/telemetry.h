@@ -1,7 +1,7 @@
 #pragma once
-// The counters and histograms that the simulated server keeps beside its EngineState. Each dialect writes
-// those that its real server has, or values derived from them, under that server's Prometheus names.
-// Nothing here does I/O.
+// The counters and histograms that the simulated server keeps beside those of its engine (EngineState,
+// simulator/engine/engine.h). Each dialect writes those that its real server has, or values derived from
+// them, under that server's Prometheus names. Nothing here does I/O.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -34,7 +34,8 @@ std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile);
 std::uint32_t gpu_count_of(std::string_view profile);
 
 /// Makes the profile of a spec, which must not have changes ("?field=value"). Throws UsageError for an
-/// unknown model, GPU or type (naming the known ones), or weights that leave no room for a KV cache.
+/// unknown model, GPU or type (naming the known ones), for a spec with too many parts, for a GPU whose card
+/// has no FLOP/s for a type, and for weights that leave no room for a KV cache.
 Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies = {});
 
 }  // namespace paretoken::sim

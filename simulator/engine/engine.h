@@ -1,9 +1,9 @@
 #pragma once
 // Continuous batching in virtual time: takes requests with arrival times and returns steps with the tokens
-// that they emitted. It has no clock and no sockets: its driver (a test, a virtual sweep, the server) decides
-// when a step has happened. Invariant of batching: a step begins exactly when the step before it ended, or,
-// after idling, when the next request arrived. With fixed timing a step takes no time: it is a moment at
-// which tokens are due.
+// that they emitted. It has no clock and no sockets: its driver (a test, a virtual sweep, the server)
+// decides when a step has happened. Invariant of batching: a step begins exactly when the step before it
+// ended, or, after idling, when the next request arrived. With fixed timing (Profile::timing,
+// simulator/engine/profile.h) a step takes no time: it is a moment at which tokens are due.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -87,8 +87,9 @@ class Engine {
 
     /// Adds a request that arrives at `at`, which may be in the past. No step that begins before `at` works
     /// on it. With batching, waiting requests join in the order of their arrival: each joins the first step
-    /// that has room for it after all requests before it have joined. The tokens of prompt and output
-    /// together must not exceed context_limit(profile); the caller checks this.
+    /// that has room for it after all requests before it have joined. The numbers of prompt and output
+    /// tokens must be above 0, and their sum must not exceed context_limit(profile); the caller checks
+    /// this.
     virtual void submit(const EngineRequest& request, TimePoint at) = 0;
 
     /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.

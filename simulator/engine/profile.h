@@ -109,8 +109,9 @@ struct Profile {
 };
 
 /// Returns the profile of a spec: "ideal?ttft=20ms&itl=10ms", "llama3-8b-h100-fp8?max_num_seqs=2048", the
-/// path of a JSON file, or a model on GPUs, "llama3-70b/h200x2/fp8" (card_profile.h); each may have changes.
-/// Throws UsageError naming the wrong profile or field and the known ones.
+/// path of a JSON file, or a model on GPUs, "llama3-70b/h200x2/fp8" (simulator/engine/card_profile.h); each
+/// may have changes. Throws a UsageError that names an unknown profile or field and the known ones, or a
+/// field that is missing or has a value that is not allowed.
 Profile profile_named(std::string_view spec);
 
 /// Returns the names of the embedded profiles.

@@ -54,8 +54,8 @@ struct KvNumbers {
     float value(std::size_t token, std::size_t d) const;
 };
 
-/// Rounds values to the type: to the nearest bf16 or f16 number, or to codes with the scale max |x| / 127 of
-/// their token.
+/// Rounds `values` [tokens, head_dim] to the type: to the nearest bf16 or f16 number, or for int8 to codes
+/// with the scale max |x| ÷ 127 of their token.
 KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t head_dim);
 
 /// Packs keys and values into blocks, each of K's half and V's half:
@@ -68,7 +68,7 @@ std::vector<std::byte> packed_kv(const KvShape& shape, const KvNumbers& keys, co
 
 /// The queries of one group (the query heads that share a KV head), in the forms that kernels read: rounded
 /// to bf16 for a bf16 cache, unchanged for f16, and rounded to codes −127 … 127 with a scale per head for
-/// int8.
+/// int8. Only the forms for the type of the cache have meaningful contents.
 struct Queries {
     std::size_t group = 0;
     std::size_t head_dim = 0;
@@ -97,17 +97,17 @@ using Attention = void (*)(const AttentionCall&);
 /// that is a multiple of 16 and at most kMaxHeadDim.
 bool attention_takes(const HeadShape& heads);
 
-/// Returns the kernel of the best instruction set up to `isa` for `group` query heads per KV head. Throws
-/// UsageError if `group` is 0 or above kMaxGroup.
+/// Returns the kernel for `group` query heads per KV head, of the best instruction set up to `isa` that has
+/// one. Throws UsageError if `group` is 0 or above kMaxGroup.
 Attention attention_for(KvType type, Isa isa, std::size_t group);
 
 /// Computes the attention in fp64 from the same numbers: [group, head_dim].
 std::vector<double> attention_reference(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values,
                                         const Queries& q);
 
-/// Returns the largest relative L2 error that a correct kernel may have. Kernels round the probabilities to
-/// bf16 if the cache is bf16, keep them in fp32 if it is f16, and round them to 14-bit integers if it is
-/// int8.
+/// Returns the largest relative L2 error (relative_l2() in microbench/collect.h) that a correct kernel may
+/// have. A kernel may round the probabilities to bf16 if the cache is bf16, and to 14-bit integers if it is
+/// int8; it keeps them in fp32 if the cache is f16.
 constexpr double attention_bound(KvType type) {
     return type == KvType::bf16 ? 3e-3 : 6e-4;
 }

@@ -32,8 +32,8 @@ struct AttentionVariant {
 std::span<const AttentionVariant> avx2_attentions();
 std::span<const AttentionVariant> avx512_attentions();
 
-/// Returns one kernel of each type and group up to kMaxGroup; `Kernels` names the template kAttention<type,
-/// group>.
+/// Returns a table of one kernel for each type and each group from 1 to kMaxGroup. `Kernels` is a class
+/// whose static member template kAttention<type, group> is the kernel.
 template <class Kernels>
 constexpr auto attention_table(Isa isa) {
     std::array<AttentionVariant, std::size(kKvTypes) * kMaxGroup> table{};
@@ -49,10 +49,10 @@ constexpr auto attention_table(Isa isa) {
     return table;
 }
 
-/// The scores of one block, and its weights: the probabilities, which for int8 are multiplied by V's scales.
-/// A kernel fills only the forms of the weights that it reads: floats (`weight`), pairs of bf16 (`pairs`), or
-/// integers in two limbs (`quads`, see kLimbBits). Heads are kMaxKvBlock apart, so that addresses differ by
-/// constants.
+/// The scores of one block, and its weights: the probabilities, which for int8 are multiplied by V's
+/// scales. A kernel fills only the form of the weights that it reads: floats (`weight`), pairs of bf16
+/// (`pairs`), or integers in two limbs (`quads`, see kLimbBits). Each head has room for kMaxKvBlock tokens,
+/// so that addresses differ by constants.
 struct BlockScores {
     alignas(64) float score[kMaxGroup * kMaxKvBlock];
     alignas(64) float weight[kMaxGroup * kMaxKvBlock];
@@ -85,8 +85,8 @@ inline float score_scale(std::size_t head_dim) {
     return std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(head_dim));
 }
 
-/// The distances in bytes from the line that is read to the lines that are prefetched into L2 (`far`) and
-/// into L1 (`near`). With a distance of 0, no further line is prefetched.
+/// The distances in bytes from the cache line that is read to the lines that are prefetched into L2 (`far`)
+/// and into L1 (`near`). With a distance of 0, no further line is prefetched.
 struct FetchFrom {
     std::ptrdiff_t far = 0;
     std::ptrdiff_t near = 0;
@@ -109,10 +109,11 @@ struct BlockView {
     FetchFrom with_values;
 };
 
-/// Returns the distance in bytes from one half of a block to the half that is to be prefetched while it is
-/// read. The halves are numbered: half 2i is K of block i, and half 2i + 1 is V of block i. `half` is the
-/// half that is read. The half to prefetch is the first one that is used at least kAheadInL1 bytes later. The
-/// page table decides where both lie. Returns 0 if the cache has no such half.
+/// Returns the distance in bytes from one half of a block to the half that is to be prefetched while the
+/// first is read. The halves are numbered: half 2i is K of block i, and half 2i + 1 is V of block i. `half`
+/// is the number of the half that is read. The half to prefetch is the first one that is used at least
+/// kAheadInL1 bytes later (8 KiB, microbench/cpu/fetch.h). The page table `call.pages`, which must not be
+/// null, decides where both lie. Returns 0 if the cache has no such half.
 inline std::ptrdiff_t to_coming_half(const AttentionCall& call, std::size_t half) {
     const std::size_t bytes = call.shape.half_bytes();
     const std::size_t to = half + (kAheadInL1 + bytes - 1) / bytes;

@@ -1,7 +1,7 @@
 #pragma once
-// The table of the kernels of one weight type, as a template for all types. Scalar kernels take any batch.
-// AVX2 and AVX-512 kernels exist for batches of 1, 4 and 8, and those of the packed layout also for 16.
-// Packed AVX-512 kernels exist with every way of prefetching.
+// The table of the kernels of one weight type, except those for AMX, as a template for all types. Scalar
+// kernels take any batch. AVX2 and AVX-512 kernels exist for batches of 1, 4 and 8, and those of the packed
+// layout also for 16. Packed AVX-512 kernels exist with every way of prefetching (Fetch).
 #include <array>
 
 #include "microbench/cpu/weights/weights.h"
@@ -12,8 +12,9 @@
 
 namespace paretoken::microbench {
 
-/// `Kernels` names the functions of `type`: kRow and kPacked, and on x86 the templates kRowAvx2<batch>,
-/// kPackedAvx2<batch>, kRowAvx512<batch> and kPackedAvx512<batch, Fetch>.
+/// Returns the table. The class `Kernels` has the functions of `type` as static members: kRow and kPacked,
+/// and on x86 the templates kRowAvx2<batch>, kPackedAvx2<batch>, kRowAvx512<batch> and
+/// kPackedAvx512<batch, Fetch>.
 template <class Kernels>
 constexpr auto gemv_table(WeightType type) {
     return std::to_array<GemvVariant>({

@@ -56,10 +56,11 @@ PARETOKEN_INLINE_AVX512 __m512i high_nibbles(__m512i both) {
     return low_nibbles(_mm512_srli_epi16(both, 4));
 }
 
-/// Computes sums of products in 16-bit lanes for 8 · kRegisters rows from row 8 · `from` on. A lane adds 16
-/// products of a nibble, which is at most 15, and a byte of x with a magnitude of at most 127. The sum is at
-/// most 30,480 and does not overflow, because the limit is 32,767. `quads` is [8, kBatch]; each element holds
-/// four bytes of x.
+/// Multiplies 32 nibbles of each of 8 · kRegisters rows, from row 8 · `from` on, by x, for every member of
+/// a batch. Sets pairs[b][r] to 16-bit sums for member b and eight rows: two neighbouring lanes belong to a
+/// row, and their sum is the result. A lane adds 16 products of a nibble, which is at most 15, and a byte
+/// of x with a magnitude of at most 127. The sum is at most 30,480 and does not overflow, because the limit
+/// is 32,767. `quads` is [8, kBatch]; each element holds four bytes of x.
 template <int kBatch, int kRegisters>
 PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, const std::int32_t* quads,
                                             __m256i (&pairs)[kBatch][kRegisters]) {
@@ -82,8 +83,9 @@ PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, con
     }
 }
 
-/// Computes Σ of a row's 32 nibbles times x, for the first and the last 16 rows, and for kAtOnce members of a
-/// batch of kBatch. `quads` points to the first of these members in [8, kBatch], of four bytes of x each.
+/// Sets first[b] and last[b] to Σ of a row's 32 nibbles times x, one 32-bit lane for each of the first and
+/// of the last 16 rows, for kAtOnce members b of a batch of kBatch. `quads` is [8, kBatch], four bytes of x
+/// in each element, and points to the first of these members.
 template <int kBatch, int kAtOnce, Fetch kFetch>
 PARETOKEN_INLINE_AVX512 void dots_of_nibbles(const std::byte* part, const std::int32_t* quads,
                                              __m512i (&first)[kAtOnce], __m512i (&last)[kAtOnce]) {

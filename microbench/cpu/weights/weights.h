@@ -1,7 +1,7 @@
 #pragma once
-// Computes y[batch, rows] = W[rows, k] · x[batch, k] directly from stored weights, as in decode. There is one
-// function per (type, layout, instruction set, batch); this file joins the tables of weights_*.cpp and
-// prepares x.
+// Computes y[batch, rows] = W[rows, k] · x[batch, k] directly from stored weights, as in decode. There is
+// one function per (type, layout, instruction set, batch), and for some also per way of prefetching.
+// weights.cpp joins the tables of weights_*.cpp and prepares x.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -36,11 +36,11 @@ constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t r
     return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
 }
 
-/// Returns the number z that is added to a weight w to make it unsigned. Kernels that multiply unsigned
-/// numbers compute Σ (w + z) · x and subtract z · Σ x. For q8_0 z is 128: packed bytes include it, the
-/// AVX-512 kernel of rows adds it when it loads, and scalar and AVX2 kernels multiply signed numbers. z is 8
-/// for q4_0 and 32 for q6_k. It is 1 for q4_1 and q4_k, whose kernels multiply Σ x by the minimums of the
-/// blocks. The 16-bit types do not use it.
+/// Returns the number z that is added to the stored integer w of a weight to make it unsigned. Kernels that
+/// multiply unsigned numbers compute Σ (w + z) · x and subtract z · Σ x. For q8_0 z is 128: packed bytes
+/// include it, the AVX-512 kernel of rows adds it when it loads, and scalar and AVX2 kernels multiply
+/// signed numbers. z is 8 for q4_0 and 32 for q6_k. It is 1 for q4_1 and q4_k, whose kernels multiply Σ x
+/// by the minimums of the blocks. The 16-bit types do not use it.
 constexpr float zero_point(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -74,11 +74,12 @@ struct LineAligned {
 template <class Value>
 using Lines = std::vector<Value, LineAligned<Value>>;
 
-/// x in every form that a kernel of the weight type reads. For bf16 weights x is rounded to bf16. For f16
-/// weights it is unchanged. For block-quantised weights it is rounded to bytes in −127 … 127 with a scale for
-/// each 32 values (as in llama.cpp). The "interleaved" forms have the batch as the innermost dimension,
-/// because kernels broadcast x to several rows; in the other forms the batch is the outermost dimension.
-/// Blocks of zeros pad the number of blocks to a multiple of four.
+/// x in every form that a kernel of the weight type reads; forms that no kernel of the type reads may be
+/// empty. For bf16 weights x is rounded to bf16. For f16 weights it is unchanged. For block-quantised
+/// weights it is rounded to bytes in −127 … 127 with a scale for each 32 values (as in llama.cpp). The
+/// "interleaved" forms have the batch as the innermost dimension, because kernels broadcast x to several
+/// rows; in the other forms the batch is the outermost dimension. Blocks of zeros pad the number of blocks
+/// to a multiple of four.
 struct Activations {
     std::size_t k = 0;
     std::size_t batch = 0;
@@ -130,8 +131,9 @@ std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
 std::span<const GemvVariant> tile_gemvs();  ///< kernels of Isa::amx; only bf16 has any
 
-/// Returns the kernels of the best instruction set up to `isa` that has one for the batch; never empty. They
-/// give equal bits and differ in the way of prefetching, of which the fastest depends on the CPU.
+/// Returns the kernels for the batch of the best instruction set up to `isa` that has any; there is always
+/// a scalar one. The returned kernels give equal bits and differ in the way of prefetching, of which the
+/// fastest depends on the CPU.
 std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
 /// Converts the row layout to the packed layout; missing rows of the last panel are zeros. "per 32" and "per
@@ -152,7 +154,8 @@ std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_la
                               std::size_t k);
 
 /// Each of these functions takes one block of weights, which are neighbours along k in one row, and writes
-/// them to their positions in the block of a panel. The memory of the panel's block must be zero at first.
+/// them to their positions in the block of a panel. `row` is the row within the panel, 0 to 31. The memory
+/// of the panel's block must be zero before the first row is written.
 void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_f16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_q8_0(const std::byte* block, std::byte* panel_block, std::size_t row);

@@ -1,8 +1,9 @@
 #pragma once
-// Streams the weight matrices of one decoder layer through a GEMV. The working set consists of copies of the
-// layer. The check compares the results for the first copy with fp64, for every variant of the GEMV, and
-// requires that two runs give equal bits. If the layer has more than 40 million multiply-adds, only every
-// n-th row of each matrix is compared.
+// Streams the weight matrices of one decoder layer through a GEMV (microbench/cpu/weights/weights.h). The
+// working set consists of copies of the matrices that streamed_matrices() returns. The check compares the
+// results for the first copy with fp64, for every variant of the GEMV, and requires that two runs give
+// equal bits. If these matrices with the batch have more than 40 million multiply-adds, only every n-th row
+// of each matrix is compared.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -29,10 +30,10 @@ struct WeightsOptions {
     ModelShape model;
 };
 
-/// Returns the matrices of the layer that the type can hold (k is a multiple of its block size). Each expert
-/// that a token uses is a matrix of its own. If the matrices together take more than `most_bytes`, the number
-/// of rows of each one is reduced by the same factor and rounded down to whole panels of 32 rows, but to no
-/// less than one panel.
+/// Returns the matrices of the model's layer that the type can hold (k is a multiple of its block size).
+/// Each expert that a token uses is a matrix of its own. If the matrices together take more than
+/// `most_bytes`, the number of rows of each one is reduced by the same factor and rounded down to whole
+/// panels of 32 rows, but to no less than one panel.
 std::vector<MatrixShape> streamed_matrices(const ModelShape& model, WeightType type,
                                            std::uint64_t most_bytes);
 

@@ -83,15 +83,16 @@ std::uint16_t query_code(KvFormat format, std::uint64_t seed, std::uint64_t plac
 /// Returns the random logit of the sink of query head `head`.
 float sink_logit(std::uint64_t seed, std::uint64_t head);
 
-/// Returns the result of one query head: the weighted sum of the values. `q` is its query [head_dim]. It sees
-/// the `keys` [tokens, head_dim] and `values` [tokens, value_dim]; value_dim may differ from head_dim. The
-/// weights are the softmax of `scale` · q·k; a sink adds e^sink to the denominator.
+/// Returns the result [value_dim] of one query head, which is a weighted sum of `values`. `q` is the query
+/// [head_dim], `keys` is [tokens, head_dim] and `values` is [tokens, value_dim]; value_dim may differ from
+/// head_dim. The query sees all of them. The weights are the softmax of `scale` · q·k; a sink adds e^sink
+/// to the denominator.
 std::vector<double> attention_reference(std::span<const double> q, std::span<const double> keys,
                                         std::span<const double> values, double scale,
                                         std::optional<double> sink = std::nullopt);
 
-/// The keys and values that the queries of one KV head see together, each [tokens, head_dim], in a cache that
-/// was filled by the formulas of paged.h.
+/// The keys and values that the queries of one KV head see together, each [tokens, head_dim], in a cache
+/// that was filled by the formulas of microbench/gpu/attention/paged.h (random_code and random_scale).
 struct CachedHead {
     std::vector<double> keys;
     std::vector<double> values;
@@ -99,13 +100,15 @@ struct CachedHead {
 CachedHead cached_head(const AttentionOptions& options, const PageTable& table, std::size_t request,
                        std::size_t kv_head, std::uint64_t seed);
 
-/// Returns the results of all query heads of one KV head of one request: [q_len, group, head_dim], where
-/// `group` is the number of query heads per KV head.
+/// Returns the reference results in fp64 of all query heads of one KV head of one request, whose keys and
+/// values lie in the pages of `table`: [q_len, group, head_dim], where `group` is the number of query heads
+/// per KV head.
 std::vector<double> attention_reference(const AttentionOptions& options, const PageTable& table,
                                         std::size_t request, std::size_t kv_head, std::uint64_t seed);
 
-/// Returns the largest relative L2 error among the query tokens of one KV head of one request. `out` holds
-/// all results of the row: [requests, q_len, query heads, head_dim].
+/// Compares the results of one KV head of one request with attention_reference(). Returns the relative L2
+/// error of the query token where it is largest. `out` holds all results of the row: [requests, q_len,
+/// query heads, head_dim].
 double attention_error(const AttentionOptions& options, std::span<const float> out, const PageTable& table,
                        std::size_t request, std::size_t kv_head, std::uint64_t seed);
 

@@ -220,9 +220,9 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         Softmax::clear();
     }
 
-    /// Computes the scores q·k of 16 · kGroups tokens, without their scales. With t = lane % 4, s[j] of a
-    /// lane holds the scores of tokens 8j + 2t and 8j + 2t + 1 for its first row, then those for its second
-    /// row.
+    /// Computes the scores q·k of 16 · kGroups tokens, without the scales of the keys and the factor of the
+    /// softmax. With t = lane % 4, s[j] of a lane holds the scores of tokens 8j + 2t and 8j + 2t + 1 for
+    /// its first row, then those for its second row.
     template <int kGroups>
     PARETOKEN_HOST_DEVICE void score(const Machine& m, const std::byte* tile,
                                      float (&s)[2 * kGroups][4]) const {
@@ -266,8 +266,8 @@ struct WarpAttention : RunningSoftmax<Machine, kDim / 8> {
         }
     }
 
-    /// Adds weights · values to the results. `p` holds the weights of 16 · kGroups tokens, as `score` returns
-    /// scores.
+    /// Adds weights · values to the results. `p` holds the weights of 16 · kGroups tokens in the
+    /// arrangement in which score() leaves the scores.
     template <int kGroups>
     PARETOKEN_HOST_DEVICE void accumulate(const Machine& m, const std::byte* values,
                                           const float (&p)[2 * kGroups][4]) {

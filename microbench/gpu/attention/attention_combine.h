@@ -43,9 +43,10 @@ struct RowsInOrder {
     PARETOKEN_HOST_DEVICE static constexpr int per_partial() { return kWarpTokens; }
 };
 
-/// Called by all threads of a block after it has written a partial result. Returns true in every thread of
-/// the block that finished the last partial result of a sequence. All partial results of the sequence can
-/// then be read. `counters` has a counter per sequence, and `flag` is in shared memory.
+/// Must be called by all threads of a block after it has written a partial result. Returns true in every
+/// thread of the block that finished the last partial result of a sequence. All partial results of the
+/// sequence can then be read. `counters` has a counter per sequence, which is 0 before and after a launch,
+/// and `flag` is in shared memory.
 template <class Machine>
 PARETOKEN_HOST_DEVICE inline bool is_last_partial(Machine& m, const Segment& segment, std::int32_t* counters,
                                                   std::int32_t* flag) {
@@ -116,8 +117,8 @@ struct CombinedRow {
     }
 };
 
-/// Combines the kRows rows `row`, row + kWarps, … together, so that their loads overlap. It adds the partial
-/// results in their order.
+/// Combines kRows rows of a sequence together, the rows `row`, row + kWarps and so on, so that their loads
+/// overlap. The partial results of a row are added in their order.
 template <int kRows, int kDim, class Machine, class Rows>
 PARETOKEN_HOST_DEVICE inline void combine_rows(const Machine& m, const Segment& segment,
                                                const float* partial_out, const float* partial_lse, int row,

@@ -52,13 +52,13 @@ std::uint16_t prefill_code(const PrefillOptions& options, PrefillOperand operand
 /// Returns the seed with which random_code (paged.h) gives the codes of an operand.
 std::uint64_t prefill_seed(PrefillOperand operand, std::uint64_t seed);
 
-/// Returns the reference result [head_dim] of one query head. `query` is the index of the token in its
-/// prompt.
+/// Returns the reference result [head_dim] of one query head in fp64. `request` is the index of the prompt,
+/// `query` that of the token in it, and `head` that of the query head.
 std::vector<double> prefill_reference(const PrefillOptions& options, std::int32_t request, std::int32_t query,
                                       std::int32_t head, std::uint64_t seed);
 
-/// One result that a check compares. `places_to_check` returns all results of a small row, or a sample with
-/// the first and the last result of a large one.
+/// The place of one result that a check compares. `places_to_check` returns those of all results of a small
+/// row, or a sample with the first and the last result of a large one.
 struct PrefillPlace {
     std::int32_t request = 0;
     std::int32_t query = 0;

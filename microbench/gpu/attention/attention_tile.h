@@ -37,9 +37,10 @@ struct WarpTile {
     static constexpr bool kHasScales = kFormat == KvFormat::int8;
     static constexpr int kBytes = kScales + (kHasScales ? 2 * kWarpTokens * 4 : 0);
 
-    /// Returns the offset in bytes of 16-byte chunk `chunk` of the row of a token. Rows fill lines of eight
-    /// chunks. Within a line the chunks are permuted by an exclusive or, so that eight lanes that read at the
-    /// same time access eight different positions in a line.
+    /// Returns the offset in bytes of 16-byte chunk `chunk` of the row of a token, within the K of the
+    /// tile, or within its V if `value` is true. Rows fill lines of eight chunks. Within a line the chunks
+    /// are permuted by an exclusive or, so that eight lanes that read at the same time access eight
+    /// different positions in a line.
     PARETOKEN_HOST_DEVICE static constexpr int place(bool value, int token, int chunk) {
         const int index = token * kRowChunks + chunk;
         int exchange = token & 7;  // equal for all chunks of a line
@@ -82,7 +83,8 @@ PARETOKEN_HOST_DEVICE constexpr int dim_of(int tile, int column) {
 }
 
 /// Returns the first of the two adjacent dimensions that a register of the queries holds in step `step` of
-/// the score product. `half` is 0 for the registers of k and 1 for those of k + 8, and `t` is lane % 4.
+/// the score product, one mma.m16n8k16. `half` is 0 for the registers of the columns k = 0 … 7 and 1 for
+/// those of k = 8 … 15, and `t` is lane % 4.
 template <KvFormat kFormat, int kDim>
 PARETOKEN_HOST_DEVICE constexpr int query_dim(int step, int half, int t) {
     if (WarpTile<kFormat, kDim>::kHalf) return step * 16 + half * 8 + t * 2;

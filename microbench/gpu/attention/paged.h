@@ -64,31 +64,33 @@ struct PageTable {
 /// Entry of a page that was freed, because no query sees it any more.
 inline constexpr std::int32_t kNoPage = -1;
 
-/// Returns the first token that a query at the end of `length` tokens sees. If `window` is 0, it sees all
-/// tokens.
+/// Returns the first token that a query at the end of `length` tokens sees. It sees only the last `window`
+/// tokens, or all tokens if `window` is 0.
 constexpr std::int32_t window_begin(std::int32_t length, std::int32_t window) {
     return window == 0 || length <= window ? 0 : length - window;
 }
 
-/// Returns the end of the tokens that query token `token` of `q_len` sees. The query tokens are the last of
-/// the `length` tokens, and each of them sees itself and the tokens before it.
+/// Returns how many tokens, counted from the first one of the request, query token `token` (0 to q_len − 1)
+/// sees if there is no window. The query tokens are the last `q_len` of the `length` tokens, and each of
+/// them sees itself and the tokens before it.
 constexpr std::int32_t seen_end(std::int32_t length, std::int32_t q_len, std::int32_t token) {
     return length - q_len + 1 + token;
 }
 
-/// Returns the window that holds all tokens that any of `q_len` query tokens sees, counted from the end of
-/// the context.
+/// Returns how many of the last tokens are seen by at least one of `q_len` query tokens, each of which sees
+/// `window` tokens; 0 means all tokens.
 constexpr std::int32_t joint_window(std::int32_t window, std::int32_t q_len) {
     return window == 0 ? 0 : window + q_len - 1;
 }
 
-/// Returns the number of pages that hold the tokens that queries at the ends of requests with these lengths
-/// see. A page has `page` tokens.
+/// Returns the number of pages that one cache needs: those that hold a token that the query at the end of
+/// its request sees (window_begin). `lengths` are the tokens of the requests. A page has `page` tokens.
 std::uint64_t pages_for(std::span<const std::int32_t> lengths, std::uint32_t page, std::int32_t window = 0);
 
-/// Returns the page tables of `copies` caches in one pool, each for requests with these lengths. The pool has
-/// as many pages as all copies need, but at least `least_pages`. Random order permutes the pages over the
-/// whole pool. PageTable::first is equal in all copies.
+/// Returns the page tables of `copies` caches in one pool, each for requests with these lengths. The pool
+/// has as many pages as all copies need (pages_for), but at least `least_pages`. Pages before the window
+/// are kNoPage. Random order permutes the pages over the whole pool. PageTable::first is equal in all
+/// copies.
 std::vector<PageTable> page_tables(std::span<const std::int32_t> lengths, std::uint32_t page,
                                    std::size_t copies, PageOrder order, std::uint64_t seed,
                                    std::int32_t window = 0, std::uint64_t least_pages = 0);

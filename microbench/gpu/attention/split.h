@@ -46,9 +46,10 @@ struct SplitOptions {
     std::int32_t blocks = 1;          ///< number of thread blocks that run at the same time
 };
 
-/// Cuts the sequences into pieces. `lengths` are the tokens of each request, each ≥ 1. Cuts are counted from
-/// the first token of a sequence rounded down to a multiple of 16, so that no group of 16 tokens crosses a
-/// page. `Segment::first` of the first segment of a sequence is not rounded.
+/// Cuts the sequences into pieces. `lengths` are the tokens of each request, each ≥ 1. A cut within a
+/// sequence is a multiple of `options.tile` tokens after its first token rounded down to a multiple of 16,
+/// so that no group of 16 tokens crosses a page. `Segment::first` of the first segment of a sequence is not
+/// rounded. A piece may be empty.
 SplitPlan split_plan(std::span<const std::int32_t> lengths, const SplitOptions& options);
 
 }  // namespace paretoken::microbench::gpu

@@ -25,8 +25,8 @@ class Nvml {
     /// The fastest PCIe link that both this GPU and this machine support. The current link of an idle GPU may
     /// be slower.
     std::optional<PcieLink> pcie_link() const;
-    /// The conditions at this moment. Violation times count from the start of the driver; `during` subtracts
-    /// two of them.
+    /// Returns the conditions at this moment. Violation times count from the start of the driver; `during`
+    /// subtracts those of two answers.
     GpuConditions conditions() const;
 
   private:
@@ -34,8 +34,9 @@ class Nvml {
     std::unique_ptr<Library> library_;
 };
 
-/// Returns the conditions of the time between two answers. The clocks and slowdown reasons are those of the
-/// later answer, and the violation times are differences.
+/// Returns the conditions of the time between two answers of Nvml::conditions(). The violation times are
+/// differences, which are absent if either answer lacks them. All other values are those of the later
+/// answer.
 GpuConditions during(const GpuConditions& before, const GpuConditions& after);
 
 }  // namespace paretoken::microbench::gpu

@@ -38,8 +38,9 @@ constexpr std::uint64_t least_ring_bytes(std::uint64_t memory_bytes) {
     return memory_bytes >= 40'000'000'000 ? 4ULL << 30 : 1ULL << 30;
 }
 
-/// Plans a ring of at least scale · max(5 × L2, least_bytes), if nine tenths of the free memory and the
-/// limits on the number of copies allow it. Returns nothing if not even one copy fits. `copy_bytes` > 0.
+/// Plans a ring of at least scale · max(5 × L2, least_bytes), or of fewer copies if nine tenths of the free
+/// memory or the limits on the number of copies do not allow it. Returns nothing if not even one copy fits.
+/// `copy_bytes` must be above 0.
 std::optional<RingPlan> ring_plan(std::uint64_t copy_bytes, const RingLimits& limits);
 
 struct ReplayTimes {
@@ -49,14 +50,15 @@ struct ReplayTimes {
     bool operator==(const ReplayTimes&) const = default;
 };
 
-/// Returns the number of launches in one graph if a launch takes `launch_s` seconds. It is a whole number of
-/// rounds of the ring of `copies` copies unless that exceeds `most_launches`.
+/// Returns the number of launches in one graph whose replay takes at least `times.replay_s`, if a launch
+/// takes `launch_s` seconds. It is a whole number of rounds of the ring of `copies` copies, but at most
+/// `times.most_launches`.
 std::size_t launches_per_graph(double launch_s, std::size_t copies, const ReplayTimes& times = {});
 
-/// Returns how many launches a graph should hold if one replay of `launches` launches took `took_s` seconds.
-/// The first plan may hold too few, because the launches that were timed for it were slower than launches in
-/// a graph (lower clocks, or a host that enqueues them one by one). The result is never below `launches`, and
-/// equals it if the replay took at least seven tenths of `replay_s`.
+/// Returns how many launches a graph should hold if one replay of `launches` launches took `took_s`
+/// seconds. The plan of launches_per_graph() may hold too few, because the launches that were timed for it
+/// were slower than launches in a graph (lower clocks, or a host that enqueues them one by one). The result
+/// is never below `launches`, and equals it if the replay took at least seven tenths of `times.replay_s`.
 std::size_t corrected_launches(std::size_t launches, double took_s, std::size_t copies,
                                const ReplayTimes& times = {});
 

@@ -204,10 +204,11 @@ PARETOKEN_HOST_DEVICE constexpr std::size_t stored_scales(Scaling scaling, std::
     return scaling == Scaling::blocks_of_128 ? rows * rounded_up(columns, 4) : rows * columns;
 }
 
-/// Returns the index in memory of the scale in a row and column of that matrix. Scales of groups of 128 are
-/// stored column by column. Scales of blocks of 128 × 128 are stored row by row, and each row is padded to a
-/// multiple of 4. Scales of groups of 32 and 16 are stored in tiles of 128 rows by 4 columns, 512 bytes each;
-/// within a tile, rows 0, 32, 64 and 96 follow one another.
+/// Returns the index, in memory, of the scale in a row and column of the matrix that scale_rows() and
+/// scale_columns() describe. Scales of groups of 128 are stored column by column. Scales of blocks of 128 ×
+/// 128 are stored row by row, and each row is padded to a multiple of 4. Scales of groups of 32 and 16 are
+/// stored in tiles of 128 rows by 4 columns, 512 bytes each; within a tile, rows 0, 32, 64 and 96 follow
+/// one another.
 PARETOKEN_HOST_DEVICE constexpr std::size_t scale_place(Scaling scaling, std::size_t outer, std::size_t k,
                                                         std::size_t row, std::size_t column) {
     const std::size_t columns = scale_columns(scaling, k);

@@ -55,9 +55,9 @@ inline constexpr int kRouteWarps = 32;  ///< warps of the block on a GPU
 PARETOKEN_HOST_DEVICE constexpr std::int32_t mask_words(std::int32_t experts) {
     return (experts + 31) / 32;
 }
-/// Returns the size of the shared memory in bytes: two numbers for each pair of a token and a chosen expert.
-/// The first number is the expert of the pair. The second is also the expert if the pair is the expert's
-/// first one, otherwise kMostExperts.
+/// Returns the size of the shared memory of the route kernel in bytes: two numbers for each pair of a token
+/// and a chosen expert. The first number is the expert of the pair. The second is also the expert if the
+/// pair is the expert's first one, otherwise kMostExperts.
 PARETOKEN_HOST_DEVICE constexpr int route_shared_bytes(std::int32_t tokens, std::int32_t active) {
     return tokens * active * 2 * static_cast<int>(sizeof(std::int32_t));
 }
@@ -189,8 +189,9 @@ PARETOKEN_HOST_DEVICE void gather_body(const Machine& m, const GatherCall& call)
 
 // ---- mix
 
-/// out = result of the shared experts + Σ weight · result of the chosen expert, added in the order of the
-/// choices. It is NaN if a pair has no place. Each block computes kGateThreads · 4 columns of one token.
+/// The arguments of the mix kernel. It computes out = result of the shared experts + Σ weight · result of
+/// the chosen expert, added in the order of the choices. The row of a token in `out` is NaN if one of its
+/// pairs (token, expert) has no place. Each block computes kGateThreads · 4 columns of one token.
 struct MixCall {
     const float* results = nullptr;        ///< [places, hidden]
     const float* weights = nullptr;        ///< RoutingTables::weights

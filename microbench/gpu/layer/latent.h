@@ -26,8 +26,8 @@ struct LatentTurned {
     std::vector<double> turned;  ///< [batch, heads, 64]: the rotated numbers of the queries
     std::vector<double> rows;    ///< [batch, 576]: the new tokens' rows
 };
-/// Returns these results. `q` is [batch, heads, 192], `kv` [batch, 576], `turns` [batch, 32, 2],
-/// and `gain` [512] in bf16.
+/// Returns the results that this kernel must compute. `q` is [batch, heads, 192], `kv` [batch, 576],
+/// `turns` [batch, 32, 2] (cosine and sine), and `gain` [512] in bf16.
 LatentTurned latent_turned(std::span<const double> q, std::span<const double> kv,
                            std::span<const float> turns, std::span<const std::uint16_t> gain, double epsilon);
 
@@ -37,9 +37,9 @@ std::vector<double> transposed(std::span<const double> from, std::size_t outer, 
 /// Returns the result [512] of one absorbed query [576] that attends to rows [tokens, 576].
 std::vector<double> latent_attended(std::span<const double> q, std::span<const double> rows);
 
-/// Returns the result [128] of one head, computed without absorption: the latent numbers of every token are
-/// expanded to a key by `absorb` [512, 128] and to a value by `expand` [128, 512]. The query is `nope` [128]
-/// and `turned` [64].
+/// Returns the result [128] of one head, computed without absorption: the latent numbers of every cached
+/// row in `rows` [tokens, 576] are expanded to a key by `absorb` [512, 128] and to a value by `expand`
+/// [128, 512]. The query is `nope` [128] followed by `turned` [64].
 std::vector<double> expanded_attended(std::span<const double> nope, std::span<const double> turned,
                                       std::span<const double> rows, std::span<const double> absorb,
                                       std::span<const double> expand);

@@ -111,8 +111,8 @@ PARETOKEN_HOST_DEVICE void latent_body(const Machine& m, const LatentCall& call)
 
 // ---- narrowing
 
-/// to[inner · to_inner + outer · to_outer + i] = from[outer, inner, i], narrowed to 16 bits. One warp per row
-/// of `from`.
+/// The arguments of the narrowing kernel. It computes to[inner · to_inner + outer · to_outer + i] =
+/// from[outer, inner, i], narrowed to 16 bits. One warp works on each row of `from`.
 struct NarrowCall {
     const float* from = nullptr;  ///< [outer, inner, size]
     std::uint16_t* to = nullptr;  ///< bf16 or fp16

@@ -77,8 +77,9 @@ inline constexpr std::size_t kLayerMatrices = 12;
 constexpr std::size_t index_of(LayerMatrix matrix) {
     return static_cast<std::size_t>(matrix);
 }
-/// The RMS norms of all layers: before the attention, before the feed-forward part, and in latent attention
-/// of the queries at rank q_rank and of the latent part of the new token's row.
+/// The RMS norms of all layers. `attention` and `feed_forward` normalise the input of these parts. The
+/// others belong to latent attention: `query` normalises the q_rank numbers between q_a and q_b, and
+/// `latent` the latent part of the new token's row.
 enum class LayerNorm { attention, feed_forward, query, latent };
 inline constexpr std::size_t kLayerNorms = 4;
 constexpr std::size_t index_of(LayerNorm norm) {
@@ -161,10 +162,10 @@ Work op_work(const LayerOptions& options, LayerOp op);
 // ---- inputs, computed by formulas
 
 /// Returns one weight of a norm (a gain) in bf16. `place` counts the gains of all norms consecutively. With
-/// the gains of the norms before the attention and the feed-forward part, the products with random weights of
-/// the format have results near 1. The softmax then distinguishes tokens, and all numbers stay in the range
-/// of fp16. The gains of the norms of latent attention are smaller, because absorption makes its numbers
-/// larger.
+/// the gains of the norms before the attention and the feed-forward part, the products with random weights
+/// of the format have results near 1. The softmax then distinguishes tokens, and all numbers stay in the
+/// range of fp16. The gains of `query` are smaller, because absorption makes the results larger. With those
+/// of `latent`, the new latent numbers are as large as those in the cache.
 std::uint16_t gain_code(const LayerOptions& options, LayerNorm norm, std::uint64_t seed, std::uint64_t place);
 /// The gains of all norms, indexed by LayerNorm.
 using LayerGains = std::array<std::vector<std::uint16_t>, kLayerNorms>;
@@ -184,14 +185,14 @@ RouteCall route_call(const LayerOptions& options);
 MixCall mix_call(const LayerOptions& options);
 LatentCall latent_call(const LayerOptions& options);
 NarrowCall narrow_call(const LayerOptions& options, LayerOp op);
-/// Returns whether an operation narrows to bf16. Queries are always bf16; inputs of products have the 16-bit
-/// format of the layer's activations.
+/// Returns whether a narrowing operation writes bf16. `narrow_q`, for the queries of latent attention,
+/// always does; the others write the 16-bit format of the layer's activations.
 bool narrows_to_bf16(const LayerOptions& options, LayerOp op);
 
 // ---- references
 
-/// The inputs of a layer except its matrices. The caches are filled by the formulas of paged.h with
-/// `kv_seed`, and the gains are those of `gain_code`.
+/// The inputs of a layer except its matrices. The caches are filled by the formulas of
+/// microbench/gpu/attention/paged.h with `kv_seed`, and the gains are those of `gain_code`.
 struct LayerInputs {
     LayerOptions options;
     PageTable table;  ///< of the cache
@@ -220,14 +221,14 @@ NewTokenPlaces new_token_places(const LayerOptions& options, const PageTable& ta
 
 struct LayerSeen;  ///< the contents of all buffers after a step; defined in layer_buffers.h
 
-/// Returns W · x in fp64, where x is the input that the layer really multiplied. For experts, it returns the
-/// products of the drawn experts in ascending order, each with its own rows of x. For heads, it returns the
-/// products of all heads in order.
+/// Returns W · x in fp64, where x is the input that the layer really multiplied. For a matrix of the routed
+/// experts, it returns the products of the drawn experts in ascending order, each with its own rows of x.
+/// For a matrix that each head has, it returns the products of all heads in order.
 using ProductOf = std::function<std::vector<double>(LayerMatrix)>;
 
-/// Compares the result of every operation with fp64. The reference of an operation uses the results that the
-/// layer itself computed before it. Returns nothing if all results are right, otherwise the first operation
-/// that is wrong and its error. Attention of large layers is compared by a sample.
+/// Compares the result of every operation with fp64. The reference of an operation uses the results that
+/// the layer itself computed before it. Returns nothing if all results are right, otherwise a description
+/// of the first operation that is wrong and its error. Attention of large layers is compared by a sample.
 std::optional<std::string> layer_fault(const LayerInputs& inputs, const LayerSeen& seen,
                                        const ProductOf& product_of);
 
@@ -244,8 +245,8 @@ std::vector<PlantedFault> planted_faults(const LayerInputs& inputs);
 /// in ascending order, and a list of heads holds all heads.
 using LayerMatrices = std::array<std::vector<double>, kLayerMatrices>;
 
-/// Returns residual + down after one layer, computed in fp64. Only the new token's key and value are rounded,
-/// to the cache's format.
+/// Returns the sum of the buffers `residual` and `down` [batch, hidden] after one layer, computed in fp64
+/// from their contents before it. Only the new token's key and value are rounded, to the cache's format.
 std::vector<double> layer_reference(const LayerInputs& inputs, const LayerMatrices& matrices,
                                     std::span<const float> residual, std::span<const float> down);
 

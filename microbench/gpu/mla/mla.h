@@ -44,7 +44,7 @@ std::string name_of(const MlaOptions& options);
 Work mla_work(const MlaOptions& options);
 
 /// Returns the arguments of a launch without the pointers, which the caller sets. `stages` is the number of
-/// stages of a block in shared memory.
+/// stages of a block in shared memory, each of which holds kMlaTokens tokens (mla_body.h).
 MlaCall mla_call(const MlaOptions& options, std::int32_t stages);
 /// Returns the options by which split_plan divides the row among `blocks` thread blocks.
 SplitOptions split_options(const MlaOptions& options, std::int32_t blocks);

@@ -157,8 +157,9 @@ struct MlaWarp : RunningSoftmax<Machine, kMlaTiles> {
         }
     }
 
-    /// Adds the tokens of a stage. Every warp sums the scores and applies the softmax to all of them, so that
-    /// the warps need not exchange weights.
+    /// Adds the tokens of a stage to the running softmax and the results. Every warp sums the parts that
+    /// the four warps have written to `scores`, and applies the softmax to all scores, so that the warps
+    /// need not exchange weights.
     PARETOKEN_HOST_DEVICE void add(const Machine& m, const MlaCall& call, const std::byte* stage,
                                    const float* scores, std::int32_t token, std::int32_t first,
                                    std::int32_t last) {
