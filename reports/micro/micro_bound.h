@@ -16,8 +16,8 @@ enum class Bound { memory, compute, neither };
 std::string_view name_of(Bound bound);
 
 inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from which memory is the bound
-/// The share of the arithmetic ceiling from which arithmetic is the bound. It is this low because the ceiling
-/// is measured with multiply-adds only, but a kernel also needs instructions to unpack and scale its weights.
+/// The share of the arithmetic ceiling from which arithmetic is the bound. It is this low because a kernel
+/// also needs instructions to unpack and scale its weights, of which the ceiling has few or none.
 inline constexpr double kNearCompute = 0.5;
 
 /// The share of the kernel's own speed with its operand in the caches from which arithmetic is the bound. It

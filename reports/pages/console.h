@@ -25,8 +25,8 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style = {})
 /// search.
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style = {});
 
-/// A table with one line per point (a load level, or a repeat of one). Below it are the errors of points that
-/// failed.
+/// A table with one line per point (a load level, or a repeat of one). Below it are the errors of points
+/// that failed, and an explanation if the requests of a point are not enough to decide its SLO.
 std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style = {});
 
 }  // namespace paretoken::reports
