@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "core/result/slo.h"
@@ -45,8 +46,11 @@ std::uint64_t closed_loops_of(const RunResult& result) {
     for (const auto& [name, scope] : result.classes) {
         const auto arrivals = result.plan.find(name + ".arrivals");
         const auto cap = result.plan.find(name + ".concurrency");
-        if (arrivals != result.plan.end() && cap != result.plan.end() && arrivals->second == "at_once")
-            sum += std::stoull(cap->second);
+        if (arrivals == result.plan.end() || cap == result.plan.end() || arrivals->second != "at_once")
+            continue;
+        std::uint64_t own = 0;  // stays 0 for what is no number, as in a file that was changed
+        std::from_chars(cap->second.data(), cap->second.data() + cap->second.size(), own);
+        sum += own;
     }
     return sum;
 }
@@ -83,7 +87,7 @@ std::map<std::string, std::string> without_server(std::map<std::string, std::str
 std::string load_label_of(const RunResult& result) {
     if (result.request_rate) {
         const std::uint64_t closed = closed_loops_of(result);
-        return fmt::format("{}{:.4g} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
+        return fmt::format("{}{:g} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
                            *result.request_rate, begins_conversations(result) ? "conv" : "req");
     }
     if (result.concurrency) return fmt::format("c={}", *result.concurrency);

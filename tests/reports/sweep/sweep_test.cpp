@@ -25,6 +25,14 @@ TEST(Repeats, AreNotTheRunsOfDifferentLevelsThatHaveOneLabel) {
     EXPECT_TRUE(repeats_of({point(1, "6 req/s", 1, 3), point(2, "6 req/s", 1, 6)}).empty());
 }
 
+TEST(LoadLabel, HasTheRateAsGivenAndDoesNotFailOnAPlanThatWasChanged) {
+    RunResult result;
+    result.request_rate = 12345;
+    result.classes["a"] = {};
+    result.plan = {{"a.arrivals", "at_once"}, {"a.concurrency", "many"}};
+    EXPECT_EQ(load_label_of(result), "12345 req/s");
+}
+
 TEST(LoadLabel, TellsTheClosedLoopsOfALoadWithBothKinds) {
     RunResult result;
     result.request_rate = 2;
