@@ -335,4 +335,8 @@ std::string gravest_reason(const Validity& validity) {
     return {};
 }
 
+bool kept_up(const RunResult& result) {
+    return !result.window.overloaded && (!result.stop || result.stop->rule != "diverging");
+}
+
 }  // namespace paretoken

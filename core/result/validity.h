@@ -28,4 +28,8 @@ Validity judged_anew(const RunResult& result, const ValidityOptions& options);
 /// Empty if there is none.
 std::string gravest_reason(const Validity& validity);
 
+/// Returns whether the server kept up with the arrivals: the queue of an open loop neither grew during the
+/// run nor ended it (the stop rule "diverging").
+bool kept_up(const RunResult& result);
+
 }  // namespace paretoken

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -148,13 +149,17 @@ std::optional<double> growth_by_ranks(std::span<const double> course) {
 /// flight ÷ the number of arrivals must grow too.
 std::optional<double> growth_beyond_arrivals(const RequestTable& records, const std::vector<TimeSpan>& parts,
                                              const std::vector<double>& in_flight) {
-    std::vector<double> per_arrival;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        const auto arrivals = std::count_if(records.begin(), records.end(), [&](const RequestRecord& record) {
-            return parts[i].contains(record.scheduled);
-        });
-        per_arrival.push_back(in_flight[i] / static_cast<double>(std::max<std::ptrdiff_t>(1, arrivals)));
+    std::vector<double> arrivals(parts.size());
+    for (const RequestRecord& record : records) {
+        const auto next =
+            std::upper_bound(parts.begin(), parts.end(), record.scheduled,
+                             [](TimePoint at, const TimeSpan& part) { return at < part.begin; });
+        if (next == parts.begin() || !std::prev(next)->contains(record.scheduled)) continue;
+        arrivals[static_cast<std::size_t>(next - parts.begin()) - 1] += 1;
     }
+    std::vector<double> per_arrival;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        per_arrival.push_back(in_flight[i] / std::max(1.0, arrivals[i]));
     return growth_by_ranks(per_arrival) ? growth_by_ranks(in_flight) : std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/result/figures.h"
+#include "core/result/validity.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -51,11 +52,6 @@ bool only_failed(const RunResult& result) {
     return std::all_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
         return reason.severity != Verdict::invalid || reason.check == "errors";
     });
-}
-
-/// Returns false if the queue grew during the window, or ended the run before there was a window.
-bool keeps_up(const RunResult& result) {
-    return !result.window.overloaded && (!result.stop || result.stop->rule != "diverging");
 }
 
 /// Returns the factor of the run's requests that would probably decide every SLO; 2 if unknown.
@@ -123,7 +119,7 @@ std::optional<double> confirmed_in(const SweepFile& file, const SloSearchPlan& p
 }  // namespace
 
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
-    if (!keeps_up(result)) return SloVerdict::fail;
+    if (!kept_up(result)) return SloVerdict::fail;
     SloVerdict all = SloVerdict::pass;
     for (const Slo& slo : slos) {
         const SloVerdict verdict = finding_on(result, slo).verdict;
@@ -136,7 +132,7 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
 }
 
 std::string binding_of(const RunResult& result, const SloSearchPlan& plan) {
-    if (!keeps_up(result)) return "the server does not keep up with the arrivals";
+    if (!kept_up(result)) return "the server does not keep up with the arrivals";
     for (std::size_t i = 0; i < plan.slos.size(); ++i)
         if (finding_on(result, plan.slos[i]).verdict == SloVerdict::fail) return plan.slo_texts[i];
     return "too many requests fail";

@@ -9,6 +9,7 @@
 
 #include "core/plan/plan_arguments.h"
 #include "core/result/metrics.h"
+#include "core/result/validity.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -22,11 +23,6 @@ std::string named_reasons(const Validity& validity) {
 }
 
 constexpr std::string_view kDidNotKeepUp = "the server did not keep up with the arrivals";
-
-/// Whether the queue grew during the run, or ended it.
-bool did_not_keep_up(const RunResult& result) {
-    return result.window.overloaded || (result.stop && result.stop->rule == "diverging");
-}
 
 /// A value of the metric with this tag: "48.9 ms" for a time.
 std::string value_text(const std::string& tag, double value) {
@@ -122,7 +118,7 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
         const SloFinding found = finding_on(point.result, slo);
         const MetricSummary* summary = point.result.metric(headline_key(slo.tag, point.open_loop));
         if (summary == nullptr || summary->n == 0) return fmt::format("{} was not measured", slo.tag);
-        if (!found.value && did_not_keep_up(point.result))
+        if (!found.value && !kept_up(point.result))
             return fmt::format("{}, so that {} has no value", kDidNotKeepUp, name_of(slo));
         if (!found.value) return fmt::format("misses the SLO: {} falls among failures", name_of(slo));
         switch (found.verdict) {
@@ -146,7 +142,7 @@ std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos
     if (!point.reached)
         return fmt::format("{} requests were never that many in flight", requests_sent(point.result));
     if (!point.output_tokens_per_s) return "no output tokens in the window";
-    if (!point.interactivity && did_not_keep_up(point.result))
+    if (!point.interactivity && !kept_up(point.result))
         return fmt::format("{}, so that tokens/s per user have no percentiles", kDidNotKeepUp);
     if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
     return missed_slo(point, slos);

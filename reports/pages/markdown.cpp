@@ -1,5 +1,4 @@
 #include "reports/pages/markdown.h"
-#include "reports/model/front.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
