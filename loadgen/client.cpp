@@ -147,10 +147,15 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_ready(const std::optional<ConnectTimes>& opened) override {
         connected_ = true;
         record_.ready = Clock::now();
-        if (opened) record_.connect = opened;
+        if (!opened) return;
+        record_.connect = opened;
+        client_.slowest_opening_ = std::max(client_.slowest_opening_, opened->tcp + opened->tls);
     }
 
-    void on_sent(TimePoint at) override { record_.sent = at; }
+    /// A request that is sent twice keeps the time of its first sending, from which the user waits.
+    void on_sent(TimePoint at) override {
+        if (!record_.sent) record_.sent = at;
+    }
 
     void on_head(const http::ResponseHead& head, const http::Read& read) override {
         head_ = head;
@@ -205,11 +210,10 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_failure(const http::ExchangeFailure& failure) override {
         const bool swallowed = failure.kind == http::ExchangeFailure::Kind::disconnected &&
                                failure.before_any_byte && connection_ != nullptr && connection_->reused() &&
-                               !record_.resent;
+                               !record_.resent && was_closing();
         connection_ = nullptr;
         if (swallowed) {
             record_.resent = true;
-            record_.sent.reset();
             client_.to_resend_.push_back(this);
             return;
         }
@@ -221,6 +225,14 @@ class Client::Exchange final : public http::ExchangeSink {
             set_failure(outcome_of(failure.kind), failure.why);
         }
         conclude(false, Clock::now());
+    }
+
+    /// Returns whether the server may have closed the connection before the request reached it. The request
+    /// and the news of the end then take one round trip together. A server that takes a request, keeps it
+    /// for longer and closes the connection has failed.
+    bool was_closing() const {
+        constexpr Duration kLate = std::chrono::milliseconds(20);  // a busy host may read later
+        return !record_.sent || Clock::now() - *record_.sent <= 2 * client_.slowest_opening_ + kLate;
     }
 
     std::string http_error_text() const {

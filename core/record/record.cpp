@@ -11,9 +11,9 @@ constexpr std::array<std::string_view, 13> kOutcomes = {
     "stream_error", "truncated", "empty",          "too_short",  "malformed", "abandoned"};
 static_assert(kOutcomes.size() == static_cast<std::size_t>(Outcome::abandoned) + 1);
 
-constexpr std::array<std::string_view, 5> kTokenSources = {"chunk_usage", "token_ids", "one_per_event",
-                                                           "usage_by_text", "one_per_chunk"};
-static_assert(kTokenSources.size() == static_cast<std::size_t>(TokenSource::one_per_chunk) + 1);
+constexpr std::array<std::string_view, 6> kTokenSources = {"chunk_usage",   "token_ids",     "one_per_event",
+                                                           "usage_by_text", "one_per_chunk", "disputed"};
+static_assert(kTokenSources.size() == static_cast<std::size_t>(TokenSource::disputed) + 1);
 
 template <typename Enum, std::size_t N>
 std::optional<Enum> value_named(const std::array<std::string_view, N>& names, std::string_view name) {

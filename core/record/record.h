@@ -44,6 +44,7 @@ enum class TokenSource : std::uint8_t {
     one_per_event,  ///< one token per event, which agrees with the final usage (within 1 token or 2 %)
     usage_by_text,  ///< the final usage, spread over the events by the length of their text
     one_per_chunk,  ///< one token per event, an estimate: there is no usage
+    disputed,       ///< one token per event, an estimate: the usage cannot be true of the stream
 };
 std::string_view name_of(TokenSource source);
 std::optional<TokenSource> token_source_named(std::string_view name);
@@ -128,7 +129,9 @@ struct RequestRecord {
     TimePoint closed;                     ///< when the HTTP exchange was over, or was given up
 
     std::optional<ConnectTimes> connect;
-    bool resent = false;  ///< whether it was sent twice: its kept-alive connection closed before any answer
+    /// Whether it was sent twice: its kept-alive connection closed before any answer, so shortly after the
+    /// sending that the server had probably not seen the request. `sent` is the time of the first sending.
+    bool resent = false;
 
     TokenUsage usage;
     std::int64_t streamed_tokens = 0;     ///< sum of events[].tokens
@@ -136,6 +139,9 @@ struct RequestRecord {
     std::int64_t chunks = 0;              ///< number of events
     std::int64_t grouped_chunks = 0;      ///< number of events with same_read
     TokenSource token_source = TokenSource::one_per_chunk;
+    /// Whether output is known to have been missed: events had text under names that are not known, or the
+    /// usage counts reasoning and no event had any. The first event may then be late.
+    bool unseen_output = false;
     /// The longest time between two consecutive events that came in different reads; absent if no event came
     /// in a later read than the first.
     std::optional<Duration> longest_gap;

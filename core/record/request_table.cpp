@@ -94,6 +94,7 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.token_source = record.token_source;
     row.warmup = record.warmup;
     row.resent = record.resent;
+    row.unseen_output = record.unseen_output;
     return row;
 }
 
@@ -160,6 +161,7 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.chunks = row.chunks;
     record.grouped_chunks = row.grouped_chunks;
     record.token_source = row.token_source;
+    record.unseen_output = row.unseen_output;
     record.longest_gap = std::nullopt;
     if (row.longest_gap != kAbsent) record.longest_gap = Duration(row.longest_gap);
     record.wanted_input_tokens = optional_count(row.wanted_input_tokens);

@@ -116,7 +116,7 @@ class RequestTable {
         std::uint16_t finish_reason, http_status;
         Outcome outcome;
         TokenSource token_source;
-        bool warmup, resent;
+        bool warmup : 1, resent : 1, unseen_output : 1;
     };
     static_assert(sizeof(Row) == kBytesPerRequest);
 

@@ -90,14 +90,23 @@ void icl(const RequestRecord& r, std::vector<PooledValue>& pool) {
     });
 }
 
-// A group without tokens (if usage is spread over text) lengthens the gap of the next group.
+// A group without tokens (if usage is spread over text) lengthens the gap of the next group; behind the last
+// group with tokens, it lengthens the gap of that one. The values thus sum up to the time from the first
+// event to the last, and their mean is the time per output token.
 void itl(const RequestRecord& r, std::vector<PooledValue>& pool) {
+    const std::size_t before = pool.size();
     std::optional<TimePoint> previous;
+    TimePoint last;
     for_each_group(r.events, [&](const Group& group) {
+        last = group.at;
         if (previous && group.tokens == 0) return;
         if (previous) pool.push_back({group.at, seconds(group.at - *previous) / group.tokens, group.tokens});
         previous = group.at;
     });
+    if (pool.size() == before || last == *previous) return;
+    PooledValue& end = pool.back();
+    end.at = last;
+    end.value += seconds(last - *previous) / static_cast<double>(end.weight);
 }
 
 constexpr Metric per_request(std::string_view tag, std::string_view unit, std::string_view title,

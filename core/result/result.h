@@ -164,6 +164,11 @@ struct Counts {
     /// includes them.
     std::uint64_t without_events = 0;
     std::uint64_t unstreamed = 0;  ///< part of `ok` whose answer came in one piece, not as a stream
+    /// Part of `ok` whose stream did not follow the computation: the answer was complete when its first
+    /// tokens came (core/result/streaming.h).
+    std::uint64_t bunched = 0;
+    std::uint64_t disputed = 0;  ///< part of `ok` whose usage the stream contradicts (TokenSource::disputed)
+    std::uint64_t unseen_output = 0;                    ///< part of `ok` with RequestRecord::unseen_output
     std::map<std::string, std::uint64_t> by_outcome;    ///< failures: outcome name → number of requests
     std::map<std::string, std::string> example_errors;  ///< outcome name → the first error text seen
 

@@ -9,6 +9,7 @@
 #include "core/result/metrics.h"
 #include "core/result/pooled.h"
 #include "core/result/rates.h"
+#include "core/result/streaming.h"
 #include "core/result/window.h"
 #include "core/statistics.h"
 
@@ -33,6 +34,9 @@ void count_request(const RequestRecord& record, TimeSpan window, Counts& counts)
     if (record.outcome == Outcome::ok) {
         ++counts.ok;
         counts.unstreamed += record.first_event ? 0 : 1;
+        counts.bunched += is_bunched(record) ? 1 : 0;
+        counts.disputed += record.token_source == TokenSource::disputed ? 1 : 0;
+        counts.unseen_output += record.unseen_output ? 1 : 0;
     } else if (record.outcome == Outcome::abandoned) {
         ++counts.abandoned;
     } else {

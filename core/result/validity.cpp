@@ -137,10 +137,10 @@ Figure error_share(const RunResult& run) {
     return static_cast<double>(run.counts.failed) / static_cast<double>(run.counts.requests);
 }
 
-/// Returns the share of successful answers in one piece; the times of their tokens are unknown.
-Figure unstreamed(const RunResult& run) {
+/// Returns a part of the successful answers as a share of them.
+Figure share_of_ok(const RunResult& run, std::uint64_t part) {
     if (run.counts.ok == 0) return std::nullopt;
-    return static_cast<double>(run.counts.unstreamed) / static_cast<double>(run.counts.ok);
+    return static_cast<double>(part) / static_cast<double>(run.counts.ok);
 }
 
 /// Returns the relative deviation of the server's mean length; 0 if it is at most `tolerance` tokens.
@@ -204,7 +204,26 @@ constexpr std::array kChecks = {
           [](const RunResult& run) { return run.client.retransmit_share; }, 0.001, kNever},
     Check{"errors", "failed requests", "of all requests", error_share, 0.01, kMaxFailed},
     Check{"no_stream", "the server did not stream: answers that came in one piece", "of those that came well",
-          unstreamed, 0, 0.05},
+          [](const RunResult& run) { return share_of_ok(run, run.counts.unstreamed); }, 0, 0.05},
+    Check{
+        "bunched_stream",
+        "the stream does not show how the tokens were generated, so that inter-token times and the time per "
+        "output token have no meaning: answers whose tokens came together after they had been computed (a "
+        "proxy may hold them back: nginx needs proxy_buffering off and tcp_nodelay on, HAProxy option "
+        "http-no-delay)",
+        "of those that came well", [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); },
+        0.05, kNever},
+    Check{"disputed_counts",
+          "the usage contradicts the streamed text (it counts no token, or more than the text can hold), so "
+          "that "
+          "output tokens are estimated as one per event: answers",
+          "of those that came well",
+          [](const RunResult& run) { return share_of_ok(run, run.counts.disputed); }, 0, kNever},
+    Check{"unseen_output",
+          "output was generated that the stream did not show under a known name, so that the time to first "
+          "token may be too long: answers with text in unknown fields, or with reasoning in the usage alone",
+          "of those that came well",
+          [](const RunResult& run) { return share_of_ok(run, run.counts.unseen_output); }, 0.01, kNever},
     Check{"foreign_load",
           "output tokens that the server made beyond those of this run: another client was there",
           "of those of this run", foreign_load, 0.02, kNever},
@@ -221,6 +240,16 @@ constexpr std::array kChecks = {
           input_deviation, 0.05, 0.50},
     Check{"output_length", "answers of another mean length than asked for: off by", "of what was asked for",
           output_deviation, 0.05, 0.50},
+    Check{"resent",
+          "requests that were sent again, because the server closed a kept-alive connection at that moment "
+          "(its keep-alive limits are short)",
+          "of all requests",
+          [](const RunResult& run) {
+              return run.counts.requests == 0
+                         ? Figure()
+                         : static_cast<double>(run.counts.resent) / static_cast<double>(run.counts.requests);
+          },
+          0.01, kNever},
     Check{"connection_wait", "p99 of the wait for a connection", "of the median TTFT", connection_wait, 0.05,
           kNever},
     Check{"slot_wait", "p99 of the wait for the in-flight cap", "of the median TTFT", slot_wait, 0.05,

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <limits>
-#include <numeric>
-#include <queue>
 #include <string_view>
 #include <utility>
 
 #include "core/record/record_events.h"
+#include "core/text/printable.h"
 
 namespace paretoken::protocol {
 namespace {
@@ -20,46 +18,6 @@ constexpr std::size_t kKibi = 1024;
 constexpr std::size_t kMebi = kKibi * kKibi;
 
 constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
-
-/// Gives each event without tokens one token of the event with most, if there are enough tokens for all
-/// events. Every event brought some text, and the first event gives the time of the first token.
-void leave_none_without(std::vector<StreamEvent>& events, std::uint64_t tokens) {
-    if (tokens < events.size()) return;
-    std::priority_queue<std::pair<std::uint32_t, std::size_t>> most;  // tokens and position
-    for (std::size_t i = 0; i < events.size(); ++i)
-        if (events[i].tokens > 1) most.emplace(events[i].tokens, i);
-    for (StreamEvent& event : events) {
-        if (event.tokens > 0 || most.empty()) continue;
-        const std::size_t giver = most.top().second;
-        most.pop();
-        --events[giver].tokens;
-        ++event.tokens;
-        if (events[giver].tokens > 1) most.emplace(events[giver].tokens, giver);
-    }
-}
-
-/// Gives every event its share of `tokens` by text bytes: whole tokens, largest remainder, earlier events
-/// first.
-template <class BytesOf>
-void share_by_text(std::vector<StreamEvent>& events, std::uint64_t tokens, BytesOf&& bytes_of) {
-    // tokens ≤ kMostTokens and bytes_of(i) < 2^32: products stay within 64 bits, shares within 32.
-    std::uint64_t total = 0;
-    for (std::size_t i = 0; i < events.size(); ++i) total += bytes_of(i);
-    const auto weight = [&](std::size_t i) -> std::uint64_t { return total ? bytes_of(i) : 1; };
-    const std::uint64_t whole = total ? total : events.size();
-    std::uint64_t given = 0;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        events[i].tokens = static_cast<std::uint32_t>(tokens * weight(i) / whole);
-        given += events[i].tokens;
-    }
-    std::vector<std::size_t> order(events.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return tokens * weight(a) % whole > tokens * weight(b) % whole;
-    });
-    for (std::size_t i = 0; given < tokens && i < order.size(); ++i, ++given) ++events[order[i]].tokens;
-    leave_none_without(events, tokens);
-}
 
 std::string asked_for(const AnswerLimits& limits) {
     if (!limits.asked_output_tokens) return "the request set no limit";
@@ -101,11 +59,12 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     text_.recycle();
     log_.clear();
     log_.reserve(options.expected_chunks);
-    counted_so_far_.clear();
+    empty_deltas_ = unknown_outputs_ = 0;
+    record.unseen_output = false;
     choices_seen_ = choices_finished_ = 0;
     stamp_ = {};
     output_in_this_read_ = any_body_ = done_ = indented_ = false;
-    kernel_stamp_ = all_counted_along_ = all_token_ids_ = true;
+    kernel_stamp_ = all_counted_along_ = true;
     whole_ = !options.stream;
     stream_bytes_ = 0;
 }
@@ -153,7 +112,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     }
     const std::size_t before = log_.size();
     const bool output_before = output_in_this_read_;
-    sse_.feed(bytes, [this](const SseEvent& event) { on_delta(parser_->parse(event.data)); });
+    sse_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
     if (sse_.malformed()) fail(Outcome::malformed, "an event of the stream is larger than 1 MiB");
     if (too_long && !done_) {
         fail(Outcome::malformed, "the answer does not end: more than " +
@@ -164,9 +123,22 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     return static_cast<std::uint32_t>(news == 0 || output_before ? news : news - 1);
 }
 
+void AnswerReader::on_event(const SseEvent& event) {
+    if (done_) return;
+    const Delta& delta = parser_->parse(event.data);
+    if (event.type == "error" && delta.error.empty())
+        return fail(Outcome::stream_error, error_text_of(event.data, parser_->secrets()));
+    if (delta.malformed) {
+        constexpr std::size_t kShown = 60;
+        return fail(Outcome::malformed, "an event of the stream holds no JSON object: \"" +
+                                            printable_line(parser_->secrets().redacted(event.data), kShown) +
+                                            "\"");
+    }
+    on_delta(delta);
+}
+
 void AnswerReader::on_delta(const Delta& delta) {
     if (done_) return;
-    if (delta.malformed) return fail(Outcome::malformed, "an event of the stream holds no JSON object");
     if (delta.impossible_count) {
         return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
     }
@@ -178,6 +150,9 @@ void AnswerReader::on_delta(const Delta& delta) {
         }
         on_output(delta);
         if (options_.keep_text) parser_->append_text(delta, text_);
+    } else {
+        ++empty_deltas_;
+        unknown_outputs_ += delta.unknown_output ? 1 : 0;
     }
     if (delta.usage) update(record_->usage, *delta.usage);
     if (!delta.finish_reason.empty()) {
@@ -204,19 +179,12 @@ void AnswerReader::on_output(const Delta& delta) {
     chunk.text_bytes = delta.text_bytes;
     chunk.token_ids = delta.token_ids;
     chunk.kind = delta.kind;
+    chunk.choice = static_cast<std::uint8_t>(choice);
     chunk.same_read = output_in_this_read_;
     chunk.kernel_stamp = kernel_stamp_;
     output_in_this_read_ = true;
-    all_token_ids_ &= delta.token_ids != 0;
-    if (delta.completion_tokens_so_far) {
-        if (counted_so_far_.size() <= static_cast<std::size_t>(choice)) counted_so_far_.resize(choice + 1);
-        std::int64_t& so_far = counted_so_far_[choice];
-        const std::int64_t news = std::max<std::int64_t>(0, *delta.completion_tokens_so_far - so_far);
-        chunk.counted_along = static_cast<std::uint32_t>(news);
-        so_far += news;
-    } else {
-        all_counted_along_ = false;
-    }
+    chunk.counted = static_cast<std::uint32_t>(delta.completion_tokens_so_far.value_or(0));
+    all_counted_along_ &= delta.completion_tokens_so_far.has_value();
 }
 
 void AnswerReader::fail(Outcome outcome, std::string error) {
@@ -231,10 +199,7 @@ void AnswerReader::check_counts() {
     const AnswerLimits& limits = options_.limits;
     TokenUsage& usage = record_->usage;
     std::int64_t output = std::max(usage.completion.value_or(0), usage.reasoning.value_or(0));
-    if (all_counted_along_) {
-        output = std::max(output,
-                          std::accumulate(counted_so_far_.begin(), counted_so_far_.end(), std::int64_t{0}));
-    }
+    for (const Chunk& chunk : log_) output = std::max<std::int64_t>(output, chunk.counted);
     const std::int64_t prompt = std::max(usage.prompt.value_or(0), usage.cached_prompt.value_or(0));
     if (output > limits.output_tokens) {
         fail(Outcome::malformed, "the server's usage counts " + std::to_string(output) +
@@ -286,6 +251,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     record.finish_reason = answer->finish_reason;
     if (options_.keep_text) record.answer = answer->text;
     if (!answer->error.empty()) return fail(Outcome::stream_error, answer->error);
+    if (record.usage.completion == 0 && answer->text_bytes != 0) record.usage.completion.reset();
     if (record.usage.completion.value_or(0) == 0 && answer->text_bytes == 0) {
         fail(Outcome::empty, "the answer contains no token");
     }
@@ -301,7 +267,9 @@ void AnswerReader::finish_stream(bool http_complete) {
     record_->answer = text_.view();
     check_counts();
     write_events();
-    decide_tokens();
+    // A single event may hold anything, such as a note of the gateway.
+    record_->unseen_output = unknown_outputs_ > 1;
+    decide_tokens(log_, {.all_counted = all_counted_along_, .empty_deltas = empty_deltas_}, *record_);
     derive_from_events(*record_);
     if (!http_complete && !done_) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");
@@ -321,34 +289,6 @@ void AnswerReader::write_events() {
     events.reserve(log_.size());
     for (const Chunk& chunk : log_) {
         events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp});
-    }
-}
-
-void AnswerReader::decide_tokens() {
-    RequestRecord& record = *record_;
-    std::vector<StreamEvent>& events = record.events;
-    const auto count = static_cast<std::int64_t>(events.size());
-    const bool reasoning_streamed = std::any_of(events.begin(), events.end(), [](const StreamEvent& event) {
-        return event.kind == EventKind::reasoning;
-    });
-    std::int64_t completion = record.usage.completion.value_or(0);
-    if (!reasoning_streamed) completion -= record.usage.reasoning.value_or(0);
-
-    record.token_source = TokenSource::one_per_chunk;
-    if (count == 0) return;
-    if (all_counted_along_) {
-        record.token_source = TokenSource::chunk_usage;
-        for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = log_[i].counted_along;
-    } else if (all_token_ids_) {
-        record.token_source = TokenSource::token_ids;
-        for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = log_[i].token_ids;
-    } else if (completion > 0 &&
-               std::abs(count - completion) <= std::max<std::int64_t>(1, completion / 50)) {  // 2 %
-        record.token_source = TokenSource::one_per_event;
-    } else if (completion > 0) {
-        record.token_source = TokenSource::usage_by_text;
-        share_by_text(events, static_cast<std::uint64_t>(completion),
-                      [this](std::size_t i) { return log_[i].text_bytes; });
     }
 }
 

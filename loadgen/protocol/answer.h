@@ -11,6 +11,7 @@
 #include "core/record/record.h"
 #include "loadgen/protocol/delta.h"
 #include "loadgen/protocol/sse.h"
+#include "loadgen/protocol/token_counts.h"
 
 namespace paretoken::protocol {
 
@@ -70,18 +71,7 @@ class AnswerReader {
     void finish(bool http_complete);
 
   private:
-    /// One event with output, with the values that decide its tokens once the whole answer is known.
-    struct Chunk {
-        TimePoint time;
-        std::uint32_t text_bytes = 0;
-        std::uint32_t token_ids = 0;  ///< number of token ids; 0 means none given
-        std::uint32_t counted_along =
-            0;  ///< tokens since the last chunk of the choice, by the server's own count
-        EventKind kind = EventKind::content;
-        bool same_read = false;
-        bool kernel_stamp = true;
-    };
-
+    void on_event(const SseEvent& event);
     void on_delta(const Delta& delta);
     void on_output(const Delta& delta);
     void fail(Outcome outcome, std::string error);
@@ -94,7 +84,6 @@ class AnswerReader {
     void finish_stream(bool http_complete);
     void check_counts();
     void write_events();
-    void decide_tokens();
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
 
     // The members that every event uses come first.
@@ -105,7 +94,6 @@ class AnswerReader {
     bool kernel_stamp_ = true;
     bool output_in_this_read_ = false;
     bool all_counted_along_ = true;
-    bool all_token_ids_ = true;
     bool any_body_ = false;  ///< whether a byte came that is not blank
     bool indented_ = false;  ///< whether the first line of a stream begins with a blank
     bool whole_ = false;
@@ -117,8 +105,9 @@ class AnswerReader {
     RequestRecord* record_ = nullptr;
     AnswerOptions options_;
     PaddedBuffer whole_body_;
-    PaddedBuffer text_;                         ///< text of the answer, if it is kept
-    std::vector<std::int64_t> counted_so_far_;  ///< server's count for each choice
+    PaddedBuffer text_;                ///< text of the answer, if it is kept
+    std::size_t empty_deltas_ = 0;     ///< events without output
+    std::size_t unknown_outputs_ = 0;  ///< events with text under unknown names alone
 };
 
 }  // namespace paretoken::protocol

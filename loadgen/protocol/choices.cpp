@@ -1,6 +1,8 @@
 #include "loadgen/protocol/choices.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "loadgen/protocol/event_reader.h"
 
@@ -22,7 +24,27 @@ bool add_tool_call(ondemand::value& value, std::size_t& bytes, Holes& holes) {
     });
 }
 
-bool read_delta(ondemand::value& value, OutputBytes& output, Holes& holes) {
+/// The names under which servers send reasoning: text, or a list of parts with a text or a summary.
+constexpr std::array<std::string_view, 9> kReasoningNames = {
+    "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thinking",
+    "thinking_content",  "think",     "thought",           "thoughts",
+};
+
+/// Texts of a delta that are no output.
+constexpr std::array<std::string_view, 16> kNoOutput = {
+    "role",    "name",      "id",       "type",  "index",         "tool_call_id", "status",       "object",
+    "channel", "recipient", "provider", "model", "finish_reason", "stop_reason",  "service_tier", "signature",
+};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, Key key) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return key.unsafe_is_equal(name); });
+}
+
+bool read_delta(ondemand::value& value, Reading& reading) {
+    OutputBytes& output = reading.output;
+    Holes& holes = reading.holes;
     return for_each_field(value, [&](Key key, Value inner) {
         if (key == "content" || key == "refusal") {
             holes.add(ShapeHole::Kind::output, inner);
@@ -31,13 +53,18 @@ bool read_delta(ondemand::value& value, OutputBytes& output, Holes& holes) {
         if (key == "tool_calls" || key == "function_call") {
             return add_tool_call(inner, output.tool_call, holes);
         }
-        if (key == "reasoning_content" || key == "reasoning") {
+        if (is_one_of(kReasoningNames, key)) {
             holes.add(ShapeHole::Kind::output, inner);
             // Some servers send the same text under both names.
             std::size_t bytes = 0;
             if (!add_text(inner, bytes, bytes)) return false;
             output.reasoning = std::max(output.reasoning, bytes);
+            return true;
         }
+        if (is_one_of(kNoOutput, key)) return true;
+        std::size_t bytes = 0;
+        if (!add_text(inner, bytes, bytes)) return false;
+        reading.unknown_text |= bytes != 0;
         return true;
     });
 }
@@ -51,7 +78,7 @@ bool count_logprobs(ondemand::value& value, std::uint32_t& count) {
 
 bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
     return for_each_field(value, [&](Key key, Value inner) {
-        if (key == "delta") return read_delta(inner, reading.output, reading.holes);
+        if (key == "delta") return read_delta(inner, reading);
         if (key == "text") {
             reading.holes.add(ShapeHole::Kind::output, inner);
             return add_text(inner, reading.output.content, reading.output.reasoning);
@@ -98,9 +125,10 @@ std::uint64_t text_bytes_in(dom::element choice) {
     if (!choice["text"].get(text)) bytes += text.size();
     dom::object message;
     if (choice["message"].get(message)) return bytes;
-    for (const auto key : {"content", "reasoning_content", "reasoning", "refusal"}) {
+    for (const auto key : {"content", "refusal"})
         if (!message[key].get(text)) bytes += text.size();
-    }
+    for (const std::string_view key : kReasoningNames)
+        if (!message[key].get(text)) bytes += text.size();
     dom::array calls;
     if (!message["tool_calls"].get(calls)) bytes += simdjson::minify(calls).size();
     return bytes;

@@ -46,6 +46,7 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
             return read_timings(value, reading.timings);
         }
         if (key == "error") return read_error(value, reading.error);
+        if (key == "base_resp") return read_status(value, reading.error);
         if (key == "id" || key == "obfuscation") {
             reading.holes.add(ShapeHole::Kind::string, value);
             return true;
@@ -69,6 +70,7 @@ void put_together(const Reading& reading, Delta& delta) {
     delta.text_bytes = static_cast<std::uint32_t>(output.content + output.reasoning + output.tool_call);
     delta.token_ids = reading.token_ids ? reading.token_ids : reading.logprobs;
     delta.has_output = delta.text_bytes != 0 || reading.token_ids != 0;
+    delta.unknown_output = reading.unknown_text && !delta.has_output;
     delta.kind = output.content     ? EventKind::content
                  : output.tool_call ? EventKind::tool_call
                  : output.reasoning ? EventKind::reasoning
@@ -110,11 +112,13 @@ std::string error_of(dom::element error) {
         if (std::string text = error_of(inner); !text.empty()) return text;
     }
     std::string message;
-    for (const auto key : {"message", "detail", "msg"}) {
+    for (const auto key : {"message", "detail", "msg", "status_msg"}) {
         if (message.empty()) message = member(object, key);
     }
-    std::string type = member(object, "type");
-    if (type.empty()) type = member(object, "code");
+    std::string type;
+    for (const auto key : {"type", "code", "status_code"}) {
+        if (type.empty()) type = member(object, key);
+    }
     if (message.empty() && type.empty()) return object.size() ? simdjson::minify(object) : std::string();
     if (message.empty()) return type;
     return type.empty() ? message : message + " (" + type + ")";
@@ -126,6 +130,23 @@ std::string detail_of(dom::element detail) {
     if (detail.get(list)) return error_of(detail);
     std::string text;
     for (const dom::element entry : list) text += (text.empty() ? "" : "; ") + error_of(entry);
+    return text;
+}
+
+/// Returns whether a status object such as {"status_code": 0, "status_msg": ""} tells of a success.
+bool succeeded(dom::element status) {
+    std::int64_t code = 0;
+    return status["status_code"].get(code) || code == 0;
+}
+
+/// Returns the error of an answer that the server gave up although its HTTP status is that of a success;
+/// empty if the reason is none of a failure. vLLM and SGLang end a dropped request with "abort".
+std::string error_of_reason(std::string_view reason) {
+    constexpr std::array kOfFailures = {"error", "abort", "aborted", "cancelled", "canceled", "timeout"};
+    if (std::find(kOfFailures.begin(), kOfFailures.end(), reason) == kOfFailures.end()) return {};
+    std::string text = "finish_reason is \"";
+    text += reason;
+    text += '"';
     return text;
 }
 
@@ -143,11 +164,14 @@ std::string error_in(dom::element whole) {
     for (const auto key : {"x_groq", "response"}) {
         if (text.empty() && !whole[key]["error"].get(element)) text = error_of(element);
     }
+    if (text.empty() && !whole["base_resp"].get(element) && !succeeded(element)) text = error_of(element);
     if (text.empty() && !whole["detail"].get(element)) text = detail_of(element);
     // Older vLLM sends {"object": "error", "message": …}, gateways send {"message": …}. A message that is not
     // text belongs to another protocol.
     std::string_view message;
-    if (text.empty() && !whole["message"].get(message)) text = error_of(whole);
+    for (const auto key : {"message", "msg"}) {
+        if (text.empty() && !whole[key].get(message)) text = error_of(whole);
+    }
     return text;
 }
 
@@ -266,6 +290,7 @@ void DeltaParser::append_other_text(const Delta& delta, PaddedBuffer& text) cons
 void DeltaParser::read(std::string_view data) {
     Delta& delta = state_->delta;
     if (data.empty()) return;
+    if (data == "null") return;  // some gateways keep the connection open with it
     if (data == "[DONE]") {
         delta.done = true;
         return;
@@ -292,16 +317,16 @@ void DeltaParser::read(std::string_view data) {
             delta.error = short_line(error_in(whole), kLongestText, state_->secrets);
         if (reading.error && delta.error.empty()) delta.error = "an error without a text";
     }
-    if (delta.finish_reason == "error" && delta.error.empty()) delta.error = "finish_reason is \"error\"";
+    if (delta.error.empty()) delta.error = error_of_reason(delta.finish_reason);
     output_ = only_output_in(data, reading.holes);
     state_->shapes.learn(data, reading, delta);
 }
 
 void update(TokenUsage& usage, const TokenUsage& news) {
-    if (news.prompt) usage.prompt = news.prompt;
-    if (news.cached_prompt) usage.cached_prompt = news.cached_prompt;
-    if (news.completion) usage.completion = news.completion;
-    if (news.reasoning) usage.reasoning = news.reasoning;
+    for (const auto count :
+         {&TokenUsage::prompt, &TokenUsage::cached_prompt, &TokenUsage::completion, &TokenUsage::reasoning}) {
+        if (news.*count && (news.*count != 0 || !(usage.*count))) usage.*count = news.*count;
+    }
 }
 
 std::string error_text_of(std::string_view body, const Secrets& secrets) {
@@ -325,6 +350,7 @@ std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secre
     answer.error = short_line(error_in(whole), kLongestText, secrets);
     protocol.events->read_whole(whole, answer);
     answer.finish_reason = short_line(answer.finish_reason, kLongestReason, secrets);
+    if (answer.error.empty()) answer.error = error_of_reason(answer.finish_reason);
     // Usage has the same form and spellings as in a stream's last event.
     PaddedBuffer padded;
     padded.append(body);

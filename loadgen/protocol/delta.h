@@ -24,6 +24,7 @@ struct Delta {
     bool malformed = false;         ///< whether it is not a JSON object
     bool impossible_count = false;  ///< whether a count of tokens is negative or above kMostTokens
     bool has_output = false;        ///< whether it has text, reasoning, a tool call, or token ids
+    bool unknown_output = false;    ///< whether it has no output but text under an unknown name
     EventKind kind = EventKind::content;
     std::uint32_t text_bytes = 0;  ///< UTF-8 bytes of all its output
     std::uint32_t token_ids = 0;   ///< number of token ids or logprobs; 0 means none given
@@ -93,7 +94,8 @@ class DeltaParser {
     std::unique_ptr<State> state_;
 };
 
-/// Replaces the values of `usage` by those that `news` has; the others stay.
+/// Replaces the values of `usage` by those that `news` has; the others stay. A zero replaces no count,
+/// because some servers send zeros in the events that have nothing to report.
 void update(TokenUsage& usage, const TokenUsage& news);
 
 /// Returns the server's error message as one line, "message (type)", from the body of an answer that is not

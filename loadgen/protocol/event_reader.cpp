@@ -71,7 +71,7 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
         case ondemand::json_type::object:
             return for_each_field(value, [&](Key key, Value inner) {
                 if (key == "text") return add_text(inner, bytes, thinking);
-                if (key == "thinking") return add_text(inner, thinking, thinking);
+                if (key == "thinking" || key == "summary") return add_text(inner, thinking, thinking);
                 return true;
             });
         default:
@@ -93,6 +93,22 @@ bool read_count(ondemand::value& value, std::optional<std::int64_t>& target) {
     return true;
 }
 
+/// Adds reasoning that the count of output tokens leaves out to this count. A larger count of reasoning shows
+/// it, and so does a total that is above the sum of prompt and output by the count of reasoning, or by any
+/// number if reasoning is not counted.
+void add_reasoning_left_out(TokenUsage& usage, std::optional<std::int64_t> total) {
+    if (!usage.completion || is_impossible(usage) || is_impossible(total)) return;
+    std::int64_t left_out = 0;
+    if (total && usage.prompt) left_out = *total - *usage.prompt - *usage.completion;
+    const bool cached_apart = usage.cached_prompt && left_out == *usage.cached_prompt;
+    if (left_out > 0 && !cached_apart && usage.reasoning.value_or(left_out) == left_out) {
+        usage.reasoning = left_out;
+        *usage.completion += left_out;
+    } else if (usage.reasoning > usage.completion) {
+        *usage.completion += *usage.reasoning;
+    }
+}
+
 bool read_detail(ondemand::value& details, std::string_view name, std::optional<std::int64_t>& target) {
     return for_each_field(details, [&](Key key, Value inner) {
         return key.unsafe_is_equal(name) ? read_count(inner, target) : true;
@@ -103,10 +119,11 @@ bool read_detail(ondemand::value& details, std::string_view name, std::optional<
 
 bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     TokenUsage news;
-    std::optional<std::int64_t> input, cache_read, cache_written;
+    std::optional<std::int64_t> input, cache_read, cache_written, total;
     const bool whole = for_each_field(value, [&](Key key, Value inner) {
         if (key == "prompt_tokens") return read_count(inner, news.prompt);
         if (key == "input_tokens") return read_count(inner, input);
+        if (key == "total_tokens") return read_count(inner, total);
         if (key == "completion_tokens" || key == "output_tokens") return read_count(inner, news.completion);
         if (key == "prompt_tokens_details" || key == "input_tokens_details") {
             return read_detail(inner, "cached_tokens", news.cached_prompt);
@@ -128,6 +145,7 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
         news.prompt = possible ? *input + cache_read.value_or(0) + cache_written.value_or(0) : kAboveAll;
     }
     if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
+    add_reasoning_left_out(news, total);
     if (news != TokenUsage{}) {
         if (!usage) usage.emplace();
         update(*usage, news);
@@ -157,6 +175,13 @@ bool read_error(ondemand::value& value, bool& error) {
     const auto text = text_of(value);
     error |= text ? !text->empty() : type_of(value) == ondemand::json_type::object;
     return true;
+}
+
+bool read_status(ondemand::value& value, bool& error) {
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "status_code") error |= count_of(inner).value_or(0) != 0;
+        return true;
+    });
 }
 
 std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets) {

@@ -67,6 +67,7 @@ struct Reading {
     std::size_t typed_bytes = 0;  ///< bytes of output whose kind depends on `type`
     bool known = false;           ///< whether it is an event of the protocol, with or without output
     bool error = false;           ///< whether it has an error, whose text a second parse then reads
+    bool unknown_text = false;    ///< whether its delta has text under an unknown name
 };
 
 /// How a protocol's events, and its answers without a stream, are read.
@@ -140,7 +141,8 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
 bool count_elements(ondemand::value& value, std::uint32_t& count);
 
 /// Reads usage in every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek
-/// (prompt_cache_hit_tokens), Moonshot (cached_tokens).
+/// (prompt_cache_hit_tokens), Moonshot (cached_tokens). Reasoning that the count of output tokens leaves out,
+/// as total_tokens or a larger count of reasoning shows, is added to it.
 bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
 
 bool read_timings(ondemand::value& value, Timings& timings);
@@ -150,6 +152,9 @@ bool read_type(ondemand::value& value, Reading& reading);
 
 /// Sets `error` if the value is an error: an object or a text that is not empty.
 bool read_error(ondemand::value& value, bool& error);
+
+/// Sets `error` if the value is a status object whose "status_code" is not 0.
+bool read_status(ondemand::value& value, bool& error);
 
 /// Returns a text as one printable line of at most `most` bytes, with secrets hidden. Secrets are hidden
 /// before the text is cut, because a cut secret would not be recognised.

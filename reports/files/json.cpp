@@ -259,6 +259,9 @@ void fields(Archive& a, Is<Counts> auto& v) {
     a("in_window", v.in_window);
     a("resent", v.resent);
     a("unstreamed", v.unstreamed);
+    a("bunched", v.bunched);
+    a("disputed", v.disputed);
+    a("unseen_output", v.unseen_output);
     a("without_events", v.without_events);
     a("by_outcome", v.by_outcome);
     a("example_errors", v.example_errors);

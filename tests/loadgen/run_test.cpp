@@ -299,6 +299,36 @@ TEST(Exchange, ARequestSwallowedByAClosingConnectionIsSentOnceMoreAndSaysSo) {
     EXPECT_EQ(resent, 2);
 }
 
+TEST(Exchange, ARequestThatIsSentAgainKeepsTheTimeOfItsFirstSending) {
+    const ScriptedServer server([](int, int request, const std::string&) {
+        return request == 0 ? good_answer() : ScriptedAnswer{.close_after = true};
+    });
+    const KeptOutcome outcome = make(load_on(server, 2));
+    int resent = 0;
+    for (const RequestRecord& r : outcome.records) {
+        if (!r.resent) continue;
+        ++resent;
+        ASSERT_TRUE(r.sent);
+        EXPECT_LT(*r.sent, r.ready) << "it was sent before the second connection was open";
+    }
+    EXPECT_EQ(resent, 1);
+}
+
+TEST(Exchange, ARequestThatTheServerKeptForAWhileBeforeItClosedIsAFailure) {
+    const ScriptedServer server([](int, int request, const std::string&) {
+        if (request == 0) return good_answer();
+        return ScriptedAnswer{.writes = {""}, .pause_ms = 500, .close_after = true};
+    });
+    const KeptOutcome outcome = make(load_on(server, 2));
+    ASSERT_EQ(outcome.records.size(), 2U);
+    int failed = 0;
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_FALSE(r.resent);
+        failed += r.outcome == Outcome::disconnected ? 1 : 0;
+    }
+    EXPECT_EQ(failed, 1);
+}
+
 TEST(Exchange, AFreshConnectionThatClosesWithoutAByteIsAFailure) {
     const ScriptedServer server(
         [](int, int, const std::string&) { return ScriptedAnswer{.close_after = true}; });

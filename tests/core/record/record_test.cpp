@@ -16,7 +16,7 @@ TEST(Record, every_outcome_is_found_by_its_name) {
 }
 
 TEST(Record, every_token_source_is_found_by_its_name) {
-    for (int i = 0; i <= static_cast<int>(TokenSource::one_per_chunk); ++i) {
+    for (int i = 0; i <= static_cast<int>(TokenSource::disputed); ++i) {
         const auto source = static_cast<TokenSource>(i);
         EXPECT_EQ(token_source_named(name_of(source)), source);
     }

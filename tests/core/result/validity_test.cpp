@@ -181,6 +181,19 @@ TEST(Validity, a_server_that_does_not_stream_makes_the_run_invalid) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("the server did not stream"));
 }
 
+TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
+    const auto reason_for = [](std::uint64_t Counts::*part) {
+        auto run = clean_run();
+        run.counts.*part = run.counts.ok;
+        const auto validity = validity_of(run);
+        EXPECT_EQ(validity.verdict, Verdict::warn);
+        return checks_of(validity);
+    };
+    EXPECT_EQ(reason_for(&Counts::bunched), std::vector<std::string>{"bunched_stream"});
+    EXPECT_EQ(reason_for(&Counts::disputed), std::vector<std::string>{"disputed_counts"});
+    EXPECT_EQ(reason_for(&Counts::unseen_output), std::vector<std::string>{"unseen_output"});
+}
+
 TEST(Validity, lengths_that_are_not_what_was_asked_for_are_said) {
     auto run = clean_run();
     run.workload.output_length = Asked{128, 134};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/result/metrics.h"
 #include "tests/support/replayed.h"
 
 namespace paretoken::protocol {
@@ -255,7 +256,7 @@ TEST(Tokens, AreOnePerEventWhenTheirNumberIsNearTheUsage) {
     EXPECT_EQ(answer_of(5, 2), TokenSource::usage_by_text);
 }
 
-TEST(Tokens, AreElseSharedByTextWithTheLargestRemainder) {
+TEST(Tokens, AreElseSharedByTheRunningSumOfTheText) {
     // 8 tokens over 4, 16 and 12 bytes: 1, 4 and 3.
     RequestRecord record = Answer()
                                .read(100, text("abcd"))
@@ -264,18 +265,18 @@ TEST(Tokens, AreElseSharedByTextWithTheLargestRemainder) {
                                .end();
     EXPECT_EQ(record.token_source, TokenSource::usage_by_text);
     EXPECT_THAT(tokens_of(record), ElementsAre(1, 4, 3));
-    // 10 tokens over 3, 3 and 3 bytes: the first event gets the remaining one.
+    // 10 tokens over 3, 3 and 3 bytes: the last event ends the sum.
     record =
         Answer().read(1, text("abc")).read(2, text("abc")).read(3, text("abc") + kStop + usage(1, 10)).end();
-    EXPECT_THAT(tokens_of(record), ElementsAre(4, 3, 3));
-    // Fewer tokens than events: some have none.
+    EXPECT_THAT(tokens_of(record), ElementsAre(3, 3, 4));
+    // Fewer tokens than events: the first has one, the last ends the sum, and some have none.
     record = Answer()
                  .read(1, text("aaaaaaaa"))
                  .read(2, text("b"))
                  .read(3, text("c"))
                  .read(4, text("d") + kStop + usage(1, 2))
                  .end();
-    EXPECT_THAT(tokens_of(record), ElementsAre(2, 0, 0, 0));
+    EXPECT_THAT(tokens_of(record), ElementsAre(1, 0, 0, 1));
     EXPECT_EQ(record.streamed_tokens, 2);
 }
 
@@ -300,11 +301,15 @@ TEST(Tokens, OfReasoningThatWasNotStreamedAreNotShared) {
         Answer().read(1, text("a")).read(2, text("b")).read(3, kStop + with_reasoning).end();
     EXPECT_EQ(hidden.token_source, TokenSource::one_per_event);
     EXPECT_EQ(hidden.streamed_tokens, 2);
-    const RequestRecord shown = Answer()
-                                    .read(1, chunk(R"({"reasoning":"a"})"))
-                                    .read(2, text("b"))
-                                    .read(3, kStop + with_reasoning)
-                                    .end();
+    const RequestRecord shown =
+        Answer()
+            .read(
+                1,
+                chunk(
+                    R"({"reasoning":"a long thought of many tokens, which the usage counts too: a hundred tokens at least"})"))
+            .read(2, text("b"))
+            .read(3, kStop + with_reasoning)
+            .end();
     EXPECT_EQ(shown.streamed_tokens, 102);
 }
 
@@ -313,6 +318,153 @@ TEST(Tokens, AreOnePerChunkWhenNothingTells) {
     EXPECT_EQ(record.token_source, TokenSource::one_per_chunk);
     EXPECT_EQ(record.streamed_tokens, 2);
     EXPECT_EQ(record.outcome, Outcome::ok);
+}
+
+std::string usage_of(std::string_view counts) {
+    return R"(,"usage":{)" + std::string(counts) + "}";
+}
+
+TEST(Tokens, OfAUsageWithZerosInEveryEventAreThoseOfTheLastOne) {
+    const std::string zeros = usage_of(R"("prompt_tokens":0,"completion_tokens":0,"total_tokens":0)");
+    const auto answer_of = [&](std::string_view last) {
+        Answer answer;
+        answer.read(0, chunk(R"({"role":"assistant","content":""})", "null", zeros));
+        for (int i = 1; i <= 32; ++i) answer.read(i, text("word ", zeros));
+        return answer.read(33, kStop + std::string(last) + kDone).end();
+    };
+    const RequestRecord counted = answer_of(usage(7, 32));
+    EXPECT_EQ(counted.token_source, TokenSource::one_per_event);
+    EXPECT_EQ(counted.usage.completion, 32);
+    EXPECT_EQ(counted.usage.prompt, 7);
+    const RequestRecord never = answer_of("");
+    EXPECT_EQ(never.token_source, TokenSource::disputed);
+    EXPECT_EQ(never.outcome, Outcome::ok);
+    EXPECT_EQ(never.usage.completion, std::nullopt);
+    EXPECT_EQ(never.usage.prompt, std::nullopt);
+    EXPECT_EQ(output_tokens_of(never), 32);
+}
+
+TEST(Tokens, OfAUsageThatCountsEachEventByItselfAreTheirSum) {
+    const std::string one = usage_of(R"("prompt_tokens":7,"completion_tokens":1)");
+    for (const bool total : {true, false}) {
+        Answer answer;
+        for (int i = 1; i <= 32; ++i) answer.read(i, text("word ", one));
+        const RequestRecord record = answer.read(33, kStop + (total ? usage(7, 32) : "") + kDone).end();
+        EXPECT_EQ(record.token_source, TokenSource::chunk_usage) << total;
+        EXPECT_EQ(record.usage.completion, 32) << total;
+        EXPECT_EQ(record.streamed_tokens, 32) << total;
+        EXPECT_EQ(record.first_group_tokens, 1) << total;
+    }
+}
+
+TEST(Tokens, IncludeReasoningThatTheCountOfOutputLeavesOut) {
+    const auto completion_of = [](std::string_view counts) {
+        return Answer()
+            .read(1, chunk(R"({"reasoning_content":"a thought of many words"})"))
+            .read(2, text("word") + kStop + R"(data: {"choices":[])" + usage_of(counts) + "}\n\n" + kDone)
+            .end()
+            .usage.completion;
+    };
+    const std::string reasoning = R"(,"completion_tokens_details":{"reasoning_tokens":8})";
+    EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":2,"total_tokens":15)" + reasoning), 10);
+    EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":2,"total_tokens":15)"), 10);
+    EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":2)" + reasoning), 10);
+    EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":0,"total_tokens":13)" + reasoning), 8);
+    EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":10,"total_tokens":15)" + reasoning), 10);
+    EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":2,"total_tokens":10,"cached_tokens":3)"),
+              2)
+        << "a total that includes cached tokens which the prompt leaves out says nothing of reasoning";
+}
+
+TEST(Tokens, ThatTheTextCannotHoldAreDisputed) {
+    const RequestRecord record =
+        Answer().read(1, text("a")).read(2, text("b") + kStop + usage(1, 64) + kDone).end();
+    EXPECT_EQ(record.token_source, TokenSource::disputed);
+    EXPECT_EQ(output_tokens_of(record), 2);
+    // A server that hides special tokens sends an event without text for each.
+    Answer empty;
+    empty.read(1, text("a"));
+    for (int i = 0; i < 63; ++i) empty.read(2 + i, text(""));
+    EXPECT_EQ(empty.read(70, kStop + usage(1, 64) + kDone).end().usage.completion, 64);
+}
+
+TEST(Tokens, GiveGapsWhoseMeanIsTheTimePerOutputToken) {
+    Random random(5);
+    for (int round = 0; round < 300; ++round) {
+        const auto whole = [&](int most) { return static_cast<int>(random.uniform() * most); };
+        Answer answer;
+        const int events = 2 + whole(40);
+        int now = 100;
+        for (int i = 0; i < events; ++i) {
+            now += 1 + whole(20);
+            answer.read(now, text(std::string(1 + whole(9), 'x')));
+        }
+        const RequestRecord record = answer.read(now + 1, kStop + usage(9, 2 + whole(80)) + kDone).end();
+        const auto tpot = metric_named("tpot")->of_request(record);
+        if (!tpot) continue;
+        std::vector<PooledValue> gaps;
+        metric_named("itl")->pool(record, gaps);
+        double sum = 0;
+        double weight = 0;
+        for (const PooledValue& gap : gaps) {
+            sum += gap.value * gap.weight;
+            weight += gap.weight;
+        }
+        EXPECT_NEAR(sum / weight, *tpot, 1e-12) << "round " << round;
+    }
+}
+
+TEST(Answer, FindsReasoningUnderEveryKnownName) {
+    for (const std::string name : {"reasoning_content", "reasoning", "thinking", "thoughts"}) {
+        const RequestRecord record =
+            Answer().read(1, chunk("{\"" + name + "\":\"hm\"}")).read(2, text("a") + kStop + kDone).end();
+        EXPECT_EQ(record.first_event, at(1)) << name;
+        EXPECT_EQ(record.first_answer, at(2)) << name;
+        EXPECT_FALSE(record.unseen_output) << name;
+    }
+    for (const std::string part : {"text", "summary"}) {
+        const RequestRecord record =
+            Answer()
+                .read(1, chunk(R"({"content":"","reasoning_details":[{"type":"reasoning.text",")" + part +
+                               R"(":"hm"}]})"))
+                .read(2, text("a") + kStop + kDone)
+                .end();
+        EXPECT_EQ(record.first_event, at(1)) << part;
+        EXPECT_EQ(record.first_answer, at(2)) << part;
+    }
+}
+
+TEST(Answer, SaysThatOutputCameUnderUnknownNames) {
+    const std::string unknown = chunk(R"({"content":"","inner_voice":"hm"})");
+    EXPECT_TRUE(Answer().read(1, unknown + unknown).read(2, text("a") + kStop).end().unseen_output);
+    EXPECT_FALSE(Answer().read(1, unknown).read(2, text("a") + kStop).end().unseen_output)
+        << "one event may be a note of a gateway";
+    const std::string note = chunk(R"({"content":"a","provider":"x","note":"y"})");
+    EXPECT_FALSE(Answer().read(1, note + note).read(2, kStop).end().unseen_output)
+        << "beside known output it is none";
+}
+
+TEST(Outcome, AnAnswerThatTheServerGaveUpIsAFailure) {
+    for (const std::string reason : {"abort", "aborted", "cancelled", "timeout", "error"}) {
+        const RequestRecord record =
+            Answer().read(1, text("a")).read(2, chunk("{}", '"' + reason + '"') + kDone).end();
+        EXPECT_EQ(record.outcome, Outcome::stream_error) << reason;
+        EXPECT_THAT(record.error, HasSubstr(reason));
+    }
+    const auto error_of = [](std::string_view stream) { return Answer().read(1, stream).end().error; };
+    EXPECT_EQ(error_of(R"(data: {"base_resp":{"status_code":1002,"status_msg":"rate limit"},"choices":null})"
+                       "\n\n"),
+              "rate limit (1002)");
+    EXPECT_EQ(error_of("event: error\ndata: {\"code\":500,\"msg\":\"too busy\"}\n\n"), "too busy (500)");
+    EXPECT_EQ(error_of("event: error\ndata: out of memory\n\n"), "out of memory");
+    const RequestRecord fine =
+        Answer().read(1, text("a", R"(,"base_resp":{"status_code":0,"status_msg":""})")).read(2, kStop).end();
+    EXPECT_EQ(fine.outcome, Outcome::ok);
+}
+
+TEST(Outcome, TextThatIsNoJsonIsQuoted) {
+    EXPECT_THAT(Answer().read(1, "data: keep-alive\n\n").end().error, HasSubstr("\"keep-alive\""));
+    EXPECT_EQ(Answer().read(1, "data: null\n\n" + text("a") + kStop).end().outcome, Outcome::ok);
 }
 
 // ---------------------------------------------------------------- outcomes

@@ -1,0 +1,20 @@
+#include "core/result/streaming.h"
+
+namespace paretoken {
+
+bool is_bunched(const RequestRecord& record) {
+    constexpr std::int64_t kFewestTokens = 16;
+    constexpr double kFastest = 1e-3;  // seconds per token
+    constexpr double kShort = 0.1;     // of the end-to-end time
+    if (!record.sent || !record.first_event || !record.last_event) return false;
+    if (record.streamed_tokens < kFewestTokens || record.chunks < 2) return false;
+    if (2 * record.first_group_tokens > record.streamed_tokens) return true;
+    const auto later = static_cast<double>(record.streamed_tokens - record.first_group_tokens);
+    const double e2e = seconds(*record.last_event - *record.sent);
+    const double span = seconds(*record.last_event - *record.first_event);
+    const double silence = record.longest_gap ? seconds(*record.longest_gap) : 0;
+    const auto at_once = [&](double during) { return during < kShort * e2e && during < kFastest * later; };
+    return at_once(span) || at_once(span - silence);
+}
+
+}  // namespace paretoken

@@ -1,0 +1,36 @@
+#pragma once
+// Decides how many tokens each event of a streamed answer brought. The server's counts are checked against
+// the stream first, because gateways send zeros, counts per event instead of running totals, and totals that
+// the text cannot hold. Pure functions without I/O.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/record/record.h"
+
+namespace paretoken::protocol {
+
+/// One event with output, with the values that decide its tokens once the whole answer is known.
+struct Chunk {
+    TimePoint time;
+    std::uint32_t text_bytes = 0;
+    std::uint32_t token_ids = 0;  ///< number of token ids; 0 means none given
+    std::uint32_t counted = 0;    ///< output tokens that the server counted in this event; 0 if none
+    EventKind kind = EventKind::content;
+    std::uint8_t choice = 0;  ///< index of its choice
+    bool same_read = false;
+    bool kernel_stamp = true;
+};
+
+/// What is known of a stream besides its events with output.
+struct StreamFacts {
+    bool all_counted = false;      ///< whether every event with output had a count of tokens
+    std::size_t empty_deltas = 0;  ///< events without output; a token without visible text may be behind each
+};
+
+/// Sets the tokens of record.events, which belong one to one to `chunks`, and record.token_source. Corrects
+/// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
+/// than the text can hold; counts per event become their sum.
+void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
+
+}  // namespace paretoken::protocol
