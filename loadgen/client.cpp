@@ -160,7 +160,7 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_head(const http::ResponseHead& head, const http::Read& read) override {
         head_ = head;
         record_.http_status = head.status;
-        refused_ = head.status != 200;
+        refused_ = !http::is_success(head.status);
         record_.headers = read.at;
         text_ = {};  // frees it: it is as long as the prompt, and many may wait
         if (!head.content_encoding.empty() && head.content_encoding != "identity") {
@@ -203,7 +203,7 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_complete(TimePoint at) override {
         connection_ = nullptr;
         if (done_at_) client_.left_open_in_a_row_ = 0;
-        if (record_.http_status != 200) set_failure(Outcome::http_error, http_error_text());
+        if (!http::is_success(record_.http_status)) set_failure(Outcome::http_error, http_error_text());
         conclude(true, at);
     }
 
@@ -269,7 +269,7 @@ class Client::Exchange final : public http::ExchangeSink {
     std::optional<TimePoint> read_at_;  ///< time of the read with the last body bytes
     std::optional<TimePoint> done_at_;  ///< when the answer itself ended
     std::uint64_t bytes_received_ = 0;
-    bool refused_ = false;     ///< whether its status is not 200; the body tells why
+    bool refused_ = false;     ///< whether its status is not 2xx; the body tells why
     bool has_output_ = false;  ///< whether the sink was told of the first token
     protocol::AnswerReader answer_;
 

@@ -21,7 +21,7 @@ enum class Outcome : std::uint8_t {
     tls_failed,
     timed_out,     ///< not finished within the request timeout
     disconnected,  ///< the connection broke before the answer's end
-    http_error,    ///< a status other than 200
+    http_error,    ///< a status other than 2xx
     stream_error,  ///< an error object inside a 200
     truncated,     ///< the stream ended before a finish_reason
     empty,         ///< a proper end without any token

@@ -47,7 +47,7 @@ class Collector final : public ExchangeSink {
     void on_head(const ResponseHead& head, const Read&) override { fetched.head = head; }
     void on_body(std::span<const char> bytes, const Read&) override {
         const std::size_t longest =
-            fetched.head.status == 200 ? Fetcher::kLongestBody : Fetcher::kLongestError;
+            is_success(fetched.head.status) ? Fetcher::kLongestBody : Fetcher::kLongestError;
         const std::size_t room = longest - std::min(longest, fetched.body.size());
         fetched.body.append(bytes.data(), std::min(room, bytes.size()));
         if (bytes.size() <= room) {
@@ -56,7 +56,7 @@ class Collector final : public ExchangeSink {
             return;
         }
         // The beginning of an error text is enough.
-        if (fetched.head.status == 200) {
+        if (is_success(fetched.head.status)) {
             fetched.failure = FetchFailure{FetchFailure::Kind::too_long,
                                            fmt::format("the answer is longer than {} MiB", longest >> 20)};
         }

@@ -28,14 +28,14 @@ struct Fetched {
     std::string body;                     ///< body as far as it came
     std::optional<FetchFailure> failure;  ///< absent means that the response is complete
 
-    bool ok() const { return !failure && head.status == 200; }
+    bool ok() const { return !failure && is_success(head.status); }
 };
 
 class Fetcher {
   public:
-    /// The longest body of an answer with status 200. A longer body is the failure too_long.
+    /// The longest body of an answer with a status of success (2xx). A longer body is the failure too_long.
     static constexpr std::size_t kLongestBody = std::size_t{4} << 20;
-    /// The most bytes kept of an answer whose status is not 200; the rest is dropped.
+    /// The most bytes kept of an answer with another status; the rest is dropped.
     static constexpr std::size_t kLongestError = std::size_t{1} << 20;
 
     /// `headers` are sent with every request (authorisation, for example). `tls` is null for plain HTTP and

@@ -42,6 +42,11 @@ struct ResponseHead {
     std::string location;
 };
 
+/// Returns whether a status means success (2xx).
+constexpr bool is_success(int status) {
+    return status >= 200 && status < 300;
+}
+
 class ResponseSink {
   public:
     virtual ~ResponseSink() = default;
