@@ -9,8 +9,10 @@
 
 #include "cli/recipes.h"
 #include "core/error.h"
+#include "core/text/secrets.h"
 #include "datasets/catalog.h"
 #include "loadgen/arrival.h"
+#include "loadgen/http/url.h"
 #include "loadgen/protocol/protocol.h"
 #include "reports/files/plan_file.h"
 #include "reports/files/run_directory.h"
@@ -114,6 +116,52 @@ std::optional<std::string> environment(const std::string& variable) {
     return value;
 }
 
+/// The parts of the whole address of an endpoint, as a user pastes it.
+struct PastedAddress {
+    std::string url;                               ///< address of the server, which requests' paths follow
+    const protocol::Protocol* protocol = nullptr;  ///< null if the text is no whole address
+    bool has_version = false;                      ///< whether the URL ends with the version of the API
+};
+
+PastedAddress pasted_address(const std::string& text) {
+    std::string_view place = text;
+    place = place.substr(0, place.find('?'));
+    const std::string_view query = std::string_view(text).substr(place.size());
+    while (place.ends_with('/')) place.remove_suffix(1);
+    const protocol::Protocol* const protocol = protocol::protocol_of_address(place);
+    if (protocol == nullptr || text.starts_with("sim:")) return {.url = text};
+    place.remove_suffix(protocol->path_in_version().size());
+    const std::string url = fmt::format("{}{}", place, query);
+    return {.url = url,
+            .protocol = protocol,
+            .has_version = place.ends_with("/v1") || http::parse_url(url).has_version()};
+}
+
+/// Replaces whole addresses ("http://HOST/v1/chat/completions") by those of the servers, and takes the
+/// protocol and the path of requests from them unless they are given.
+void split_addresses(PlanTexts& texts) {
+    if (!texts.contains("url")) return;
+    const LoadPlan plan = plan_of({{"url", texts["url"]}});
+    std::vector<std::string> urls;
+    std::optional<PastedAddress> first;
+    for (const std::string& target : plan.targets) {
+        const PastedAddress address = pasted_address(target);
+        if (urls.empty()) first = address;
+        if (address.protocol != first->protocol || address.has_version != first->has_version)
+            throw UsageError(
+                fmt::format("the addresses {} and {} have different paths of requests; give the addresses of "
+                            "the servers only, and the path with --endpoint",
+                            redacted_url(plan.targets.front()), redacted_url(target)));
+        urls.push_back(address.url);
+    }
+    if (!first || first->protocol == nullptr) return;
+    texts["url"] = {fmt::format("{}", fmt::join(urls, ","))};
+    if (!texts.contains("endpoint_type")) texts["endpoint_type"] = {std::string(first->protocol->name)};
+    const protocol::Protocol* const protocol = protocol::protocol_named(texts["endpoint_type"].front());
+    if (!first->has_version && !texts.contains("endpoint") && protocol != nullptr)
+        texts["endpoint"] = {std::string(protocol->path_in_version())};
+}
+
 }  // namespace
 
 void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
@@ -146,6 +194,7 @@ PlanTexts texts_of(const PlanOptions& options) {
     for (const auto& [name, values] : options.given) texts.erase(name);
     restore_secrets(texts, environment);
     for (const auto& [name, values] : options.given) texts[name] = values;
+    split_addresses(texts);
     return texts;
 }
 

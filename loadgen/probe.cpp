@@ -84,6 +84,45 @@ bool stream_is_done(std::string_view body) {
            tail.find("data:[DONE]") != std::string_view::npos;
 }
 
+/// Returns the text of the whole address of a path, without secrets.
+std::string address_text(const http::Url& url, std::string_view path) {
+    http::Url whole = url;
+    whole.base += path.substr(0, path.find('?'));
+    return whole.text();
+}
+
+/// Returns what to do about a redirect of the request for `path`: the URL to give, if `location` is that path
+/// elsewhere.
+std::string redirect_advice(const http::Url& url, std::string_view path, std::string_view location) {
+    http::Url origin = url;
+    origin.base.clear();
+    origin.query.clear();
+    const std::string_view place = location.substr(0, location.find_first_of("?#"));
+    const std::string_view wanted = path.substr(0, path.find('?'));
+    const std::string whole = fmt::format("{}{}", place.starts_with('/') ? origin.text() : "", place);
+    if (whole == fmt::format("{}{}{}/", origin.text(), url.base, wanted))
+        return fmt::format("the server wants a slash at the end: give --endpoint {}/", wanted);
+    for (const std::string_view end : {wanted, wanted.substr(wanted.starts_with("/v1/") ? 3 : 0)}) {
+        if (!whole.ends_with(end)) continue;
+        return fmt::format("redirects are not followed, give {} as the URL",
+                           whole.substr(0, whole.size() - end.size()));
+    }
+    return "redirects are not followed; if the API is there, give its address up to the version as the URL";
+}
+
+/// Returns a half-sentence about a status with which a proxy reports that the server behind it did not
+/// answer.
+std::string gateway_note(int status) {
+    if (status == 504)
+        return "; a proxy before the server did not wait long enough for its answer: raise the proxy's read "
+               "timeout (nginx: proxy_read_timeout), or give the server's own address";
+    if (status == 502)
+        return "; a proxy before the server got no answer from it: check that the server runs, and that the "
+               "proxy's read timeout (nginx: proxy_read_timeout) is long enough, or give the server's own "
+               "address";
+    return {};
+}
+
 /// Asks one server, with the timeouts of the options, and explains failures to people.
 class Asker {
   public:
@@ -137,15 +176,17 @@ class Asker {
         throw RuntimeError(fmt::format("{}: {}", options_.url.text(), secrets_.redacted(what)));
     }
 
-    /// Ends the command because of a status other than 200, and explains it.
-    [[noreturn]] void refuse_status(std::string_view what, const http::Fetched& answer) const {
+    /// Ends the command because of a status other than 2xx of the request for `path`, and explains it.
+    /// `advice` is added to it: "; name the model".
+    [[noreturn]] void refuse_status(std::string_view what, std::string_view path, const http::Fetched& answer,
+                                    std::string_view advice = "") const {
         const std::string said = protocol::error_text_of(answer.body, secrets_);
         std::string words = said.empty() ? "" : ": " + said;
         const http::ResponseHead& head = answer.head;
         if (!head.location.empty()) {
-            words +=
-                fmt::format(" (Location: {}; redirects are not followed, give that address)",
-                            printable_line(redacted_url(secrets_.redacted(head.location)), kLongestName));
+            const std::string location = redacted_url(secrets_.redacted(head.location));
+            words += fmt::format(" (Location: {}; {})", printable_line(location, kLongestName),
+                                 printable_line(redirect_advice(options_.url, path, location), kLongestName));
         }
         if (!head.retry_after.empty()) {
             words += fmt::format(" (Retry-After: {})",
@@ -154,17 +195,31 @@ class Asker {
         if (head.status == 401 || head.status == 403) {
             throw RuntimeError(
                 fmt::format("{}: {} gave HTTP {}{}; check the API key (OPENAI_API_KEY, the variable that "
-                            "--api-key-env names, or a header given with -H) and what it permits",
-                            options_.url.text(), what, head.status, words));
+                            "--api-key-env names, or a header given with -H) and what it permits{}",
+                            options_.url.text(), what, head.status, words, advice));
         }
+        if (head.status == 404 || head.status == 405) words += not_found_note(path, said);
         throw RuntimeError(
-            fmt::format("{}: {} gave HTTP {}{}{}", options_.url.text(), what, head.status, words,
+            fmt::format("{}: {} gave HTTP {}{}{}{}{}", options_.url.text(), what, head.status, words,
                         is_busy(answer) ? "; the server is overloaded or still loading its model, try again "
                                           "when it is ready"
-                                        : ""));
+                                        : "",
+                        gateway_note(head.status), advice));
     }
 
-    [[noreturn]] void refuse_failure(std::string_view what, const http::FetchFailure& failure) const {
+    /// Returns the address that was asked for generations, and how to give another one.
+    std::string not_found_note(std::string_view path, std::string_view said) const {
+        const std::string asked = address_text(options_.url, path);
+        if (said.find("model") != std::string_view::npos)
+            return fmt::format("; the address was {}, and --model names the model", asked);
+        return fmt::format(
+            "; the address was {}: if it is wrong, give the path after {} with --endpoint, or the whole "
+            "address as the URL",
+            asked, options_.url.text());
+    }
+
+    [[noreturn]] void refuse_failure(std::string_view what, const http::FetchFailure& failure,
+                                     std::string_view advice = "") const {
         using Kind = http::FetchFailure::Kind;
         const std::string url = options_.url.text();
         const std::string why = secrets_.redacted(failure.why);
@@ -173,6 +228,11 @@ class Asker {
                 throw RuntimeError(fmt::format("cannot connect to {}: {}; is the server running there?{}",
                                                url, why, proxy_note(options_, address_)));
             case Kind::tls_failed:
+                if (why.find("certificate") != std::string::npos)
+                    throw RuntimeError(fmt::format(
+                        "TLS with {} failed: {}; give the certificate of its authority (or its own, if it "
+                        "is self-signed) with --ca-file, or --insecure to accept any certificate",
+                        url, why));
                 throw RuntimeError(
                     fmt::format("TLS with {} failed: {}; {}check the URL's scheme, give --ca-file, or "
                                 "--insecure to accept any certificate",
@@ -182,8 +242,8 @@ class Asker {
                     fmt::format("{} does not speak HTTP ({}); {}check the URL's scheme and port", url, why,
                                 other_scheme()));
             case Kind::disconnected:
-                throw RuntimeError(fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server?", url,
-                                               what, why, other_scheme()));
+                throw RuntimeError(fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server?{}", url,
+                                               what, why, other_scheme(), advice));
             case Kind::timed_out:  // a plain HTTP server may wait forever for the rest of a TLS hello
                 throw RuntimeError(
                     fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server{}?{}", url, what, why,
@@ -194,7 +254,8 @@ class Asker {
             case Kind::stopped:
                 break;
         }
-        throw RuntimeError(fmt::format("{}: {}: {}; is this an OpenAI-compatible server?", url, what, why));
+        throw RuntimeError(
+            fmt::format("{}: {}: {}; is this an OpenAI-compatible server?{}", url, what, why, advice));
     }
 
     static std::string proxy_note(const EndpointOptions& options, const http::Address& address) {
@@ -253,6 +314,10 @@ class Asker {
             http::Fetcher(other, address_, other.tls ? &accept_all : nullptr, {}, options_.stop)
                 .get("/", std::min(kGuess, options_.timeout));
         if (answer.failure) return {};
+        // A TLS server may answer in plain HTTP that it wants TLS.
+        const bool wants_tls = answer.head.status == 400 && (answer.body.find("HTTPS") != std::string::npos ||
+                                                             answer.body.find("SSL") != std::string::npos);
+        if (!other.tls && wants_tls) return {};
         return fmt::format("the server speaks {} there: try {}; ", other.tls ? "TLS" : "plain HTTP",
                            other.text());
     }
@@ -284,34 +349,76 @@ std::vector<http::Address> addresses_of(const EndpointOptions& options) {
     }
 }
 
-/// Finds the first address that accepts a connection. Returns its answer to GET /v1/models.
-http::Fetched first_contact(const EndpointOptions& options, http::Address& chosen) {
-    http::Fetched answer;
+/// The answer to the question for the models, and the path that was asked.
+struct ModelsAnswer {
+    std::string path;
+    http::Fetched fetched;
+
+    std::string what() const { return "GET " + path; }
+};
+
+/// Returns the paths that may have the list of models. The second one, if any, is beside the path of the
+/// requests.
+std::vector<std::string> models_paths(const EndpointOptions& options) {
+    std::vector<std::string> paths{std::string(options.url.api_path("/v1/models"))};
+    const std::string target = target_of(options);
+    const protocol::Protocol* const protocol = protocol::protocol_of_address(target);
+    if (protocol == nullptr) return paths;
+    std::string beside = target.substr(0, target.size() - protocol->path_in_version().size()) + "/models";
+    if (beside != paths.front()) paths.push_back(std::move(beside));
+    return paths;
+}
+
+bool has_models(const http::Fetched& answer) {
+    if (!answer.ok()) return false;
+    const Json list = parsed(answer.body);
+    return list.is_object() && list.contains("data") && list["data"].is_array() && !list["data"].empty();
+}
+
+/// Finds the first address that accepts a connection. Returns its answer to the question for the models. A
+/// list that breaks off is not needed if a model was given.
+ModelsAnswer first_contact(const EndpointOptions& options, http::Address& chosen) {
+    using Kind = http::FetchFailure::Kind;
+    const std::vector<std::string> paths = models_paths(options);
+    ModelsAnswer answer{.path = paths.front(), .fetched = {}};
     for (const http::Address& address : addresses_of(options)) {
         chosen = address;
-        answer = Asker(options, address).get("/v1/models");
-        if (!answer.failure || answer.failure->kind != http::FetchFailure::Kind::connect_failed) break;
+        answer.fetched = Asker(options, address).get(answer.path);
+        if (!answer.fetched.failure || answer.fetched.failure->kind != Kind::connect_failed) break;
     }
-    if (answer.failure) Asker(options, chosen).refuse_failure("GET /v1/models", *answer.failure);
-    return answer;
+    const auto& failure = answer.fetched.failure;
+    const bool is_needed = options.body.model.empty();
+    if (failure && (is_needed || (failure->kind != Kind::disconnected && failure->kind != Kind::too_long)))
+        Asker(options, chosen)
+            .refuse_failure(answer.what(), *failure,
+                            failure->kind == Kind::too_long || failure->kind == Kind::disconnected
+                                ? "; if only its list of models fails, name the model with --model"
+                                : "");
+    const int status = answer.fetched.head.status;
+    if (failure || (status != 404 && status != 405) || paths.size() == 1) return answer;
+    ModelsAnswer second{.path = paths.back(), .fetched = Asker(options, chosen).get(paths.back())};
+    return has_models(second.fetched) ? second : answer;
 }
 
 /// Returns the listed model that requests will name; null when the server has no list and a model was given.
-Json chosen_model(const Asker& asker, const http::Fetched& answer) {
+Json chosen_model(const Asker& asker, const ModelsAnswer& models) {
     const EndpointOptions& options = asker.options();
-    if (answer.head.status == 401 || answer.head.status == 403) asker.refuse_status("GET /v1/models", answer);
-    const Json list = answer.head.status == 200 ? parsed(answer.body) : Json();
-    const bool usable =
-        list.is_object() && list.contains("data") && list["data"].is_array() && !list["data"].empty();
-    if (!usable) {
+    const http::Fetched& answer = models.fetched;
+    if (!has_models(answer)) {
         if (!options.body.model.empty()) return nullptr;
-        if (is_busy(answer) || !answer.head.location.empty()) asker.refuse_status("GET /v1/models", answer);
-        throw RuntimeError(
-            fmt::format("{} does not look like an OpenAI-compatible server: GET /v1/models gave HTTP {}{}; "
-                        "check the URL, or name the model with --model",
-                        options.url.text(), answer.head.status,
-                        answer.head.status == 200 ? " without a model list" : ""));
+        const int status = answer.head.status;
+        constexpr std::string_view kAdvice =
+            "; if only its list of models fails, name the model with --model";
+        if (is_busy(answer) || !answer.head.location.empty() || status == 401 || status == 403 ||
+            status >= 500)
+            asker.refuse_status(models.what(), models.path, answer, kAdvice);
+        throw RuntimeError(fmt::format(
+            "{} does not look like an OpenAI-compatible server: GET {} gave HTTP {}{}; check the URL, or "
+            "name the model with --model",
+            options.url.text(), address_text(options.url, models.path), status,
+            answer.ok() ? " without a model list" : ""));
     }
+    const Json list = parsed(answer.body);
     const Json& data = list["data"];
     for (const Json& entry : data) {
         if (text_at(entry, "id") == options.body.model) return entry;
@@ -432,26 +539,106 @@ const protocol::OptionalField* option_to_leave_out(const protocol::BodyOptions& 
     return chosen;
 }
 
-/// Leaves out the options that the server refuses, one by one: those that its message names first. Throws
-/// when it refuses the plainest request.
+/// Returns whether the protocol has two names for the limit on output tokens, and the requests have one.
+bool has_other_limit(const protocol::BodyOptions& body) {
+    if (body.protocol->limit_key == body.protocol->reasoning_limit_key) return false;
+    const protocol::BodyWriter writer(body);
+    Request longer = small_request(std::string());
+    longer.wanted_output_tokens = *longer.wanted_output_tokens + 1;
+    // An --extra-body with a limit of its own replaces it.
+    return writer.asked_output_tokens(longer) != writer.asked_output_tokens(small_request(std::string()));
+}
+
+std::string_view limit_name(const protocol::BodyOptions& body) {
+    return body.max_completion_tokens ? body.protocol->reasoning_limit_key : body.protocol->limit_key;
+}
+
+bool names(const Trial& trial, std::string_view name) {
+    return trial.fetched.body.find(name) != std::string::npos;
+}
+
+/// Finds the options that the server accepts: gives the limit on output tokens its other name if the server
+/// refuses the first one, and leaves out the options that it refuses, one by one. Those that a refusal names
+/// come first.
+class Settlement {
+  public:
+    Settlement(Asker& asker, EndpointFacts& facts)
+        : asker_(asker), facts_(facts), can_rename_(has_other_limit(facts.body)) {}
+
+    Trial settled() {
+        const protocol::BodyOptions all = facts_.body;
+        const std::vector<std::string> refused = facts_.refused;
+        Trial trial = left_out(ask());
+        if (!trial.refused_options() || !can_rename_) return trial;
+        // Not even the plainest request is accepted and no refusal has named the limit. All is tried again
+        // with its other name.
+        const EndpointFacts plainest = facts_;
+        facts_.body = all;
+        facts_.refused = refused;
+        can_rename_ = false;
+        rename();
+        Trial renamed = left_out(ask());
+        if (renamed.refused_options()) facts_ = plainest;
+        if (renamed.refused_options()) return trial;
+        note();
+        return renamed;
+    }
+
+  private:
+    Trial ask() {
+        return attempt(asker_, facts_.body, small_request(std::string("Hello there, how are you?")),
+                       Need::must);
+    }
+
+    void rename() { facts_.body.max_completion_tokens = !facts_.body.max_completion_tokens; }
+
+    void note() {
+        const std::string_view now = limit_name(facts_.body);
+        facts_.notes.push_back(fmt::format("the server refuses {}, so that requests limit their output by {}",
+                                           now == facts_.body.protocol->limit_key
+                                               ? facts_.body.protocol->reasoning_limit_key
+                                               : facts_.body.protocol->limit_key,
+                                           now));
+    }
+
+    Trial left_out(Trial trial) {
+        while (trial.refused_options()) {
+            if (can_rename_ && names(trial, limit_name(facts_.body))) {
+                can_rename_ = false;
+                rename();
+                Trial renamed = ask();
+                if (!renamed.refused_options() || !names(renamed, limit_name(facts_.body))) {
+                    note();
+                    trial = std::move(renamed);
+                    continue;
+                }
+                rename();
+            }
+            const protocol::OptionalField* option = option_to_leave_out(facts_.body, trial.fetched.body);
+            if (option == nullptr) break;
+            facts_.body.*option->flag = false;
+            facts_.refused.emplace_back(option->name);
+            trial = ask();
+        }
+        return trial;
+    }
+
+    Asker& asker_;
+    EndpointFacts& facts_;
+    bool can_rename_;
+};
+
+/// Settles the options that requests have. Throws when the server refuses the plainest request.
 void settle_options(Asker& asker, EndpointFacts& facts) {
     if (facts.body.ignore_eos &&
         !protocol::has_field(*facts.body.protocol, &protocol::BodyOptions::ignore_eos)) {
         facts.body.ignore_eos = false;
         facts.refused.emplace_back("ignore_eos");
     }
-    const Request request = small_request(std::string("Hello there, how are you?"));
-    Trial trial = attempt(asker, facts.body, request, Need::must);
-    while (trial.refused_options()) {
-        const protocol::OptionalField* option = option_to_leave_out(facts.body, trial.fetched.body);
-        if (option == nullptr) break;
-        facts.body.*option->flag = false;
-        facts.refused.emplace_back(option->name);
-        trial = attempt(asker, facts.body, request, Need::must);
-    }
+    Trial trial = Settlement(asker, facts).settled();
     const std::string what = "POST " + target_of(asker.options());
     if (trial.fetched.failure) asker.refuse_failure(what, *trial.fetched.failure);
-    if (!trial.accepted()) asker.refuse_status(what, trial.fetched);
+    if (!trial.accepted()) asker.refuse_status(what, target_of(asker.options()), trial.fetched);
     refuse_compression(asker, what, trial.fetched.head);
     if (trial.record.outcome == Outcome::malformed) {
         asker.refuse(
@@ -555,13 +742,13 @@ void settle_lengths(Asker& asker, EndpointFacts& facts) {
 }  // namespace
 
 std::string target_of(const EndpointOptions& options) {
-    if (options.path.empty()) return std::string(options.body.protocol->path);
+    if (options.path.empty()) return std::string(options.url.api_path(options.body.protocol->path));
     return options.path.starts_with('/') ? options.path : "/" + options.path;
 }
 
 EndpointFacts probe(const EndpointOptions& options) {
     EndpointFacts facts;
-    const http::Fetched models = first_contact(options, facts.address);
+    const ModelsAnswer models = first_contact(options, facts.address);
     Asker asker(options, facts.address);
     const Json model = chosen_model(asker, models);
     facts.local = http::is_loopback(facts.address);
@@ -569,9 +756,9 @@ EndpointFacts probe(const EndpointOptions& options) {
     if (facts.body.model.empty()) facts.body.model = text_at(model, "id");
     if (facts.body.model.size() > std::max(kLongestName, options.body.model.size())) {
         asker.refuse(
-            fmt::format("the first model in the answer to GET /v1/models has a name of {} bytes, more than "
-                        "{}; name the model with --model",
-                        facts.body.model.size(), kLongestName));
+            fmt::format("the first model in the answer to {} has a name of {} bytes, more than {}; name the "
+                        "model with --model",
+                        models.what(), facts.body.model.size(), kLongestName));
     }
     ask_what_it_is(asker, model, facts);
     ask_for_profile(asker, facts);
@@ -584,10 +771,19 @@ TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, c
     Asker asker(options, facts.address);
     Request short_one = request;
     short_one.wanted_output_tokens = std::min<std::int64_t>(2, request.wanted_output_tokens.value_or(2));
+    const TimePoint began = Clock::now();
     const Trial trial = attempt(asker, facts.body, short_one, Need::must);
     const std::string what = "the workload's first request";
+    if (trial.fetched.failure && trial.fetched.failure->kind == http::FetchFailure::Kind::disconnected) {
+        asker.refuse(fmt::format(
+            "{} was cut off after {:.1f} s, {} ({}), although shorter requests were answered; a proxy before "
+            "the server may have too short a read timeout (nginx: proxy_read_timeout), or the server ended",
+            what, seconds(Clock::now() - began),
+            trial.fetched.body.empty() ? "before any output" : "in the middle of its answer",
+            trial.fetched.failure->why));
+    }
     if (trial.fetched.failure) asker.refuse_failure(what, *trial.fetched.failure);
-    if (!trial.accepted()) asker.refuse_status(what, trial.fetched);
+    if (!trial.accepted()) asker.refuse_status(what, target_of(asker.options()), trial.fetched);
     if (is_failure(trial.record.outcome) && trial.record.outcome != Outcome::empty) {
         asker.refuse(fmt::format("{} failed: {}", what, trial.record.error));
     }

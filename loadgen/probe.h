@@ -40,10 +40,12 @@ struct EndpointOptions {
 
 struct EndpointFacts {
     http::Address address;
-    bool local = false;                      ///< whether it is a loopback address
-    protocol::BodyOptions body;              ///< options with the model set and refused options off
-    std::vector<std::string> refused;        ///< options that the server refuses or the protocol lacks
-    std::string server_kind;                 ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
+    bool local = false;                ///< whether it is a loopback address
+    protocol::BodyOptions body;        ///< options with the model set and refused options off
+    std::vector<std::string> refused;  ///< options that the server refuses or the protocol lacks
+    std::vector<std::string> notes =
+        {};                   ///< sentences for the user about how requests differ from those asked for
+    std::string server_kind;  ///< "vllm", "llama.cpp", "paretoken-sim", … or empty
     std::optional<std::int64_t> context;     ///< largest number of tokens of prompt and answer together
     std::optional<std::int64_t> slots = {};  ///< of llama.cpp; each serves one request and keeps its KV cache
     std::map<std::string, std::string> server_config = {};  ///< the server's settings, without secrets

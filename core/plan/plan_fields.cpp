@@ -733,7 +733,8 @@ constexpr std::array kFields = {
               .flags = "url,--url,--base-url",
               .group = kTarget,
               .kind = load,
-              .help = "Server: http://HOST:PORT or https://…; several servers with commas between them. "
+              .help = "Server: http://HOST:PORT or https://…, with or without the version at its end, or the "
+                      "whole address of an endpoint; several servers with commas between them. "
                       "sim:PROFILE starts the simulated server and loads it (PROFILE as for `serve "
                       "--profile`: llama3-8b-h100-bf16, llama3-70b/h200x2/fp8, …)",
               .get = get_targets,

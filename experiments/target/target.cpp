@@ -265,6 +265,8 @@ class SocketTarget final : public Target {
             server.endpoint.token_ids = facts().prompt_form == datasets::PromptForm::token_ids;
         }
         server.facts = loadgen::probe(server.endpoint);
+        for (const std::string& note : server.facts.notes)
+            watcher.warn(fmt::format("{}: {}", server.url, note));
         if (!servers_.empty() && server.facts.body != facts().body)
             throw UsageError(fmt::format(
                 "{} serves another model than {}, or takes other options; name a --model that all serve",

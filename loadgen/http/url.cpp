@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/error.h"
@@ -47,6 +48,25 @@ std::string_view take_host(std::string_view authority, std::string_view text, st
     return authority.substr(colon + 1);
 }
 
+/// Returns whether a path ends with a version: "/v4", "/v1beta", "/v1beta2".
+bool ends_with_version(std::string_view path) {
+    std::string_view name = path.substr(path.rfind('/') + 1);
+    if (!path.starts_with('/') || !name.starts_with('v')) return false;
+    name.remove_prefix(1);
+    constexpr std::string_view kDigits = "0123456789";
+    const auto drop_digits = [&] {
+        name.remove_prefix(std::min(name.find_first_not_of(kDigits), name.size()));
+    };
+    if (name.empty() || kDigits.find(name.front()) == std::string_view::npos) return false;
+    drop_digits();
+    for (const std::string_view stage : {"alpha", "beta"}) {
+        if (!name.starts_with(stage)) continue;
+        name.remove_prefix(stage.size());
+        drop_digits();
+    }
+    return name.empty();
+}
+
 }  // namespace
 
 std::string Url::authority() const {
@@ -63,6 +83,15 @@ std::string Url::text() const {
 std::string Url::target(std::string_view path) const {
     if (query.empty()) return fmt::format("{}{}", base, path);
     return fmt::format("{}{}{}{}", base, path, path.find('?') == std::string_view::npos ? '?' : '&', query);
+}
+
+bool Url::has_version() const {
+    return ends_with_version(base);
+}
+
+std::string_view Url::api_path(std::string_view path) const {
+    constexpr std::string_view kVersion = "/v1";
+    return has_version() && path.starts_with("/v1/") ? path.substr(kVersion.size()) : path;
 }
 
 Url parse_url(std::string_view text) {
@@ -101,8 +130,12 @@ Url parse_url(std::string_view text) {
         while (url.base.ends_with('/')) url.base.pop_back();
     };
     drop_slashes();
-    if (url.base.ends_with("/v1")) url.base.resize(url.base.size() - 3);
-    drop_slashes();
+    if (url.base.ends_with("/v1")) {
+        const std::string whole = url.base;
+        url.base.resize(url.base.size() - 3);
+        drop_slashes();
+        if (url.has_version()) url.base = whole;
+    }
     return url;
 }
 

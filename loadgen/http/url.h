@@ -20,11 +20,16 @@ struct Url {
     /// Returns the target of a request: the base, `path` and the query. A path may have a query of its own.
     std::string target(std::string_view path) const;
     std::string text() const;  ///< text to show, without query values that may be secret
+    /// Returns whether the base ends with the version of the API, such as "/v4" or "/v1beta".
+    bool has_version() const;
+    /// Returns the path below the base of a path of the API. "/v1/models" is "/models" if the base has a
+    /// version.
+    std::string_view api_path(std::string_view path) const;
 };
 
 /// Reads "http://127.0.0.1:8000", "https://api.example.com/openai?api-version=2024-02-01", "127.0.0.1:8000"
-/// (http). A final /v1 of the base is removed, because the paths of requests begin with it. Throws UsageError
-/// naming the mistake in the text, without the secrets in it.
+/// (http). A final /v1 of the base is removed, because the paths of requests begin with it, unless another
+/// version comes before it. Throws UsageError naming the mistake in the text, without the secrets in it.
 Url parse_url(std::string_view text);
 
 }  // namespace paretoken::http

@@ -29,6 +29,16 @@ const Protocol* protocol_named(std::string_view name) {
     return found == kProtocols.end() ? nullptr : *found;
 }
 
+const Protocol* protocol_of_address(std::string_view address) {
+    const Protocol* found = nullptr;
+    for (const Protocol* protocol : kProtocols) {
+        const std::string_view path = protocol->path_in_version();
+        if (!address.ends_with(path)) continue;
+        if (found == nullptr || path.size() > found->path_in_version().size()) found = protocol;
+    }
+    return found;
+}
+
 bool has_field(const Protocol& protocol, bool BodyOptions::*flag) {
     return std::any_of(protocol.optional_fields.begin(), protocol.optional_fields.end(),
                        [&](const OptionalField& field) { return field.flag == flag; });

@@ -39,6 +39,8 @@ struct Protocol {
     /// Appends the fields of `prompt` without braces, such as "\"messages\":[…]". It may be called with
     /// token ids only if `takes_token_ids` is set.
     void (*append_prompt)(std::string& out, const Prompt& prompt) = nullptr;
+    /// Returns the path after the version: "/chat/completions".
+    std::string_view path_in_version() const { return path.substr(std::string_view("/v1").size()); }
     const EventFormat* events = nullptr;  ///< how events and answers without a stream are read
 };
 
@@ -54,6 +56,10 @@ inline const Protocol& default_protocol() {
 std::string names_of_protocols();
 
 const Protocol* protocol_named(std::string_view name);  ///< null when there is none
+
+/// Returns the protocol whose path after the version is the end of a path or address without a query:
+/// "https://a/x/v4/chat/completions". Null when there is none.
+const Protocol* protocol_of_address(std::string_view address);
 
 /// Returns whether `protocol` has the optional field of this flag.
 bool has_field(const Protocol& protocol, bool BodyOptions::*flag);

@@ -44,6 +44,41 @@ TEST(PlanOptions, every_field_with_flags_is_an_option_and_shows_in_the_help) {
     }
 }
 
+TEST(PlanOptions, the_whole_address_of_an_endpoint_gives_the_server_and_the_protocol) {
+    LoadPlan plan = asked({"http://a:1/x/v1/completions"});
+    EXPECT_EQ(plan.targets, std::vector<std::string>{"http://a:1/x/v1"});
+    EXPECT_EQ(plan.endpoint_type, "completions");
+    EXPECT_EQ(plan.endpoint_path, "");
+    plan = asked({"http://a:1/api/paas/v4/chat/completions/"});
+    EXPECT_EQ(plan.targets, std::vector<std::string>{"http://a:1/api/paas/v4"});
+    EXPECT_EQ(plan.endpoint_type, "chat");
+    EXPECT_EQ(plan.endpoint_path, "");
+    EXPECT_EQ(asked({"http://a/v1/messages"}).endpoint_type, "messages");
+    EXPECT_EQ(asked({"http://a/v1/responses"}).endpoint_type, "responses");
+}
+
+TEST(PlanOptions, a_whole_address_without_a_version_before_its_path_gives_the_path_too) {
+    const LoadPlan plan = asked({"https://a/openai/deployments/d/chat/completions?api-version=1"});
+    EXPECT_EQ(plan.targets, std::vector<std::string>{"https://a/openai/deployments/d?api-version=1"});
+    EXPECT_EQ(plan.endpoint_path, "/chat/completions");
+}
+
+TEST(PlanOptions, a_given_protocol_or_path_goes_before_that_of_the_address) {
+    LoadPlan plan = asked({"http://a/v1/completions", "--endpoint-type", "chat"});
+    EXPECT_EQ(plan.targets, std::vector<std::string>{"http://a/v1"});
+    EXPECT_EQ(plan.endpoint_type, "chat");
+    plan = asked({"http://a/x/completions", "--endpoint", "/y"});
+    EXPECT_EQ(plan.endpoint_path, "/y");
+    EXPECT_EQ(plan.endpoint_type, "completions");
+}
+
+TEST(PlanOptions, several_whole_addresses_must_have_the_same_path) {
+    const LoadPlan plan = asked({"http://a/v1/completions,http://b/v1/completions"});
+    EXPECT_EQ(plan.targets, (std::vector<std::string>{"http://a/v1", "http://b/v1"}));
+    EXPECT_THROW(asked({"http://a/v1/completions,http://b/v1/messages"}), UsageError);
+    EXPECT_THROW(asked({"http://a,http://b/chat/completions"}), UsageError);
+}
+
 TEST(PlanOptions, help_names_every_protocol_arrival_process_and_dataset) {
     CLI::App app;
     PlanOptions options;

@@ -300,7 +300,7 @@ class Certificates(Case):
             self.fails_clearly(load(address, self.directory / "run", *trust), RUNTIME, "TLS", *words)
 
     def test_of_an_unknown_authority(self):
-        self.refused(self.certificate("-days", "2"), "self-signed", trusted=False)
+        self.refused(self.certificate("-days", "2"), "self-signed", "--ca-file", trusted=False)
 
     def test_for_another_host(self):
         self.refused(self.certificate("-days", "2", subject="other", names="DNS:other.example"), "mismatch")

@@ -21,8 +21,8 @@ void fuzz(Input input) {
     require(on_one_line(url.authority()), "the Host header is one word");
     require(on_one_line(url.target("/v1/models")), "the request's target is one word");
     require(!url.base.ends_with('/'), "a base has no slash at its end");
-    const std::string again = (url.tls ? "https://" : "http://") + url.authority() + url.base + "/v1" +
-                              (url.query.empty() ? "" : "?" + url.query);
+    const std::string again = (url.tls ? "https://" : "http://") + url.authority() + url.base +
+                              (url.has_version() ? "" : "/v1") + (url.query.empty() ? "" : "?" + url.query);
     require(http::parse_url(again) == url, "a URL written down is read back as it was");
     (void)url.text();
 }

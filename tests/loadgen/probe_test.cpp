@@ -17,7 +17,9 @@ namespace {
 
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ScriptedAnswer json(int status, const std::string& body) {
     return {.writes = {
@@ -91,6 +93,71 @@ TEST(Probe, KeepsTheOptionsThatARefusalDoesNotName) {
     const EndpointFacts facts = probe(options);
     EXPECT_TRUE(facts.body.return_token_ids);
     EXPECT_EQ(facts.refused, std::vector<std::string>{"ignore_eos"});
+}
+
+/// Refuses requests with max_tokens, in these words.
+ScriptedServer::Script without_max_tokens(const std::string& words) {
+    return [words](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (!text.starts_with("POST")) return json(404, "{}");
+        if (text.find("\"max_tokens\"") != std::string::npos)
+            return json(400, fmt::format(R"({{"error":{{"message":"{}"}}}})", words));
+        return stream(5);
+    };
+}
+
+TEST(Probe, GivesTheLimitItsOtherNameWhereTheServerRefusesTheFirst) {
+    for (const char* words :
+         {"'max_tokens' is not supported. Use 'max_completion_tokens' instead.", "bad request"}) {
+        const ScriptedServer server(without_max_tokens(words));
+        const EndpointFacts facts = probe(options_for(server));
+        EXPECT_TRUE(facts.body.max_completion_tokens);
+        EXPECT_TRUE(facts.body.ignore_eos) << "the server accepts it";
+        EXPECT_TRUE(facts.body.include_usage) << "the server accepts it";
+        EXPECT_TRUE(facts.refused.empty());
+        ASSERT_EQ(facts.notes.size(), 1U);
+        EXPECT_THAT(facts.notes[0],
+                    AllOf(HasSubstr("refuses max_tokens"), HasSubstr("by max_completion_tokens")));
+    }
+}
+
+TEST(Probe, GivesTheLimitItsUsualNameWhereTheServerKnowsNoOther) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (text.find("max_completion_tokens") != std::string::npos)
+            return json(422, R"({"error":{"message":"unknown field max_completion_tokens"}})");
+        return text.starts_with("POST") ? stream(5) : json(404, "{}");
+    });
+    EndpointOptions options = options_for(server);
+    options.body.max_completion_tokens = true;
+    const EndpointFacts facts = probe(options);
+    EXPECT_FALSE(facts.body.max_completion_tokens);
+    EXPECT_TRUE(facts.body.ignore_eos);
+}
+
+TEST(Probe, KeepsTheNameOfTheLimitWhereARefusalQuotesTheWholeRequest) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (!text.starts_with("POST")) return json(404, "{}");
+        if (text.find("ignore_eos") == std::string::npos) return stream(5);
+        return json(422, fmt::format(R"({{"error":{{"message":"wrong","input":{}}}}})",
+                                     text.substr(text.find("\r\n\r\n") + 4)));
+    });
+    const EndpointFacts facts = probe(options_for(server));
+    EXPECT_FALSE(facts.body.max_completion_tokens);
+    EXPECT_FALSE(facts.body.ignore_eos);
+    EXPECT_TRUE(facts.notes.empty());
+}
+
+TEST(Probe, TakesEveryStatusOfSuccess) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(203, kModels);
+        if (!text.starts_with("POST")) return json(404, "{}");
+        ScriptedAnswer answer = stream(5);
+        answer.writes[0].replace(0, 15, "HTTP/1.1 201 OK");
+        return answer;
+    });
+    EXPECT_EQ(probe(options_for(server)).body.model, "first");
 }
 
 /// Counts 2 tokens for each of our words, `of_prose` for each word of the text "w w w …", and 9 as overhead.
@@ -173,8 +240,6 @@ TEST(Probe, SaysThatTheConnectionWasRefused) {
 // ---- patience
 
 using namespace std::chrono_literals;
-using ::testing::AllOf;
-using ::testing::Not;
 
 /// Answers with models, 404 for optional endpoints, and `answer` for POST /v1/chat/completions.
 ScriptedServer::Script answering(std::function<ScriptedAnswer(const std::string&)> answer) {
@@ -318,6 +383,95 @@ TEST(Probe, names_the_right_scheme_where_the_server_speaks_plain_http) {
     EXPECT_THAT(said, AllOf(HasSubstr("plain HTTP"), HasSubstr(server.url())));
 }
 
+TEST(Probe, asks_below_the_version_that_the_address_has) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /api/paas/v4/models ")) return json(200, kModels);
+        return text.starts_with("POST /api/paas/v4/chat/completions ") ? stream(5) : json(404, "{}");
+    });
+    EndpointOptions options = options_for(server);
+    options.url = http::parse_url(server.url() + "/api/paas/v4");
+    EXPECT_EQ(failure_of(options), "no failure");
+}
+
+TEST(Probe, finds_the_models_beside_the_path_of_requests) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1beta/openai/models ")) return json(200, kModels);
+        return text.starts_with("POST /v1beta/openai/chat/completions ") ? stream(5) : json(404, "{}");
+    });
+    EndpointOptions options = options_for(server);
+    options.url = http::parse_url(server.url() + "/v1beta/openai");
+    options.path = "/chat/completions";
+    EXPECT_EQ(probe(options).body.model, "first");
+}
+
+TEST(Probe, names_the_address_that_was_not_found_and_how_to_give_another) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        return text.starts_with("GET /x/v1/models") ? json(200, kModels)
+                                                    : json(404, R"({"error":"no route"})");
+    });
+    EndpointOptions options = options_for(server);
+    options.url = http::parse_url(server.url() + "/x");
+    EXPECT_THAT(
+        failure_of(options),
+        AllOf(HasSubstr("404"), HasSubstr(server.url() + "/x/v1/chat/completions"), HasSubstr("--endpoint")));
+    const ScriptedServer empty([](int, int, const std::string&) { return json(404, "{}"); });
+    EXPECT_THAT(failure_of(options_for(empty)),
+                AllOf(HasSubstr(empty.url() + "/v1/models"), HasSubstr("--model")));
+}
+
+TEST(Probe, names_the_option_for_the_model_where_the_list_of_models_fails) {
+    for (const int status : {401, 403, 500, 502}) {
+        const ScriptedServer server([status](int, int, const std::string& text) {
+            return text.starts_with("POST") ? stream(5) : json(status, "{}");
+        });
+        EndpointOptions options = options_for(server);
+        EXPECT_THAT(failure_of(options), HasSubstr("--model")) << status;
+        options.body.model = "m";
+        EXPECT_EQ(failure_of(options), "no failure") << status;
+    }
+    const ScriptedServer closing([](int, int, const std::string& text) {
+        return text.starts_with("POST") ? stream(5) : ScriptedAnswer{.close_after = true};
+    });
+    EndpointOptions options = options_for(closing);
+    EXPECT_THAT(failure_of(options), HasSubstr("--model"));
+    options.body.model = "m";
+    EXPECT_EQ(failure_of(options), "no failure");
+}
+
+TEST(Probe, gives_the_address_of_the_server_to_which_a_redirect_leads) {
+    const auto said = [](const std::string& location) {
+        const ScriptedServer server([&](int, int, const std::string&) {
+            return ScriptedAnswer{
+                .writes = {
+                    fmt::format("HTTP/1.1 301 X\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", location)}};
+        });
+        return failure_of(options_for(server));
+    };
+    EXPECT_THAT(said("https://other:99/x/v1/models"), HasSubstr("give https://other:99/x as the URL"));
+    EXPECT_THAT(said("/x/v1/models"), AllOf(HasSubstr("give http://127.0.0.1:"), HasSubstr("/x as the URL")));
+    EXPECT_THAT(said("/login?next=1"), HasSubstr("Location: /login"));
+}
+
+TEST(Probe, blames_the_read_timeout_of_a_proxy_for_its_statuses) {
+    for (const int status : {502, 504}) {
+        const ScriptedServer server(answering([&](const std::string&) { return json(status, "<html>"); }));
+        EXPECT_THAT(failure_of(options_for(server)),
+                    AllOf(HasSubstr(std::to_string(status)), HasSubstr("proxy"), HasSubstr("read timeout")));
+    }
+}
+
+TEST(Probe, takes_no_complaint_about_a_missing_tls_for_a_server_without_it) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        return json(400, "The plain HTTP request was sent to HTTPS port");
+    });
+    EndpointOptions options = options_for(server);
+    options.url.tls = true;
+    const http::TlsContext tls({});
+    options.tls = &tls;
+    options.timeout = 1s;
+    EXPECT_THAT(failure_of(options), Not(HasSubstr("speaks plain HTTP")));
+}
+
 TEST(Probe, names_where_a_redirect_leads_and_hides_the_key_there) {
     const ScriptedServer server(answering([](const std::string&) {
         return ScriptedAnswer{.writes = {"HTTP/1.1 307 X\r\nLocation: https://other/v1?key=SECRETKEY123\r\n"
@@ -369,6 +523,25 @@ TEST(Probe, says_that_a_proxy_is_not_used) {
     options.url = http::parse_url("http://no-such-host.invalid:1");
     options.proxy_variable = "https_proxy";
     EXPECT_THAT(failure_of(options), AllOf(HasSubstr("resolve"), HasSubstr("https_proxy is set")));
+}
+
+TEST(TryOne, SaysThatTheWorkloadWasCutOffAndNotThatTheServerIsNone) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (!text.starts_with("POST")) return json(404, "{}");
+        return text.size() > 2000 ? ScriptedAnswer{.close_after = true} : stream(5);
+    });
+    const EndpointOptions options = options_for(server);
+    const EndpointFacts facts = probe(options);
+    Request request;
+    request.prompt = std::string(5000, 'x');
+    try {
+        try_one(options, facts, request);
+        FAIL();
+    } catch (const RuntimeError& error) {
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("cut off after"), HasSubstr("before any output"),
+                                        HasSubstr("read timeout"), Not(HasSubstr("OpenAI"))));
+    }
 }
 
 TEST(TryOne, PassesOnWhyTheWorkloadIsRefused) {

@@ -27,6 +27,18 @@ TEST(Url, DropsAVersionAtItsEndBecauseEndpointsBringTheirOwn) {
     EXPECT_EQ(parse_url("http://a:1//v1").base, "");
 }
 
+TEST(Url, KeepsAnotherVersionAtItsEndAndAddsNone) {
+    const Url url = parse_url("http://a:1/api/paas/v4/");
+    EXPECT_EQ(url.base, "/api/paas/v4");
+    EXPECT_EQ(url.api_path("/v1/models"), "/models");
+    EXPECT_EQ(parse_url("http://a/v1beta").api_path("/v1/models"), "/models");
+    EXPECT_EQ(parse_url("http://a/x/v2/v1").base, "/x/v2/v1");
+    EXPECT_EQ(parse_url("http://a/x/v2/v1").api_path("/v1/models"), "/models");
+    for (const char* text :
+         {"http://a", "http://a/v1", "http://a/v", "http://a/vllm", "http://a/v4x", "http://v4"})
+        EXPECT_EQ(parse_url(text).api_path("/v1/models"), "/v1/models") << text;
+}
+
 TEST(Url, TakesIpv6InBrackets) {
     const Url url = parse_url("http://[::1]:9000/x");
     EXPECT_EQ(url.host, "::1");
