@@ -132,11 +132,19 @@ class SocketTarget final : public Target {
         const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
         check_context(trial, facts());
         check_probe(asked, facts().context);
+        const auto root_before = metrics_before(asked);
         bool tells_cached = false;
         for (const Server& opened : servers_)
             tells_cached =
                 loadgen::try_one(opened.endpoint, opened.facts, trial.datasets.front()->request(kTrialIndex))
                     .cached_prompt.has_value();
+        if (root_before && moved(*root_before, known_metrics(metrics_at("")))) metrics_base_ = "";
+        if (root_before && !metrics_base_)
+            watcher.warn(
+                fmt::format("{}/metrics and {} are not read: the first has no known metrics, and the second "
+                            "has none that "
+                            "count this program's requests; --scrape URL reads others",
+                            servers_.front().url, metrics_at("").text()));
         if (tells_cached && shares_nothing(trial.plan))
             servers_.front().facts.cached_by_template = cached_by_template(asked);
     }
@@ -191,6 +199,9 @@ class SocketTarget final : public Target {
             outcome.server.failed = 0;
             outcome.server.last_failure.clear();
         }
+        if (!outcome.server.scrapes.empty() && places.automatic && metrics_base_ &&
+            !servers_.front().endpoint.url.base.empty())
+            outcome.server.scrapes.front().config["metrics_url"] = metrics_at(*metrics_base_).text();
         if (!outcome.server.scrapes.empty())
             outcome.server.scrapes.front().config.insert(facts().server_config.begin(),
                                                          facts().server_config.end());
@@ -360,12 +371,8 @@ class SocketTarget final : public Target {
                                                         const ScrapePlaces& places) const {
         std::vector<scrape::ScraperOptions> all;
         // The metrics of one of several servers do not describe this load, which all of them serve.
-        if (places.automatic && servers_.size() == 1) {
-            http::Url url = servers_.front().endpoint.url;
-            url.base = "/metrics";
-            url.query.clear();
-            all.push_back({.url = url, .address = facts().address});
-        }
+        if (places.automatic && servers_.size() == 1 && metrics_base_)
+            all.push_back({.url = metrics_at(*metrics_base_), .address = facts().address});
         for (const std::string& url : places.servers) all.push_back(scraper_at(url, ""));
         for (const Exporter& exporter : places.exporters)
             all.push_back(scraper_at(exporter.url, exporter.name));
@@ -375,6 +382,49 @@ class SocketTarget final : public Target {
             options.tls = tls_for(options.url, fmt::format("--scrape {}", options.url.text()));
         }
         return all;
+    }
+
+    /// Returns the URL of the metrics of the only server, below a base.
+    http::Url metrics_at(const std::string& base) const {
+        http::Url url = servers_.front().endpoint.url;
+        url.base = base + "/metrics";
+        url.query.clear();
+        return url;
+    }
+
+    /// Returns the known metrics at a URL; those of an empty scrape if there are none.
+    scrape::ServerScrape known_metrics(const http::Url& url) const {
+        constexpr auto kPatience = std::chrono::seconds(5);
+        http::Fetcher fetcher(url, facts().address, url.tls ? tls_.get() : nullptr, {});
+        const http::Fetched answer = fetcher.get("", kPatience);
+        if (!answer.ok()) return {};
+        return scrape::server_scrape_of(scrape::parse_prometheus(answer.body), Clock::now());
+    }
+
+    /// Decides where the metrics of a server with a base are. Those of the base go before those of the root,
+    /// which may be those of another server. Returns the metrics of the root if only they are known.
+    std::optional<scrape::ServerScrape> metrics_before(const LoadPlan& asked) {
+        const std::string& base = servers_.front().endpoint.url.base;
+        metrics_base_ = base;
+        if (base.empty() || servers_.size() > 1 || !parse_scrape_places(asked.scrape).automatic ||
+            !known_metrics(metrics_at(base)).sources.empty())
+            return std::nullopt;
+        scrape::ServerScrape root = known_metrics(metrics_at(""));
+        if (root.sources.empty()) return std::nullopt;
+        metrics_base_.reset();
+        return root;
+    }
+
+    /// Returns whether a counter has grown between two scrapes.
+    static bool moved(const scrape::ServerScrape& before, const scrape::ServerScrape& after) {
+        const auto metrics = scrape::server_metrics();
+        return std::any_of(metrics.begin(), metrics.end(), [&](const scrape::ServerMetric& metric) {
+            if (metric.kind != scrape::MetricKind::counter) return false;
+            const std::string key(metric.key);
+            const auto old = before.values.find(key);
+            const auto now = after.values.find(key);
+            return now != after.values.end() && now->second > (old == before.values.end() ? 0 : old->second);
+        });
     }
 
     /// Returns the URL of metrics; the default path is /metrics.
@@ -409,7 +459,8 @@ class SocketTarget final : public Target {
     std::shared_ptr<CommandServer> server_;
     std::unique_ptr<http::TlsContext> tls_;
     std::vector<Server> servers_;
-    mutable std::set<std::string> complained_of_;  ///< exporters warned of; runs of a target never overlap
+    std::optional<std::string> metrics_base_ = "";  ///< base of the only server's metrics; absent: none
+    mutable std::set<std::string> complained_of_;   ///< exporters warned of; runs of a target never overlap
 };
 
 /// The simulated server in virtual time, whose facts are known without a probe.

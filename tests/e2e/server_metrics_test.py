@@ -60,6 +60,42 @@ class ServerMetrics(Case):
         self.assertIn("scrape", [r["check"] for r in result["validity"]["reasons"]])
         self.assertIn("no known metric", result["server"]["note"])
 
+    def of_a_server_behind_a_prefix(self, prefixed, moves):
+        """Returns the result of a run against BASE/x, whose root has metrics that count requests or do not."""
+        posts = [0]
+
+        def answer(method, path, _headers, _body):
+            if path == "/x/v1/models":
+                return 200, "application/json", b'{"object":"list","data":[{"id":"m"}]}'
+            if path == "/metrics" or (prefixed and path == "/x/metrics"):
+                count = posts[0] if moves or path == "/x/metrics" else 7
+                return 200, "text/plain", f"vllm:generation_tokens_total {count}\nvllm:num_requests_running 1\n".encode()
+            if path != "/x/v1/chat/completions":
+                return 404, "text/plain", b""
+            posts[0] += 1
+            chunk = {"choices": [{"index": 0, "delta": {"content": "word"}, "finish_reason": "length"}]}
+            usage = {"choices": [], "usage": {"prompt_tokens": 64, "completion_tokens": 1}}
+            return 200, "text/event-stream", "".join(f"data: {text}\n\n" for text in (
+                json.dumps(chunk), json.dumps(usage), "[DONE]")).encode()
+
+        with http_server(answer) as url:
+            out = self.directory / f"run-{prefixed}-{moves}"
+            done = self.measures(paretoken("run", f"{url}/x", *LOAD[:4], "--isl", 64, "--osl", 1, "--out", out))
+            return done, run_json(out), out
+
+    def test_metrics_below_a_prefix_go_before_those_of_the_root(self):
+        _, result, _ = self.of_a_server_behind_a_prefix(prefixed=True, moves=False)
+        self.assertTrue(result["server"]["config"]["metrics_url"].endswith("/x/metrics"))
+        self.assertEqual(result["server"]["whole_run"]["generation_tokens"], 40)
+
+    def test_metrics_of_the_root_are_read_only_if_they_count_the_requests(self):
+        _, result, _ = self.of_a_server_behind_a_prefix(prefixed=False, moves=True)
+        self.assertFalse(result["server"]["config"]["metrics_url"].endswith("/x/metrics"))
+        self.assertEqual(result["server"]["whole_run"]["generation_tokens"], 40)
+        done, result, _ = self.of_a_server_behind_a_prefix(prefixed=False, moves=False)
+        self.assertNotIn("server", result)
+        self.assertIn("/metrics are not read", done.stderr.replace("\n", " "))
+
     def test_what_cannot_be_a_place_of_metrics_is_refused(self):
         for arguments, words in ((("--scrape", "sometimes"), ("--scrape", "sometimes")),
                                  (("--scrape", "node=9100"), ("--scrape", "NAME=URL")),
