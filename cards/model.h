@@ -51,7 +51,7 @@ struct ModelCard {
     std::uint64_t ffn = 0;  ///< feed-forward width of dense layers; no meaning if every layer has experts
     bool gated_ffn = true;  ///< whether there are three matrices (gate, up and down) or two (up and down)
     bool tied_embeddings = false;
-    std::optional<std::uint64_t> sliding_window;  ///< tokens that the layers with a window see
+    std::optional<std::uint64_t> sliding_window;  ///< tokens that layers with a window or chunks see
     std::uint64_t windowed_layers = 0;            ///< number of layers with a window
     std::optional<MixtureOfExperts> moe;
     std::optional<LatentAttention> mla;
@@ -63,8 +63,10 @@ struct ModelCard {
     std::uint64_t dense_streamed_bytes = 0;   ///< read by every step: no embedding lookup, no routed experts
     std::map<std::string, std::uint64_t> bytes_by_dtype;
     std::uint64_t parameters = 0;
-    std::uint64_t active_parameters = 0;    ///< used per token: no embedding lookup, only active experts
-    std::uint64_t kv_values_per_token = 0;  ///< keys and values of one token, all layers without a window
+    std::uint64_t active_parameters = 0;  ///< used per token: no embedding lookup, only active experts
+    /// Keys and values of one token in all layers without a window. Layers that use the cache of another
+    /// layer do not count, neither here nor in windowed_kv_values_per_token.
+    std::uint64_t kv_values_per_token = 0;
     std::uint64_t windowed_kv_values_per_token = 0;  ///< such values in all layers with a window
     double attention_flops_per_pair = 0;  ///< FLOP per pair of query and key token, layers without a window
     double windowed_attention_flops_per_pair = 0;  ///< FLOP of such a pair in all layers with a window

@@ -67,6 +67,131 @@ void refuse_other_architectures(const JsonCursor& config, const std::string& whe
                             where, key));
 }
 
+// --- settings of attention
+// ---------------------------------------------------------------------------------
+
+/// Settings of attention that are read, or that change neither which keys and values a layer keeps nor their
+/// size.
+constexpr std::array<std::string_view, 22> kUnderstoodAttentionKeys{"attention_chunk_size",
+                                                                    "decoder_sparse_step",
+                                                                    "kv_channels",
+                                                                    "kv_lora_rank",
+                                                                    "layer_types",
+                                                                    "max_window_layers",
+                                                                    "multi_query_attention",
+                                                                    "multi_query_group_num",
+                                                                    "no_rope_layers",
+                                                                    "num_attention_heads",
+                                                                    "num_key_value_heads",
+                                                                    "num_kv_heads",
+                                                                    "num_kv_shared_layers",
+                                                                    "sliding_window",
+                                                                    "sliding_window_pattern",
+                                                                    "use_sliding_window",
+                                                                    "no_rope_layer_interval",
+                                                                    "kv_cache_scheme",
+                                                                    "kv_cache_quant_algo",
+                                                                    "num_key_value_groups",
+                                                                    "n_head",
+                                                                    "n_heads"};
+constexpr std::array<std::string_view, 44> kHarmlessAttentionKeys{"_attn_implementation",
+                                                                  "_attn_implementation_autoset",
+                                                                  "_attn_implementation_internal",
+                                                                  "add_attention_bias",
+                                                                  "attention_bias",
+                                                                  "attention_dropout",
+                                                                  "attention_dropout_prob",
+                                                                  "attention_input_bias",
+                                                                  "attention_layernorm",
+                                                                  "attention_logits_soft_cap",
+                                                                  "attention_multiplier",
+                                                                  "attention_out_bias",
+                                                                  "attention_out_proj_bias",
+                                                                  "attention_output_bias",
+                                                                  "attention_probs_dropout_prob",
+                                                                  "attention_qkv_bias",
+                                                                  "attention_softmax_in_fp32",
+                                                                  "attn_bias",
+                                                                  "attn_dropout",
+                                                                  "attn_factor",
+                                                                  "attn_implementation",
+                                                                  "attn_logit_softcapping",
+                                                                  "attn_out_bias",
+                                                                  "attn_pdrop",
+                                                                  "attn_qkv_bias",
+                                                                  "attn_scale",
+                                                                  "attn_temperature_tuning",
+                                                                  "chunk_size_feed_forward",
+                                                                  "compression_config",
+                                                                  "cross_attention_hidden_size",
+                                                                  "flash_attention",
+                                                                  "global_rope_theta",
+                                                                  "output_attentions",
+                                                                  "query_pre_attn_scalar",
+                                                                  "reorder_and_upcast_attn",
+                                                                  "scale_attention_softmax_in_fp32",
+                                                                  "scale_attn_by_inverse_layer_idx",
+                                                                  "scale_attn_weights",
+                                                                  "scale_attention_scores",
+                                                                  "use_attention_bias",
+                                                                  "use_bidirectional_attention",
+                                                                  "use_flash_attention",
+                                                                  "use_flash_attn",
+                                                                  "attention_scale"};
+
+/// Whether a key of a config describes which keys and values the layers keep: by one of its words, which
+/// are separated by "_", or by its beginning.
+bool is_attention_key(std::string_view key) {
+    constexpr std::array<std::string_view, 6> kBeginnings{"index_",      "block_types", "block_configs",
+                                                          "mixer_types", "layer_types", "layers_block_type"};
+    constexpr std::array<std::string_view, 24> kBeginningsOfWords{
+        "attention", "attn",   "chunk",     "compress", "conv",   "delta",     "global",    "hybrid",
+        "indexer",   "kv",     "lightning", "linear",   "mamba",  "recurrent", "retention", "rwkv",
+        "sliding",   "sparse", "ssm",       "swa",      "window", "kda",       "nsa",       "dsa"};
+    constexpr std::array<std::string_view, 2> kWords{"cla", "state"};
+    const auto begins = [](std::string_view text) {
+        return [text](std::string_view beginning) { return text.starts_with(beginning); };
+    };
+    if (std::any_of(kBeginnings.begin(), kBeginnings.end(), begins(key)) ||
+        key.find("key_value") != std::string_view::npos)
+        return true;
+    while (true) {
+        const auto end = key.find('_');
+        const std::string_view word = key.substr(0, end);
+        if (std::any_of(kBeginningsOfWords.begin(), kBeginningsOfWords.end(), begins(word)) ||
+            std::find(kWords.begin(), kWords.end(), word) != kWords.end())
+            return true;
+        if (end == std::string_view::npos) return false;
+        key.remove_prefix(end + 1);
+    }
+}
+
+/// Whether a value switches a setting off: null, false, 0, or an empty text, list or object.
+bool is_off(const JsonCursor& value) {
+    if (value.is_null()) return true;
+    if (value.is_number()) return value.number() == 0;
+    if (value.is_string()) return value.string().empty();
+    if (value.is_array()) return value.elements().empty();
+    if (value.is_object()) return value.members().empty();
+    return !value.boolean();
+}
+
+/// Throws for a setting of attention that is not understood. It may change the size of the KV cache, which
+/// would then be a guess.
+void refuse_unknown_attention(const JsonCursor& config, const std::string& where) {
+    const auto listed = [](const auto& keys, const std::string& key) {
+        return std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
+    for (const auto& [key, value] : config.members())
+        if (is_attention_key(key) && !listed(kUnderstoodAttentionKeys, key) &&
+            !listed(kHarmlessAttentionKeys, key) && !is_off(value))
+            throw UsageError(fmt::format(
+                "{}: {}: a setting of attention that is not understood, so that the size of the KV cache "
+                "would be a guess; give a GGUF file of the model, or, if this setting changes neither which "
+                "keys and values a layer keeps nor their size, a copy of the file without it",
+                where, key));
+}
+
 // --- quantisation
 // --------------------------------------------------------------------------------------------
 
@@ -215,37 +340,77 @@ std::uint64_t attention_parameters(const ModelCard& card) {
     return card.hidden * card.head_dim * (2 * card.query_heads + 2 * card.kv_heads);
 }
 
-/// The number of layers whose attention sees only a window, by layer_types or by the model's type.
-std::uint64_t windowed_layers(const JsonCursor& config, std::uint64_t layers) {
-    if (const auto types = config.find("layer_types")) {
-        std::uint64_t windowed = 0;
-        for (const JsonCursor& type : types->elements()) {
-            const std::string name = type.string();
-            if (name == "sliding_attention" || name == "chunked_attention")
-                ++windowed;
-            else if (name != "full_attention")
-                type.complain("full_attention or sliding_attention");
-        }
-        return std::min(windowed, layers);
-    }
+/// Every n-th layer sees the whole context, and the others only a window: n by the model's type; 0 for none.
+std::uint64_t window_pattern_of(const JsonCursor& config) {
+    if (const std::uint64_t stated = count_or_none(config, {"sliding_window_pattern"}); stated > 0)
+        return stated;
     const auto type = config.find("model_type");
     const std::string name = type && type->is_string() ? type->string() : "";
-    std::uint64_t pattern =
-        count_or_none(config, {"sliding_window_pattern"});  // every n-th layer sees the whole context
-    if (pattern == 0 && (name == "gemma2" || name == "gpt_oss")) pattern = 2;
-    if (pattern == 0 && name.starts_with("gemma3")) pattern = 6;
-    if (pattern == 0 && name == "cohere2") pattern = 4;
-    if (pattern > 0) return layers - layers / pattern;
-    if (config.find("max_window_layers") && flag(config, "use_sliding_window", false))
-        return layers - std::min(layers, config.at("max_window_layers", "a number of layers").count());
-    return layers;
+    if (name == "gemma2" || name == "gpt_oss") return 2;
+    if (name.starts_with("gemma3n")) return 5;
+    if (name.starts_with("gemma3")) return 6;
+    return name == "cohere2" ? 4 : 0;
 }
 
-void fill_window(ModelCard& card, const JsonCursor& config) {
-    const std::uint64_t window = count_or_none(config, {"sliding_window", "attention_chunk_size"});
-    if (window == 0 || !flag(config, "use_sliding_window", true)) return;
-    card.windowed_layers = windowed_layers(config, card.layers);
-    if (card.windowed_layers > 0) card.sliding_window = window;
+/// For each layer, whether layer_types says that it sees only a window. Throws for a type that is not known,
+/// such as linear attention.
+std::vector<bool> windowed_by_types(const JsonCursor& types, std::uint64_t layers) {
+    std::vector<bool> windowed;
+    for (const JsonCursor& type : types.elements()) {
+        const std::string name = type.string();
+        if (name != "full_attention" && name != "sliding_attention" && name != "chunked_attention")
+            type.complain(
+                "full_attention, sliding_attention or chunked_attention; the KV cache of other layers cannot "
+                "be counted from a config (give a GGUF file of the model instead)");
+        windowed.push_back(name != "full_attention");
+    }
+    if (windowed.size() < layers) types.complain(fmt::format("one type for each of {} layers", layers));
+    windowed.resize(layers);
+    return windowed;
+}
+
+/// For each layer, whether it sees only its chunk of the context. The list no_rope_layers has 0 for layers
+/// without rotary positions, which see the whole context. If it is empty, every 4th layer is such a layer.
+std::vector<bool> chunked_layers(const JsonCursor& config, std::uint64_t layers) {
+    std::vector<bool> chunked;
+    if (const auto list = config.find("no_rope_layers")) {
+        for (const JsonCursor& layer : list->elements()) chunked.push_back(layer.count() != 0);
+        if (!chunked.empty() && chunked.size() != layers)
+            list->complain(fmt::format("an empty list or one number for each of {} layers", layers));
+    }
+    if (!chunked.empty()) return chunked;
+    const std::uint64_t interval = extent_or(config, {"no_rope_layer_interval"}, 4);
+    for (std::uint64_t i = 0; i < layers; ++i) chunked.push_back((i + 1) % interval != 0);
+    return chunked;
+}
+
+/// For each layer, whether its attention sees only a window or chunk, if the model has a window.
+std::vector<bool> windowed_layers(const JsonCursor& config, std::uint64_t layers, bool chunks) {
+    if (const auto types = config.find("layer_types")) return windowed_by_types(*types, layers);
+    if (chunks) return chunked_layers(config, layers);
+    std::vector<bool> windowed(layers, true);
+    const std::uint64_t pattern = window_pattern_of(config);
+    std::uint64_t whole = 0;  // number of first layers that see the whole context
+    if (pattern == 0 && config.find("max_window_layers") && flag(config, "use_sliding_window", false))
+        whole = std::min(layers, config.at("max_window_layers", "a number of layers").count());
+    for (std::uint64_t i = 0; i < layers; ++i)
+        windowed[i] = pattern > 0 ? (i + 1) % pattern != 0 : i >= whole;
+    return windowed;
+}
+
+/// Sets the card's window, and returns for each layer whether it has it.
+std::vector<bool> fill_window(ModelCard& card, const JsonCursor& config) {
+    const std::uint64_t chunk = count_or_none(config, {"attention_chunk_size"});
+    const std::uint64_t sliding =
+        flag(config, "use_sliding_window", true) ? count_or_none(config, {"sliding_window"}) : 0;
+    if (chunk > 0 && sliding > 0 && chunk != sliding)
+        config.at("attention_chunk_size", "a size")
+            .complain(fmt::format("no chunks beside a sliding_window of {}", sliding));
+    std::vector<bool> windowed = windowed_layers(config, card.layers, chunk > 0);
+    if (chunk == 0 && sliding == 0) windowed.assign(card.layers, false);
+    card.windowed_layers = static_cast<std::uint64_t>(std::count(windowed.begin(), windowed.end(), true));
+    if (card.windowed_layers > 0) card.sliding_window = std::max(chunk, sliding);
+    return windowed;
 }
 
 void fill_attention(ModelCard& card, const JsonCursor& config) {
@@ -260,11 +425,16 @@ void fill_attention(ModelCard& card, const JsonCursor& config) {
     card.head_dim = extent_or(config, {"head_dim", "kv_channels"},
                               std::max<std::uint64_t>(card.hidden / card.query_heads, 1));
     card.mla = latent_attention(config);
-    fill_window(card, config);
+    const std::vector<bool> windowed = fill_window(card, config);
+    const std::uint64_t shared = count_or_none(config, {"num_kv_shared_layers"});
+    if (shared >= card.layers)
+        config.at("num_kv_shared_layers", "a number of layers")
+            .complain(fmt::format("fewer than {} layers", card.layers));
     const std::uint64_t per_layer =
         card.mla ? card.mla->kv_rank + card.mla->rope_dim : 2 * card.kv_heads * card.head_dim;
-    card.kv_values_per_token = (card.layers - card.windowed_layers) * per_layer;
-    card.windowed_kv_values_per_token = card.windowed_layers * per_layer;
+    // The last layers use the cache of an earlier layer; only the others have one of their own.
+    for (std::uint64_t i = 0; i < card.layers - shared; ++i)
+        (windowed[i] ? card.windowed_kv_values_per_token : card.kv_values_per_token) += per_layer;
     const double widths = card.mla ? static_cast<double>(card.mla->qk_head_dim + card.mla->v_head_dim)
                                    : 2 * static_cast<double>(card.head_dim);
     const double per_layer_flops = 2 * static_cast<double>(card.query_heads) * widths;
@@ -377,6 +547,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     const JsonCursor config =
         nested && nested->is_object() && !whole.find("num_hidden_layers") ? *nested : whole;
     refuse_other_architectures(config, where);
+    refuse_unknown_attention(config, where);
     ModelCard card;
     card.name = name_of_config(whole, where);
     card.source = "config.json";

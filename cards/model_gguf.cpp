@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 
@@ -14,6 +15,40 @@ namespace paretoken::cards {
 namespace {
 
 constexpr double kLargest = 1 << 24;  // largest extent; products of three are exact
+
+/// Keys after "ARCHITECTURE.attention.": those that are read, and then those that change neither which keys
+/// and values a layer keeps nor their size.
+constexpr std::array<std::string_view, 31> kKnownAttentionKeys{"chunk_size",
+                                                               "head_count",
+                                                               "head_count_kv",
+                                                               "key_length",
+                                                               "key_length_mla",
+                                                               "kv_lora_rank",
+                                                               "q_lora_rank",
+                                                               "shared_kv_layers",
+                                                               "sliding_window",
+                                                               "sliding_window_pattern",
+                                                               "value_length",
+                                                               "value_length_mla",
+                                                               "causal",
+                                                               "clamp_kqv",
+                                                               "decay_lora_rank",
+                                                               "gate_lora_rank",
+                                                               "group_norm_epsilon",
+                                                               "group_norm_groups",
+                                                               "iclr_lora_rank",
+                                                               "layer_norm_epsilon",
+                                                               "layer_norm_rms_epsilon",
+                                                               "max_alibi_bias",
+                                                               "output_scale",
+                                                               "relative_buckets_count",
+                                                               "scale",
+                                                               "temperature_length",
+                                                               "temperature_scale",
+                                                               "use_kqv_clamp",
+                                                               "logit_softcapping",
+                                                               "value_residual_mix_lora_rank",
+                                                               "dropout"};
 
 /// The metadata of one architecture: keys are looked up with its name, as in "llama.block_count".
 class ArchitectureKeys {
@@ -55,6 +90,33 @@ class ArchitectureKeys {
         return values;
     }
 
+    [[noreturn]] void complain(const std::string& key, const std::string& problem) const {
+        throw UsageError(fmt::format("{}: {}.{}: {}", file_, name_, key, problem));
+    }
+
+    /// Throws for a setting of attention that is not understood. It may change the size of the KV cache,
+    /// which would then be a guess.
+    void refuse_unknown_attention() const {
+        const std::string beginning = name_ + ".attention.";
+        for (const auto& [key, value] : header_.metadata) {
+            if (!key.starts_with(beginning)) continue;
+            const std::string_view setting = std::string_view(key).substr(beginning.size());
+            const bool known = std::find(kKnownAttentionKeys.begin(), kKnownAttentionKeys.end(), setting) !=
+                               kKnownAttentionKeys.end();
+            if (!known && header_.number(key) != 0.0)
+                complain(key.substr(name_.size() + 1),
+                         "a setting of attention that is not understood, so that the size of the KV cache "
+                         "would be a guess; give the model's config.json, or a file without this key if it "
+                         "changes neither which keys and values a layer keeps nor their size");
+        }
+        const bool hybrid = header_.number(name_ + ".full_attention_interval").value_or(0) > 1 ||
+                            header_.number(name_ + ".ssm.state_size").value_or(0) > 0;
+        if (hybrid && header_.array(name_ + ".attention.head_count_kv") == nullptr)
+            complain("attention.head_count_kv",
+                     "a hybrid or state-space model must state this number for each layer; one number for "
+                     "all layers does not tell which of them have a KV cache");
+    }
+
   private:
     const GgufHeader& header_;
     std::string file_;
@@ -74,13 +136,23 @@ std::vector<bool> windowed_layers(const ArchitectureKeys& keys, const GgufHeader
     }
     std::uint64_t pattern = header.array(key) ? 0 : keys.find("attention.sliding_window_pattern").value_or(0);
     if (pattern == 0 && (keys.name() == "gemma2" || keys.name() == "gpt-oss")) pattern = 2;
+    if (pattern == 0 && keys.name() == "gemma3n") pattern = 5;
     if (pattern == 0 && keys.name().starts_with("gemma3")) pattern = 6;
-    if (pattern == 0 && keys.name() == "cohere2") pattern = 4;
+    if (pattern == 0 && (keys.name() == "cohere2" || keys.name() == "llama4")) pattern = 4;
     for (std::uint64_t i = 0; pattern > 0 && i < layers; ++i) windowed[i] = (i + 1) % pattern != 0;
     return windowed;
 }
 
+/// The tokens that layers with a window see. For Llama 4, files do not state the size of a chunk, and engines
+/// use 8,192.
+std::optional<std::uint64_t> window_of(const ArchitectureKeys& keys) {
+    if (const auto window = keys.find("attention.sliding_window")) return window;
+    if (const auto chunk = keys.find("attention.chunk_size")) return chunk;
+    return keys.name() == "llama4" ? std::optional<std::uint64_t>(8192) : std::nullopt;
+}
+
 void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHeader& header) {
+    keys.refuse_unknown_attention();
     const auto queries = keys.per_layer("attention.head_count", card.layers, 0);
     card.query_heads = static_cast<std::uint64_t>(*std::max_element(queries.begin(), queries.end()));
     if (card.query_heads == 0) card.query_heads = keys.at("attention.head_count");
@@ -98,7 +170,9 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
         mla.v_head_dim = keys.find("attention.value_length_mla").value_or(value_dim);
         card.mla = mla;
     }
-    const auto window = keys.find("attention.sliding_window");
+    const auto window = window_of(keys);
+    const std::uint64_t shared = keys.find("attention.shared_kv_layers").value_or(0);
+    if (shared >= card.layers) keys.complain("attention.shared_kv_layers", "expected fewer than all layers");
     const std::vector<bool> windowed = window && *window > 0 ? windowed_layers(keys, header, card.layers)
                                                              : std::vector<bool>(card.layers, false);
     for (std::uint64_t i = 0; i < card.layers; ++i) {
@@ -108,7 +182,8 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
         const double widths = static_cast<double>(card.mla ? card.mla->qk_head_dim + card.mla->v_head_dim
                                                            : card.head_dim + value_dim);
         const double flops = kv_heads > 0 || card.mla ? 2 * queries[i] * widths : 0;
-        (windowed[i] ? card.windowed_kv_values_per_token : card.kv_values_per_token) += values;
+        if (i < card.layers - shared)  // the last layers use the cache of an earlier layer
+            (windowed[i] ? card.windowed_kv_values_per_token : card.kv_values_per_token) += values;
         (windowed[i] ? card.windowed_attention_flops_per_pair : card.attention_flops_per_pair) += flops;
         card.windowed_layers += windowed[i] ? 1 : 0;
     }

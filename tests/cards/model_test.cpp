@@ -160,6 +160,51 @@ TEST(ModelCard, HonoursAWindowOnlyWhenItIsUsed) {
               3u);
 }
 
+TEST(ModelCard, CountsChunksOfTheContextInAllLayersButEveryFourth) {
+    const std::string shape = R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text",
+        "hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40, "num_key_value_heads": 8,
+        "head_dim": 128, "intermediate_size": 8192, "vocab_size": 202048, "attention_chunk_size": 8192)";
+    const ModelCard card = model_card_of_config(shape + R"(, "no_rope_layers": []}})", "config.json");
+    EXPECT_EQ(kv_bytes_per_sequence(card, 1048576), 49.125 * kGib);
+    EXPECT_EQ(kv_bytes_per_sequence(card, 32768), 2.625 * kGib);
+    EXPECT_EQ(card_of(R"(, "attention_chunk_size": 8, "no_rope_layers": [1, 0, 1, 0])").windowed_layers, 2u);
+    EXPECT_EQ(card_of(R"(, "attention_chunk_size": null, "no_rope_layers": [1, 0, 1, 0])").windowed_layers,
+              0u);
+    EXPECT_NE(complaint_about_config(config(R"(, "attention_chunk_size": 8, "no_rope_layers": [1])"))
+                  .find("no_rope_layers: expected an empty list or one number for each of 4 layers"),
+              std::string::npos);
+}
+
+TEST(ModelCard, LayersThatShareACacheHaveNoneOfTheirOwn) {
+    const std::string shape = R"({"model_type": "gemma3n_text", "hidden_size": 2048, "num_hidden_layers": 35,
+        "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "intermediate_size": 16384,
+        "vocab_size": 262400, "sliding_window": 512, "num_kv_shared_layers": )";
+    const ModelCard card = model_card_of_config(shape + "15}", "config.json");
+    EXPECT_EQ(kv_bytes_per_token(card), 40960);
+    EXPECT_EQ(kv_bytes_per_sequence(card, 32768), 2048.0 * (4 * 32768 + 16 * 512));
+    EXPECT_EQ(card.attention_flops_per_pair, 7 * 2.0 * 8 * 512) << "layers that share still compute";
+    EXPECT_NE(complaint_about_config(shape + "35}").find("num_kv_shared_layers: expected fewer than 35"),
+              std::string::npos);
+}
+
+TEST(ModelCard, RefusesSettingsOfAttentionThatItDoesNotUnderstand) {
+    for (const std::string setting :
+         {R"("index_topk": 2048)", R"("use_cla": true)", R"("full_attention_interval": 4)",
+          R"("attn_type_list": [0, 1])", R"("num_global_key_value_heads": 4)", R"("n_head_kv": 8)",
+          R"("attn_config": {"kv_n_heads": 8})", R"("hybrid_layer_pattern": [0, 1])", R"("d_state": 16)",
+          R"("sparse_attention_config": {"topk": 64})", R"("layer_types": ["linear_attention"])"}) {
+        const std::string complaint = complaint_about_config(config(", " + setting));
+        EXPECT_NE(complaint.find("some/config.json: " + setting.substr(1, setting.find(':') - 2)),
+                  std::string::npos)
+            << setting << ": " << complaint;
+        EXPECT_NE(complaint.find("GGUF file"), std::string::npos) << complaint;
+    }
+    EXPECT_EQ(card_of(R"(, "attention_bias": true, "attention_dropout": 0.1, "use_cla": false,
+        "index_topk": null, "output_attentions": false, "image_token_index": 7, "classifier_dropout": 0.1,
+        "query_pre_attn_scalar": 256, "shared_expert_intermediate_size": 8, "output_hidden_states": true)"),
+              card_of(""));
+}
+
 TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
     const ModelCard plain = card_of("");
     EXPECT_EQ(plain.weight_dtype, "bf16");
@@ -415,6 +460,48 @@ TEST(GgufModelCard, TakesKvHeadsAndWindowsPerLayer) {
     EXPECT_EQ(card.windowed_kv_values_per_token, 2u * (32 + 32));
     EXPECT_EQ(card.kv_values_per_token, 1u * (32 + 32));
     EXPECT_EQ(kv_bytes_per_sequence(card, 100), (128 * 16 + 64 * 100) * 2.0);
+}
+
+/// The header of a small model of `architecture` with 10 layers and one more entry.
+ModelCard gguf_card_with(const std::string& architecture, const std::string& key, std::uint32_t value) {
+    GgufBytes file;
+    file.header(1, 8)
+        .entry("general.architecture", architecture)
+        .entry(architecture + ".block_count", 10u)
+        .entry(architecture + ".embedding_length", 64u)
+        .entry(architecture + ".attention.head_count", 4u)
+        .entry(architecture + ".attention.head_count_kv", 2u)
+        .entry(architecture + ".attention.key_length", 16u)
+        .entry(architecture + ".attention.layer_norm_rms_epsilon", 1u)
+        .entry(architecture + "." + key, value)
+        .tensor("token_embd.weight", {64, 4}, kTypeF16);
+    const TemporaryFile path("attention.gguf", file.bytes(), 4096);
+    return model_card_of_gguf(path.path());
+}
+
+TEST(GgufModelCard, LayersThatShareACacheHaveNoneOfTheirOwn) {
+    EXPECT_EQ(kv_bytes_per_token(gguf_card_with("gemma3n", "attention.shared_kv_layers", 4)), 768);
+    EXPECT_THROW(gguf_card_with("gemma3n", "attention.shared_kv_layers", 10), UsageError);
+}
+
+TEST(GgufModelCard, CountsChunksOfTheContextInAllLayersButEveryFourth) {
+    const ModelCard card = gguf_card_with("llama4", "context_length", 1u << 20);
+    EXPECT_EQ(kv_bytes_per_sequence(card, 100000), 128.0 * (2 * 100000 + 8 * 8192));
+}
+
+TEST(GgufModelCard, RefusesSettingsOfAttentionThatItDoesNotUnderstand) {
+    for (const std::string key : {"attention.indexer.top_k", "attention.key_length_swa", "ssm.state_size",
+                                  "full_attention_interval"}) {
+        try {
+            gguf_card_with("some", key, 8);
+            ADD_FAILURE() << key << " was accepted";
+        } catch (const UsageError& error) {
+            const std::string named = key.starts_with("attention") ? key : "attention.head_count_kv";
+            EXPECT_NE(std::string(error.what()).find("attention.gguf: some." + named), std::string::npos)
+                << error.what();
+        }
+        EXPECT_EQ(gguf_card_with("some", key, 0).layers, 10u) << "0 means that it is not used";
+    }
 }
 
 TEST(GgufModelCard, SaysWhenAFileIsNoLanguageModel) {
