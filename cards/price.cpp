@@ -322,9 +322,14 @@ ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& 
         fmt::format("{}: no price card has this API; known are {}", name, fmt::join(names, ", ")));
 }
 
-double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output) {
-    return (api.input * fresh + api.cache_read.value_or(api.input) * cached + api.output * output) /
-           (fresh + cached + output);
+bool caches_prompts_of(const ApiPrice& api, double prompt_tokens) {
+    return prompt_tokens >= static_cast<double>(api.min_cache_tokens.value_or(0));
+}
+
+double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output, double prompt_tokens) {
+    const double read =
+        caches_prompts_of(api, prompt_tokens) ? api.cache_read.value_or(api.input) : api.input;
+    return (api.input * fresh + read * cached + api.output * output) / (fresh + cached + output);
 }
 
 std::vector<PriceCard> default_price_cards() {

@@ -130,8 +130,13 @@ ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& 
 
 /// The dollars per million tokens of a mix of fresh input, cached input and output tokens; only the ratios of
 /// the three numbers matter, and their sum is above 0. Cached tokens cost as much as fresh ones if the API
-/// has no price for them.
-double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output);
+/// has no price for them, or if prompts of `prompt_tokens` are shorter than the shortest prefix that it
+/// caches. The prices of writing to the cache and of keeping tokens in it are not included: the mix does not
+/// tell how many tokens are written, and how long they are kept.
+double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output, double prompt_tokens);
+
+/// Whether prompts of `prompt_tokens` are long enough for the API's cache.
+bool caches_prompts_of(const ApiPrice& api, double prompt_tokens);
 
 /// The cards that a report uses when the user named none: cloud GPUs and a plain CPU machine.
 std::vector<PriceCard> default_price_cards();

@@ -332,7 +332,8 @@ std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
     const double earning =
         (rates.fresh_input + rates.cached_input + rates.output) * cards::earning_share(*price->card);
     for (const auto& [name, api] : options.apis) {
-        const double at_mix = cards::api_usd_per_m(api, rates.fresh_input, rates.cached_input, rates.output);
+        const double at_mix =
+            cards::api_usd_per_m(api, rates.fresh_input, rates.cached_input, rates.output, lengths.input);
         sheet.apis.push_back({.name = name,
                               .as_of = api.as_of,
                               .input = api.input,

@@ -61,14 +61,21 @@ TEST(Price, OfABasisThatIsMissingIsAnErrorAndNeverAnotherBasis) {
 
 TEST(Price, OfAnApiIsItsShareOfTheMix) {
     const ApiPrice api = api_price_named("claude-sonnet-4.6", {});
-    EXPECT_DOUBLE_EQ(api_usd_per_m(api, 1, 0, 1), 9);
-    EXPECT_DOUBLE_EQ(api_usd_per_m(api, 100, 900, 0), (300 + 270) / 1000.0);
+    EXPECT_DOUBLE_EQ(api_usd_per_m(api, 1, 0, 1, 4096), 9);
+    EXPECT_DOUBLE_EQ(api_usd_per_m(api, 100, 900, 0, 4096), (300 + 270) / 1000.0);
     EXPECT_EQ(api.cache_write_1h, 6.0);
     EXPECT_FALSE(api.as_of.empty());
     ApiPrice without_cache = api;
     without_cache.cache_read.reset();
-    EXPECT_DOUBLE_EQ(api_usd_per_m(without_cache, 100, 900, 0), 3);
+    EXPECT_DOUBLE_EQ(api_usd_per_m(without_cache, 100, 900, 0, 4096), 3);
     EXPECT_THROW(api_price_named("nonesuch", {}), UsageError);
+}
+
+TEST(Price, AnApiDoesNotCachePromptsThatAreTooShort) {
+    const ApiPrice api = api_price_named("claude-haiku-4.5", {});
+    ASSERT_EQ(api.min_cache_tokens, 4096u);
+    EXPECT_NEAR(api_usd_per_m(api, 224.4, 1475.6, 128, 4096), 0.554, 5e-4);
+    EXPECT_NEAR(api_usd_per_m(api, 224.4, 1475.6, 128, 1700), 1.280, 5e-4);
 }
 
 TEST(Price, EveryShippedApiHasADateAndASource) {
