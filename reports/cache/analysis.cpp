@@ -229,7 +229,8 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
             faster
                 ? "Prefix caching works: prompts that begin alike are read from the cache, and their first "
                   "token comes sooner."
-                : "Prefix caching works, but the first token does not come sooner: these prompts are too "
+                : "Prefix caching works, but no saving was measured, because the first token does not come "
+                  "sooner: these prompts are too "
                   "short for it to matter, or the time is spent elsewhere (queue, network).",
             evidence};
     }
@@ -302,8 +303,21 @@ CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& eng
         "the server's counters show a hit ratio of {}; {} was possible; {}", percent(*level.hits.server),
         percent(level.hits.expected.value_or(0)), times_text(level, "warm"));
     const double share = *level.hits.server / std::max(1e-9, level.hits.expected.value_or(0));
+    const bool faster = is_faster_than_cold(level, "warm");
+    if (*level.hits.server > 1 && !faster)
+        return {
+            "unknown",
+            "No conclusion is possible: the server's counters show more cached tokens than prompt tokens, "
+            "and no saving was measured, because the times to first token of warm and cold prompts do not "
+            "differ clearly. Make sure that the counters belong to this server, and that it has no other "
+            "requests.",
+            evidence};
     if (share >= kNearlyAll)
-        return {"works", "Prefix caching works, according to the server's counters.", evidence};
+        return {"works",
+                faster ? "Prefix caching works, according to the server's counters."
+                       : "Prefix caching works, according to the server's counters, but no saving was "
+                         "measured: the times to first token of warm and cold prompts do not differ clearly.",
+                evidence};
     if (share < kNearlyNone)
         return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
                 evidence};
@@ -419,7 +433,9 @@ CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurre
     compare_with_cold(samples, level.arms);
     const std::vector<FitPoint> points = points_of(samples);
     level.fit = fit_of(points);
-    set_saving(level, points);
+    const bool no_faster =
+        find(level, "warm") != nullptr && find(level, "warm")->p_value && !is_faster_than_cold(level, "warm");
+    if (!no_faster) set_saving(level, points);
     level.hits = all.hits();
     level.hits.server = server;
     return level;

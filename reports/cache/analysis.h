@@ -89,7 +89,8 @@ struct CacheLevel {
     /// The milliseconds of time to first token that 1,000 cached tokens save, by `fit`. T(m) is the time of a
     /// prompt of which m tokens are not cached, and n is the largest such number that was measured. The value
     /// is T(n) − T(n − 1,000). If n is below 1,000, it is (T(n) − T(0)) · 1,000 ÷ n. The linear and the
-    /// quadratic term of the fit both count. Absent without a fit, or if the 95 % interval is not above 0.
+    /// quadratic term of the fit both count. Absent without a fit, or if the 95 % interval is not above 0, or
+    /// if the warm prompts with the longest prefix are not measurably faster than the cold ones.
     std::optional<double> saved_ms_per_1k_cached = {};
     std::optional<Interval> saved_ms_per_1k_cached_ci95 = {};
     /// The n of saved_ms_per_1k_cached: the largest number of tokens of a prompt that were not cached.

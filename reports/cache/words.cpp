@@ -137,6 +137,14 @@ std::string blocks_sentence(const CacheReport& report) {
     return text;
 }
 
+/// Whether the warm prompts with the longest prefix were compared with cold ones and do not differ.
+bool is_warm_as_cold(const CacheLevel& level) {
+    const CacheArm* longest = nullptr;
+    for (const CacheArm& arm : level.arms)
+        if (arm.arm == "warm" && (longest == nullptr || arm.prefix > longest->prefix)) longest = &arm;
+    return longest != nullptr && longest->p_value && !longest->differs;
+}
+
 /// The sentences below the table of a level on the console. If the level is not valid, the first sentence
 /// says so.
 std::vector<std::string> sentences_of(const CacheLevel& level) {
@@ -196,7 +204,12 @@ Table fit_table(const CacheLevel& level) {
 std::vector<std::string> findings_of(const CacheLevel& level) {
     std::vector<std::string> sentences;
     if (level.fit) sentences.push_back(fit_sentence(*level.fit));
-    if (level.saved_ms_per_1k_cached) sentences.push_back(saved_sentence(level));
+    if (level.saved_ms_per_1k_cached)
+        sentences.push_back(saved_sentence(level));
+    else if (is_warm_as_cold(level))
+        sentences.push_back(
+            "No saving was measured: the times to first token show no difference that is larger than their "
+            "uncertainty.");
     sentences.push_back(hits_sentence(level.hits));
     if (std::string rate = rate_sentence(level); !rate.empty()) sentences.push_back(std::move(rate));
     return sentences;

@@ -147,6 +147,21 @@ TEST(CacheVerdicts, say_that_it_works_and_what_a_changing_head_costs) {
     EXPECT_THAT(codes_of(experiment(whole_blocks)), ::testing::ElementsAre("works", "dynamic_head"));
 }
 
+TEST(CacheVerdicts, claim_no_saving_where_warm_prompts_take_as_long_as_cold_ones) {
+    auto samples = experiment(nothing, false);
+    for (CacheSample& sample : samples) sample.prompt_tokens.reset();
+    const auto verdict = [&](double ratio) {
+        const CacheLevel level = level_of(samples, 1, std::nullopt, ratio);
+        EXPECT_FALSE(level.saved_ms_per_1k_cached);
+        EXPECT_THAT(cache_console({.levels = {level}}), HasSubstr("No saving was measured"));
+        return verdicts_of(level, samples, "vllm").front();
+    };
+    EXPECT_EQ(verdict(1.12).code, "unknown") << "more cached tokens than prompt tokens";
+    EXPECT_THAT(verdict(1.12).text, HasSubstr("no saving was measured"));
+    EXPECT_EQ(verdict(0.9).code, "works");
+    EXPECT_THAT(verdict(0.9).text, HasSubstr("no saving was measured"));
+}
+
 TEST(CacheVerdicts, say_that_it_is_off) {
     EXPECT_THAT(codes_of(experiment(nothing)), ::testing::ElementsAre("off"));
     EXPECT_THAT(codes_of(experiment(nothing, false)), ::testing::ElementsAre("off"))
