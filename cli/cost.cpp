@@ -47,8 +47,10 @@ class Numbers {
     std::vector<std::unique_ptr<double>> values_;
 };
 
-std::string number(double value) {
-    return fmt::format("{:.4f}", value);
+/// The value with so many decimals; a value that would lose its leading digits has three of them instead.
+std::string number(double value, int decimals = 4) {
+    if (value > 0 && value < std::pow(10.0, 1 - decimals)) return fmt::format("{:.3g}", value);
+    return fmt::format("{:.{}f}", value, decimals);
 }
 
 double positive(double value, const char* option) {
@@ -96,9 +98,10 @@ Answer break_even(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& usd = n->add("--usd-per-h", "Price of the whole deployment per hour");
     const double& target = n->add("--target-usd-per-m", "Dollars per million tokens to reach");
     return [&usd, &target, n] {
-        return fmt::format(
-            "{:.1f} tok/s",
-            reports::break_even_output_per_s(usd / kSecondsPerHour, positive(target, "--target-usd-per-m")));
+        return fmt::format("{} tok/s",
+                           number(reports::break_even_output_per_s(usd / kSecondsPerHour,
+                                                                   positive(target, "--target-usd-per-m")),
+                                  1));
     };
 }
 
@@ -129,9 +132,9 @@ Answer kv_cache(CLI::App& command, const std::shared_ptr<Numbers>& n) {
     command.add_option("--model-card", *card, "A known model, a config.json or a GGUF file")->required();
     return [&context, card, n] {
         const cards::ModelCard model = cards::model_card(*card);
-        return fmt::format("{:.0f} bytes per token, {:.2f} GiB per sequence of {:g}",
+        return fmt::format("{:.0f} bytes per token, {} GiB per sequence of {:g}",
                            cards::kv_bytes_per_token(model),
-                           cards::kv_bytes_per_sequence(model, context) / kGib, context);
+                           number(cards::kv_bytes_per_sequence(model, context) / kGib, 2), context);
     };
 }
 
@@ -140,8 +143,9 @@ Answer decode_floor(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& bits = n->add("--bits", 16, "Bits of each parameter");
     const double& bandwidth = n->add("--gb-per-s", "Memory bandwidth of all GPUs");
     return [&parameters, &bits, &bandwidth, n] {
-        return fmt::format("{:.1f} ms per step", parameters * positive(bits, "--bits") / 8 /
-                                                     positive(bandwidth, "--gb-per-s") * 1e3);
+        return fmt::format(
+            "{} ms per step",
+            number(parameters * positive(bits, "--bits") / 8 / positive(bandwidth, "--gb-per-s") * 1e3, 1));
     };
 }
 
@@ -164,6 +168,9 @@ Answer prompt_cache(CLI::App&, const std::shared_ptr<Numbers>& n) {
     return [&write, &read, &base, n] {
         if (read >= base) throw UsageError("--read must be below --base: such a cache never pays");
         const double requests = reports::prompt_cache_break_even_requests(write, read, base);
+        if (requests <= 0)
+            return std::string(
+                "no break-even: a write costs no more than a read, so that caching pays from 1 requests on");
         return fmt::format("break-even at {} requests: caching pays from {:.0f} requests on",
                            number(requests), std::max(1.0, std::ceil(requests)));
     };
@@ -188,7 +195,8 @@ Answer cascade(CLI::App&, const std::shared_ptr<Numbers>& n) {
     return [&cheap, &dear, &escalated, n] {
         if (escalated > 1) throw UsageError("--escalated is a share: at most 1");
         const double price = reports::cascade_price(cheap, dear, escalated);
-        return fmt::format("${:.2f}, {:.3f} times cheaper", price, dear / positive(price, "the price"));
+        return fmt::format("${}, {:.3f} times cheaper", number(price, 2),
+                           dear / positive(price, "the price"));
     };
 }
 
@@ -208,9 +216,9 @@ Answer capacity(CLI::App&, const std::shared_ptr<Numbers>& n) {
         constexpr double kMost = 1e15;
         if (made.with_headroom > kMost)
             throw UsageError("more than 1e15 requests would be in flight; check the numbers");
-        return fmt::format(
-            "{:.2f} s per request, {:.1f} in flight, {:.2f} with headroom, {} GPUs of one stream",
-            made.seconds_per_request, made.in_flight, made.with_headroom, made.gpus);
+        return fmt::format("{} s per request, {} in flight, {} with headroom, {} GPUs of one stream",
+                           number(made.seconds_per_request, 2), number(made.in_flight, 1),
+                           number(made.with_headroom, 2), made.gpus);
     };
 }
 
@@ -238,8 +246,8 @@ Answer energy(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& price = n->add("--usd-per-kwh", 0.1, "Price of a kWh in dollars");
     return [&watts, &rate, &price, n] {
         const double joules = reports::joules_per_token(watts, positive(rate, "--tokens-per-s"));
-        return fmt::format("{:.2f} J per token, ${:.4f} per million tokens", joules,
-                           reports::usd_of_energy_per_m(joules, price));
+        return fmt::format("{} J per token, ${} per million tokens", number(joules, 2),
+                           number(reports::usd_of_energy_per_m(joules, price)));
     };
 }
 

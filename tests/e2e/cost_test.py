@@ -22,6 +22,13 @@ class Costs(Case):
         done = self.succeeds(paretoken("cost", "prompt-cache", "--write", 0, "--read", 1, "--base", 2))
         self.assertIn("pays from 1 requests on", done.stdout)
 
+        self.assertIn("no break-even", done.stdout)
+        self.assertNotIn("-1", done.stdout)
+
+    def test_small_results_keep_their_leading_digits(self):
+        done = self.succeeds(paretoken("cost", "energy", "--watts", 1, "--tokens-per-s", 3000))
+        self.assertEqual(done.stdout, "0.000333 J per token, $9.26e-06 per million tokens\n")
+
     def test_questions_without_an_answer_are_refused_in_one_line(self):
         for arguments, words in (
                 (["per-million", "--usd-per-h", 3.5, "--tokens-per-s", 0], ["--tokens-per-s", "above 0"]),
