@@ -297,6 +297,27 @@ SteadyWindow overloaded(TimeSpan run, const std::string& why) {
     return window;
 }
 
+/// Returns the longest part of a closed loop's window, from its beginning on, that holds whole rounds: in
+/// which a multiple of `cap` requests ended. A window that ends anywhere holds up to one round too many,
+/// because it begins with the end of a request: answers that end together then make rates too high by a share
+/// of 1 ÷ the number of rounds. In whole rounds, requests per second × mean time is the number in flight.
+TimeSpan whole_rounds(const RequestTable& records, TimeSpan span, std::uint64_t cap) {
+    std::vector<TimePoint> ends;
+    TimePoint next = span.end;
+    for (const RequestRecord& record : records) {
+        const TimePoint end = record.last_event.value_or(end_of(record));
+        if (span.contains(end)) ends.push_back(end);
+    }
+    const std::size_t whole = ends.size() / cap * cap;
+    if (whole == 0) return span;
+    if (whole < ends.size()) {
+        const auto after = ends.begin() + static_cast<std::ptrdiff_t>(whole);
+        std::nth_element(ends.begin(), after, ends.end());
+        next = *after;
+    }
+    return {span.begin, next};
+}
+
 /// Finds the first steady plateau in an interval, or else gives the whole run with the reason why there is
 /// none.
 class PlateauSearch {
@@ -402,7 +423,15 @@ SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions&
         if (const auto failed = mostly_failed(inside)) return whole_run(run, *failed);
         if (growth) return overloaded(run, *growth);
         if (span.length() < shortest_window(inside)) continue;
-        return plateau.found(span, std::move(inside), beginning.how);
+        auto window = plateau.found(span, std::move(inside), beginning.how);
+        if (window.steady && closed_loop) {
+            const TimeSpan rounds = whole_rounds(records, window.span, *options.concurrency);
+            if (plateau.is_enough(rounds, scheduled_in(records, rounds))) {
+                window.span = rounds;
+                window.how += fmt::format(", in whole rounds of {}", *options.concurrency);
+            }
+        }
+        return window;
     }
     if (growth) return overloaded(run, *growth);
     if (most >= needed)

@@ -33,12 +33,13 @@ TimeSpan run_of(const RequestTable& records);
 /// loop without `concurrency` is treated as an open loop. In an open loop the window begins when the number
 /// in flight first reaches its mean over the second half of the arrivals, or later if the start of the run
 /// differs from the rest. The window needs at least max(10, 2 × number in flight) requests and 3 × the
-/// median time of a request. There is no steady state if more than half of its requests failed, if the
-/// number in flight of an open loop grows over the second half of the arrivals (where their rate is not
-/// constant, also in relation to it), or if there is a trend in the time to first token, the time per
-/// output token, the cache hits or (open loop) the number in flight. If one of these shifts to another
-/// level, the window is the first part with one level that has at least a quarter of the requests; `how`
-/// names the shift.
+/// median time of a request. The window of a closed loop is then shortened to whole rounds, in which a
+/// multiple of `concurrency` requests ended, if enough requests are left. There is no steady state if more
+/// than half of its requests failed, if the number in flight of an open loop grows over the second half of
+/// the arrivals (where their rate is not constant, also in relation to it), or if there is a trend in the
+/// time to first token, the time per output token, the cache hits or (open loop) the number in flight. If one
+/// of these shifts to another level, the window is the first part with one level that has at least a quarter
+/// of the requests; `how` names the shift.
 SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options);
 
 /// Returns when the request left the system: when its exchange was over.

@@ -455,5 +455,40 @@ TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_not
     EXPECT_EQ(after.whole_run_totals.judged, before.whole_run_totals.judged) << "goodput leaves it out";
 }
 
+TEST(Summary, requests_per_second_times_their_time_is_the_number_in_flight_of_a_closed_loop) {
+    Random random(11);
+    const auto whole = [&](int least, int most) {
+        return least + static_cast<int>(random.uniform() * (most - least + 1));
+    };
+    for (int plan = 0; plan < 200; ++plan) {
+        const int slots = whole(1, 64);
+        const int rounds = whole(8, 30);
+        const script::Service service{.ttft = std::chrono::milliseconds(whole(5, 500)),
+                                      .gap = std::chrono::milliseconds(whole(0, 20)),
+                                      .tokens = static_cast<std::uint32_t>(whole(2, 40))};
+        const bool in_step = plan % 2 == 0;
+        std::vector<RequestRecord> records;
+        for (int slot = 0; slot < slots; ++slot) {
+            TimePoint at = script::kStart;
+            if (!in_step) at += from_seconds(seconds(script::length_of(service)) * random.uniform());
+            for (int round = 0; round < rounds; ++round) {
+                records.push_back(script::answered(at, service));
+                at = records.back().closed;
+            }
+        }
+        SummaryOptions options;
+        options.concurrency = static_cast<std::uint64_t>(slots);
+        const RunSummary summary = summarize(records, options);
+        if (!summary.window_report.steady) continue;
+        const double by_requests =
+            *summary.throughput.at(figure::kRequests) * seconds(script::length_of(service));
+        const double by_tokens = *summary.throughput.at(figure::kOutputTokens) / service.tokens *
+                                 seconds(script::length_of(service));
+        const auto in_flight = *summary.throughput.at(figure::kMeanInFlight);
+        EXPECT_NEAR(by_requests / in_flight, 1, .01) << "plan " << plan << ", in step " << in_step;
+        EXPECT_NEAR(by_tokens / in_flight, 1, .01) << "plan " << plan << ", in step " << in_step;
+    }
+}
+
 }  // namespace
 }  // namespace paretoken
