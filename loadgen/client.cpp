@@ -146,13 +146,13 @@ class Client::Exchange final : public http::ExchangeSink {
 
     void on_ready(const std::optional<ConnectTimes>& opened) override {
         connected_ = true;
-        record_.ready = Clock::now();
+        if (!record_.sent) record_.ready = Clock::now();
         if (!opened) return;
         record_.connect = opened;
         client_.slowest_opening_ = std::max(client_.slowest_opening_, opened->tcp + opened->tls);
     }
 
-    /// A request that is sent twice keeps the time of its first sending, from which the user waits.
+    /// A request that is sent twice keeps the times of its first sending, from which the user waits.
     void on_sent(TimePoint at) override {
         if (!record_.sent) record_.sent = at;
     }
