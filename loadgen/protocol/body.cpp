@@ -66,7 +66,7 @@ std::size_t size_hint(const Prompt& prompt) {
     if (const auto* ids = std::get_if<TokenIds>(&prompt)) return 6 * ids->size();
     std::size_t size = 0;
     for (const Message& message : std::get<Messages>(prompt))
-        size += message.content.size() + message.parts.size() + 48;
+        size += message.content.size() + message.parts.size() + message.fields.size() + 48;
     return size + size / 8;
 }
 

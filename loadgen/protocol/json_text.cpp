@@ -60,16 +60,21 @@ void append_json_string(std::string& out, std::string_view text) {
 
 namespace {
 
-void append_message(std::string& out, std::string_view role, std::string_view content,
-                    std::string_view parts = {}) {
+void append_role(std::string& out, std::string_view role) {
     out += "{\"role\":";
     append_json_string(out, role);
     out += ",\"content\":";
-    if (parts.empty()) {
-        append_json_string(out, content);
+}
+
+void append_message(std::string& out, const Message& message) {
+    append_role(out, message.role);
+    if (message.parts.empty()) {
+        append_json_string(out, message.content);
     } else {
-        out += parts;
+        out += message.parts;
     }
+    if (!message.fields.empty()) out += ',';
+    out += message.fields;
     out += '}';
 }
 
@@ -78,14 +83,16 @@ void append_message(std::string& out, std::string_view role, std::string_view co
 void append_messages(std::string& out, const Prompt& prompt, std::string_view without) {
     out += '[';
     if (const auto* text = std::get_if<std::string>(&prompt)) {
-        append_message(out, "user", *text);
+        append_role(out, "user");
+        append_json_string(out, *text);
+        out += '}';
     } else if (const auto* messages = std::get_if<Messages>(&prompt)) {
         bool first = true;
         for (const Message& message : *messages) {
             if (!without.empty() && message.role == without) continue;
             if (!first) out += ',';
             first = false;
-            append_message(out, message.role, message.content, message.parts);
+            append_message(out, message);
         }
     }
     out += ']';

@@ -14,8 +14,8 @@ void append_json_escaped(std::string& out, std::string_view text);
 void append_json_string(std::string& out, std::string_view text);
 
 /// Appends the messages of a prompt as [{"role":…,"content":…},…], leaving out those of the role `without`.
-/// A prompt that is a text is one message of the user. If a message has parts, they replace its text. A
-/// prompt of token ids gives an empty list.
+/// A prompt that is a text is one message of the user. If a message has parts, they replace its text; its
+/// further fields follow. A prompt of token ids gives an empty list.
 void append_messages(std::string& out, const Prompt& prompt, std::string_view without = {});
 
 }  // namespace paretoken::protocol

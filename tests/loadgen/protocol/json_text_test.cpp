@@ -32,6 +32,12 @@ TEST(JsonText, MessagesOfARoleCanBeLeftOut) {
     EXPECT_EQ(messages(prompt, "system"), R"([{"role":"user","content":"\"u\""}])");
     EXPECT_EQ(messages(Messages{{.role = "user", .content = "x", .parts = R"([{"type":"text"}])"}}, ""),
               R"([{"role":"user","content":[{"type":"text"}]}])");
+    EXPECT_EQ(messages(Messages{{.role = "assistant",
+                                 .content = "",
+                                 .parts = "null",
+                                 .fields = R"("tool_calls":[{"id":"a"}],"x":1)"}},
+                       ""),
+              R"([{"role":"assistant","content":null,"tool_calls":[{"id":"a"}],"x":1}])");
     EXPECT_EQ(messages("x", ""), R"([{"role":"user","content":"x"}])");
 }
 
