@@ -59,7 +59,8 @@ std::string json_text(const FileDescription& d) {
     if (d.block_hits) json["infinite_cache_block_hits"] = *d.block_hits;
     if (d.token_hits) json["infinite_cache_token_hits"] = *d.token_hits;
     if (d.max_model_len) json["max_model_len"] = *d.max_model_len;
-    return json.dump(2);
+    if (!d.notes.empty()) json["notes"] = d.notes;
+    return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string length_row(std::string_view name, const std::optional<LengthSummary>& v) {
@@ -94,6 +95,7 @@ std::string text_of(const FileDescription& d) {
     if (d.max_model_len)
         text += fmt::format("\n--max-model-len {} holds 1.2 times the p99 of a prompt and its answer.\n",
                             *d.max_model_len);
+    for (const std::string& note : d.notes) text += fmt::format("\nNote: {}.\n", note);
     return text;
 }
 
@@ -107,9 +109,10 @@ void describe(const DatasetCommand& command) {
 Json json_of(const Messages& messages) {
     Json list = Json::array();
     for (const Message& message : messages) {
-        list.push_back(
-            {{"role", message.role},
-             {"content", message.parts.empty() ? Json(message.content) : Json::parse(message.parts)}});
+        Json object{{"role", message.role},
+                    {"content", message.parts.empty() ? Json(message.content) : Json::parse(message.parts)}};
+        object.update(Json::parse("{" + message.fields + "}"));
+        list.push_back(std::move(object));
     }
     return list;
 }
@@ -142,6 +145,7 @@ void convert(const DatasetCommand& command) {
             "--salt: it is for prompts that are made up, and {} holds its own; leave it out", command.file));
     const auto dataset = datasets::make_dataset(
         {.spec = spec, .salt = command.salt, .path = command.file, .live_replies = false});
+    for (const std::string& note : dataset->notes()) fmt::print(stderr, "paretoken: warning: {}\n", note);
     std::ofstream out(command.to, std::ios::binary);
     std::uint64_t rows = 0;
     const auto write = [&](const Json& row) {

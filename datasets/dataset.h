@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/record/request.h"
 #include "core/units.h"
@@ -56,6 +57,10 @@ class Dataset {
 
     /// Returns the hash of the file's content (core/text/content_hash.h); empty if the dataset is not a file.
     virtual std::string content() const { return {}; }
+
+    /// Returns what the user should know of the dataset before it is used, such as rows of a file that were
+    /// left out. A note is a sentence without a full stop.
+    virtual std::vector<std::string> notes() const { return {}; }
 
     /// Return the mean number of prompt tokens and of output tokens per request; nothing if it is not known.
     virtual std::optional<double> mean_input_tokens() const { return std::nullopt; }

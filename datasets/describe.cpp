@@ -114,7 +114,7 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     Rate requests;
     Rate tokens;
     InfiniteCache cache;
-    for_each_row(path, format, [&](const Row& row, const RowPlace& place) {
+    description.notes = for_each_row(path, format, [&](const Row& row, const RowPlace& place) {
         ++description.rows;
         if (row.input_tokens) input.push_back(static_cast<double>(*row.input_tokens));
         if (row.output_tokens) output.push_back(static_cast<double>(*row.output_tokens));
@@ -158,6 +158,7 @@ std::string guessed_format(const std::string& path) {
     if (file) begin.resize(std::fread(begin.data(), 1, begin.size(), file.get()));
     if (!file || std::ferror(file.get()))
         throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    refuse_packed(path, begin);
     for (const Sign& sign : kSigns) {
         if (begin.find(sign.text) != std::string::npos) return std::string(sign.format);
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "datasets/files/file_dataset.h"
 
@@ -34,7 +35,7 @@ struct RateSummary {
 
 struct FileDescription {
     std::string format;
-    std::uint64_t rows = 0;
+    std::uint64_t rows = 0;                    ///< without those that were left out
     std::optional<LengthSummary> input = {};   ///< prompt tokens; nothing unless every row has them
     std::optional<LengthSummary> output = {};  ///< output tokens; nothing unless every row has them
     std::optional<LengthSummary> total = {};   ///< prompt and output tokens of a row together
@@ -46,6 +47,8 @@ struct FileDescription {
     std::optional<double> block_hits = {};
     std::optional<double> token_hits = {};
     std::optional<std::int64_t> max_model_len = {};  ///< suggested context length: ⌈1.2 · p99 of `total`⌉
+
+    std::vector<std::string> notes = {};  ///< rows that were left out, fields that have no effect
 
     bool operator==(const FileDescription&) const = default;
 };

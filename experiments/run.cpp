@@ -64,6 +64,12 @@ std::optional<double> mean_output_tokens_of(const Load& load, double all_per_s) 
     return all_per_s > 0 ? std::optional(tokens_per_s / all_per_s) : std::nullopt;
 }
 
+/// Warns of rows of the datasets' files that are left out, and the like.
+void warn_of_notes(const Load& load, Watcher& watcher) {
+    for (const auto& dataset : load.datasets)
+        for (const std::string& note : dataset->notes()) watcher.warn(note);
+}
+
 /// Warns before the clock starts if the load exceeds the ceiling that was found for this host.
 void warn_of_shortfalls(const Load& load, Watcher& watcher) {
     const loadgen::CombinedLoad all = combined(load.options.classes);
@@ -298,6 +304,7 @@ std::map<std::string, std::vector<Slo>> class_slos(const LoadPlan& plan) {
 Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
     Load load = target.load_for(at_url(asked, target.started_server()));
+    warn_of_notes(load, watcher);
     if (!target.in_virtual_time()) warn_of_shortfalls(load, watcher);
     CommandServer* const server = target.started_server();
     if (load.plan.server.reset_cache) target.reset_cache();

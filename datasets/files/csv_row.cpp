@@ -67,13 +67,14 @@ std::string_view csv_field(std::string_view row, std::string_view header, std::s
 }
 
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
-                        const RowPlace& place) {
+                        const RowPlace& place, std::int64_t least) {
     const std::string_view field = csv_field(row, header, column, place);
     double tokens = 0;  // some programs write "374.0"
     const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), tokens);
-    if (error != std::errc{} || stop != field.data() + field.size() || !(tokens >= 1) || tokens > 1e9 ||
-        tokens != std::floor(tokens))
-        place.refuse(fmt::format("'{}' under '{}' is not a whole number from 1 to 1e9", field, column));
+    if (error != std::errc{} || stop != field.data() + field.size() ||
+        !(tokens >= static_cast<double>(least)) || tokens > 1e9 || tokens != std::floor(tokens))
+        place.refuse(
+            fmt::format("'{}' under '{}' is not a whole number from {} to 1e9", field, column, least));
     return static_cast<std::int64_t>(tokens);
 }
 

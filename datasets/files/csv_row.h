@@ -14,9 +14,10 @@ namespace paretoken::datasets {
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 
-/// Returns that field as a whole number from 1 to 10^9. Throws UsageError, by place.refuse(), if it is none.
+/// Returns that field as a whole number from `least` to 10^9. Throws UsageError, by place.refuse(), if it is
+/// none.
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
-                        const RowPlace& place);
+                        const RowPlace& place, std::int64_t least = 1);
 
 /// Returns a header of numbers, "1,2,3", for rows without a header, so that columns are found by number.
 std::string csv_numbers(std::string_view row);

@@ -1,6 +1,7 @@
 #include "datasets/files/file_dataset.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "datasets/files/conversation_index.h"
+#include "datasets/files/row_notes.h"
 #include "datasets/generated/prompt_maker.h"
 
 namespace paretoken::datasets {
@@ -61,19 +63,32 @@ void add(Seen& seen, const Row& row, const RowPlace& place) {
     seen.slos.insert(row.slo);
 }
 
-/// Reads rows in the order of the file; remembers the header of a csv.
+/// Reads rows in the order of the file; remembers the header of a csv and counts the rows that hold no
+/// request.
 class RowReader {
   public:
     explicit RowReader(const RowFormat& format) : format_(format) {}
 
-    /// Reads the next row; returns nothing for the header.
+    /// Reads the next row; returns nothing for the header and for a row that holds no request.
     std::optional<Row> read(std::string_view text, const RowPlace& place) {
         if (format_.layout == RowLayout::csv && header_.empty()) {
             header_ = text;
             return std::nullopt;
         }
-        return cut(format_.read(text, header_, place));
+        Row row = cut(format_.read(text, header_, place));
+        if (row.input_tokens == 0 || row.output_tokens == 0)
+            row.unusable = "for they have 0 tokens, as failed requests of a trace do";
+        notes_.add(row, place);
+        if (!row.unusable.empty()) return std::nullopt;
+        return row;
     }
+    /// Ends the first pass: throws UsageError if no row of the file holds a request.
+    void require_rows(const RowFile& file) const {
+        if (notes_.left_out().size() < file.size()) return;
+        throw UsageError(fmt::format("'{}' holds no requests: {}", file.path(), fmt::join(notes(), "; ")));
+    }
+    std::vector<std::string> notes() const { return notes_.texts(format_.known_fields); }
+    const std::vector<std::size_t>& left_out() const { return notes_.left_out(); }
     /// Reads a row that was read before. Thread-safe.
     Row read_again(std::string_view text, const RowPlace& place) const {
         return cut(format_.read(text, header_, place));
@@ -87,6 +102,7 @@ class RowReader {
 
     const RowFormat& format_;
     std::string header_;
+    RowNotes notes_;
 };
 
 std::optional<std::int64_t> output_tokens_in(const DatasetOptions& options) {
@@ -128,6 +144,8 @@ class FileDataset final : public Dataset {
                     conversations_.add(*row, !options.live_replies, place);
                 }) {
         conversations_.finish();
+        reader_.require_rows(file_);
+        file_.leave_out(reader_.left_out());
         if (osl_ && seen_.with_output == seen_.rows)
             throw UsageError(
                 fmt::format("--osl {}: every row of '{}' has a number of output tokens of its own, so that "
@@ -198,6 +216,12 @@ class FileDataset final : public Dataset {
                            has_conversations() ? "conversations" : "requests", conversations_.size());
     }
     std::string content() const override { return file_.content(); }
+
+    std::vector<std::string> notes() const override {
+        std::vector<std::string> notes = reader_.notes();
+        for (std::string& note : notes) note.insert(0, file_.path() + ": ");
+        return notes;
+    }
 
     std::optional<double> mean_input_tokens() const override {
         if (seen_.with_input != seen_.rows) return std::nullopt;
@@ -307,12 +331,15 @@ std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const 
     return std::make_unique<FileDataset>(options, format);
 }
 
-void for_each_row(const std::string& path, const RowFormat& format,
-                  const std::function<void(const Row& row, const RowPlace& place)>& visit) {
+std::vector<std::string> for_each_row(
+    const std::string& path, const RowFormat& format,
+    const std::function<void(const Row& row, const RowPlace& place)>& visit) {
     RowReader reader(format);
     const RowFile file(path, format.layout, [&](std::string_view text, const RowPlace& place) {
         if (const auto row = reader.read(text, place)) visit(*row, place);
     });
+    reader.require_rows(file);
+    return reader.notes();
 }
 
 }  // namespace paretoken::datasets

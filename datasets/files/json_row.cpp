@@ -17,18 +17,18 @@ const dom::element& object_of(std::string_view text, const RowPlace& place) {
     return object;
 }
 
-std::optional<std::int64_t> tokens_in(const dom::element& object, std::string_view key,
-                                      const RowPlace& place) {
+std::optional<std::int64_t> tokens_in(const dom::element& object, std::string_view key, const RowPlace& place,
+                                      std::int64_t least) {
     dom::element value;
     std::int64_t tokens = 0;
     if (object[key].get(value) || value.is_null()) return std::nullopt;
-    if (value.get(tokens) || tokens < 1)
-        place.refuse(fmt::format("\"{}\" is not a whole number of at least 1", key));
+    if (value.get(tokens) || tokens < least)
+        place.refuse(fmt::format("\"{}\" is not a whole number of at least {}", key, least));
     return tokens;
 }
 
 std::int64_t needed_tokens_in(const dom::element& object, std::string_view key, const RowPlace& place) {
-    const auto tokens = tokens_in(object, key, place);
+    const auto tokens = tokens_in(object, key, place, 0);
     if (!tokens) place.refuse(fmt::format("\"{}\" is missing", key));
     return *tokens;
 }

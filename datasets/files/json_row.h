@@ -19,10 +19,11 @@ namespace paretoken::datasets {
 /// functions below throw it if the value has another type or is out of range.
 const simdjson::dom::element& object_of(std::string_view text, const RowPlace& place);
 
-/// Returns the value of `key`, which must be a whole number of at least 1; nothing if it is absent or null.
+/// Returns the value of `key`, which must be a whole number of at least `least`; nothing if it is absent or
+/// null.
 std::optional<std::int64_t> tokens_in(const simdjson::dom::element& object, std::string_view key,
-                                      const RowPlace& place);
-/// Returns the value of `key`, which must be present and a whole number of at least 1.
+                                      const RowPlace& place, std::int64_t least = 1);
+/// Returns the value of `key`, which must be present and a whole number of at least 0.
 std::int64_t needed_tokens_in(const simdjson::dom::element& object, std::string_view key,
                               const RowPlace& place);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -76,6 +77,32 @@ void RowPlace::refuse(std::string_view why) const {
     throw UsageError(fmt::format("{}:{}: {}", path, line, why));
 }
 
+void refuse_packed(const std::string& path, std::string_view begin) {
+    struct Packing {
+        std::string_view mark;
+        std::string_view name;
+        std::string_view remedy;  ///< {0} is the file, {1} the file to write
+    };
+    constexpr std::array kPackings = {
+        Packing{"PAR1", "a Parquet file",
+                "python3 -c \"import pandas; pandas.read_parquet('{0}').to_json('{1}', orient='records', "
+                "lines=True)\""},
+        Packing{"\x1f\x8b", "packed with gzip", "gzip -dc '{0}' > '{1}'"},
+        Packing{"PK\x03\x04", "a zip file", "unzip -p '{0}' > '{1}'"},
+        Packing{"\x28\xb5\x2f\xfd", "packed with zstd", "zstd -dc '{0}' > '{1}'"},
+        Packing{"\xfd\x37zXZ", "packed with xz", "xz -dc '{0}' > '{1}'"},
+    };
+    for (const Packing& packing : kPackings) {
+        if (!begin.starts_with(packing.mark)) continue;
+        const std::size_t name = path.rfind('/') + 1;
+        const std::size_t dot = path.rfind('.');
+        std::string out = dot != std::string::npos && dot > name ? path.substr(0, dot) : path + ".rows";
+        if (out.find('.', name) == std::string::npos) out += ".jsonl";
+        throw UsageError(fmt::format("'{}' is {}, not a file of text; this makes rows of it: {}", path,
+                                     packing.name, fmt::format(fmt::runtime(packing.remedy), path, out)));
+    }
+}
+
 /// Makes the first pass over a file, in blocks.
 class RowFile::Reader {
   public:
@@ -121,6 +148,7 @@ class RowFile::Reader {
 
     void begin_file() {
         first_ = false;
+        refuse_packed(file_.path_, buffer_);
         if (buffer_.starts_with(kByteOrderMark)) used_ = scanned_ = kByteOrderMark.size();
         if (layout_ != RowLayout::lines_or_array) return;
         std::size_t begin = used_;
@@ -228,6 +256,19 @@ RowFile::RowFile(std::string path, RowLayout layout, const Visit& visit) : path_
 
 RowFile::~RowFile() {
     ::close(file_);
+}
+
+void RowFile::leave_out(const std::vector<std::size_t>& rows) {
+    std::size_t next = 0;
+    std::size_t kept = 0;
+    for (std::size_t row = 0; row < places_.size(); ++row) {
+        if (next < rows.size() && rows[next] == row) {
+            ++next;
+        } else {
+            places_[kept++] = places_[row];
+        }
+    }
+    places_.resize(kept);
 }
 
 std::string RowFile::row(std::size_t index) const {

@@ -27,6 +27,10 @@ enum class RowLayout : std::uint8_t {
     csv,             ///< lines behind a header that names the columns
 };
 
+/// Throws UsageError if a file that begins with the bytes `begin` is packed or is no text (Parquet, gzip,
+/// zip, zstd, xz); the message has a command that makes JSON lines of it.
+void refuse_packed(const std::string& path, std::string_view begin);
+
 class RowFile {
   public:
     /// The number of readable bytes behind a row that is passed on, which simdjson requires.
@@ -36,8 +40,8 @@ class RowFile {
 
     /// Calls `visit` for every row, the header of a csv first, each with kPadding readable bytes behind it
     /// and without white space around it. Throws RuntimeError when the file cannot be read; UsageError when
-    /// it is not a regular file, has no rows, has a row of more than 16 MiB, or has a JSON array without an
-    /// end or with text behind it; and the errors of `visit`.
+    /// it is not a regular file, is packed (refuse_packed()), has no rows, has a row of more than 16 MiB, or
+    /// has a JSON array without an end or with text behind it; and the errors of `visit`.
     RowFile(std::string path, RowLayout layout, const Visit& visit);
     ~RowFile();
     RowFile(const RowFile&) = delete;
@@ -47,6 +51,9 @@ class RowFile {
     std::size_t size() const { return places_.size(); }
     /// Returns a row without padding. Thread-safe. Throws RuntimeError when it can no longer be read.
     std::string row(std::size_t index) const;
+
+    /// Forgets rows, given by their positions in ascending order, so that row() and size() are without them.
+    void leave_out(const std::vector<std::size_t>& rows);
 
     const std::string& path() const { return path_; }
     const std::string& content() const { return content_; }  ///< hash of the file

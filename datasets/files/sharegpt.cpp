@@ -46,7 +46,7 @@ Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace&
             messages.push_back({"assistant", std::string(value)});
         }
     }
-    if (!row.prompt) place.refuse("no turn is the human's");
+    if (!row.prompt) row.unusable = "for they have no message of the human's";
     return row;
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 // ShareGPT's conversations: a JSON array, or lines, of {"conversations": [{"from": "human", "value": …},
 // {"from": "gpt", "value": …}, …]}. A conversation opens with the first message of the human, after the
-// system message if there is one. turns=N takes up to N of the human's messages as turns (1 if not given).
-// The file's replies between them are sent only if DatasetOptions::live_replies (datasets/catalog.h) is
-// false; otherwise the server's own answers take their place. osl= sets the wanted output tokens of every
-// request; without it there is no wanted number, because the lengths of the file's replies are not used.
+// system message if there is one; rows without such a message are left out. turns=N takes up to N of the
+// human's messages as turns (1 if not given). The file's replies between them are sent only if
+// DatasetOptions::live_replies (datasets/catalog.h) is false; otherwise the server's own answers take their
+// place. osl= sets the wanted output tokens of every request; without it there is no wanted number, because
+// the lengths of the file's replies are not used.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

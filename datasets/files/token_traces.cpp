@@ -18,16 +18,16 @@ double time_in(std::string_view text, const RowPlace& place) {
 Row read_azure(std::string_view text, const std::string& header, const RowPlace& place) {
     Row row;
     row.at_s = time_in(csv_field(text, header, "TIMESTAMP", place), place);
-    row.input_tokens = csv_tokens(text, header, "ContextTokens", place);
-    row.output_tokens = csv_tokens(text, header, "GeneratedTokens", place);
+    row.input_tokens = csv_tokens(text, header, "ContextTokens", place, 0);
+    row.output_tokens = csv_tokens(text, header, "GeneratedTokens", place, 0);
     return row;
 }
 
 Row read_burstgpt(std::string_view text, const std::string& header, const RowPlace& place) {
     Row row;
     row.at_s = time_in(csv_field(text, header, "Timestamp", place), place);
-    row.input_tokens = csv_tokens(text, header, "Request tokens", place);
-    row.output_tokens = csv_tokens(text, header, "Response tokens", place);
+    row.input_tokens = csv_tokens(text, header, "Request tokens", place, 0);
+    row.output_tokens = csv_tokens(text, header, "Response tokens", place, 0);
     return row;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Traces that hold the time and the number of tokens of each request, but not its text. Prompts are
-// generated.
+// generated. Rows with 0 tokens, which are failed requests, are left out.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

@@ -91,6 +91,15 @@ TEST(Description, LeavesOutWhatAFileDoesNotTell) {
     EXPECT_EQ(d.output->mean, 6);
 }
 
+TEST(Description, CountsRowsThatHoldNoRequest) {
+    const FileDescription d = described(
+        "Timestamp,Model,Request tokens,Response "
+        "tokens\n5,m,472,18\n45,m,1087,230\n118,m,417,0\n185,m,1360,212\n");
+    EXPECT_EQ(d.rows, 3U);
+    EXPECT_EQ(d.output->max, 230);
+    EXPECT_THAT(d.notes, ::testing::ElementsAre(::testing::HasSubstr("1 of 4 rows (25 %) left out")));
+}
+
 TEST(Description, AFileOfNoKnownFormatIsRefusedByName) {
     const TemporaryFile file("hello\n");
     EXPECT_THROW(guessed_format(file.path()), UsageError);

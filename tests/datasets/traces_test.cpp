@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@ namespace {
 using paretoken::testing::TemporaryFile;
 using std::chrono::milliseconds;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -112,8 +114,8 @@ TEST(TokenTraces, RefuseAnOslWhichTheirOwnLengthsWouldMakeUseless) {
 TEST(TokenTraces, ThatAreWrongAreRefusedWithLineAndField) {
     const std::string header = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
     EXPECT_THAT(refusal_of("azure", header + "2023-11-16 -1:15:46,5,10\n"), HasSubstr("2023-11-16 -1:15:46"));
-    EXPECT_THAT(refusal_of("azure", header + "2023-11-16 18:15:46,0,10\n"),
-                HasSubstr(":2: '0' under 'ContextTokens'"));
+    EXPECT_THAT(refusal_of("azure", header + "2023-11-16 18:15:46,-1,10\n"),
+                HasSubstr(":2: '-1' under 'ContextTokens'"));
     EXPECT_THAT(refusal_of("azure", header + "soon,5,10\n"), HasSubstr(":2: 'soon'"));
     EXPECT_THAT(refusal_of("azure", header + "2023-11-16 18:15:46,5\n"),
                 HasSubstr(":2: the row has no field"));
@@ -122,12 +124,47 @@ TEST(TokenTraces, ThatAreWrongAreRefusedWithLineAndField) {
     EXPECT_THAT(refusal_of("azure", header), HasSubstr("holds no requests"));
     EXPECT_THAT(refusal_of("mooncake", "{\"timestamp\": 1, \"input_length\": 5}"),
                 HasSubstr("\"output_length\" is missing"));
-    EXPECT_THAT(refusal_of("mooncake", "{\"timestamp\": 1, \"input_length\": 0, \"output_length\": 1}"),
+    EXPECT_THAT(refusal_of("mooncake", "{\"timestamp\": 1, \"input_length\": -1, \"output_length\": 1}"),
                 HasSubstr("\"input_length\""));
     EXPECT_THAT(refusal_of("mooncake:block=0", kMooncake), HasSubstr("block"));
     EXPECT_THAT(refusal_of("log", "{\"prompt_tokens\": 1, \"completion_tokens\": 2}"),
                 HasSubstr("\"at\" is missing"));
     EXPECT_THAT(refusal_of("sharegpt", "[{\"id\": 1}]"), HasSubstr("\"conversations\" is missing"));
+}
+
+TEST(ShareGpt, RowsWithoutAMessageOfTheHumanAreLeftOutAndCounted) {
+    const auto dataset = dataset_of("sharegpt",
+                                    R"([{"conversations": []},
+ {"conversations": [{"from": "gpt", "value": "the rest of it"}]},
+ {"conversations": [{"from": "human", "value": "one?"}, {"from": "gpt", "value": "1"}]},
+ {"conversations": []},
+ {"conversations": [{"from": "human", "value": "two?"}, {"from": "gpt", "value": "2"}]}])");
+    ASSERT_EQ(dataset->size(), 2U);
+    EXPECT_EQ(dataset->request(0).prompt, Prompt(Messages{{"user", "one?"}}));
+    EXPECT_EQ(dataset->request(1).prompt, Prompt(Messages{{"user", "two?"}}));
+    EXPECT_THAT(dataset->notes(),
+                ElementsAre(HasSubstr("3 of 5 rows (60 %) left out, for they have no message of the human's "
+                                      "(first in line 1)")));
+    EXPECT_THAT(refusal_of("sharegpt", R"([{"conversations": []}])"),
+                AllOf(HasSubstr("holds no requests"), HasSubstr("1 of 1 rows")));
+}
+
+TEST(TokenTraces, FailedRequestsWithoutTokensAreLeftOutAndCounted) {
+    std::string text = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens\n";
+    for (int i = 0; i < 40; ++i) text += fmt::format("{},,1,m,{},{}\n", i, 10 + i, i == 2 ? 0 : 5);
+    const auto dataset = dataset_of("burstgpt", text);
+    ASSERT_EQ(dataset->size(), 39U);
+    EXPECT_EQ(dataset->request(2).wanted_input_tokens, 13) << "the row behind the one that is left out";
+    EXPECT_EQ(dataset->recorded_time(2), std::chrono::seconds(3));
+    EXPECT_EQ(dataset->mean_output_tokens(), 5);
+    EXPECT_THAT(dataset->notes(), ElementsAre(HasSubstr("1 of 40 rows left out, for they have 0 tokens")));
+    const auto log = dataset_of("log",
+                                "{\"prompt_tokens\": 20, \"completion_tokens\": 0, \"at\": 1}\n"
+                                "{\"prompt_tokens\": 30, \"completion_tokens\": 6, \"at\": 2}\n");
+    EXPECT_EQ(log->size(), 1U);
+    EXPECT_EQ(log->request(0).wanted_input_tokens, 30);
+    EXPECT_THAT(refusal_of("azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n5,0,10\n"),
+                AllOf(HasSubstr("holds no requests"), HasSubstr("0 tokens")));
 }
 
 TEST(ShareGpt, AsksWhatTheHumanSaidFirst) {

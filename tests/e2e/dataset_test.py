@@ -79,6 +79,24 @@ class Dataset(Case):
                            "prompts.jsonl")
         self.fails_clearly(paretoken("dataset", "describe", path, "--dataset", "mooncake:blok=5"), 2, "blok")
 
+    def test_rows_that_hold_no_request_are_left_out_and_told(self):
+        path = self.directory / "talks.json"
+        talk = {"conversations": [{"from": "human", "value": "why?"}, {"from": "gpt", "value": "so"}]}
+        path.write_text(json.dumps([{"conversations": []}, talk, talk]))
+        told = "1 of 3 rows (33.3 %) left out"
+        self.assertIn(told, self.succeeds(paretoken("dataset", "describe", path)).stdout)
+        self.assertIn(told, json.loads(paretoken("dataset", "describe", path, "--json").stdout)["notes"][0])
+        ran = paretoken("run", "sim:ideal", "--virtual", "--dataset", "sharegpt", "--dataset-path", path, "--num-prompts", 2,
+                        "--out", self.directory / "run")
+        self.assertIn(f"warning: {path}: {told}", ran.stderr)
+        self.assertEqual(len(request_lines(self.directory / "run")), 2)
+
+    def test_a_packed_file_is_refused_with_the_command_that_unpacks_it(self):
+        path = self.directory / "trace.jsonl.gz"
+        path.write_bytes(b"\x1f\x8b\x08\x00\x00")
+        for command in (["dataset", "describe", path], ["run", "sim:ideal", "--virtual", "--dataset-path", path]):
+            self.fails_clearly(paretoken(*command), 2, "gzip", f"gzip -dc '{path}' > '{self.directory}/trace.jsonl'")
+
     def test_what_is_wrong_is_named_with_file_line_and_field(self):
         path = self.directory / "bad.jsonl"
         path.write_text('{"timestamp": 9, "input_length": 5, "output_length": 5, "hash_ids": [1]}\n'

@@ -14,6 +14,7 @@ namespace paretoken::datasets {
 namespace {
 
 using paretoken::testing::TemporaryFile;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -64,6 +65,31 @@ TEST(RowFile, ReadsRowsThatLieAcrossTheBlocksItReads) {
     }
     EXPECT_EQ(rows_of(lines, RowLayout::lines).size(), 40U);
     EXPECT_EQ(rows_of(array + "]", RowLayout::lines_or_array).size(), 40U);
+}
+
+TEST(RowFile, RowsCanBeLeftOutAfterTheFirstPass) {
+    const TemporaryFile file("a\nb\n\nc\nd\n");
+    RowFile opened(file.path(), RowLayout::lines, [](std::string_view, const RowPlace&) {});
+    opened.leave_out({0, 2});
+    ASSERT_EQ(opened.size(), 2U);
+    EXPECT_EQ(opened.row(0), "b");
+    EXPECT_EQ(opened.row(1), "d");
+}
+
+TEST(RowFile, PackedFilesAreNamedWithACommandThatMakesRowsOfThem) {
+    const auto refusal = [](std::string_view bytes) {
+        try {
+            rows_of(bytes, RowLayout::lines);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_THAT(refusal("PAR1\x15\x04\x15"), AllOf(HasSubstr("a Parquet file"), HasSubstr("read_parquet(")));
+    EXPECT_THAT(refusal("\x1f\x8b\x08"), AllOf(HasSubstr("packed with gzip"), HasSubstr("gzip -dc")));
+    EXPECT_THAT(refusal("PK\x03\x04"), AllOf(HasSubstr("a zip file"), HasSubstr("unzip -p")));
+    EXPECT_THAT(refusal("\x28\xb5\x2f\xfd"), HasSubstr("zstd -dc"));
+    EXPECT_THAT(refusal("\xfd\x37zXZ"), HasSubstr("xz -dc"));
 }
 
 TEST(RowFile, NamesWhatCannotBeRead) {
