@@ -107,6 +107,45 @@ TEST(CustomJsonl, PartsOfAMessageGoOutAsTheyCame) {
               R"([{"type":"image_url","image_url":{"url":"data:,é"}}])");
 }
 
+TEST(CustomJsonl, FieldsOfToolMessagesAreKept) {
+    const auto dataset = dataset_of(
+        R"({"messages": [{"role": "user", "content": "weather?"}, {"content": null, "role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "w", "arguments": "{\"a\": 1}"}}]}, {"role": "tool", "tool_call_id": "c1", "name": "w", "content": "rain"}]})");
+    EXPECT_EQ(
+        dataset->request(0).prompt,
+        Prompt(Messages{
+            {.role = "user", .content = "weather?"},
+            {.role = "assistant",
+             .content = "",
+             .parts = "null",
+             .fields = R"("tool_calls":[{"id":"c1","function":{"name":"w","arguments":"{\"a\": 1}"}}])"},
+            {.role = "tool", .content = "rain", .fields = R"("tool_call_id":"c1","name":"w")"}}));
+    EXPECT_THAT(dataset->notes(), ::testing::IsEmpty());
+    EXPECT_THAT(refusal_of(R"({"messages": [{"role": "assistant", "content": null}]})"),
+                HasSubstr("neither text nor a list of parts"));
+    EXPECT_THAT(refusal_of(R"({"messages": [7]})"), HasSubstr("lacks \"role\""));
+    EXPECT_EQ(refusal_of(R"({"messages": [{"role": "assistant", "tool_calls": []}]})"), "accepted");
+}
+
+TEST(CustomJsonl, TakesOtherNamesOfOutputTokens) {
+    for (const char* name : {"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens",
+                             "output_len", "output_length", "completion_tokens", "n_predict"}) {
+        const auto dataset = dataset_of(fmt::format("{{\"prompt\":\"a\",\"{}\":7}}", name));
+        EXPECT_EQ(dataset->request(0).wanted_output_tokens, 7) << name;
+        EXPECT_THAT(dataset->notes(), ::testing::IsEmpty()) << name;
+    }
+    EXPECT_THAT(refusal_of(R"({"prompt": "a", "max_tokens": 7, "output_tokens": 8})"),
+                AllOf(HasSubstr(":1: \"output_tokens\" is 8"), HasSubstr("\"max_tokens\" is 7")));
+}
+
+TEST(CustomJsonl, UnknownFieldsAreNamedOnce) {
+    const auto dataset = dataset_of(
+        "{\"prompt\":\"a\",\"id\":1}\n{\"prompt\":\"b\",\"id\":2,\"temprature\":0}\n"
+        "{\"prompt\":\"c\",\"temprature\":0}\n");
+    EXPECT_THAT(dataset->notes(), ::testing::ElementsAre(AllOf(HasSubstr("\"id\" (first in line 1)"),
+                                                               HasSubstr("\"temprature\" (first in line 2)"),
+                                                               HasSubstr("known are prompt, messages"))));
+}
+
 TEST(CustomJsonl, AreSaltedOnlyWhenAskedForAndKeepTheirLengths) {
     const File file(
         "{\"prompt\":\"tell me\"}\n{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n"
