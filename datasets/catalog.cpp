@@ -69,7 +69,7 @@ constexpr std::array kCatalog = {
                .prompt_lengths = "the texts in its file"},
     CatalogRow{.name = "mooncake",
                .title = "Mooncake's traces: times, lengths and shared prefixes",
-               .fields = "path=FILE,block=512",
+               .fields = "path=FILE,block=512,unit=ms",
                .make = make_mooncake,
                .format = mooncake_format,
                .prompt_lengths = "the rows of its file"},

@@ -2,14 +2,15 @@
 // Traces in Mooncake's format: JSON lines {"timestamp": ms, "input_length": …, "output_length": …,
 // "hash_ids": […]}. A hash id names a block of tokens together with all blocks before it, so prompts whose
 // first ids are equal share a prefix. A block has 512 tokens, or the number in the spec's field "block"; the
-// last block of a prompt may be shorter.
+// last block of a prompt may be shorter. The field "unit" (s or ms) is the unit of the times; without it a
+// time that is not a whole number of milliseconds is refused, as are more hash ids than a prompt has blocks.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"
 
 namespace paretoken::datasets {
 
-/// Throws UsageError if the field "block" is not between 1 and 1M.
+/// Throws UsageError if the field "block" is not between 1 and 1M, or if "unit" is neither s nor ms.
 RowFormat mooncake_format(const Spec& spec);
 std::unique_ptr<Dataset> make_mooncake(const DatasetOptions& options);
 

@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::unique_ptr<Dataset> dataset_of(std::string_view spec, std::string_view text,
@@ -73,6 +74,29 @@ TEST(Mooncake, TextsShareTheWordsOfEqualBlocksAndHaveTheirLengths) {
         static_cast<double>(std::count(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(same), ' ')),
         200, 3);
     EXPECT_EQ(std::count(one.begin(), one.end(), ' ') + 1, 1200) << "a word is a token here";
+}
+
+TEST(Mooncake, ATraceInSecondsWithBlocksOfOtherSizeIsRefusedWithTheFieldsThatReadIt) {
+    std::string ids = "0";
+    for (int i = 1; i < 33; ++i) ids += fmt::format(",{}", i);
+    const auto trace = [&](std::string_view first, std::string_view last) {
+        constexpr std::string_view kRow =
+            "{{\"timestamp\": {}, \"input_length\": 521, \"output_length\": 4, \"hash_ids\": [{}]}}\n";
+        return fmt::format(kRow, first, ids) + fmt::format(kRow, last, ids);
+    };
+    EXPECT_THAT(refusal_of("mooncake", trace("0.5", "2.75")),
+                AllOf(HasSubstr(":1: 33 hash ids of 512 tokens do not fit a prompt of 521 tokens"),
+                      HasSubstr("the time 0.5 is not"), HasSubstr("--dataset mooncake:block=16,unit=s")));
+    EXPECT_THAT(refusal_of("mooncake:block=16", trace("1", "2.75")),
+                AllOf(HasSubstr(":2: the time 2.75"), HasSubstr("--dataset mooncake:block=16,unit=s")));
+    EXPECT_THAT(refusal_of("mooncake", trace("1", "2")),
+                AllOf(HasSubstr("--dataset mooncake:block=16"), Not(HasSubstr("unit"))));
+    const auto seconds = dataset_of("mooncake:block=16,unit=s", trace("0.5", "2.75"));
+    EXPECT_EQ(seconds->recorded_time(1), milliseconds(2250));
+    EXPECT_EQ(ids_of(seconds->request(0)).size(), 521U);
+    EXPECT_EQ(dataset_of("mooncake:block=16,unit=ms", trace("0.5", "2.5"))->recorded_time(1),
+              milliseconds(2));
+    EXPECT_THAT(refusal_of("mooncake:unit=min", kMooncake), HasSubstr("unit=min is neither s nor ms"));
 }
 
 TEST(TokenTraces, HaveTheTimesAndLengthsOfTheirColumns) {
