@@ -72,6 +72,7 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.ready = record_.started;
         limits_ = prepared.limits;
         keep_answer_ = prepared.keep_answer;
+        model_ = std::move(prepared.request.model);
         const std::string trace = client_.options_.traceparent
                                       ? fmt::format("traceparent: {}\r\n", traceparent_of(record_.id))
                                       : std::string();
@@ -94,6 +95,7 @@ class Client::Exchange final : public http::ExchangeSink {
                                 .ignore_eos_accepted = client_.options_.ignore_eos_accepted,
                                 .keep_text = keep_answer_,
                                 .expected_chunks = expected_chunks(),
+                                .asked_model = model_.empty() ? client_.options_.body.model : model_,
                                 .limits = limits_});
         connection_ = &client_.pool_.lend(fresh_connection);
         // The text is kept until the first byte of an answer, because a closing connection may lose it.
@@ -280,7 +282,8 @@ class Client::Exchange final : public http::ExchangeSink {
     bool connected_ = false;
     std::vector<GroupedRead> grouped_reads_;
     RequestRecord record_;
-    std::string text_;  ///< the whole request
+    std::string text_;   ///< the whole request
+    std::string model_;  ///< model of the request; empty means the run's
     std::string error_body_;
     http::ResponseHead head_;
 };

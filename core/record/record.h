@@ -104,6 +104,8 @@ struct RequestRecord {
     std::string error;  ///< one line, empty when ok
     int http_status = 0;
     std::string finish_reason;
+    /// The model that the answer names, if it is another one than the request asked for; otherwise empty.
+    std::string answered_model = {};
 
     /// The time at which the request should start:
     /// - In an open loop, it is the planned arrival.

@@ -105,6 +105,7 @@ void RequestTable::add(const RequestRecord& record) {
     row.error = static_cast<std::uint16_t>(errors_.number_of(record.error, kMostErrors));
     row.finish_reason =
         static_cast<std::uint16_t>(finish_reasons_.number_of(record.finish_reason, kMostFinishReasons));
+    row.answered_model = static_cast<std::uint8_t>(models_.number_of(record.answered_model, kMostModels));
     if (record.connect) {
         row.connect = static_cast<std::uint32_t>(connects_.size());
         connects_.push_back(*record.connect);
@@ -138,6 +139,7 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.error = errors_[row.error];
     record.http_status = row.http_status;
     record.finish_reason = finish_reasons_[row.finish_reason];
+    record.answered_model = models_[row.answered_model];
     record.scheduled = time_of(row.scheduled);
     record.slot_wait = Duration(row.slot_wait);
     record.started = time_of(row.started);

@@ -3,9 +3,10 @@
 // Scalars are all fields of a RequestRecord (core/record/record.h) except its id, its answer and its
 // events, which are not kept. A row takes kBytesPerRequest; a request that opened a connection takes its
 // connect times in addition. Equal texts are stored once. At most kMostErrors different error texts,
-// kMostFinishReasons finish reasons and kMostSlos texts of SLOs are stored; once there are so many, a
-// request with a new text gets an empty one. Counts of tokens and events are clamped to 2^31 − 1. All other
-// values are restored exactly, if the worker and the target are below 255 and the turn below 65536.
+// kMostFinishReasons finish reasons, kMostSlos texts of SLOs and kMostModels models are stored; once there
+// are so many, a request with a new text gets an empty one. Counts of tokens and events are clamped to 2^31
+// − 1. All other values are restored exactly, if the worker and the target are below 255 and the turn below
+// 65536.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -26,6 +27,7 @@ class RequestTable {
     static constexpr std::size_t kMostErrors = 1000;
     static constexpr std::size_t kMostFinishReasons = 1000;
     static constexpr std::size_t kMostSlos = 65535;
+    static constexpr std::size_t kMostModels = 255;
 
     RequestTable() = default;
     /// Converts implicitly, so that records in memory can be used as a table.
@@ -98,8 +100,8 @@ class RequestTable {
     };
 
     /// A packed record. Times are in nanoseconds since boot. An absent value is the smallest value of its
-    /// type; an absent target is 255. The class, the error, the SLO and the finish reason are numbers of
-    /// texts (Texts), and `connect` is an index into `connects_`.
+    /// type; an absent target is 255. The class, the error, the SLO, the finish reason and the model are
+    /// numbers of texts (Texts), and `connect` is an index into `connects_`.
     struct Row {
         std::uint64_t index;
         std::int64_t conversation;
@@ -117,6 +119,7 @@ class RequestTable {
         Outcome outcome;
         TokenSource token_source;
         bool warmup : 1, resent : 1, unseen_output : 1;
+        std::uint8_t answered_model;
     };
     static_assert(sizeof(Row) == kBytesPerRequest);
 
@@ -147,6 +150,7 @@ class RequestTable {
     Texts slos_;
     Texts errors_;
     Texts finish_reasons_;
+    Texts models_;
 };
 
 /// A selection of the requests of a table, in any order. The table must outlive it.

@@ -121,6 +121,12 @@ constexpr Metric early(Metric metric) {
     return metric;
 }
 
+/// Marks a metric of the decoding between the first token and the last.
+constexpr Metric decoding(Metric metric) {
+    metric.of_decoding = true;
+    return metric;
+}
+
 constexpr Metric pooled(std::string_view tag, std::string_view unit, std::string_view title, Better better,
                         std::string_view definition,
                         void (*pool)(const RequestRecord&, std::vector<PooledValue>&)) {
@@ -141,13 +147,15 @@ constexpr std::array kMetrics = {
                       ttft_intended)),
     early(per_request("ttfa", "s", "Time to first answer token", Better::lower,
                       "From sending the request to the first event that is not reasoning.", ttfa)),
-    pooled("itl", "s", "Inter-token latency", Better::lower,
-           "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.", itl),
-    pooled("icl", "s", "Inter-chunk latency", Better::lower,
-           "Gaps between arrivals (chunks completed by one read are one arrival); pooled over arrivals.",
-           icl),
-    per_request("tpot", "s", "Time per output token", Better::lower,
-                "From first to last event, over the output tokens that came after the first arrival.", tpot),
+    decoding(pooled(
+        "itl", "s", "Inter-token latency", Better::lower,
+        "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.", itl)),
+    decoding(pooled(
+        "icl", "s", "Inter-chunk latency", Better::lower,
+        "Gaps between arrivals (chunks completed by one read are one arrival); pooled over arrivals.", icl)),
+    decoding(per_request(
+        "tpot", "s", "Time per output token", Better::lower,
+        "From first to last event, over the output tokens that came after the first arrival.", tpot)),
     per_request("e2e", "s", "End-to-end latency", Better::lower,
                 "From sending the request to the last event with output.", e2e),
     per_request("e2e_intended", "s", "End-to-end latency, from intended start", Better::lower,
@@ -157,10 +165,11 @@ constexpr std::array kMetrics = {
     inverse("interactivity", "tok_per_s", "Interactivity", Better::higher,
             "Tokens per second that one user sees, waiting included: the inverse of normalized latency.",
             "norm_latency"),
-    inverse("decode_interactivity", "tok_per_s", "Decode interactivity", Better::higher,
-            "Tokens per second that one user sees once the answer has begun: the inverse of time per output "
-            "token.",
-            "tpot"),
+    decoding(inverse(
+        "decode_interactivity", "tok_per_s", "Decode interactivity", Better::higher,
+        "Tokens per second that one user sees once the answer has begun: the inverse of time per output "
+        "token.",
+        "tpot")),
     per_request("stall", "s", "Longest stall", Better::lower,
                 "The longest gap between two arrivals of one request.", stall),
     early(per_request("cache_hit", "ratio", "Prompt cache hit", Better::higher,

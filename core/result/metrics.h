@@ -40,6 +40,9 @@ struct Metric {
     std::string_view inverse_of = {};  ///< tag of the metric whose percentiles are inverted
 
     bool known_at_first_token = false;  ///< whether the first token decides the value finally
+    /// Whether it describes the decoding between the first token and the last, of which a stream that arrives
+    /// in one piece shows nothing.
+    bool of_decoding = false;
 };
 
 std::span<const Metric> metrics();

@@ -37,6 +37,7 @@ void count_request(const RequestRecord& record, TimeSpan window, Counts& counts)
         counts.bunched += is_bunched(record) ? 1 : 0;
         counts.disputed += record.token_source == TokenSource::disputed ? 1 : 0;
         counts.unseen_output += record.unseen_output ? 1 : 0;
+        if (!record.answered_model.empty()) ++counts.other_models[record.answered_model];
     } else if (record.outcome == Outcome::abandoned) {
         ++counts.abandoned;
     } else {
@@ -54,6 +55,21 @@ Counts counts_of(const RequestRows& requests, TimeSpan window) {
         }
     });
     return counts;
+}
+
+/// Returns whether the streams show nothing of the decoding, because more than nine tenths of their events
+/// came in one read with the event before, or of the answers after they had been computed.
+bool hides_decoding(const Counts& counts, const RequestRows& requests) {
+    constexpr double kMost = 0.9;
+    double events = 0;
+    double grouped = 0;
+    requests.for_each([&](const RequestRecord& record) {
+        if (record.outcome != Outcome::ok) return;
+        events += static_cast<double>(record.chunks);
+        grouped += static_cast<double>(record.grouped_chunks);
+    });
+    return grouped > kMost * events ||
+           static_cast<double>(counts.bunched) > kMost * static_cast<double>(counts.ok);
 }
 
 /// Returns the median end-to-end time of successes, the natural unit of blocks of time; nothing without any.
@@ -262,7 +278,9 @@ class ScopeFold {
         scope.counts.without_events = without_events_;
         const MetricScope measured{measured_, options_.window.steady, options_.memory, options_.percentiles};
         auto summaries = summaries_of(measured);
+        const bool unseen = hides_decoding(scope.counts, requests_);
         for (std::size_t i = 0; i < summaries.size(); ++i) {
+            if (unseen && metrics()[i].of_decoding) continue;
             auto& held = summaries[i];
             if (metrics()[i].pool != nullptr) held = pooled_.summary_of(metrics()[i]);
             if (held) scope.metrics.push_back(std::move(*held));

@@ -310,6 +310,23 @@ std::optional<Reason> thrashing_of(const RunResult& run) {
     return std::nullopt;
 }
 
+/// Returns a reason if answers name other models than the requests did, as gateways do that fall back on
+/// another model.
+std::optional<Reason> other_model_of(const RunResult& run) {
+    std::uint64_t answers = 0;
+    std::string names;
+    for (const auto& [name, count] : run.counts.other_models) {
+        answers += count;
+        names += fmt::format("{}'{}'", names.empty() ? "" : ", ", name);
+    }
+    if (answers == 0) return std::nullopt;
+    return Reason{
+        Verdict::warn, "other_model",
+        fmt::format("{} of {} answers came from another model than was asked for, by their own words: "
+                    "{}",
+                    answers, run.counts.ok, names)};
+}
+
 /// The reasons that no single figure gives: whether there is anything to judge, whether the run is complete,
 /// and whether it was steady.
 std::vector<Reason> reasons_about_the_whole(const RunResult& run) {
@@ -329,8 +346,8 @@ std::vector<Reason> reasons_about_the_whole(const RunResult& run) {
 
 /// Whether validity_of() gives such reasons.
 bool is_judged_here(std::string_view check) {
-    constexpr std::array<std::string_view, 5> kOfCourse = {"no_requests", "all_failed", "no_steady_state",
-                                                           "partial", "kv_thrash"};
+    constexpr std::array<std::string_view, 6> kOfCourse = {"no_requests", "all_failed", "no_steady_state",
+                                                           "partial",     "kv_thrash",  "other_model"};
     return std::find(kOfCourse.begin(), kOfCourse.end(), check) != kOfCourse.end() ||
            std::any_of(kChecks.begin(), kChecks.end(), [&](const Check& row) { return row.name == check; });
 }
@@ -343,6 +360,7 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
         if (auto reason = reason_of(check, result, options)) validity.reasons.push_back(std::move(*reason));
     }
     if (auto reason = thrashing_of(result)) validity.reasons.push_back(std::move(*reason));
+    if (auto reason = other_model_of(result)) validity.reasons.push_back(std::move(*reason));
     for (const auto& reason : validity.reasons)
         validity.verdict = std::max(validity.verdict, reason.severity);
     return validity;

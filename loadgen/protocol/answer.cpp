@@ -19,6 +19,20 @@ constexpr std::size_t kMebi = kKibi * kKibi;
 
 constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
 
+/// Returns whether an answer's model may be the one that was asked for. Servers leave out the organisation
+/// before a slash, add a date or a version ("gpt-4o-2024-08-06"), and change the case.
+bool is_same_model(std::string_view asked, std::string_view answered) {
+    const auto name_in = [](std::string_view text) {
+        std::string name(text.substr(text.rfind('/') + 1));
+        std::transform(name.begin(), name.end(), name.begin(),
+                       [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+        return name;
+    };
+    const std::string wanted = name_in(asked);
+    const std::string given = name_in(answered);
+    return given.starts_with(wanted) || wanted.starts_with(given);
+}
+
 std::string asked_for(const AnswerLimits& limits) {
     if (!limits.asked_output_tokens) return "the request set no limit";
     return "at most " + std::to_string(*limits.asked_output_tokens) + " were asked for";
@@ -53,6 +67,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     record.finished.reset();
     record.usage = {};
     record.finish_reason.clear();
+    record.answered_model.clear();
     record.answer.clear();
     sse_.reset();
     whole_body_.recycle();
@@ -63,7 +78,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     record.unseen_output = false;
     choices_seen_ = choices_finished_ = 0;
     stamp_ = {};
-    output_in_this_read_ = any_body_ = done_ = indented_ = false;
+    output_in_this_read_ = any_body_ = done_ = indented_ = model_known_ = false;
     kernel_stamp_ = all_counted_along_ = true;
     whole_ = !options.stream;
     stream_bytes_ = 0;
@@ -154,6 +169,7 @@ void AnswerReader::on_delta(const Delta& delta) {
         ++empty_deltas_;
         unknown_outputs_ += delta.unknown_output ? 1 : 0;
     }
+    if (!delta.model.empty() && !model_known_) note_model(delta.model);
     if (delta.usage) update(record_->usage, *delta.usage);
     if (!delta.finish_reason.empty()) {
         record_->finish_reason = delta.finish_reason;
@@ -185,6 +201,13 @@ void AnswerReader::on_output(const Delta& delta) {
     output_in_this_read_ = true;
     chunk.counted = static_cast<std::uint32_t>(delta.completion_tokens_so_far.value_or(0));
     all_counted_along_ &= delta.completion_tokens_so_far.has_value();
+}
+
+void AnswerReader::note_model(std::string_view answered) {
+    constexpr std::size_t kLongest = 64;
+    model_known_ = true;
+    if (options_.asked_model.empty() || is_same_model(options_.asked_model, answered)) return;
+    record_->answered_model = printable_line(parser_->secrets().redacted(answered), kLongest);
 }
 
 void AnswerReader::fail(Outcome outcome, std::string error) {
@@ -246,6 +269,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (answer->impossible_count) {
         return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
     }
+    if (!answer->model.empty()) note_model(answer->model);
     if (answer->usage) update(record.usage, *answer->usage);
     check_counts();
     record.finish_reason = answer->finish_reason;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/record/record.h"
@@ -40,6 +41,8 @@ struct AnswerOptions {
     bool ignore_eos_accepted = false;  ///< whether fewer tokens than wanted_output_tokens are a failure
     bool keep_text = false;            ///< whether the record gets the answer's text
     std::size_t expected_chunks = 0;   ///< number of chunks to reserve memory for
+    /// The model that was asked for; empty if it is unknown. It must exist until finish().
+    std::string_view asked_model = {};
     AnswerLimits limits = {};
 };
 
@@ -74,6 +77,7 @@ class AnswerReader {
     void on_event(const SseEvent& event);
     void on_delta(const Delta& delta);
     void on_output(const Delta& delta);
+    void note_model(std::string_view answered);
     void fail(Outcome outcome, std::string error);
     /// The number of bytes that may still come: of a stream, or of an answer that is no stream.
     std::uint64_t bytes_left() const {
@@ -98,6 +102,7 @@ class AnswerReader {
     bool indented_ = false;  ///< whether the first line of a stream begins with a blank
     bool whole_ = false;
     bool done_ = false;
+    bool model_known_ = false;  ///< whether the answer has named its model
     SseParser sse_;
 
     std::uint64_t stream_bytes_ = 0;

@@ -46,6 +46,7 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
             return read_timings(value, reading.timings);
         }
         if (key == "error") return read_error(value, reading.error);
+        if (key == "model") return read_model(value, delta);
         if (key == "base_resp") return read_status(value, reading.error);
         if (key == "id" || key == "obfuscation") {
             reading.holes.add(ShapeHole::Kind::string, value);
@@ -210,6 +211,7 @@ class DeltaParser::Shapes {
         --credit_;
         latest_ = (latest_ + known_.size() - 1) % known_.size();
         known_[latest_] = {std::move(shape), delta};
+        known_[latest_].delta.model = {};  // its bytes will not exist
     }
 
   private:
@@ -225,6 +227,7 @@ class DeltaParser::Shapes {
         plain.kind = delta.kind;
         plain.choice = delta.choice;
         plain.text_bytes = delta.text_bytes;
+        plain.model = delta.model;
         return reading.known && !reading.holes.unsafe && delta == plain;
     }
 
@@ -351,6 +354,7 @@ std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secre
     protocol.events->read_whole(whole, answer);
     answer.finish_reason = short_line(answer.finish_reason, kLongestReason, secrets);
     if (answer.error.empty()) answer.error = error_of_reason(answer.finish_reason);
+    answer.model = short_line(text_in(whole, "model"), kLongestReason, secrets);
     // Usage has the same form and spellings as in a stream's last event.
     PaddedBuffer padded;
     padded.append(body);

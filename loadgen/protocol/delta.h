@@ -35,6 +35,9 @@ struct Delta {
     /// gets their name for it ("stop", "length"); any other one stays as the server sent it. At most 64
     /// bytes.
     std::string finish_reason;
+    /// The model that the event names; empty if it names none or was recognised by its shape. Valid until the
+    /// next call of the parser.
+    std::string_view model = {};
     std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
     std::string error;                ///< one line of at most 400 bytes; empty means none
 
@@ -48,6 +51,7 @@ struct WholeAnswer {
     std::string finish_reason;      ///< as in Delta
     std::uint64_t text_bytes = 0;   ///< bytes of all output, with reasoning and tool calls
     std::string text;               ///< text of the first choice's answer
+    std::string model;              ///< model that the answer names; at most 64 bytes
     std::optional<TokenUsage> usage;
 
     bool operator==(const WholeAnswer&) const = default;

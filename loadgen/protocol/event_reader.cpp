@@ -177,6 +177,11 @@ bool read_error(ondemand::value& value, bool& error) {
     return true;
 }
 
+bool read_model(ondemand::value& value, Delta& delta) {
+    delta.model = text_of(value).value_or(std::string_view());
+    return true;
+}
+
 bool read_status(ondemand::value& value, bool& error) {
     return for_each_field(value, [&](Key key, Value inner) {
         if (key == "status_code") error |= count_of(inner).value_or(0) != 0;

@@ -25,7 +25,7 @@ using Key = ondemand::raw_json_string;
 using Value = ondemand::value;
 
 inline constexpr std::int64_t kAboveAll = kMostTokens + 1;  ///< value for every count that is too large
-inline constexpr std::size_t kLongestReason = 64;           ///< bytes of a finish_reason
+inline constexpr std::size_t kLongestReason = 64;  ///< bytes of a finish_reason, or of a model's name
 
 /// The positions of the strings and numbers that may differ between events that are otherwise equal byte for
 /// byte (delta_shape.h).
@@ -152,6 +152,9 @@ bool read_type(ondemand::value& value, Reading& reading);
 
 /// Sets `error` if the value is an error: an object or a text that is not empty.
 bool read_error(ondemand::value& value, bool& error);
+
+/// Reads the name of the model that answers.
+bool read_model(ondemand::value& value, Delta& delta);
 
 /// Sets `error` if the value is a status object whose "status_code" is not 0.
 bool read_status(ondemand::value& value, bool& error);

@@ -68,9 +68,11 @@ bool read_block(Value& block, Delta& delta, Reading& reading) {
     });
 }
 
-/// Reads the message that an answer begins with. Its count of output tokens is that of the beginning.
+/// Reads the message that an answer begins with: its model and its usage, whose count of output tokens is
+/// that of the beginning.
 bool read_start(Value& message, Delta& delta) {
     return for_each_field(message, [&](Key key, Value value) {
+        if (key == "model") return read_model(value, delta);
         if (key != "usage") return true;
         const bool whole = read_usage(value, delta.usage);
         if (delta.usage) delta.usage->completion.reset();

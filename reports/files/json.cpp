@@ -263,6 +263,7 @@ void fields(Archive& a, Is<Counts> auto& v) {
     a("disputed", v.disputed);
     a("unseen_output", v.unseen_output);
     a("without_events", v.without_events);
+    a("other_models", v.other_models);
     a("by_outcome", v.by_outcome);
     a("example_errors", v.example_errors);
 }

@@ -23,6 +23,7 @@ void record_fields(Archive& a, Record& v) {
     a("error", v.error);
     a("http_status", v.http_status);
     a("finish_reason", v.finish_reason);
+    a("answered_model", v.answered_model);
     a.required("scheduled_s", v.scheduled);
     a("slot_wait_s", v.slot_wait);
     a("started_s", v.started);

@@ -41,6 +41,7 @@ RequestRecord record_with_everything() {
     record.connect = ConnectTimes{1ns, 2ns, 3ns};
     record.resent = true;
     record.unseen_output = true;
+    record.answered_model = "another";
     record.usage = {.prompt = 1, .cached_prompt = 0, .completion = 1'000'000'000, .reasoning = 4};
     record.grouped_chunks = 2;
     record.token_source = TokenSource::usage_by_text;

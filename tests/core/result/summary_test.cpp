@@ -455,6 +455,26 @@ TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_not
     EXPECT_EQ(after.whole_run_totals.judged, before.whole_run_totals.judged) << "goodput leaves it out";
 }
 
+TEST(Summary, leaves_out_what_streams_that_came_in_one_piece_do_not_show) {
+    auto records = script::closed_loop(4, 200, {.tokens = 32});
+    EXPECT_NE(find(summarize(records, closed(4)), "tpot_s"), nullptr);
+    for (RequestRecord& record : records) {
+        record.first_event = *record.last_event - 1ms;  // all within a millisecond at the end
+        record.longest_gap = 1ms;
+    }
+    const RunSummary bunched = summarize(records, closed(4));
+    EXPECT_EQ(bunched.counts.bunched, 200U);
+    for (const char* key : {"itl_s", "icl_s", "tpot_s", "decode_interactivity_tok_per_s"})
+        EXPECT_EQ(find(bunched, key), nullptr) << key;
+    for (const char* key : {"ttft_s", "e2e_s", "interactivity_tok_per_s"})
+        EXPECT_NE(find(bunched, key), nullptr) << key;
+    records = script::closed_loop(4, 200, {.tokens = 8});
+    for (RequestRecord& record : records) record.grouped_chunks = record.chunks - 1;
+    EXPECT_NE(find(summarize(records, closed(4)), "tpot_s"), nullptr) << "seven of eight share a read";
+    for (RequestRecord& record : records) record.grouped_chunks = record.chunks;
+    EXPECT_EQ(find(summarize(records, closed(4)), "tpot_s"), nullptr);
+}
+
 TEST(Summary, requests_per_second_times_their_time_is_the_number_in_flight_of_a_closed_loop) {
     Random random(11);
     const auto whole = [&](int least, int most) {

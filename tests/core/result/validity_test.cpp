@@ -192,6 +192,11 @@ TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
     EXPECT_EQ(reason_for(&Counts::bunched), std::vector<std::string>{"bunched_stream"});
     EXPECT_EQ(reason_for(&Counts::disputed), std::vector<std::string>{"disputed_counts"});
     EXPECT_EQ(reason_for(&Counts::unseen_output), std::vector<std::string>{"unseen_output"});
+    auto run = clean_run();
+    run.counts.other_models = {{"small", 2}, {"tiny", 3}};
+    ASSERT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"other_model"});
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("5 of 1000 answers"));
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("'small', 'tiny'"));
 }
 
 TEST(Validity, lengths_that_are_not_what_was_asked_for_are_said) {

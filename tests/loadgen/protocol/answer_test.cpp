@@ -444,6 +444,25 @@ TEST(Answer, SaysThatOutputCameUnderUnknownNames) {
         << "beside known output it is none";
 }
 
+TEST(Answer, NamesTheModelThatAnsweredIfItIsAnother) {
+    const auto answered = [](std::string_view asked, std::string_view model) {
+        const std::string named = R"(,"model":")" + std::string(model) + '"';
+        return Answer({.asked_model = asked})
+            .read(1, chunk(R"({"role":"assistant"})", "null", named))
+            .read(2, text("a", named) + text("b", named) + kStop + kDone)
+            .end()
+            .answered_model;
+    };
+    EXPECT_EQ(answered("large", "tiny-fallback"), "tiny-fallback");
+    for (const std::string same : {"org/Llama-3-8B", "llama-3-8b", "/models/Llama-3-8B-2024-08-06"})
+        EXPECT_EQ(answered("org/Llama-3-8B", same), "");
+    EXPECT_EQ(answered("", "anything"), "");
+    EXPECT_EQ(Answer({.asked_model = "large"}).read(1, text("a") + kStop).end().answered_model, "");
+    const std::string whole =
+        R"({"model":"tiny","choices":[{"message":{"content":"a"},"finish_reason":"stop"}]})";
+    EXPECT_EQ(Answer({.asked_model = "large"}).read(1, whole).end().answered_model, "tiny");
+}
+
 TEST(Outcome, AnAnswerThatTheServerGaveUpIsAFailure) {
     for (const std::string reason : {"abort", "aborted", "cancelled", "timeout", "error"}) {
         const RequestRecord record =
