@@ -27,6 +27,10 @@ std::uint64_t derived_seed(std::uint64_t seed, std::string_view purpose, std::ui
     return scrambled(named + index * kGoldenRatio);
 }
 
+std::uint64_t server_seed(std::uint64_t seed, std::uint64_t number) {
+    return number == 0 ? seed : derived_seed(seed, "server", number);
+}
+
 Random::result_type Random::operator()() {
     return scrambled(state_ += kGoldenRatio);
 }

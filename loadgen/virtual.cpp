@@ -50,7 +50,7 @@ class VirtualRun {
           sink_(sink),
           progress_(progress),
           seed_(load.classes.front().seed),
-          engine_(sim::engine_of(options.profile, seed_)),
+          engine_(sim::engine_of(options.profile, server_seed(seed_, options.server_number))),
           mix_(load.classes, {}, kVirtualBegin),
           monitor_(monitor_options(load)),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&

@@ -17,12 +17,14 @@ struct VirtualOptions {
     /// The time to write one event. The events of a step are written one after the other, beginning when
     /// the step ends.
     Duration write_time{};
-    bool chat = true;        ///< whether a chat template adds tokens to prompts
-    bool ignore_eos = true;  ///< whether answers are as long as asked for
+    bool chat = true;                 ///< whether a chat template adds tokens to prompts
+    bool ignore_eos = true;           ///< whether answers are as long as asked for
+    std::uint64_t server_number = 0;  ///< LoadPlan::server_number
 };
 
 /// Makes a load like make_load() (loadgen/run.h), but always with one worker; the engine's seed is that of
-/// the first class. Requests that exceed the profile's context fail as over sockets. There are no timeouts.
+/// the first class for server 0, and is derived from it for other servers. Requests that exceed the profile's
+/// context fail as over sockets. There are no timeouts.
 LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
                               RecordSink& sink, Progress& progress, const Interruption& interruption);
 

@@ -114,6 +114,9 @@ struct LoadPlan {
     Sampling sampling = {};
     std::vector<std::string> refused = {};  ///< only in a resolved plan: options that the server refuses
     std::uint64_t seed = 0;
+    /// Number of the simulated server among those that are compared. Servers with different numbers draw
+    /// different random numbers, as two real servers would; the requests depend on `seed` alone.
+    std::uint64_t server_number = 0;
     std::string salt = {};      ///< makes prompts new to a prefix cache; empty means a new one for every run
     bool salt_prompts = false;  ///< whether prompts of a file begin with a few words of the salt
     std::string text = {};      ///< file that generated prompts are cut from; empty means random words

@@ -448,8 +448,10 @@ void set_against(SweepPlan& plan, const std::string& urls) {
 
 LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
     LoadPlan asked = at_level(in_cell(plan.asked, point.cell), plan.axis, point.load);
-    if (const auto servers = servers_of(plan); !servers.empty() && reports::server_of(point) == servers[1])
+    if (const auto servers = servers_of(plan); !servers.empty() && reports::server_of(point) == servers[1]) {
+        asked.server_number = asked.targets.size();
         asked.targets = plan.against;
+    }
     asked.seed += point.repeat - 1;
     return with_links(std::move(asked));
 }
@@ -640,12 +642,26 @@ void measure_points(ServerLauncher& launcher, const SweepPlan& plan, SweepFile& 
     }
 }
 
-void require_valid(const SweepFile& file, const fs::path& directory) {
+namespace {
+
+/// Returns the labels of the first points, separated by semicolons.
+std::string labels_of(const std::vector<const SweepPoint*>& points) {
     constexpr std::size_t kNamed = 5;
+    std::string labels;
+    for (std::size_t i = 0; i < std::min(points.size(), kNamed); ++i)
+        labels += (i == 0 ? "" : "; ") + label_of(*points[i]);
+    return points.size() > kNamed ? labels + "; …" : labels;
+}
+
+}  // namespace
+
+void require_valid(const SweepFile& file, const fs::path& directory) {
     std::vector<const SweepPoint*> failed;
+    std::vector<const SweepPoint*> invalid;
     std::size_t pending = 0;
     for (const SweepPoint& point : file.points) {
         if (point.state == PointState::failed) failed.push_back(&point);
+        if (point.verdict == Verdict::invalid) invalid.push_back(&point);
         if (point.state == PointState::pending || point.state == PointState::running) ++pending;
     }
     if (pending > 0) {
@@ -653,19 +669,17 @@ void require_valid(const SweepFile& file, const fs::path& directory) {
                                        pending + failed.size(), directory.string()));
     }
     if (!failed.empty()) {
-        std::string names;
-        for (std::size_t i = 0; i < std::min(failed.size(), kNamed); ++i)
-            names += (i == 0 ? "" : "; ") + label_of(*failed[i]);
-        if (failed.size() > kNamed) names += "; …";
         throw RuntimeError(
             fmt::format("{} of {} points could not be measured ({}): {}; the same command tries them "
                         "again",
-                        failed.size(), file.points.size(), names, failed.front()->error));
+                        failed.size(), file.points.size(), labels_of(failed), failed.front()->error));
     }
-    const bool all_invalid = std::all_of(file.points.begin(), file.points.end(),
-                                         [](const SweepPoint& p) { return p.verdict == Verdict::invalid; });
-    if (all_invalid)
-        throw Error(ExitCode::measurement_invalid, "no point of the sweep is a valid measurement");
+    if (!invalid.empty())
+        throw Error(
+            ExitCode::measurement_invalid,
+            fmt::format("{} of {} points are not valid measurements ({}): {}", invalid.size(),
+                        file.points.size(), labels_of(invalid),
+                        invalid.front()->note.empty() ? "no reason is given" : invalid.front()->note));
 }
 
 }  // namespace paretoken::experiments

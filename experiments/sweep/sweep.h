@@ -147,7 +147,7 @@ void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::Sw
                     const loadgen::Interruption& interruption);
 
 /// Throws RuntimeError when points of a sweep are missing or failed, Error with
-/// ExitCode::measurement_invalid when all of them are invalid.
+/// ExitCode::measurement_invalid when any of them is invalid.
 void require_valid(const reports::SweepFile& file, const std::filesystem::path& directory);
 
 }  // namespace paretoken::experiments

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/plan/model_mix.h"
 #include "core/plan/scrape_places.h"
+#include "core/random.h"
 #include "core/text/content_hash.h"
 #include "datasets/catalog.h"
 #include "datasets/generated/prose.h"
@@ -259,7 +260,8 @@ class SocketTarget final : public Target {
         Server server{.url = url};
         std::string address = url;
         if (names_simulator(url)) {
-            server.simulator = start_simulator(url, asked.seed);
+            server.simulator =
+                start_simulator(url, server_seed(asked.seed, asked.server_number + servers_.size()));
             address = server.simulator->url();
         }
         if (!tls_ && http::parse_url(address).tls) {
@@ -505,6 +507,7 @@ class VirtualTarget final : public Target {
     loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const override {
         loadgen::VirtualOptions options = virtual_;
+        options.server_number = load.plan.server_number;
         options.ignore_eos = load.options.worker.client.body.ignore_eos;
         return loadgen::make_virtual_load(load.options, options, sink, progress, interruption);
     }

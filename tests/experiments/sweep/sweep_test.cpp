@@ -406,12 +406,16 @@ TEST(RequireValidSweep, throws_what_a_sweep_deserves) {
     EXPECT_THROW(require_valid(file, "runs"), RuntimeError);
     file.points[1].state = PointState::done;
     EXPECT_NO_THROW(require_valid(file, "runs"));
-    file.points[0].verdict = file.points[1].verdict = Verdict::invalid;
+    file.points[1].load_label = "c=4";
+    file.points[1].verdict = Verdict::invalid;
+    file.points[1].note = "80 of 80 requests failed";
     try {
         require_valid(file, "runs");
-        FAIL();
+        FAIL() << "one invalid point is enough";
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), ExitCode::measurement_invalid);
+        EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("1 of 2 points"), HasSubstr("c=4"),
+                                                   HasSubstr("80 of 80 requests failed")));
     }
 }
 
