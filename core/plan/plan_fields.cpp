@@ -20,6 +20,7 @@
 #include "core/plan/random_duration.h"
 #include "core/plan/scrape_places.h"
 #include "core/result/slo.h"
+#include "core/text/command_secrets.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
 
@@ -832,7 +833,8 @@ constexpr std::array kFields = {
               .help = "Command that starts the server. It is split into words as a shell would do, and "
                       "{port} in it becomes a free port. The server is stopped when the measurement ends",
               .get = ServerCommandOf::get,
-              .set = ServerCommandOf::set},
+              .set = ServerCommandOf::set,
+              .shown = command_to_show},
     PlanField{.name = "server_env",
               .flags = "--server-env",
               .group = kServer,
@@ -873,7 +875,8 @@ constexpr std::array kFields = {
               .kind = load,
               .help = "Command to run after every run. It is split into words as a shell would do",
               .get = AfterRunCommand::get,
-              .set = AfterRunCommand::set},
+              .set = AfterRunCommand::set,
+              .shown = command_to_show},
 
     PlanField{.name = "concurrency",
               .flags = "--concurrency,--max-concurrency",
@@ -1240,7 +1243,8 @@ constexpr std::array kFields = {
               .kind = workload,
               .help = "JSON object that is merged into every request; its keys take precedence",
               .get = ExtraBody::get,
-              .set = ExtraBody::set},
+              .set = ExtraBody::set,
+              .shown = json_to_show},
     PlanField{.name = "refused_by_server", .type = list, .get = Refused::get, .set = Refused::set},
     PlanField{.name = "seed",
               .flags = "--seed",

@@ -140,7 +140,8 @@ void ServerLauncher::start(const LoadPlan& asked, const std::filesystem::path& d
                           .patience = asked.server.ready_timeout.value_or(kServerPatience),
                           .environment = asked.server.environment,
                           .url = asked.targets.empty() ? "" : asked.targets.front(),
-                          .ready_url = asked.server.ready_url},
+                          .ready_url = asked.server.ready_url,
+                          .secrets = secrets_of(asked, access_.api_key)},
         watcher_, stop_);
     server_->start().restarts = starts_++;
     key_ = server_key(asked.server);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/plan/scrape_places.h"
+#include "core/text/command_secrets.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -36,6 +37,9 @@ Secrets secrets_of(const LoadPlan& plan, const std::string& api_key) {
         if (equals != std::string::npos && names_a_secret(entry.substr(0, equals)))
             secrets.add(entry.substr(equals + 1));
     }
+    add_command(secrets, plan.server.command);
+    add_command(secrets, plan.server.after_run_command);
+    add_json(secrets, plan.sampling.extra_body);
     return secrets;
 }
 

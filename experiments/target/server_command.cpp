@@ -24,6 +24,7 @@
 #include "core/text/printable.h"
 #include "core/text/secrets.h"
 #include "experiments/target/command_line.h"
+#include "experiments/target/listening.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/http/tls.h"
@@ -36,6 +37,9 @@ namespace {
 
 constexpr std::string_view kPort = "{port}";
 constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr const char* kSaidNothing =
+    "did not say where it listens (write {port} in its command, give its URL besides it, or let it print a "
+    "URL of the loopback)";
 constexpr int kPollsUntilKilled = 100;  ///< these take 5 s
 
 /// Reads at most `most` bytes of a file: the first, or the last.
@@ -275,13 +279,33 @@ bool is_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// Returns whether the URL's host is an address of the loopback, so that nobody else can have its port.
+bool is_loopback(const http::Url& url) {
+    return url.host == "localhost" || url.host == "::1" || url.host == "[::1]" ||
+           url.host.starts_with("127.");
+}
+
+/// Returns the first printed URL at which a process of the group listens; empty if there is none. The URL of
+/// another server, such as a dashboard, must get neither the load nor the key.
+std::string own_url_in(std::string_view printed, pid_t group) {
+    for (const std::string& url : urls_in(printed)) {
+        try {
+            const http::Url parsed = http::parse_url(url);
+            if (is_loopback(parsed) && listens(group, static_cast<std::uint16_t>(parsed.port))) return url;
+        } catch (const UsageError&) {  // a port that cannot exist
+        }
+    }
+    return {};
+}
+
 int exit_status_of(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
 
-std::string url_in(std::string_view printed) {
+std::vector<std::string> urls_in(std::string_view printed) {
+    std::vector<std::string> urls;
     for (std::size_t begin = 0; (begin = printed.find("http", begin)) != std::string_view::npos; ++begin) {
         const std::string_view rest = printed.substr(begin);
         const std::size_t scheme = rest.starts_with("http://") ? 7 : rest.starts_with("https://") ? 8 : 0;
@@ -289,16 +313,16 @@ std::string url_in(std::string_view printed) {
         const std::size_t host_end = rest.substr(scheme).starts_with('[') ? rest.find(']', scheme) : scheme;
         const std::size_t end = rest.find_first_of("/ \t\r\n'\",)]", host_end + (host_end > scheme ? 1 : 0));
         if (host_end == std::string_view::npos || end == std::string_view::npos)
-            return "";  // the line may be incomplete
+            return urls;  // the line may be incomplete
         std::string url(rest.substr(0, end));
         const std::size_t colon = url.find(':', host_end);
         if (colon == std::string::npos || !is_number(std::string_view(url).substr(colon + 1))) continue;
         for (const std::string_view any : {"//0.0.0.0", "//[::]"})
             if (const auto found = url.find(any); found != std::string::npos)
                 url.replace(found, any.size(), "//127.0.0.1");
-        return url;
+        if (std::find(urls.begin(), urls.end(), url) == urls.end()) urls.push_back(std::move(url));
     }
-    return "";
+    return urls;
 }
 
 std::string last_lines(std::string_view text, std::size_t count) {
@@ -375,7 +399,10 @@ void run_to_end(const std::string& command, const std::vector<std::string>& envi
 }
 
 CommandServer::CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop)
-    : url_(command.url), log_(command.log), start_{.command = command.text} {
+    : url_(command.url),
+      log_(command.log),
+      secrets_(command.secrets),
+      start_{.command = command.secrets.redacted(command.text)} {
     std::string port;
     if (names_port(command)) {
         port = fmt::format("{}", free_port());
@@ -448,7 +475,7 @@ void CommandServer::wait_until_ready(const ServerCommandLine& command, Watcher& 
                             status_.value_or(-1), last_words()));
         }
         if (stop.stop_requested()) throw RuntimeError("interrupted before the server was ready");
-        if (url_.empty()) url_ = url_in(text_in(log_, kFirstLines, false));
+        if (url_.empty()) url_ = own_url_in(text_in(log_, kFirstLines, false), group_);
         if (!url_.empty() &&
             is_ready(url_, with_port(command.ready_url, std::to_string(http::parse_url(url_).port))) &&
             !has_ended())
@@ -457,8 +484,7 @@ void CommandServer::wait_until_ready(const ServerCommandLine& command, Watcher& 
         if (waited > command.patience) {
             end();
             throw ServerFailed(fmt::format("the server '{}' {} within {:.0f} s (--ready-timeout); {}",
-                                           command.text,
-                                           url_.empty() ? "did not say where it listens" : "was not ready",
+                                           command.text, url_.empty() ? kSaidNothing : "was not ready",
                                            seconds(waited), last_words()));
         }
         if (!told && waited > std::chrono::seconds(2)) {
@@ -505,6 +531,14 @@ void CommandServer::end() {
         }
     }
     ::close(guard_pipe_);
+    hide_secrets_in_log();
+}
+
+void CommandServer::hide_secrets_in_log() const {
+    if (secrets_.empty()) return;
+    const std::string text = text_in(log_, kLongestServerLog, false);
+    const std::string hidden = secrets_.redacted(text);
+    if (hidden != text) std::ofstream(log_, std::ios::binary | std::ios::trunc) << hidden;
 }
 
 }  // namespace paretoken::experiments

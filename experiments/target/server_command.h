@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/result/result.h"
+#include "core/text/secrets.h"
 #include "core/units.h"
 #include "experiments/watcher.h"
 
@@ -30,9 +31,11 @@ struct ServerCommandLine {
     bool shell = false;  ///< whether /bin/sh runs the text; else it is split into words
     std::vector<std::string> environment = {};  ///< "NAME=VALUE", added to this process's environment
     /// URL where the server will listen. It is not used if there is a "{port}". If it is empty and there is
-    /// no "{port}", the first URL that the server prints is used.
+    /// no "{port}", the first printed URL of the loopback is used at
+    /// which a process of the server's group listens.
     std::string url = {};
     std::string ready_url = {};  ///< URL or path for is_ready()
+    Secrets secrets = {};        ///< hidden in the stored command, and in the log when the server has ended
 };
 
 /// The server could not be started, was not ready in time, or has ended.
@@ -72,6 +75,7 @@ class CommandServer {
   private:
     void wait_until_ready(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
     std::string last_words();
+    void hide_secrets_in_log() const;
 
     pid_t group_ = -1;
     pid_t guard_ = -1;
@@ -80,6 +84,7 @@ class CommandServer {
     std::optional<int> status_;
     std::string url_;
     std::filesystem::path log_;
+    Secrets secrets_;
     ServerStart start_;
 };
 
@@ -100,9 +105,9 @@ void wait_until_ready(const std::string& url, const std::string& ready_url, Dura
 /// command cannot be split, and RuntimeError when it cannot be started or ends with another status than 0.
 void run_to_end(const std::string& command, const std::vector<std::string>& environment);
 
-/// Returns the first "http://HOST:PORT" or "https://HOST:PORT" in a server's output, or "" if there is none
-/// or the text ends within it. The hosts 0.0.0.0 and [::] become 127.0.0.1.
-std::string url_in(std::string_view printed);
+/// Returns each "http://HOST:PORT" and "https://HOST:PORT" in a server's output once, in the order of the
+/// output, without one within which the text ends. The hosts 0.0.0.0 and [::] become 127.0.0.1.
+std::vector<std::string> urls_in(std::string_view printed);
 
 /// Returns the last `count` lines that are not blank, each cut to 400 bytes, joined by " | ".
 std::string last_lines(std::string_view text, std::size_t count);

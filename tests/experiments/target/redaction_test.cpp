@@ -2,8 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include "core/plan/plan_fields.h"
+
 namespace paretoken::experiments {
 namespace {
+
+TEST(SecretsOf, are_also_those_in_commands_and_in_the_body) {
+    LoadPlan plan;
+    plan.server.command = "serve --api-key sk-server";
+    plan.server.after_run_command = "curl -H 'Authorization: Bearer sk-after'";
+    plan.sampling.extra_body = R"({"api_key": "sk-body"})";
+    EXPECT_EQ(secrets_of(plan, "").redacted("sk-server, sk-after and sk-body"), "***, *** and ***");
+    for (const auto& [name, text] : echo_of(plan)) EXPECT_EQ(text.find("sk-"), std::string::npos) << name;
+}
 
 TEST(Redaction, hides_secrets_in_the_errors_of_every_scope) {
     Secrets secrets;

@@ -134,6 +134,34 @@ TEST_F(ServerCommand, is_not_started_where_something_is_answering_already) {
         ::testing::ThrowsMessage<ServerFailed>(HasSubstr("before 'sleep 600' is started; stop it")));
 }
 
+TEST_F(ServerCommand, is_never_taken_for_another_server_whose_address_it_prints) {
+    const std::string answers = "self.send_response(200); self.end_headers()";
+    const CommandServer dashboard({.text = python_server(answers), .log = directory_ / "dashboard.log"},
+                                  watcher_, stop_.get_token());
+    const std::string own = std::to_string(free_port());
+    std::string command = python_server(answers);
+    command.replace(command.find("{port}"), 6, own);
+    command =
+        "echo dashboard: " + dashboard.url() + "/ui; echo at http://127.0.0.1:" + own + "/; exec " + command;
+    const CommandServer server({.text = command, .log = directory_ / "server.log", .shell = true}, watcher_,
+                               stop_.get_token());
+    EXPECT_EQ(server.url(), "http://127.0.0.1:" + own);
+}
+
+TEST_F(ServerCommand, keeps_no_secret_in_its_log_or_its_stored_command) {
+    Secrets secrets;
+    secrets.add("sk-12345");
+    std::string command = python_server("self.send_response(200); self.end_headers()");
+    CommandServer server({.text = "echo the key is sk-12345; exec " + command + " sk-12345",
+                          .log = directory_ / "server.log",
+                          .shell = true,
+                          .secrets = secrets},
+                         watcher_, stop_.get_token());
+    EXPECT_THAT(server.start().command, ::testing::Not(HasSubstr("sk-12345")));
+    server.end();
+    EXPECT_EQ(bytes("server.log"), "the key is ***\n");
+}
+
 TEST_F(ServerCommand, that_prints_without_end_fills_no_disk_and_keeps_its_last_lines) {
     const std::string failure = failure_of(
         "head -c 70000000 /dev/zero | tr '\\0' 'x' | fold -w 1000; echo; echo out of memory; exit 3");
@@ -152,18 +180,20 @@ TEST(RunToEnd, throws_what_went_wrong) {
                 ::testing::ThrowsMessage<RuntimeError>(HasSubstr("no-such-program-here")));
 }
 
-TEST(UrlIn, is_the_first_address_that_a_server_prints) {
-    EXPECT_EQ(url_in("loading\nUvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)\n"),
-              "http://127.0.0.1:8000");
-    EXPECT_EQ(url_in("http://127.0.0.1:9001/v1\n"), "http://127.0.0.1:9001");
-    EXPECT_EQ(url_in("see http://docs for help; https://[::]:443, ready\n"), "https://127.0.0.1:443");
-    EXPECT_EQ(url_in("http://127.0.0.1:80"), "") << "the line may go on: 8000";
-    EXPECT_EQ(url_in("http://[::1]:80"), "") << "this line too";
-    EXPECT_EQ(url_in("http://[::1]:8000/\n"), "http://[::1]:8000");
-    EXPECT_EQ(url_in("no address here\n"), "");
-    EXPECT_EQ(url_in("from https://cdn-lfs-us-1.example.com/model to http://localhost:8000\n"),
-              "http://localhost:8000")
-        << "a digit in a host's name is no port";
+TEST(UrlsIn, are_the_addresses_that_a_server_prints) {
+    using Urls = std::vector<std::string>;
+    EXPECT_EQ(urls_in("loading\nUvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)\n"),
+              Urls{"http://127.0.0.1:8000"});
+    EXPECT_EQ(urls_in("http://127.0.0.1:9001/v1\n"), Urls{"http://127.0.0.1:9001"});
+    EXPECT_EQ(urls_in("see http://docs for help; https://[::]:443, ready\n"), Urls{"https://127.0.0.1:443"});
+    EXPECT_EQ(urls_in("http://127.0.0.1:80"), Urls{}) << "the line may go on: 8000";
+    EXPECT_EQ(urls_in("http://[::1]:80"), Urls{}) << "this line too";
+    EXPECT_EQ(urls_in("http://[::1]:8000/\n"), Urls{"http://[::1]:8000"});
+    EXPECT_EQ(urls_in("no address here\n"), Urls{});
+    EXPECT_EQ(urls_in("from https://cdn-lfs-us-1.example.com/model to http://localhost:8000\n"),
+              Urls{"http://localhost:8000"});
+    EXPECT_EQ(urls_in("board http://127.0.0.1:7/ui, again http://127.0.0.1:7/, at http://127.0.0.1:8\n"),
+              (Urls{"http://127.0.0.1:7", "http://127.0.0.1:8"}));
 }
 
 TEST(LastLines, leave_out_blank_ones) {

@@ -1,0 +1,27 @@
+#pragma once
+// Recognises secrets that the user wrote into a command or a JSON object by the names beside them. The
+// functions are pure.
+#include <string>
+#include <string_view>
+
+#include "core/text/secrets.h"
+
+namespace paretoken {
+
+/// Returns whether an option or a JSON key of this name holds a secret: "--api-key", "hf_token". It goes by
+/// the last word of the name, so that "--max-tokens" and "--tokenizer" hold none.
+bool is_secret_option(std::string_view name);
+
+/// Adds the secrets in a command line: the values of secret options and variables ("--api-key X",
+/// "HF_TOKEN=X"), what follows "Bearer", and those of URLs. Short numbers and references to variables
+/// ("$KEY") are no secrets.
+void add_command(Secrets& secrets, std::string_view command);
+
+/// Adds the texts that belong to secret keys anywhere in a JSON object.
+void add_json(Secrets& secrets, std::string_view object);
+
+/// Returns the command, or the JSON object, with these secrets hidden.
+std::string command_to_show(std::string_view command);
+std::string json_to_show(std::string_view object);
+
+}  // namespace paretoken
