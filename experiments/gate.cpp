@@ -10,6 +10,8 @@
 #include "cards/price.h"
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
+#include "core/result/distinct_runs.h"
+#include "core/text/command_secrets.h"
 #include "core/text/secrets.h"
 #include "experiments/run.h"
 #include "experiments/target/launch.h"
@@ -74,6 +76,13 @@ reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const 
     return asked;
 }
 
+/// Returns the invocation with the secrets of both sides hidden; a run knows only those of its own plan.
+Invocation without_secrets(Invocation invocation, const Secrets& secrets) {
+    for (std::string& word : invocation.argv) word = secrets.redacted(word);
+    invocation.command = secrets.redacted(invocation.command);
+    return invocation;
+}
+
 // ---- measuring
 
 /// The state of a running gate.
@@ -136,7 +145,8 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
         ServerCommandLine{.text = of.command,
                           .log = directory / kServerLogName,
                           .patience = gating.plan.asked.server.ready_timeout.value_or(kServerPatience),
-                          .shell = true},
+                          .shell = true,
+                          .secrets = gate_secrets(gating.plan, gating.access)},
         gating.watcher, gating.stop);
     const LoadPlan asked = asked_of(gating.plan, of, server->url(), pair);
     const auto target = open_target(asked, gating.access, gating.watcher, gating.stop, server);
@@ -251,8 +261,10 @@ std::string names_of(const std::vector<fs::path>& directories) {
 
 Secrets gate_secrets(const GatePlan& plan, const Access& access) {
     Secrets secrets = secrets_of(plan.asked, access.api_key);
-    for (const GateSide* const side : {&plan.baseline, &plan.candidate})
+    for (const GateSide* const side : {&plan.baseline, &plan.candidate}) {
         if (side->url.find("://") != std::string::npos) secrets.add_url(side->url);
+        add_command(secrets, side->command);
+    }
     return secrets;
 }
 
@@ -269,7 +281,9 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
     LoadPlan asked = plan.asked;
     asked.targets = {url};
     asked.seed += pair;
-    if (!side.command.empty()) asked.metadata["server_command"] = side.command;
+    // The sides are two servers: with one sequence of random numbers they would be a single server.
+    if (&side == &plan.candidate) asked.server_number = 1;
+    if (!side.command.empty()) asked.metadata["server_command"] = command_to_show(side.command);
     asked.metadata["gate_pair"] = fmt::format("{}", pair + 1);
     // Answers are checked in the first pair only: asking the same questions again gives no new evidence.
     if (pair == 0)
@@ -283,7 +297,8 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
                         const Invocation& invocation, Watcher& watcher, const std::stop_token& stop,
                         const TellReport& tell) {
     const reports::GateAsked asked = begun(plan, directory, invocation, gate_secrets(plan, access));
-    Gating gating{plan, access, directory, invocation, watcher, stop};
+    const Invocation told = without_secrets(invocation, gate_secrets(plan, access));
+    Gating gating{plan, access, directory, told, watcher, stop};
     const TimePoint began = Clock::now();
     Duration longest{};
     GateReport report = report_of(gating);
@@ -358,6 +373,14 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
         input.design = reports::GateDesign::two_sets;
     input.looks = reports::one_look(policy, fewer);
     std::vector<GateRun> earlier = runs_below(directories.history);
+    DistinctRuns judged;
+    for (const auto* const side : {&input.baseline, &input.candidate})
+        for (const GateRun& run : *side) judged.add(run.result, run.directory);
+    const auto repeated = std::erase_if(earlier, [&](const GateRun& run) {
+        if (judged.holds(run.result)) return true;
+        judged.add(run.result, run.directory);
+        return false;
+    });
     const auto others = std::erase_if(earlier, [&](const GateRun& run) {
         return !reports::why_unusable(run.result, false).empty() ||
                reports::difference_of_work(input.baseline.front().result, run.result, across).has_value();
@@ -365,6 +388,9 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
     reports::GateHistory history = reports::history_of(policy, earlier);
     input.day_spread = std::move(history.day_spread);
     GateReport report = reports::decided(policy, input);
+    if (repeated > 0)
+        report.notes.push_back(fmt::format(
+            "{} runs of the history are the same runs as others of this gate, and are left out.", repeated));
     if (others > 0)
         report.notes.push_back(
             fmt::format("{} runs of the history are invalid or did other work, and are left out.", others));

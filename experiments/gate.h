@@ -42,15 +42,16 @@ struct GatePlan {
     bool checklist = false;                 ///< whether the report has the checklist for a rollout
 };
 
-/// Returns the secrets of the load (secrets_of() in experiments/target/redaction.h) and of the sides' URLs.
-/// A key in a server's command is hidden only if it is one of these, e.g. because the client uses it too.
+/// Returns the secrets of the load (secrets_of() in experiments/target/redaction.h) and of the sides' URLs
+/// and commands (core/text/command_secrets.h).
 Secrets gate_secrets(const GatePlan& plan, const Access& access);
 
 /// Returns whether a pair begins with the candidate: baseline, candidate, candidate, baseline, and so on.
 bool candidate_is_first(std::uint64_t pair);
 
 /// Returns the plan of one run against the server at `url`; pairs are counted from 0. The seed depends on the
-/// pair only, so that both sides do the same work. The first pair always keeps the texts of answers, and only
+/// pair only, so that both sides do the same work. `side` is one of the plan's two sides; if they are
+/// simulated, each draws its own random numbers. The first pair always keeps the texts of answers, and only
 /// it asks the questions of --probe.
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair);
 

@@ -3,7 +3,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <ctime>
+#include <random>
 
 #include "cards/gpu.h"
 #include "cards/host.h"
@@ -13,6 +15,15 @@
 
 namespace paretoken::experiments {
 namespace {
+
+/// Returns 32 random hexadecimal digits. They are from the system and not from a seed, since runs with equal
+/// seeds are different runs.
+std::string new_run_id() {
+    std::random_device source;
+    std::string id;
+    for (int word = 0; word < 4; ++word) id += fmt::format("{:08x}", static_cast<std::uint32_t>(source()));
+    return id;
+}
 
 struct Hardware {
     std::string name;
@@ -53,6 +64,7 @@ Provenance provenance_of(const Target& target, const LoadPlan& resolved, const I
     const Hardware hardware =
         hardware_of(resolved.gpu, facts, std::max<std::size_t>(1, resolved.targets.size()));
     Provenance p;
+    p.run_id = new_run_id();
     p.version = version();
     p.commit = commit();
     p.argv = invocation.argv;

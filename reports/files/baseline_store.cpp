@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/result/distinct_runs.h"
 #include "core/result/validity.h"
 #include "reports/files/run_directory.h"
 
@@ -48,8 +49,10 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
     if (fs::exists(directory) && !replace)
         throw UsageError(
             fmt::format("{} holds a baseline '{}'; --overwrite replaces it", root_.string(), name));
+    DistinctRuns distinct;
     for (const fs::path& run : runs) {
         const RunResult result = read_run_directory(run);
+        distinct.add(result, run.string());
         if (result.validity.verdict != Verdict::invalid) continue;
         const std::string why = gravest_reason(result.validity);
         throw UsageError(fmt::format("{} is invalid and cannot be a baseline ({}); measure it again",

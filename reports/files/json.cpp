@@ -136,6 +136,7 @@ void fields(Archive& a, Is<ServerStart> auto& v) {
 
 template <class Archive>
 void fields(Archive& a, Is<Provenance> auto& v) {
+    a("run_id", v.run_id);
     a("version", v.version);
     a("commit", v.commit);
     a("argv", v.argv);

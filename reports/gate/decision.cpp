@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/result/distinct_runs.h"
 #include "core/result/slo.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
@@ -635,6 +636,9 @@ std::string why_unusable(const RunResult& run, bool is_candidate) {
 
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
                         const std::set<Across>& across) {
+    DistinctRuns distinct;
+    for (const auto& side : {baseline, candidate})
+        for (const GateRun& run : side) distinct.add(run.result, run.directory);
     const GateRun& first = baseline.front();
     for (const auto& side : {baseline, candidate})
         for (const GateRun& run : side) {

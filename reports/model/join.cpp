@@ -12,6 +12,7 @@
 #include "cards/deployment.h"
 #include "cards/gpu.h"
 #include "core/error.h"
+#include "core/result/distinct_runs.h"
 #include "core/result/metrics.h"
 #include "core/version.h"
 #include "reports/cost/cost.h"
@@ -957,6 +958,8 @@ std::vector<std::string> common_slos(const std::vector<SearchPicture>& searches)
 }  // namespace
 
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options) {
+    DistinctRuns distinct;
+    for (const LoadedRun& run : runs) distinct.add(run.result, run.directory);
     for (const LoadedRun& run : runs) refuse_contradiction(run, wanted_gpu(options), options);
     ReportModel model;
     model.title = options.title;

@@ -175,6 +175,7 @@ class History(Case):
         for night in range(3):
             for run in sweep.glob("*/run.json"):
                 made = json.loads(run.read_text())
+                made["provenance"]["run_id"] += f"-{night}"
                 made["provenance"]["started_at"] = f"2026-11-{10 + night}T03:00:00Z"
                 nights.append(self.directory / f"night{night}" / run.parent.name)
                 nights[-1].mkdir(parents=True)

@@ -59,6 +59,18 @@ TEST_F(VirtualGate, passes_a_candidate_that_is_the_baseline) {
     EXPECT_FALSE(std::filesystem::exists(directory_ / "gate/pairs/17"));
 }
 
+TEST_F(VirtualGate, compares_two_servers_with_random_numbers_of_their_own_and_equal_requests) {
+    const auto report = gated(plan(kServer));
+    const auto is_zero = [](const reports::GateRow& row) { return row.shift.value_or(0) == 0; };
+    EXPECT_FALSE(std::all_of(report.rows.begin(), report.rows.end(), is_zero))
+        << "a server that is compared with itself could never fail";
+    const RunResult baseline = result("gate/pairs/01/baseline");
+    const RunResult candidate = result("gate/pairs/01/candidate");
+    EXPECT_EQ(baseline.workload.seed, candidate.workload.seed);
+    EXPECT_EQ(baseline.workload.achieved_input_tokens, candidate.workload.achieved_input_tokens);
+    EXPECT_NE(baseline.throughput.at(figure::kOutputTokens), candidate.throughput.at(figure::kOutputTokens));
+}
+
 TEST_F(VirtualGate, fails_slower_memory_and_says_that_itl_moved_and_ttft_not) {
     const auto report = gated(plan("sim:llama3-8b-h100-bf16?weight_bytes_per_s=2.0328e12"));
     EXPECT_EQ(report.verdict, GateVerdict::fail);
@@ -205,6 +217,22 @@ TEST_F(StoredGate, compares_runs_that_were_measured_before) {
     const auto slow = judged({before, runs("slow", 4, "sim:llama3-8b-h100-bf16?step_s=.004")});
     EXPECT_EQ(slow.verdict, GateVerdict::fail);
     EXPECT_EQ(slow.baseline_name.substr(slow.baseline_name.size() - 7), "before3");
+}
+
+TEST_F(StoredGate, refuses_a_run_that_is_given_twice_and_copies) {
+    const auto before = runs("before", 3, kServer);
+    const auto after = runs("after", 3, kServer);
+    const std::filesystem::path copy = directory_ / "copy";
+    std::filesystem::copy(before[0], copy, std::filesystem::copy_options::recursive);
+    EXPECT_THROW(judged({{before[0], before[0], before[0]}, after}), UsageError);
+    EXPECT_THROW(judged({before, before}), UsageError);
+    EXPECT_THAT(
+        [&] {
+            judged({before, {after[0], after[1], copy}});
+        },
+        ::testing::ThrowsMessage<UsageError>(HasSubstr("the same run as")));
+    EXPECT_THAT(judged({before, after, {before[0], copy}}).notes,
+                Contains(HasSubstr("2 runs of the history")));
 }
 
 TEST_F(StoredGate, of_one_run_a_side_is_inconclusive_unless_that_is_accepted) {

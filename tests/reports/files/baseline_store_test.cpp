@@ -48,6 +48,19 @@ TEST_F(Store, keeps_what_a_gate_needs_under_a_name_and_no_events) {
     EXPECT_FALSE(store().holds("main"));
 }
 
+TEST_F(Store, refuses_a_copy_of_a_run) {
+    RunResult result = sample::gate_run({}).result;
+    result.provenance.run_id = "4711";
+    const fs::path first = run("a");
+    write_run(first, result);
+    const fs::path copy = run("b");
+    write_run(copy, result);
+    EXPECT_THROW(store().save("main", {first, copy}, false), UsageError);
+    EXPECT_THROW(store().save("main", {first, first}, false), UsageError);
+    EXPECT_FALSE(store().holds("main"));
+    EXPECT_NO_THROW(store().save("main", {first, run("c")}, false));
+}
+
 TEST_F(Store, replaces_a_baseline_only_when_told_to) {
     store().save("main", {run("a"), run("b")}, false);
     EXPECT_THROW(store().save("main", {run("c")}, false), UsageError);

@@ -104,7 +104,8 @@ class Maker {
     }
     RunResult result() {
         RunResult r;
-        r.provenance = {.version = text(),
+        r.provenance = {.run_id = text(),
+                        .version = text(),
                         .commit = text(),
                         .argv = {text(), text(), ""},
                         .command = text(),

@@ -113,6 +113,14 @@ TEST(Join, PutsRunsOfOneWorkloadOnOneCurveByLoad) {
     EXPECT_THAT(c.workload, HasSubstr("512 in : 128 out, chat"));
 }
 
+TEST(Join, RefusesACopyOfARun) {
+    LoadedRun first = run(1, 60, 60);
+    first.result.provenance.run_id = "4711";
+    LoadedRun copy = first;
+    copy.directory = "runs/copy";
+    EXPECT_THROW((void)build_report({first, copy}, cpu_options()), UsageError);
+}
+
 TEST(Join, DrawsALimitThatNoRunExceedsWhereTheirRequestsDifferInLength) {
     LoadedRun long_prompts = simulated(1, 60, 60);
     long_prompts.result.workload.achieved_input_tokens = 4096;

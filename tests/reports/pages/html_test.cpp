@@ -106,7 +106,8 @@ TEST(HtmlReport, ShowsHostileTextAsTextInEveryField) {
         c.dropped_terms = c.missing = c.errors = {evil};
         for (ReportPoint& p : c.points) {
             p.directory = p.load_label = p.why_not = evil;
-            p.result.provenance = {evil,
+            p.result.provenance = {"",
+                                   evil,
                                    evil,
                                    {evil},
                                    evil,

@@ -1,0 +1,28 @@
+#pragma once
+// Finds out whether a command was given the same run more than once, as a copy or by another path. A run that
+// counts twice would look like evidence that was never gathered.
+#include <map>
+#include <string>
+
+#include "core/result/result.h"
+
+namespace paretoken {
+
+/// Returns a text that is equal for copies of one run and different for any two runs: the run's id, or for a
+/// result without one a hash of its origin, plan and figures. It is empty if the result does not say when and
+/// by which command it was measured.
+std::string identity_of(const RunResult& run);
+
+/// The runs that a command was given.
+class DistinctRuns {
+  public:
+    /// Adds the run in `directory`. Throws UsageError that names both directories if it was added before.
+    void add(const RunResult& run, const std::string& directory);
+    /// Returns whether the run was added.
+    bool holds(const RunResult& run) const;
+
+  private:
+    std::map<std::string, std::string> directories_;  ///< identity of a run → its directory
+};
+
+}  // namespace paretoken
