@@ -84,7 +84,7 @@ std::vector<AlertRule> parse_alerts(const std::string& text, const std::string& 
 }
 
 std::vector<AlertRule> read_alerts(const std::filesystem::path& path) {
-    return parse_alerts(read_file(path), path.string());
+    return parse_alerts(read_option_file(path, "--alerts"), path.string());
 }
 
 std::string alerts_json(std::span<const AlertRule> rules) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -150,6 +151,30 @@ void expect_directory(const fs::path& path, std::string_view commands) {
             fmt::format("{} is not a directory; give a directory that {} wrote", path.string(), commands));
 }
 
+/// Reads a file of at most `most` bytes, which `option` named.
+std::string read_at_most(const fs::path& path, std::size_t most, std::string_view option) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    std::string text;
+    ssize_t got = file < 0 ? -1 : 1;
+    constexpr std::size_t kStep = std::size_t{1} << 16;
+    while (got > 0) {
+        const std::size_t size = text.size();
+        text.resize(size + kStep);
+        got = ::read(file, text.data() + size, kStep);
+        text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        if (text.size() <= most) continue;
+        ::close(file);
+        throw UsageError(fmt::format("{} {}: the file is longer than {} MiB; check the path", option,
+                                     path.string(), most >> 20));
+    }
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    if (got < 0)
+        throw UsageError(
+            fmt::format("cannot read {}: {}; check the path", path.string(), std::strerror(error)));
+    return text;
+}
+
 }  // namespace
 
 void write_file_atomically(const fs::path& path, std::string_view text) {
@@ -162,22 +187,11 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
 }
 
 std::string read_file(const fs::path& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    std::string text;
-    ssize_t got = file < 0 ? -1 : 1;
-    constexpr std::size_t kStep = std::size_t{1} << 16;
-    while (got > 0) {
-        const std::size_t size = text.size();
-        text.resize(size + kStep);
-        got = ::read(file, text.data() + size, kStep);
-        text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    }
-    const int error = errno;
-    if (file >= 0) ::close(file);
-    if (got < 0)
-        throw UsageError(
-            fmt::format("cannot read {}: {}; check the path", path.string(), std::strerror(error)));
-    return text;
+    return read_at_most(path, std::numeric_limits<std::size_t>::max(), {});
+}
+
+std::string read_option_file(const fs::path& path, std::string_view option) {
+    return read_at_most(path, kLongestOptionFile, option);
 }
 
 void write_running(const fs::path& directory, const Provenance& provenance, const PlanEcho& plan,

@@ -30,6 +30,13 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 /// Reads a whole file. Throws a UsageError with the path and the system's reason.
 std::string read_file(const std::filesystem::path& path);
 
+/// The most bytes of a file that an option names, such as a policy.
+inline constexpr std::size_t kLongestOptionFile = std::size_t{64} << 20;
+
+/// Reads the file that `option` ("--policy") names. Throws a UsageError if it is longer than
+/// kLongestOptionFile, as a device such as /dev/zero is, and as read_file() does.
+std::string read_option_file(const std::filesystem::path& path, std::string_view option);
+
 /// Creates `directory` if necessary and writes a run.json with the state "running" into it. Throws
 /// RuntimeError when one of these fails.
 void write_running(const std::filesystem::path& directory, const Provenance& provenance, const PlanEcho& plan,

@@ -147,8 +147,9 @@ void check(const GatePolicy& policy) {
     if (policy.max_pairs < 3 || policy.max_pairs > 1000)
         throw UsageError(fmt::format("max_pairs is {}, but must be between 3 and 1000", policy.max_pairs));
     for (const GateMetric& metric : policy.metrics) {
-        (void)quantity_named(metric.name);
-        require_between(metric.tolerance, 0, 10, fmt::format("the tolerance of {}", metric.name));
+        // A share cannot become worse by more than 100 percentage points.
+        const double most = is_share(quantity_named(metric.name).kind) ? 1 : 10;
+        require_between(metric.tolerance, 0, most, fmt::format("the tolerance of {}", metric.name));
         require_between(metric.floor, 0, 1e9, fmt::format("the floor of {}", metric.name));
     }
 }

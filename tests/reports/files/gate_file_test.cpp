@@ -46,6 +46,14 @@ TEST(GatePolicyFile, leaves_what_it_does_not_name_at_the_default) {
     EXPECT_EQ(policy.metrics, default_policy().metrics);
 }
 
+TEST(GatePolicyFile, cannot_accept_more_failures_than_there_are_requests) {
+    GatePolicy policy = default_policy();
+    policy.metrics = {{.name = "failures", .tolerance = 2}};
+    EXPECT_THROW(check(policy), UsageError) << "200 percentage points";
+    policy.metrics = {{.name = "ttft_p50", .tolerance = 2}};
+    EXPECT_NO_THROW(check(policy)) << "three times as long";
+}
+
 TEST(GatePolicyFile, may_list_no_metric_because_the_command_line_can_add_limits) {
     GatePolicy policy = parse_policy_json(R"({"metrics": []})", "policy.json");
     EXPECT_THROW(check(policy), UsageError);

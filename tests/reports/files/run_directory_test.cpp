@@ -46,6 +46,15 @@ void write_records(const fs::path& directory, std::uint64_t count, Duration warm
     EXPECT_THAT(writer.finish(), IsEmpty());
 }
 
+TEST(OptionFile, without_end_is_refused_and_named_with_its_option) {
+    EXPECT_THAT(
+        [] { (void)read_option_file("/dev/zero", "--policy"); },
+        testing::ThrowsMessage<UsageError>(HasSubstr("--policy /dev/zero: the file is longer than 64 MiB")));
+    const TemporaryDirectory directory;
+    write_file_atomically(directory.path() / "policy.json", "{}");
+    EXPECT_EQ(read_option_file(directory.path() / "policy.json", "--policy"), "{}");
+}
+
 TEST(RunDirectory, OfAFinishedRunIsReadAsItIs) {
     const TemporaryDirectory directory;
     const RunResult result = sample::run(16);
