@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "reports/document/table.h"
 #include "reports/files/baseline_store.h"
@@ -29,11 +30,11 @@ void save(const BaselineCommand& command) {
     for (const std::string& directory : command.directories)
         for (const fs::path& run : reports::find_run_directories(directory)) runs.push_back(run);
     reports::BaselineStore(command.store).save(command.name, runs, command.overwrite);
-    fmt::print("{}: {} runs\n", command.name, runs.size());
+    print("{}: {} runs\n", command.name, runs.size());
     if (runs.size() < 3)
-        fmt::print(stderr,
-                   "paretoken: note: a gate needs 3 or more runs of a baseline, or one run and "
-                   "--within-run\n");
+        print(stderr,
+              "paretoken: note: a gate needs 3 or more runs of a baseline, or one run and "
+              "--within-run\n");
 }
 
 /// Throws UsageError when a run of the baseline cannot be read.
@@ -56,7 +57,7 @@ void list(const BaselineCommand& command) {
         }
         table.rows.push_back(std::move(row));
     }
-    fmt::print("{}", reports::text_of(table));
+    print("{}", reports::text_of(table));
 }
 
 void show(const BaselineCommand& command) {
@@ -65,10 +66,10 @@ void show(const BaselineCommand& command) {
         const auto milliseconds = [&run](std::string_view tag, double p) {
             return reports::significant(run.percentile(headline_key(tag, run.open_loop()), p), 1e3);
         };
-        fmt::print("{}  {}  {} tok/s, TTFT p50 {} ms, ITL p50 {} ms, {} failed, {}\n", path.string(),
-                   run.provenance.started_at, reports::significant(run.throughput.at(figure::kOutputTokens)),
-                   milliseconds("ttft", .5), milliseconds("itl", .5), run.counts.failed,
-                   name_of(run.validity.verdict));
+        print("{}  {}  {} tok/s, TTFT p50 {} ms, ITL p50 {} ms, {} failed, {}\n", path.string(),
+              run.provenance.started_at, reports::significant(run.throughput.at(figure::kOutputTokens)),
+              milliseconds("ttft", .5), milliseconds("itl", .5), run.counts.failed,
+              name_of(run.validity.verdict));
     }
 }
 

@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "experiments/cache.h"
@@ -118,7 +119,7 @@ CachePlan plan_of_cache(const CacheCommand& command) {
 
 /// Prints the report, and throws the error that its verdict requires.
 void conclude(const CacheReport& report, const std::filesystem::path& directory) {
-    fmt::print("{}\nfiles: {}\n", reports::cache_console(report), directory.string());
+    print("{}\nfiles: {}\n", reports::cache_console(report), directory.string());
     std::fflush(stdout);
     for (const reports::CacheLevel& level : report.levels)
         if (!level.invalid.empty())
@@ -151,7 +152,7 @@ void measure(CachePlan plan, const experiments::Access& access) {
 void cache(const CacheCommand& command) {
     const CachePlan plan = plan_of_cache(command);
     if (command.plan.print_config) {
-        fmt::print("{}\n", config_text(plan.asked));
+        print("{}\n", config_text(plan.asked));
         return;
     }
     const experiments::Access access = access_of(plan.asked);

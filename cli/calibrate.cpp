@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/version.h"
 
@@ -23,9 +24,9 @@ struct CalibrateCommand {
 };
 
 void show_level(const experiments::CalibrationLevel& level) {
-    fmt::print("  {:>9.0f} events/s wanted, {:>9.0f} came, p99 from arrival to read {:>9.1f} µs: {}\n",
-               level.asked_per_s, level.events_per_s, level.delay_p99_s.value_or(0) * 1e6,
-               level.carried ? "kept up" : "did not keep up");
+    print("  {:>9.0f} events/s wanted, {:>9.0f} came, p99 from arrival to read {:>9.1f} µs: {}\n",
+          level.asked_per_s, level.events_per_s, level.delay_p99_s.value_or(0) * 1e6,
+          level.carried ? "kept up" : "did not keep up");
     std::fflush(stdout);
 }
 
@@ -36,8 +37,8 @@ void calibrate(const CalibrateCommand& command) {
     const InterruptWatch interrupt(
         "\nending the calibration: nothing is stored (press Ctrl-C again to end at once)\n");
     const experiments::Invocation invocation = this_invocation();
-    fmt::print("measuring with about {} streams from the simulated server on this host:\n",
-               experiments::kCalibrationStreams);
+    print("measuring with about {} streams from the simulated server on this host:\n",
+          experiments::kCalibrationStreams);
     cards::ClientCeiling ceiling;
     ceiling.events_per_s = experiments::events_ceiling(invocation, interrupt.token(), show_level);
     if (ceiling.events_per_s == 0) {
@@ -51,7 +52,7 @@ void calibrate(const CalibrateCommand& command) {
     ceiling.version = version();
     ceiling.measured_at = experiments::utc_now();
     cards::store(ceiling, path);
-    fmt::print(
+    print(
         "the client on this host handles {:.0f} stream events/s and {:.0f} one-token requests/s per worker, "
         "and {} streams in all (limit on open files)\nthe simulated server used part of the processors: "
         "without it the rates may be higher\nstored in {}\n",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/print.h"
 #include "core/result/slo.h"
 #include "reports/document/table.h"
 
@@ -36,11 +37,11 @@ std::string point_text(const reports::SweepPoint& point, const std::filesystem::
 }
 
 void ConsoleWatcher::warn(const std::string& text) {
-    fmt::print(stderr, "paretoken: warning: {}\n", text);
+    print(stderr, "paretoken: warning: {}\n", text);
 }
 
 void ConsoleWatcher::wait(const std::string& text) {
-    fmt::print(stderr, "{}\n", text);
+    print(stderr, "{}\n", text);
 }
 
 void ConsoleWatcher::load_begins(const std::string& label, const loadgen::Progress& progress,
@@ -60,23 +61,22 @@ void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const 
     const std::size_t ended = std::min(points, skipped_ + measured_);
     const std::string left = points > 0 ? time_left(passed_s, measured_, points - ended) : std::string();
     const std::string place = points > 0 ? fmt::format("{}/{}", number, points) : fmt::format("{}", number);
-    fmt::print(stderr, "[{}] {}{}{}\n", place, label, already_measured ? ": already measured" : "",
-               already_measured || left.empty() ? "" : fmt::format(" (about {} left)", left));
+    print(stderr, "[{}] {}{}{}\n", place, label, already_measured ? ": already measured" : "",
+          already_measured || left.empty() ? "" : fmt::format(" (about {} left)", left));
     std::fflush(stderr);
     if (!already_measured && !first_began_) first_began_ = Clock::now();
 }
 
 void ConsoleWatcher::point_ends(const reports::SweepPoint& point, const std::filesystem::path& directory) {
     ++measured_;
-    fmt::print(stderr, "  {}\n", point_text(point, directory));
+    print(stderr, "  {}\n", point_text(point, directory));
     std::fflush(stderr);
 }
 
 void ConsoleWatcher::point_lengthened(const std::string& label, std::uint64_t requests, std::uint64_t asked) {
-    fmt::print(
-        stderr,
-        "  {}: {} requests instead of --num-prompts {}, which is below the concurrency of this level\n",
-        label, requests, asked);
+    print(stderr,
+          "  {}: {} requests instead of --num-prompts {}, which is below the concurrency of this level\n",
+          label, requests, asked);
     std::fflush(stderr);
 }
 

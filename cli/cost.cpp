@@ -12,6 +12,7 @@
 #include "cards/model.h"
 #include "cli/commands.h"
 #include "cli/invocation.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/result/speculation.h"
 #include "reports/cost/cost.h"
@@ -276,7 +277,7 @@ void add_cost(CLI::App& app) {
     for (const Question& question : kQuestions) {
         CLI::App* command = sub->add_subcommand(question.name, question.help);
         const Answer answer = question.declare(*command, std::make_shared<Numbers>(*command));
-        command->callback([answer] { fmt::print("{}\n", answer()); });
+        command->callback([answer] { print("{}\n", answer()); });
     }
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/text/number_text.h"
 #include "core/text/printable.h"
@@ -102,7 +103,7 @@ std::string text_of(const FileDescription& d) {
 void describe(const DatasetCommand& command) {
     const FileDescription description =
         datasets::description_of(command.file, datasets::row_format_of(spec_of(command)));
-    fmt::print("{}", command.json ? json_text(description) + "\n" : text_of(description));
+    print("{}", command.json ? json_text(description) + "\n" : text_of(description));
     std::fflush(stdout);
 }
 
@@ -174,7 +175,7 @@ void convert(const DatasetCommand& command) {
     if (!out)
         throw RuntimeError(fmt::format(
             "cannot write {}: check that its directory exists, can be written and has space", command.to));
-    fmt::print(stderr, "{} rows written to {}\n", rows, command.to);
+    print(stderr, "{} rows written to {}\n", rows, command.to);
 }
 
 // ---- audit
@@ -268,7 +269,7 @@ std::string text_of(const datasets::LogAudit& audit) {
 
 void audit(const DatasetCommand& command) {
     const datasets::LogAudit found = datasets::audit_of_log(command.file);
-    fmt::print("{}", command.json ? json_text(found) + "\n" : text_of(found));
+    print("{}", command.json ? json_text(found) + "\n" : text_of(found));
     std::fflush(stdout);
 }
 

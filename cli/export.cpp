@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/result/alerts.h"
 #include "experiments/alerting.h"
@@ -112,7 +113,7 @@ void export_to(const ExportCommand& command) {
     std::ostringstream text;  // no file is written if reading fails
     format.write(command, text);
     if (command.out.empty()) {
-        fmt::print("{}", text.str());
+        print("{}", text.str());
         return;
     }
     std::ofstream file(command.out, std::ios::binary | std::ios::trunc);

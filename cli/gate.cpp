@@ -16,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "experiments/gate.h"
@@ -59,7 +60,8 @@ struct GateCommand {
 GatePolicy policy_of(const GateCommand& command) {
     GatePolicy policy = command.policy.empty()
                             ? reports::default_policy()
-                            : reports::parse_policy_json(reports::read_file(command.policy), command.policy);
+                            : reports::parse_policy_json(
+                                  reports::read_option_file(command.policy, "--policy"), command.policy);
     if (command.max_pairs) policy.max_pairs = *command.max_pairs;
     for (const std::string& limit : command.limits)
         policy.limits.push_back(naming("--limit", [&] { return reports::parse_limit(limit); }));
@@ -125,9 +127,9 @@ void write_pages(const GateReport& report, const fs::path& directory) {
 
 /// Prints the report, and throws the error that its verdict requires.
 void conclude(const GateReport& report, bool github) {
-    fmt::print("{}", reports::gate_console(report));
+    print("{}", reports::gate_console(report));
     if (github) {
-        fmt::print("{}", reports::gate_annotations(report));
+        print("{}", reports::gate_annotations(report));
         if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"); summary != nullptr && *summary != '\0')
             append_to(summary, reports::gate_markdown(report));
     }
@@ -193,20 +195,20 @@ GatePlan plan_of_gate(const GateCommand& command) {
 
 void print_dry_run(const GatePlan& plan) {
     const auto looks = reports::looks_of(plan.policy);
-    fmt::print("baseline   {}\ncandidate  {}\n", plan.baseline.shown(), plan.candidate.shown());
+    print("baseline   {}\ncandidate  {}\n", plan.baseline.shown(), plan.candidate.shown());
     std::string at;
     for (const Look& look : looks) at += fmt::format("{}{}", at.empty() ? "" : ", ", look.pairs);
-    fmt::print("judged     after {} pairs, until there is a verdict\n", at);
+    print("judged     after {} pairs, until there is a verdict\n", at);
     const LoadPlan load = experiments::with_load(plan.asked);
     if (load.stop.duration) {
         const double pair_s = 2 * seconds(*load.stop.duration);
-        fmt::print(
+        print(
             "time       about {:.0f} s for each pair, {:.0f} to {:.0f} minutes in all, and the starts of "
             "servers\n",
             pair_s, pair_s * 3 / 60, pair_s * static_cast<double>(plan.policy.max_pairs) / 60);
     } else {
-        fmt::print("time       6 to {1} times as long as one run, which has {0} requests\n",
-                   load.stop.requests.value_or(0), 2 * plan.policy.max_pairs);
+        print("time       6 to {1} times as long as one run, which has {0} requests\n",
+              load.stop.requests.value_or(0), 2 * plan.policy.max_pairs);
     }
 }
 
@@ -225,25 +227,25 @@ void measure(GatePlan plan, const experiments::Access& access, bool github) {
     ConsoleWatcher watcher;
     const auto tell = [](const GateReport& report) {
         if (report.verdict == reports::GateVerdict::inconclusive)
-            fmt::print(stderr, "after {} pairs: {}\n", report.pairs, report.headline);
+            print(stderr, "after {} pairs: {}\n", report.pairs, report.headline);
     };
     const GateReport report = experiments::measure_gate(plan, access, output.path(), this_invocation(),
                                                         watcher, interrupt.token(), tell);
     write_pages(report, output.path());
-    fmt::print("  files       {}\n", output.path().string());
+    print("  files       {}\n", output.path().string());
     conclude(report, github);
 }
 
 void gate(const GateCommand& command) {
     if (command.print_policy) {
-        fmt::print("{}", reports::policy_json(policy_of(command)));
+        print("{}", reports::policy_json(policy_of(command)));
         return;
     }
     require_one_way(command);
     if (!is_given(command.baseline_server)) return judge(command);
     const GatePlan plan = plan_of_gate(command);
     if (command.plan.print_config) {
-        fmt::print("{}\n", config_text(plan.asked));
+        print("{}\n", config_text(plan.asked));
         return;
     }
     if (command.dry_run) return print_dry_run(plan);

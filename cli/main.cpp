@@ -1,6 +1,7 @@
 // The program: the table of commands, and the one place that turns errors into a line and an exit code.
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/print.h"
 #include "cli/unknown_words.h"
 #include "core/error.h"
 #include "core/version.h"
@@ -31,9 +33,11 @@ int report_failure(const std::string& what, ExitCode code) {
     return static_cast<int>(code);
 }
 
-/// Throws RuntimeError when standard output could not be written, for example to a full disk.
+/// Throws RuntimeError when standard output could not be written, for example to a full disk. A reader that
+/// wanted no more, such as head, is no failure.
 void require_printed() {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+    if (paretoken::cli::reader_has_gone(STDOUT_FILENO)) return;
     throw paretoken::RuntimeError("cannot write to standard output; is it a file on a full disk?");
 }
 
@@ -55,6 +59,7 @@ void raise_descriptor_limit() {
 
 int main(int argc, char** argv) {
     raise_descriptor_limit();
+    paretoken::cli::ignore_gone_readers();
     CLI::App app{
         "Measures what an LLM endpoint delivers, what the hardware could deliver, and what a million tokens "
         "costs.",

@@ -23,6 +23,7 @@
 #include "cli/interrupt.h"
 #include "cli/micro_cache.h"
 #include "cli/micro_page.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "experiments/target/child_process.h"
@@ -94,7 +95,7 @@ class MicroProgress {
 
   private:
     void draw(const std::string& text) const {
-        if (shown_) fmt::print(stderr, "\r\x1b[K{}", text);
+        if (shown_) print(stderr, "\r\x1b[K{}", text);
     }
     bool shown_;
     TimePoint began_ = Clock::now();
@@ -358,19 +359,19 @@ void micro(const MicroOptions& options) {
     partial.keep(result);
     std::vector<MicroLine> lines;
     for (std::size_t i = 0; i < bounds.size(); ++i) lines.push_back(line_of(file.rows[i], bounds[i]));
-    fmt::print("{}{}{}written to {}\n", context_lines(file), table_of(lines), footer_of(file), options.out);
+    print("{}{}{}written to {}\n", context_lines(file), table_of(lines), footer_of(file), options.out);
     if (!options.page.empty()) {
         write_micro_page(options.page, file);
-        fmt::print("{}\n", options.page);
+        print("{}\n", options.page);
     }
     refuse_bad_result(file);
     if (!is_worth_keeping(file)) {
-        fmt::print(
+        print(
             "not kept for reports, which need the ceilings and the rows of weights: measure without "
             "--filter for them\n");
         return;
     }
-    if (const auto kept = keep_micro(result)) fmt::print("kept for reports in {}\n", *kept);
+    if (const auto kept = keep_micro(result)) print("kept for reports in {}\n", *kept);
 }
 
 }  // namespace

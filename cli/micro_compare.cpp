@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/invocation.h"
 #include "cli/micro_page.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "reports/micro/micro_compare.h"
 
@@ -76,7 +77,7 @@ void compare(const CompareOptions& options) {
     const reports::MicroFile before = read(options.before);
     const reports::MicroFile after = read(options.after);
     const auto comparison = reports::comparison_of(before, after, options.least_effect_percent / 100);
-    fmt::print("{}", options.json ? json_text(comparison, options) : text_of(comparison));
+    print("{}", options.json ? json_text(comparison, options) : text_of(comparison));
     if (comparison.rows.empty())
         throw UsageError(
             fmt::format("micro compare: {} and {} have no row in common; measure both with the same options",

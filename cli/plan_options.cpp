@@ -189,7 +189,8 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
 PlanTexts texts_of(const PlanOptions& options) {
     PlanTexts texts;
     if (!options.config.empty())
-        texts = reports::parse_plan_json(reports::read_file(options.config), options.config);
+        texts =
+            reports::parse_plan_json(reports::read_option_file(options.config, "--config"), options.config);
     if (!options.recipe.empty()) texts.merge(texts_of(recipe_named(options.recipe)));  // keeps existing ones
     for (const auto& [name, values] : options.given) texts.erase(name);
     restore_secrets(texts, environment);

@@ -23,6 +23,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/micro_cache.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
@@ -187,8 +188,8 @@ void add_quality(reports::JoinOptions& options, const std::vector<std::string>& 
             continue;
         }
         const reports::CardSpec spec = reports::parse_card_spec(text);
-        for (reports::QualityScore& score :
-             reports::parse_quality(reports::read_file(spec.card), spec.card, spec.selector))
+        for (reports::QualityScore& score : reports::parse_quality(
+                 reports::read_option_file(spec.card, "--quality"), spec.card, spec.selector))
             options.quality.push_back(std::move(score));
     }
 }
@@ -431,7 +432,7 @@ void serve_report(const ReportCommand& command) {
             throw UsageError(
                 fmt::format("{} is not a directory; give the directory that runs are written to", directory));
     join_options(command);  // refuses wrong options at once
-    fmt::print("{}\n", server.url());
+    print("{}\n", server.url());
     std::fflush(stdout);
     server.serve(watch.token());
 }
@@ -441,8 +442,8 @@ void report(const ReportCommand& command) {
     const std::vector<Output> files = outputs(command);
     const ReportModel model = model_of(command);
     for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));
-    fmt::print("{}", answers_of(model));
-    for (const Output& file : files) fmt::print("{}\n", file.path.string());
+    print("{}", answers_of(model));
+    for (const Output& file : files) print("{}\n", file.path.string());
     for (const reports::Configuration& configuration : model.configurations)
         if (!configuration.errors.empty())
             throw Error(ExitCode::measurement_invalid,

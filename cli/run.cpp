@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/print.h"
 #include "cli/recipes.h"
 #include "experiments/run.h"
 #include "experiments/sweep/cells.h"
@@ -30,10 +31,10 @@ LoadPlan reachable(LoadPlan asked) {
     const auto cap = plan.classes.front().concurrency;
     const auto most = experiments::most_in_flight(plan);
     if (most == cap) return asked;
-    fmt::print(stderr,
-               "paretoken: note: the run has too few requests for --concurrency {}; measuring with "
-               "--concurrency {}\n",
-               *cap, *most);
+    print(stderr,
+          "paretoken: note: the run has too few requests for --concurrency {}; measuring with "
+          "--concurrency {}\n",
+          *cap, *most);
     asked.classes.front().concurrency = most;
     return asked;
 }
@@ -44,7 +45,7 @@ class ServingWatcher final : public ConsoleWatcher {
     explicit ServingWatcher(const std::string& address) {
         if (address.empty()) return;
         metrics_ = std::make_unique<experiments::MetricsServer>(address);
-        fmt::print(stderr, "metrics on {}\n", metrics_->url());
+        print(stderr, "metrics on {}\n", metrics_->url());
     }
     void load_begins(const std::string& label, const loadgen::Progress& progress,
                      const loadgen::Limits& limits) override {
@@ -78,7 +79,7 @@ void run(LoadPlan asked, const experiments::Access& access) {
     preparation.end();
     const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
                                                {interrupt.token(), interrupt.cut_off()});
-    fmt::print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));
+    print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));
     std::fflush(stdout);
     experiments::require_valid(measured);
     experiments::require_slos(measured.result);
@@ -89,11 +90,11 @@ void run_or_print(const PlanOptions& options) {
     const LoadPlan asked = experiments::with_server(plan_of(texts), texts.contains("url"));
     experiments::require_values(asked.server, {{}});
     if (options.print_config) {
-        fmt::print("{}\n", config_text(asked));
+        print("{}\n", config_text(asked));
         return;
     }
     if (!options.recipe.empty())
-        fmt::print(stderr, "recipe {}: {}\n", options.recipe, recipe_named(options.recipe).look);
+        print(stderr, "recipe {}: {}\n", options.recipe, recipe_named(options.recipe).look);
     const experiments::Access access = access_of(asked);
     without_telling(experiments::secrets_of(asked, access.api_key), [&] { run(asked, access); });
 }

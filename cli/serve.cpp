@@ -17,6 +17,7 @@
 
 #include "cli/commands.h"
 #include "cli/invocation.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "simulator/answers/dialect.h"
@@ -110,7 +111,7 @@ void serve(const ServeOptions& options) {
     });
     if (options.until_stdin_closes) input = std::make_unique<StdinWatch>(io, stop);
     server.start();
-    fmt::print("paretoken serve: {} profile {}\n", server.url(), server_is.profile.name);
+    print("paretoken serve: {} profile {}\n", server.url(), server_is.profile.name);
     std::fflush(stdout);
     io.run();
 }

@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "experiments/run.h"
@@ -85,7 +86,8 @@ std::vector<experiments::Cell> cells_of(const SweepOptions& options,
         throw UsageError("--cells and --grid both say what to vary; give one of them");
     if (!options.cells_file.empty())
         return experiments::resolved_cells(
-            reports::parse_cells_json(reports::read_file(options.cells_file), options.cells_file),
+            reports::parse_cells_json(reports::read_option_file(options.cells_file, "--cells"),
+                                      options.cells_file),
             options.cells_file, placeholders);
     std::vector<experiments::Variation> variations;
     for (const std::string& text : options.grid)
@@ -242,14 +244,12 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
 }
 
 void show_table(const reports::SweepFile& file, const std::filesystem::path& directory) {
-    fmt::print("{}", reports::sweep_summary(file, {.directory = directory.string()}));
+    print("{}", reports::sweep_summary(file, {.directory = directory.string()}));
     const bool has_runs = std::any_of(file.points.begin(), file.points.end(), [](const auto& point) {
         return point.state == reports::PointState::done;
     });
-    if (has_runs)
-        fmt::print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
-    if (file.search && !file.search->narrow.empty())
-        fmt::print("  {:12}{}\n", "continue", file.search->narrow);
+    if (has_runs) print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
+    if (file.search && !file.search->narrow.empty()) print("  {:12}{}\n", "continue", file.search->narrow);
     std::fflush(stdout);
 }
 
@@ -280,22 +280,22 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
     SweepPlan listed = plan;
     listed.asked = experiments::with_common_dataset(plan.asked, plan.cells);
     if (auto_rates > 0) {
-        fmt::print(
+        print(
             "# {} rates from one request at a time to saturation, found by closed loops of 1, 2, 4, … in "
             "flight\n",
             auto_rates);
         return;
     }
     if (search) {
-        fmt::print("# a search of at most {} runs; the command of the first run:\n", search->max_runs);
+        print("# a search of at most {} runs; the command of the first run:\n", search->max_runs);
         listed.levels.resize(1);
     }
     const std::filesystem::path directory = plan.asked.out.empty() ? "runs/TIME" : plan.asked.out;
     const reports::SweepFile file = planned(listed, this_invocation(), directory, extend).file;
-    if (!search) fmt::print("# {}\n", experiments::text_of(experiments::outline_of(listed, file)));
+    if (!search) print("# {}\n", experiments::text_of(experiments::outline_of(listed, file)));
     for (const experiments::Stretch& stretch : experiments::stretches_of(listed, file.points)) {
         if (!stretch.server.empty())
-            fmt::print("# one server: {}\n", stretch.server.substr(0, stretch.server.find('\n')));
+            print("# one server: {}\n", stretch.server.substr(0, stretch.server.find('\n')));
         for (const std::size_t i : stretch.points) {
             const reports::SweepPoint& point = file.points[i];
             std::vector<std::string> words{"paretoken", "run"};
@@ -306,8 +306,8 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
             if (!at.class_specs.empty())
                 for (std::string& word : common_options_of(listed, point)) words.push_back(std::move(word));
             words.insert(words.end(), {"--out", (directory / point.directory).string()});
-            fmt::print("{}{}\n", point.state == reports::PointState::done ? "# measured already: " : "",
-                       shell_line(words));
+            print("{}{}\n", point.state == reports::PointState::done ? "# measured already: " : "",
+                  shell_line(words));
         }
     }
 }
@@ -338,16 +338,15 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     auto [file, judged_otherwise] = planned(listed, invocation, directory, extend);
     if (judged_otherwise) experiments::judge_points_anew(file, plan.asked, directory);
     if (!search && experiments::nothing_to_measure(file)) {
-        fmt::print(
-            stderr,
-            "every point was measured by the sweep that began at {}; --overwrite measures them again\n",
-            file.started_at);
+        print(stderr,
+              "every point was measured by the sweep that began at {}; --overwrite measures them again\n",
+              file.started_at);
         show_table(file, directory);
         experiments::require_valid(file, directory);
         return;
     }
     if (!plan.asked.virtual_time) experiments::require_descriptors(experiments::most_in_flight(file));
-    if (!search) fmt::print(stderr, "{}\n", experiments::text_of(experiments::outline_of(plan, file)));
+    if (!search) print(stderr, "{}\n", experiments::text_of(experiments::outline_of(plan, file)));
     std::unique_ptr<experiments::Target> target;
     if (search) {
         const LoadPlan asked = experiments::in_cell(plan.asked, plan.cells.front());
@@ -377,12 +376,12 @@ void sweep_or_print(const SweepOptions& options) {
     const Asked asked = asked_of(options);
     const auto search = search_of(options, asked.plan);
     if (options.plan.print_config) {
-        fmt::print("{}\n", config_text(asked.plan.asked, asked.ladder));
+        print("{}\n", config_text(asked.plan.asked, asked.ladder));
         if (!options.grid.empty() || !options.cells_file.empty() || search || options.repeats > 1 ||
             !options.against.empty())
-            fmt::print(stderr,
-                       "--grid, --cells, --repeat, --order, --against and --search are not part of a "
-                       "configuration file\n");
+            print(stderr,
+                  "--grid, --cells, --repeat, --order, --against and --search are not part of a "
+                  "configuration file\n");
         return;
     }
     if (options.dry_run) return print_dry_run(asked.plan, search, asked.auto_rates, options.extend);
