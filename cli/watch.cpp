@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "experiments/target/launch.h"
@@ -40,6 +41,7 @@ PlanTexts with_small_probes(PlanTexts texts) {
         if (!texts.contains(name)) texts[name] = {value};
     };
     add("request_rate", "0.1");
+    add("timeout", "60s");  // an interval lasts until its requests have ended
     if (!texts.contains("dataset") && !texts.contains("dataset_path")) {
         add("isl", "128");
         if (!texts.at("isl").front().starts_with("pairs:")) add("osl", "32");
@@ -81,17 +83,17 @@ void watch(experiments::WatchPlan plan, const experiments::Access& access) {
     std::unique_ptr<experiments::MetricsServer> metrics;
     if (!plan.asked.listen.empty()) {
         metrics = std::make_unique<experiments::MetricsServer>(plan.asked.listen);
-        fmt::print(stderr, "metrics on {}\n", metrics->url());
+        print(stderr, "metrics on {}\n", metrics->url());
     }
     plan.asked = experiments::with_dataset(std::move(plan.asked));
     ConsoleWatcher watcher;
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(plan.asked, output.path());
     preparation.end();
-    fmt::print("watching {} every {}; the results are in {}\n", target->url(), text_of(plan.every),
-               output.path().string());
+    print("watching {} every {}; the results are in {}\n", target->url(), text_of(plan.every),
+          output.path().string());
     const auto show = [&](const experiments::WatchState& state) {
-        fmt::print("{}\n", reports::watch_text(state.line));
+        print("{}\n", reports::watch_text(state.line));
         std::fflush(stdout);
         if (metrics)
             metrics->publish([families = experiments::families_of(state)](bool open) {
@@ -106,7 +108,7 @@ void watch(experiments::WatchPlan plan, const experiments::Access& access) {
 void watch_or_print(const WatchCommand& command) {
     const experiments::WatchPlan plan = watch_plan(command);
     if (command.plan.print_config) {
-        fmt::print("{}\n", config_text(plan.asked));
+        print("{}\n", config_text(plan.asked));
         return;
     }
     const experiments::Access access = access_of(plan.asked);
@@ -155,7 +157,8 @@ void add_watch(CLI::App& app) {
                       "gpu",
                       "model_card"});
     sub->footer(
-        "Without other options, 0.1 requests per second with 128 input and 32 output tokens are sent.\n"
+        "Without other options, 0.1 requests per second with 128 input and 32 output tokens are sent, and a\n"
+        "request fails after 60 s without its whole answer (--timeout).\n"
         "Exit codes: 0 no alert of severity fail fired, 1 such an alert fired, 2 wrong options, 3 the server "
         "could not be reached at the beginning.");
     sub->callback([command] { watch_or_print(*command); });

@@ -8,7 +8,9 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/plan/plan_fields.h"
@@ -96,6 +98,31 @@ void sleep_until(TimePoint until, const std::stop_token& stop) {
     (void)sleeping.wait_until(lock, stop, until, [] { return false; });
 }
 
+/// Warns while requests of an interval go on after its end, so that a server that hangs is seen before its
+/// requests time out.
+class HangingTeller {
+  public:
+    HangingTeller(Watcher& watcher, const loadgen::Progress& progress, std::uint64_t interval, TimePoint end,
+                  Duration timeout)
+        : thread_([=, &watcher, &progress](const std::stop_token& over) {
+              for (TimePoint due = end + kPatience;; due += kRepeat) {
+                  sleep_until(due, over);
+                  if (over.stop_requested()) return;
+                  watcher.warn(fmt::format(
+                      "interval {} ended {:.0f} s ago, and {} of its requests have not ended; the next "
+                      "interval "
+                      "begins when they have, at the latest {:.0f} s after they were sent (--timeout)",
+                      interval, seconds(due - end), progress.in_flight.load(), seconds(timeout)));
+              }
+          }) {}
+
+  private:
+    static constexpr Duration kPatience = std::chrono::seconds(10);
+    static constexpr Duration kRepeat = std::chrono::seconds(15);
+
+    std::jthread thread_;
+};
+
 class Watch {
   public:
     Watch(const Target& target, const WatchPlan& plan, const fs::path& directory)
@@ -136,7 +163,13 @@ class Watch {
         KeepingSink kept;
         RedactingSink sink(kept, target_.secrets());
         loadgen::Progress progress;
-        const loadgen::LoadOutcome outcome = target_.make(load, sink, progress, interruption);
+        loadgen::LoadOutcome outcome;
+        {
+            std::optional<HangingTeller> telling;
+            if (!target_.in_virtual_time())
+                telling.emplace(watcher, progress, number_, began + plan_.every, plan_.asked.request_timeout);
+            outcome = target_.make(load, sink, progress, interruption);
+        }
         RunResult result;
         loadgen::fold_into(result, outcome, KeptEvents(kept.records()), load.options, {.slos = {}});
         redact(result, target_.secrets());

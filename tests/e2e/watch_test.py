@@ -163,6 +163,11 @@ class Watch(Case):
         self.assertEqual(config["isl"], "pairs:16/4")
         self.assertNotIn("osl", config)
 
+    def test_a_request_fails_after_a_minute_unless_another_time_is_given(self):
+        for arguments, timeout in (((), "60s"), (("--timeout", "5m"), "5m")):
+            config = json.loads(self.succeeds(paretoken("watch", *arguments, "--print-config")).stdout)
+            self.assertEqual(config["timeout"], timeout)
+
     def test_what_cannot_be_watched_is_refused(self):
         common = ("watch", f"sim:{FAST}", "--out", self.directory / "no")
         for arguments, words in ((("--every", "100ms"), ("--every", "1s")),
