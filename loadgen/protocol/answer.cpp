@@ -169,7 +169,7 @@ void AnswerReader::on_delta(const Delta& delta) {
         ++empty_deltas_;
         unknown_outputs_ += delta.unknown_output ? 1 : 0;
     }
-    if (!delta.model.empty() && !model_known_) note_model(delta.model);
+    if (!parser_->model().empty() && !model_known_) note_model(parser_->model());
     if (delta.usage) update(record_->usage, *delta.usage);
     if (!delta.finish_reason.empty()) {
         record_->finish_reason = delta.finish_reason;

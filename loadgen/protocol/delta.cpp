@@ -46,7 +46,7 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
             return read_timings(value, reading.timings);
         }
         if (key == "error") return read_error(value, reading.error);
-        if (key == "model") return read_model(value, delta);
+        if (key == "model") return read_model(value, reading);
         if (key == "base_resp") return read_status(value, reading.error);
         if (key == "id" || key == "obfuscation") {
             reading.holes.add(ShapeHole::Kind::string, value);
@@ -211,7 +211,6 @@ class DeltaParser::Shapes {
         --credit_;
         latest_ = (latest_ + known_.size() - 1) % known_.size();
         known_[latest_] = {std::move(shape), delta};
-        known_[latest_].delta.model = {};  // its bytes will not exist
     }
 
   private:
@@ -227,7 +226,6 @@ class DeltaParser::Shapes {
         plain.kind = delta.kind;
         plain.choice = delta.choice;
         plain.text_bytes = delta.text_bytes;
-        plain.model = delta.model;
         return reading.known && !reading.holes.unsafe && delta == plain;
     }
 
@@ -273,6 +271,7 @@ const Delta& DeltaParser::parse(std::string_view data) {
     while (!data.empty() && is_blank(data.front())) data.remove_prefix(1);
     while (!data.empty() && is_blank(data.back())) data.remove_suffix(1);
     state_->event = data;
+    model_ = {};
     if (const Delta* known = state_->shapes.recognised(data, output_)) return *known;
     state_->delta = {};
     output_ = {};
@@ -313,6 +312,7 @@ void DeltaParser::read(std::string_view data) {
     }
     if (format.complete != nullptr) format.complete(delta, reading);
     put_together(reading, delta);
+    model_ = reading.model;
     if (reading.error || !reading.known) {
         dom::parser slow;
         dom::element whole;

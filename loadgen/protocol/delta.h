@@ -35,9 +35,6 @@ struct Delta {
     /// gets their name for it ("stop", "length"); any other one stays as the server sent it. At most 64
     /// bytes.
     std::string finish_reason;
-    /// The model that the event names; empty if it names none or was recognised by its shape. Valid until the
-    /// next call of the parser.
-    std::string_view model = {};
     std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
     std::string error;                ///< one line of at most 400 bytes; empty means none
 
@@ -82,6 +79,10 @@ class DeltaParser {
         append_unescaped(output_, text);
     }
 
+    /// The model that the event parsed last names; empty if it names none or was recognised by its shape.
+    /// Valid until the next call of parse().
+    std::string_view model() const { return model_; }
+
     const Secrets& secrets() const;
     const Protocol& protocol() const;
     std::uint64_t recognised() const;  ///< events that needed no JSON parser
@@ -95,6 +96,7 @@ class DeltaParser {
     /// The output of the event parsed last, with its escapes, if one string certainly holds all of it;
     /// otherwise empty.
     std::string_view output_;
+    std::string_view model_;
     std::unique_ptr<State> state_;
 };
 

@@ -177,8 +177,8 @@ bool read_error(ondemand::value& value, bool& error) {
     return true;
 }
 
-bool read_model(ondemand::value& value, Delta& delta) {
-    delta.model = text_of(value).value_or(std::string_view());
+bool read_model(ondemand::value& value, Reading& reading) {
+    reading.model = text_of(value).value_or(std::string_view());
     return true;
 }
 

@@ -64,6 +64,7 @@ struct Reading {
     const Secrets* secrets = nullptr;
     /// The event's "type", for protocols whose events have one.
     std::string_view type;
+    std::string_view model;       ///< name of the model that answers
     std::size_t typed_bytes = 0;  ///< bytes of output whose kind depends on `type`
     bool known = false;           ///< whether it is an event of the protocol, with or without output
     bool error = false;           ///< whether it has an error, whose text a second parse then reads
@@ -154,7 +155,7 @@ bool read_type(ondemand::value& value, Reading& reading);
 bool read_error(ondemand::value& value, bool& error);
 
 /// Reads the name of the model that answers.
-bool read_model(ondemand::value& value, Delta& delta);
+bool read_model(ondemand::value& value, Reading& reading);
 
 /// Sets `error` if the value is a status object whose "status_code" is not 0.
 bool read_status(ondemand::value& value, bool& error);

@@ -70,9 +70,9 @@ bool read_block(Value& block, Delta& delta, Reading& reading) {
 
 /// Reads the message that an answer begins with: its model and its usage, whose count of output tokens is
 /// that of the beginning.
-bool read_start(Value& message, Delta& delta) {
+bool read_start(Value& message, Delta& delta, Reading& reading) {
     return for_each_field(message, [&](Key key, Value value) {
-        if (key == "model") return read_model(value, delta);
+        if (key == "model") return read_model(value, reading);
         if (key != "usage") return true;
         const bool whole = read_usage(value, delta.usage);
         if (delta.usage) delta.usage->completion.reset();
@@ -83,7 +83,7 @@ bool read_start(Value& message, Delta& delta) {
 bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
     if (key == "type") return read_type(value, reading);
     if (key == "delta" || key == "content_block") return read_block(value, delta, reading);
-    return key == "message" ? read_start(value, delta) : true;
+    return key == "message" ? read_start(value, delta, reading) : true;
 }
 
 void complete(Delta& delta, Reading& reading) {

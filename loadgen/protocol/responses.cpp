@@ -41,7 +41,7 @@ bool read_response(Value& response, Delta& delta, Reading& reading) {
     const bool whole = for_each_field(response, [&](Key key, Value value) {
         if (key == "usage") return read_usage(value, delta.usage);
         if (key == "error") return read_error(value, reading.error);
-        if (key == "model") return read_model(value, delta);
+        if (key == "model") return read_model(value, reading);
         if (key == "status") status = text_of(value).value_or(std::string_view());
         if (key == "incomplete_details") {
             return for_each_field(value, [&](Key inner_key, Value inner) {

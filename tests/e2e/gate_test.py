@@ -198,7 +198,11 @@ class Baselines(Case):
         self.assertIn("tok/s", self.succeeds(paretoken("baseline", "show", "main", *store)).stdout)
         self.fails_clearly(paretoken("gate", "--baseline", "main", "--candidate", *after, *store), 1, "inter-token")
         out = ("--out", self.directory / "verdict")
-        self.succeeds(paretoken("gate", "--baseline", "main", "--candidate", *before, *store, *out))
+        self.fails_clearly(paretoken("gate", "--baseline", "main", "--candidate", *before, *store, *out), 2, "is the same run as")
+        equal = [self.directory / f"c{seed}" for seed in range(3)]
+        for seed, run in enumerate(equal):
+            self.succeeds(paretoken("run", SERVER, *LOAD, "--seed", seed, "--out", run))
+        self.succeeds(paretoken("gate", "--baseline", "main", "--candidate", *equal, *store, *out))
         again = ("gate", "--baseline", "main", "--candidate", *after, *store, *out)
         self.fails_clearly(paretoken(*again), 2, "holds the verdict of a gate", "--overwrite")
         self.assertEqual(gate_json(self.directory / "verdict")["verdict"], "pass")
