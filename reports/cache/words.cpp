@@ -207,7 +207,7 @@ std::vector<std::string> findings_of(const CacheLevel& level) {
     if (level.saved_ms_per_1k_cached)
         sentences.push_back(saved_sentence(level));
     else if (is_warm_as_cold(level))
-        sentences.push_back(
+        sentences.emplace_back(
             "No saving was measured: the times to first token show no difference that is larger than their "
             "uncertainty.");
     sentences.push_back(hits_sentence(level.hits));

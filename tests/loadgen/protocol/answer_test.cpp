@@ -320,6 +320,20 @@ TEST(Tokens, AreOnePerChunkWhenNothingTells) {
     EXPECT_EQ(record.outcome, Outcome::ok);
 }
 
+/// Returns the end of an answer, with events before its end marker.
+std::string the_end(const std::string& events) {
+    return kStop + events + kDone;
+}
+const std::string kAnswer = text("a") + kStop + kDone;
+
+std::string thought(const std::string& name) {
+    return chunk("{\"" + name + "\":\"hm\"}");
+}
+
+std::string ended_by(const std::string& reason) {
+    return chunk("{}", '"' + reason + '"') + kDone;
+}
+
 std::string usage_of(std::string_view counts) {
     return R"(,"usage":{)" + std::string(counts) + "}";
 }
@@ -349,7 +363,7 @@ TEST(Tokens, OfAUsageThatCountsEachEventByItselfAreTheirSum) {
     for (const bool total : {true, false}) {
         Answer answer;
         for (int i = 1; i <= 32; ++i) answer.read(i, text("word ", one));
-        const RequestRecord record = answer.read(33, kStop + (total ? usage(7, 32) : "") + kDone).end();
+        const RequestRecord record = answer.read(33, the_end(total ? usage(7, 32) : "")).end();
         EXPECT_EQ(record.token_source, TokenSource::chunk_usage) << total;
         EXPECT_EQ(record.usage.completion, 32) << total;
         EXPECT_EQ(record.streamed_tokens, 32) << total;
@@ -399,7 +413,7 @@ TEST(Tokens, GiveGapsWhoseMeanIsTheTimePerOutputToken) {
             now += 1 + whole(20);
             answer.read(now, text(std::string(1 + whole(9), 'x')));
         }
-        const RequestRecord record = answer.read(now + 1, kStop + usage(9, 2 + whole(80)) + kDone).end();
+        const RequestRecord record = answer.read(now + 1, the_end(usage(9, 2 + whole(80)))).end();
         const auto tpot = metric_named("tpot")->of_request(record);
         if (!tpot) continue;
         std::vector<PooledValue> gaps;
@@ -416,8 +430,7 @@ TEST(Tokens, GiveGapsWhoseMeanIsTheTimePerOutputToken) {
 
 TEST(Answer, FindsReasoningUnderEveryKnownName) {
     for (const std::string name : {"reasoning_content", "reasoning", "thinking", "thoughts"}) {
-        const RequestRecord record =
-            Answer().read(1, chunk("{\"" + name + "\":\"hm\"}")).read(2, text("a") + kStop + kDone).end();
+        const RequestRecord record = Answer().read(1, thought(name)).read(2, kAnswer).end();
         EXPECT_EQ(record.first_event, at(1)) << name;
         EXPECT_EQ(record.first_answer, at(2)) << name;
         EXPECT_FALSE(record.unseen_output) << name;
@@ -427,7 +440,7 @@ TEST(Answer, FindsReasoningUnderEveryKnownName) {
             Answer()
                 .read(1, chunk(R"({"content":"","reasoning_details":[{"type":"reasoning.text",")" + part +
                                R"(":"hm"}]})"))
-                .read(2, text("a") + kStop + kDone)
+                .read(2, kAnswer)
                 .end();
         EXPECT_EQ(record.first_event, at(1)) << part;
         EXPECT_EQ(record.first_answer, at(2)) << part;
@@ -465,8 +478,7 @@ TEST(Answer, NamesTheModelThatAnsweredIfItIsAnother) {
 
 TEST(Outcome, AnAnswerThatTheServerGaveUpIsAFailure) {
     for (const std::string reason : {"abort", "aborted", "cancelled", "timeout", "error"}) {
-        const RequestRecord record =
-            Answer().read(1, text("a")).read(2, chunk("{}", '"' + reason + '"') + kDone).end();
+        const RequestRecord record = Answer().read(1, text("a")).read(2, ended_by(reason)).end();
         EXPECT_EQ(record.outcome, Outcome::stream_error) << reason;
         EXPECT_THAT(record.error, HasSubstr(reason));
     }
