@@ -25,28 +25,26 @@ void set_moments(MetricSummary& summary, const Moments& moments, double lowest, 
 // ---- per request
 
 struct Values {
-    std::vector<double> in_order;
-    double abandoned = 0;              ///< number of infinite values that are not failures
-    double shortest_wait = kInfinity;  ///< shortest wait of these
+    std::vector<double> in_order;  ///< failures and abandoned requests are infinite
+    std::vector<double> waits;     ///< of abandoned requests whose value is only known to be longer
 };
 
 /// Returns the value of an abandoned request if its answer had begun and ended when it was given up; nothing
 /// if that has no meaning for the metric.
 std::optional<double> wait_of(const Metric& metric, RequestRecord request) {
     request.first_event = request.first_answer = request.last_event = request.closed;
-    request.usage.completion.reset();
     return metric.of_request(request);
 }
 
 void add_abandoned(const Metric& metric, const RequestRecord& request, Values& values) {
-    if (metric.better == Better::lower && !request.first_event) {
+    const auto value = metric.of_request(request);
+    if (value && metric.known_at_first_token) {
+        values.in_order.push_back(*value);
+    } else if (metric.elapsed) {
         const auto wait = wait_of(metric, request);
         if (!wait) return;
         values.in_order.push_back(kInfinity);
-        values.abandoned += 1;
-        values.shortest_wait = std::min(values.shortest_wait, *wait);
-    } else if (const auto value = metric.of_request(request); value && metric.known_at_first_token) {
-        values.in_order.push_back(*value);
+        values.waits.push_back(*wait);
     }
 }
 
@@ -122,6 +120,31 @@ std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, st
     return percentiles;
 }
 
+/// Returns the percentiles of values of which some are only known to be above a wait, by the estimator of
+/// Kaplan and Meier: the share of each wait is divided equally among all values above it. A percentile is the
+/// smallest value at or below which its share lies; nothing where it lies among failures or beyond the last
+/// value. `finite` is sorted, and `failures` infinite values follow it.
+/// Source: E. Kaplan, P. Meier, "Nonparametric Estimation from Incomplete Observations", JASA 53 (1958).
+std::vector<std::optional<double>> censored_percentiles(std::span<const double> finite, std::size_t failures,
+                                                        std::vector<double> waits,
+                                                        std::span<const double> percentiles) {
+    radix_sort(waits);
+    std::vector<std::optional<double>> found(percentiles.size());
+    auto at_risk = static_cast<double>(finite.size() + failures + waits.size());
+    double above = 1;  // share of the values that are above those seen so far
+    std::size_t wait = 0;
+    std::size_t next = 0;
+    for (const double value : finite) {
+        for (; wait < waits.size() && waits[wait] < value; ++wait) at_risk -= 1;
+        above *= 1 - 1 / at_risk;
+        at_risk -= 1;
+        constexpr double kRounding = 1e-9;
+        for (; next < percentiles.size() && 1 - above >= percentiles[next] - kRounding; ++next)
+            found[next] = value;
+    }
+    return found;
+}
+
 /// Summarises values; returns nothing when no success has a value.
 std::optional<MetricSummary> summary_of_values(const Values& values, const MetricScope& scope) {
     auto sorted = values.in_order;
@@ -130,12 +153,18 @@ std::optional<MetricSummary> summary_of_values(const Values& values, const Metri
     if (finite.empty()) return std::nullopt;
     MetricSummary summary;
     summary.n = sorted.size();
-    summary.failed_mass = (static_cast<double>(sorted.size() - finite.size()) - values.abandoned) /
-                          static_cast<double>(sorted.size());
+    const std::size_t failures = sorted.size() - finite.size() - values.waits.size();
+    summary.failed_mass = static_cast<double>(failures) / static_cast<double>(sorted.size());
     set_moments(summary, moments_of(finite), finite.front(), finite.back());
     summary.percentiles = percentiles_of(values.in_order, sorted, scope);
-    for (PercentileValue& held : summary.percentiles)
-        if (held.value.value_or(kInfinity) > values.shortest_wait) held = {.p = held.p, .value = {}};
+    if (values.waits.empty()) return summary;
+    const double shortest = *std::min_element(values.waits.begin(), values.waits.end());
+    const auto censored = censored_percentiles(finite, failures, values.waits, scope.percentiles);
+    for (std::size_t i = 0; i < summary.percentiles.size(); ++i) {
+        PercentileValue& held = summary.percentiles[i];
+        // Above the shortest wait the value is an estimate without an interval and without a certificate.
+        if (held.value.value_or(kInfinity) > shortest) held = {.p = held.p, .value = censored[i]};
+    }
     return summary;
 }
 

@@ -4,11 +4,11 @@
 // value +infinity. For the inverse of such a metric, a failed request has the value 0. For all other
 // metrics, failed requests are left out. A metric without any finite value has no summary.
 //
-// A request that was abandoned (its simulated user hung up) after its first token counts only for metrics
-// whose value is final with the first token (Metric::known_at_first_token in core/result/metrics.h). If a
-// request was abandoned before its first token, it is only known that it would have taken longer than the
-// user waited. For metrics of which lower values are better, it counts as infinite, and percentiles above
-// the shortest such wait have no value.
+// A request that was abandoned (its simulated user hung up) counts with its value where that was final (the
+// time to first token after the first token). Of other times that go on from the start of a request
+// (Metric::elapsed) it is only known that they would have been longer than the user waited. Such values are
+// censored: percentiles above the shortest such wait are estimates by Kaplan and Meier, which have no
+// interval and no certificate. Metrics of other kinds leave the request out.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -121,6 +121,12 @@ constexpr Metric early(Metric metric) {
     return metric;
 }
 
+/// Marks a time that goes on from the start of a request.
+constexpr Metric elapsed(Metric metric) {
+    metric.elapsed = true;
+    return metric;
+}
+
 /// Marks a metric of the decoding between the first token and the last.
 constexpr Metric decoding(Metric metric) {
     metric.of_decoding = true;
@@ -139,14 +145,14 @@ constexpr Metric inverse(std::string_view tag, std::string_view unit, std::strin
 }
 
 constexpr std::array kMetrics = {
-    early(per_request("ttft", "s", "Time to first token", Better::lower,
-                      "From sending the request to the first event with output: what the server took.",
-                      ttft)),
-    early(per_request("ttft_intended", "s", "Time to first token, from intended start", Better::lower,
-                      "From the scheduled start to the first event with output: what the user waited.",
-                      ttft_intended)),
-    early(per_request("ttfa", "s", "Time to first answer token", Better::lower,
-                      "From sending the request to the first event that is not reasoning.", ttfa)),
+    elapsed(early(
+        per_request("ttft", "s", "Time to first token", Better::lower,
+                    "From sending the request to the first event with output: what the server took.", ttft))),
+    elapsed(early(per_request(
+        "ttft_intended", "s", "Time to first token, from intended start", Better::lower,
+        "From the scheduled start to the first event with output: what the user waited.", ttft_intended))),
+    elapsed(early(per_request("ttfa", "s", "Time to first answer token", Better::lower,
+                              "From sending the request to the first event that is not reasoning.", ttfa))),
     decoding(pooled(
         "itl", "s", "Inter-token latency", Better::lower,
         "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.", itl)),
@@ -156,10 +162,10 @@ constexpr std::array kMetrics = {
     decoding(per_request(
         "tpot", "s", "Time per output token", Better::lower,
         "From first to last event, over the output tokens that came after the first arrival.", tpot)),
-    per_request("e2e", "s", "End-to-end latency", Better::lower,
-                "From sending the request to the last event with output.", e2e),
-    per_request("e2e_intended", "s", "End-to-end latency, from intended start", Better::lower,
-                "From the scheduled start to the last event with output.", e2e_intended),
+    elapsed(per_request("e2e", "s", "End-to-end latency", Better::lower,
+                        "From sending the request to the last event with output.", e2e)),
+    elapsed(per_request("e2e_intended", "s", "End-to-end latency, from intended start", Better::lower,
+                        "From the scheduled start to the last event with output.", e2e_intended)),
     per_request("norm_latency", "s_per_tok", "Normalized latency", Better::lower,
                 "End-to-end latency from the intended start, per output token.", norm_latency),
     inverse("interactivity", "tok_per_s", "Interactivity", Better::higher,

@@ -43,6 +43,9 @@ struct Metric {
     /// Whether it describes the decoding between the first token and the last, of which a stream that arrives
     /// in one piece shows nothing.
     bool of_decoding = false;
+    /// Whether it is a time that goes on from the start of a request, so that of a request on which the user
+    /// hung up it is known that it would have been longer than the user waited.
+    bool elapsed = false;
 };
 
 std::span<const Metric> metrics();

@@ -187,8 +187,8 @@ inline constexpr std::string_view kWhyUncertified =
 struct PercentileValue {
     double p = 0;  ///< level: .5, .75, .9, .95, .99, .999, or another that was asked for
     /// The percentile's value. Absent if it falls among failures (0 for a metric that is the inverse of a
-    /// latency) or abandoned requests, or if the run withholds its percentiles because the server did not
-    /// keep up with the load.
+    /// latency) or beyond the last value that is known where users hung up, or if the run withholds its
+    /// percentiles because the server did not keep up with the load.
     std::optional<double> value;
     /// The confidence interval; absent when the evidence is insufficient. An end among failures is +infinity
     /// (null in JSON).
@@ -233,9 +233,9 @@ struct SloResult {
 struct MetricSummary {
     std::string key;  ///< "ttft_s"
     /// The number of values. If lower values are better, and also for the inverse of such a metric, each
-    /// failed request counts as a value. If lower values are better, a request that was abandoned before its
-    /// first token counts too, provided that the metric is at least as large as the time that it waited. For
-    /// a pooled metric it is the number of tokens or arrivals.
+    /// failed request counts as a value. A request on which the user hung up counts if its value is known or
+    /// known to be longer than the user waited (Metric::elapsed in core/result/metrics.h). For a pooled
+    /// metric it is the number of tokens or arrivals.
     std::uint64_t n = 0;
     // Over the finite values; absent if the run withholds its percentiles:
     std::optional<double> mean;

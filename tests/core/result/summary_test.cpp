@@ -405,7 +405,10 @@ TEST(Summary, of_a_request_that_was_given_up_before_its_first_token_knows_that_i
     EXPECT_EQ(summary.counts.failed, 0U);
     const MetricSummary& ttft = *summary.metric("ttft_s");
     EXPECT_EQ(ttft.failed_mass, 0);
-    EXPECT_FALSE(ttft.at(0.5)->value) << "it lies beyond what was waited for";
+    EXPECT_NEAR(*ttft.at(0.5)->value, 0.18, 1e-9) << "an estimate, since it lies beyond what was waited for";
+    EXPECT_FALSE(ttft.at(0.5)->ci95);
+    EXPECT_FALSE(ttft.at(0.5)->decided);
+    EXPECT_FALSE(ttft.at(0.5)->certified);
     records.back().closed = records.back().scheduled + std::chrono::milliseconds(200);
     const auto patient = summarize(records, closed(1));
     EXPECT_NEAR(*patient.percentile("ttft_s", 0.5), 0.18, 1e-9);
@@ -413,6 +416,32 @@ TEST(Summary, of_a_request_that_was_given_up_before_its_first_token_knows_that_i
     EXPECT_TRUE(patient.metric("ttft_s")->at(0.5)->decided);
     EXPECT_FALSE(patient.metric("ttft_s")->at(0.999)->decided)
         << "nothing is known beyond the time of waiting";
+}
+
+TEST(Summary, of_users_who_hang_up_does_not_hide_the_slow_answers) {
+    constexpr std::size_t kRequests = 4000;
+    Random random(3);
+    std::vector<RequestRecord> patient;
+    std::vector<RequestRecord> hasty;
+    for (std::size_t i = 0; i < kRequests; ++i) {
+        const TimePoint at = script::kStart + i * 10ms;
+        patient.push_back(script::answered(
+            at, {.ttft = from_seconds(0.5 * std::exp(0.5 * random.normal())), .gap = 1ms, .tokens = 11}));
+        hasty.push_back(patient.back());
+        if (i % 10 >= 3 || patient.back().closed <= at + 400ms) continue;
+        hasty.back() = abandoned(at, 400ms, *patient.back().first_event < at + 400ms);
+    }
+    SummaryOptions options;
+    options.open_loop = true;
+    const RunSummary truth = summarize(patient, options);
+    const RunSummary seen = summarize(hasty, options);
+    EXPECT_GT(seen.counts.abandoned, kRequests / 10);
+    for (const char* key : {"e2e_s", "ttft_s"}) {
+        for (const double p : {0.25, 0.5, 0.75, 0.9, 0.95}) {
+            if (truth.metric(key)->at(p) == nullptr) continue;
+            EXPECT_NEAR(*seen.percentile(key, p) / *truth.percentile(key, p), 1, 0.05) << key << " " << p;
+        }
+    }
 }
 
 TEST(Summary, tells_a_percentile_among_failures_from_one_beyond_an_abandoned_request) {
@@ -425,8 +454,9 @@ TEST(Summary, tells_a_percentile_among_failures_from_one_beyond_an_abandoned_req
     const auto summary = summarize(records, closed(1));
     const MetricSummary& ttft = *summary.metric("ttft_s");
     EXPECT_GT(ttft.failed_mass, 0);
-    EXPECT_FALSE(ttft.at(0.75)->value);
-    EXPECT_FALSE(falls_among_failures(ttft, 0.75)) << "it lies beyond what the abandoned request waited for";
+    EXPECT_NEAR(*ttft.at(0.75)->value, 0.18, 1e-9);
+    EXPECT_FALSE(ttft.at(0.75)->ci95) << "it lies beyond what the abandoned request waited for";
+    EXPECT_FALSE(falls_among_failures(ttft, 0.75));
     EXPECT_FALSE(ttft.at(0.99)->value);
     EXPECT_TRUE(falls_among_failures(ttft, 0.99));
 }
@@ -442,7 +472,7 @@ TEST(KeptInFlight, is_the_cap_unless_think_times_or_a_cap_on_prefills_hold_the_l
     EXPECT_FALSE(kept_in_flight(result));
 }
 
-TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_nothing_that_is_not_settled) {
+TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_that_it_took_longer) {
     auto records = script::closed_loop(1, 50, {}, 0);
     SummaryOptions options = closed(1);
     options.slos = {parse_slo("ttft:1000")};
@@ -450,7 +480,8 @@ TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_not
     records.push_back(abandoned(records[20].scheduled, std::chrono::milliseconds(150), true));
     const auto after = summarize(records, options);
     EXPECT_EQ(after.metric("ttft_s")->n, before.metric("ttft_s")->n + 1);
-    EXPECT_EQ(after.metric("e2e_s")->n, before.metric("e2e_s")->n);
+    EXPECT_EQ(after.metric("e2e_s")->n, before.metric("e2e_s")->n + 1);
+    EXPECT_EQ(after.metric("e2e_s")->mean, before.metric("e2e_s")->mean);
     EXPECT_EQ(after.metric("tpot_s")->n, before.metric("tpot_s")->n);
     EXPECT_EQ(after.whole_run_totals.judged, before.whole_run_totals.judged) << "goodput leaves it out";
 }
