@@ -2,77 +2,77 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 namespace paretoken::experiments {
 namespace {
 
-constexpr double kConfidence = 0.95;
-constexpr double kTolerated = 1.1;         ///< ratio: a change by a tenth
-constexpr std::size_t kMostValues = 1000;  ///< most values kept per interval, evenly spaced
+constexpr double kTolerated = 1.1;  ///< ratio: a change by a tenth
 
-double square(double value) {
-    return value * value;
-}
-
-/// Returns the squared standard error of one side's mean.
-double squared_error(const Moments& side) {
-    return square(side.standard_deviation) / static_cast<double>(side.n);
-}
-
-std::vector<double> thinned(std::span<const double> values) {
-    std::vector<double> kept;
-    const std::size_t step = std::max<std::size_t>(1, (values.size() + kMostValues - 1) / kMostValues);
-    for (std::size_t i = 0; i < values.size(); i += step) kept.push_back(values[i]);
-    return kept;
-}
-
-}  // namespace
-
-std::optional<Drift> drift_between(const Moments& reference, const Moments& now) {
-    if (reference.n < 2 || now.n < 2) return std::nullopt;
-    const double a = squared_error(reference);
-    const double b = squared_error(now);
-    const double error = std::sqrt(a + b);
-    // The degrees of freedom are Welch and Satterthwaite's, or those of the smaller side if nothing varies.
-    double freedom = static_cast<double>(std::min(reference.n, now.n) - 1);
-    const double below =
-        square(a) / static_cast<double>(reference.n - 1) + square(b) / static_cast<double>(now.n - 1);
-    if (below > 0) freedom = square(a + b) / below;
-    const double half = error > 0 ? student_t(kConfidence, freedom) * error : 0;
-    const double difference = now.mean - reference.mean;
-    Drift drift{.ratio = std::exp(difference),
-                .ci95 = {std::exp(difference - half), std::exp(difference + half)},
-                .n = now.n};
-    drift.drifted = drift.ci95.low > kTolerated || drift.ci95.high < 1 / kTolerated;
-    return drift;
-}
-
-Moments DriftTracker::logarithmic(std::span<const double> values) {
+/// Returns the moments of the natural logarithms of those values that are finite and above 0.
+Moments logarithmic(std::span<const double> values) {
     RunningMoments moments;
     for (const double value : values)
         if (value > 0 && std::isfinite(value)) moments.add(std::log(value));
     return moments.result();
 }
 
+double variance_of(const Moments& moments) {
+    return moments.n > 1 ? moments.standard_deviation * moments.standard_deviation : 0;
+}
+
+/// Returns the interval of the ratio within which the next interval of an equal server lies: Student's t for
+/// a further value, whose spread is at least that of the mean of so many values.
+Interval expected_ratio(const DriftReference& reference, const Moments& now, double confidence) {
+    const auto parts = static_cast<double>(reference.means.n);
+    const double between = variance_of(reference.means);
+    const double further = std::max(between, reference.variance_within / static_cast<double>(now.n));
+    const double half = student_t(confidence, parts - 1) * std::sqrt(between / parts + further);
+    const double difference = now.mean - reference.means.mean;
+    return {std::exp(difference - half), std::exp(difference + half)};
+}
+
+}  // namespace
+
+std::optional<DriftReference> drift_reference(std::span<const double> values) {
+    constexpr std::size_t kParts = 10;
+    std::vector<double> usable;
+    std::copy_if(values.begin(), values.end(), std::back_inserter(usable),
+                 [](double value) { return value > 0 && std::isfinite(value); });
+    const std::size_t parts = std::min(kParts, usable.size() / 2);
+    if (parts < 2) return std::nullopt;
+    RunningMoments means;
+    double variance = 0;
+    for (std::size_t i = 0; i < parts; ++i) {
+        const std::size_t begin = i * usable.size() / parts;
+        const std::size_t end = (i + 1) * usable.size() / parts;
+        const Moments part = logarithmic(std::span(usable).subspan(begin, end - begin));
+        means.add(part.mean);
+        variance += variance_of(part) / static_cast<double>(parts);
+    }
+    return DriftReference{means.result(), variance};
+}
+
 std::optional<Drift> DriftTracker::add(std::span<const double> values) {
-    recent_.push_front(thinned(values));
-    if (recent_.size() > kMostIntervals) recent_.pop_back();
+    const Moments now = logarithmic(values);
+    if (now.n == 0) return std::nullopt;
     if (!reference_) {
-        for (const double value : recent_.front())
-            if (value > 0 && std::isfinite(value)) gathered_.add(std::log(value));
-        if (gathered_.result().n >= kReferenceValues) {
-            reference_ = gathered_.result();
-            recent_.clear();  // the reference is not compared with itself
-        }
+        gathered_.add(now.mean);
+        gathered_variance_ += variance_of(now) / static_cast<double>(kReferenceIntervals);
+        if (gathered_.result().n == kReferenceIntervals)
+            reference_ = DriftReference{gathered_.result(), gathered_variance_};
         return std::nullopt;
     }
-    RunningMoments now;
-    for (const std::vector<double>& interval : recent_) {
-        for (const double value : interval)
-            if (value > 0 && std::isfinite(value)) now.add(std::log(value));
-        if (now.result().n >= kFewestValues) break;
-    }
-    return drift_between(*reference_, now.result());
+    constexpr double kShown = 0.95;
+    constexpr double kDecided = 0.99;
+    const Interval decided = expected_ratio(*reference_, now, kDecided);
+    const bool is_beyond = decided.low > kTolerated || decided.high < 1 / kTolerated;
+    return Drift{.ratio = std::exp(now.mean - reference_->means.mean),
+                 .ci95 = expected_ratio(*reference_, now, kShown),
+                 .n = now.n,
+                 .drifted = std::exchange(was_beyond_, is_beyond) && is_beyond};
 }
 
 }  // namespace paretoken::experiments

@@ -55,8 +55,8 @@ const Metric& drift_metric(std::string_view tag) {
     return *headline_metric(tag, true);
 }
 
-/// Returns the moments of a baseline's requests, by metric.
-std::map<std::string, Moments> drift_references(const LoadPlan& plan) {
+/// Returns what drift is compared with, from a baseline's requests, by metric.
+std::map<std::string, DriftReference> drift_references(const LoadPlan& plan) {
     if (plan.baseline.empty()) return {};
     std::map<std::string, std::vector<double>> values;
     for (const fs::path& directory : reports::find_run_directories(plan.baseline))
@@ -65,9 +65,10 @@ std::map<std::string, Moments> drift_references(const LoadPlan& plan) {
                                            for (const std::string_view tag : kDriftMetrics)
                                                add_value(drift_metric(tag), record, values[std::string(tag)]);
                                        });
-    std::map<std::string, Moments> moments;
-    for (const auto& [tag, of] : values) moments.emplace(tag, DriftTracker::logarithmic(of));
-    return moments;
+    std::map<std::string, DriftReference> references;
+    for (const auto& [tag, of] : values)
+        if (const auto reference = drift_reference(of)) references.emplace(tag, *reference);
+    return references;
 }
 
 /// Returns the plan of one interval; each has its own prompts and arrivals.
@@ -136,12 +137,10 @@ class Watch {
             judges_.emplace_back(
                 rule, known == alerting_.baseline.end() ? std::nullopt : std::optional(known->second));
         }
-        const std::map<std::string, Moments> references = drift_references(plan.asked);
+        const std::map<std::string, DriftReference> references = drift_references(plan.asked);
         for (const std::string_view tag : kDriftMetrics) {
             const auto known = references.find(std::string(tag));
-            trackers_.emplace_back(known == references.end() || known->second.n < 2
-                                       ? std::nullopt
-                                       : std::optional(known->second));
+            trackers_.emplace_back(known == references.end() ? std::nullopt : std::optional(known->second));
         }
     }
 

@@ -21,7 +21,7 @@ struct DriftLine {
     double ratio = 1;      ///< geometric mean of the latest requests ÷ that of the reference
     Interval ci95;         ///< 95 % interval of the ratio
     std::uint64_t n = 0;   ///< number of the latest requests that were compared
-    bool drifted = false;  ///< whether the whole interval lies above 1.1 or below 1 / 1.1
+    bool drifted = false;  ///< as in Drift (experiments/watch/drift.h)
 
     bool operator==(const DriftLine&) const = default;
 };
