@@ -8,26 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/run/power_figures.h"
+
 namespace paretoken::cards {
-
-/// One reading. A quantity is absent if no device reported it. `counter_j` is absent unless all devices
-/// reported their counters. The quantities after `counter_j` are computed from those devices that reported
-/// them. `memory_bytes` is therefore too low if a device did not report its memory.
-struct PowerSample {
-    std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages that were read
-    std::optional<double> watts = {};           ///< power of all devices together
-    /// The energy of all devices since a moment that the meter chooses. The difference of two readings is the
-    /// energy between them.
-    std::optional<double> counter_j = {};
-    std::optional<bool> throttled = {};      ///< whether power or temperature lowers a device's clocks
-    std::optional<double> utilization = {};  ///< share of the time that a GPU is busy, mean of the devices
-    std::optional<double> sm_clock_hz = {};  ///< lowest SM clock of a device
-    std::optional<double> memory_clock_hz = {};  ///< lowest memory clock of a device
-    std::optional<double> temperature_c = {};    ///< highest temperature of a device
-    std::optional<double> memory_bytes = {};     ///< memory in use, sum over the devices
-
-    bool operator==(const PowerSample&) const = default;
-};
 
 class PowerMeter {
   public:

@@ -15,8 +15,8 @@
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/result/alerts.h"
+#include "core/run/server_figures.h"
 #include "experiments/alerting.h"
-#include "loadgen/scrape/server_metrics.h"
 #include "reports/files/alerts_file.h"
 #include "reports/interop/chrome_trace.h"
 #include "reports/interop/prometheus_rules.h"
@@ -50,7 +50,7 @@ experiments::Alerting alerting_of(const ExportCommand& command) {
 }
 
 reports::EngineMetrics metrics_of(const ExportCommand& command) {
-    return {.engine = command.engine, .names = scrape::names_of_engine(command.engine)};
+    return {.engine = command.engine, .names = names_of_engine(command.engine)};
 }
 
 constexpr Format kFormats[] = {
@@ -91,7 +91,7 @@ const Format& format_named(const std::string& name) {
 
 void require_engine(const std::string& engine) {
     std::string known;
-    for (const std::string& name : scrape::engines()) {
+    for (const std::string& name : engines()) {
         if (name == engine) return;
         known += (known.empty() ? "" : ", ") + name;
     }

@@ -32,6 +32,7 @@
 #include "reports/cache/words.h"
 #include "reports/document/table.h"
 #include "reports/files/json.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
 #include "reports/micro/micro_results.h"
@@ -114,9 +115,7 @@ class Sweeps {
 };
 
 bool is_running(const fs::path& run) {
-    const fs::path file = run / reports::kRunFileName;
-    return reports::parse_run_json(reports::read_file(file), file.string()).state ==
-           reports::RunState::running;
+    return !fs::exists(run / reports::kRunFileName) && !fs::exists(run / reports::kEndedFileName);
 }
 
 /// Returns each result once, in the order in which the directories were named.
@@ -212,7 +211,7 @@ void refold_all(std::vector<reports::LoadedRun>& runs, const ReportCommand& comm
     for (const Slo& slo : slos)
         if (slo.p) refold.percentiles.push_back(*slo.p);
     for (const std::string& text : command.goodput) reports::add_goodput(refold, text);
-    for (reports::LoadedRun& run : runs) reports::refold(run.result, run.directory, refold);
+    for (reports::LoadedRun& run : runs) run.result = reports::refolded(run.directory, refold);
 }
 
 /// Throws UsageError if no entry of the cards has a price on this basis.

@@ -395,4 +395,12 @@ std::optional<BlockMean> block_mean(std::span<const double> blocks) {
     return BlockMean{mean, {mean - half, mean + half}, merged.size()};
 }
 
+Interval wilson_interval(double share, double n) {
+    constexpr double kZ = 1.959964;
+    const double z2 = kZ * kZ / n;
+    const double centre = (share + z2 / 2) / (1 + z2);
+    const double half = kZ / (1 + z2) * std::sqrt(share * (1 - share) / n + z2 / (4 * n));
+    return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+}
+
 }  // namespace paretoken

@@ -65,6 +65,9 @@ std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double conf
 /// meet the limit; nothing when even n samples over it would not show that.
 std::optional<std::uint64_t> refuting_over(double p, std::uint64_t n, double confidence = 0.99);
 
+/// Returns the 95 % confidence interval of a share that was found in `n` independent trials (Wilson 1927).
+Interval wilson_interval(double share, double n);
+
 /// Returns the value below which the share `probability` of a beta distribution lies; a and b above 0.
 double beta_quantile(double probability, double a, double b);
 

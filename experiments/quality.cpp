@@ -8,7 +8,6 @@
 
 #include "datasets/questions.h"
 #include "experiments/target/redaction.h"
-#include "reports/model/quality.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -91,15 +90,12 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
     RedactingSink sink(examiner, target.secrets());
     loadgen::Progress progress;
     if (target.make(load, sink, progress, interruption).interrupted) return std::nullopt;
-    std::string failure = examiner.failure();
-    Quality quality{.score = {.probe = questions.name, .n = questions.expected.size()},
-                    .answers = std::move(examiner).answers(),
-                    .failure = std::move(failure)};
-    const auto right = std::count_if(quality.answers.begin(), quality.answers.end(),
-                                     [](const auto& answer) { return answer.right; });
-    const auto n = static_cast<double>(quality.score.n);
-    quality.score.score = static_cast<double>(right) / n;
-    quality.score.ci95 = reports::quality_interval(quality.score.score, n);
+    Quality quality{.outcome = {.probe = questions.name,
+                                .asked = questions.expected.size(),
+                                .failure = examiner.failure()},
+                    .answers = std::move(examiner).answers()};
+    quality.outcome.right = static_cast<std::uint64_t>(std::count_if(
+        quality.answers.begin(), quality.answers.end(), [](const auto& answer) { return answer.right; }));
     return quality;
 }
 

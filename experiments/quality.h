@@ -4,16 +4,15 @@
 #include <optional>
 #include <vector>
 
-#include "core/result/result.h"
+#include "core/run/recorded.h"
 #include "experiments/target/target.h"
 #include "reports/files/probe_file.h"
 
 namespace paretoken::experiments {
 
 struct Quality {
-    ProbeScore score;
+    ProbeOutcome outcome;
     std::vector<reports::ProbeAnswer> answers = {};  ///< answer to each question, in order
-    std::string failure = {};  ///< reason why no question was answered; empty if one was
 };
 
 /// Returns the load that asks each question of `asked.probe` once. As many are in flight as the first class
@@ -22,8 +21,8 @@ struct Quality {
 /// the target, and RuntimeError when the file of questions cannot be read.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
-/// Asks the questions and scores the answers. A missing answer counts as a wrong one. Returns nothing when
-/// interrupted. Blocks. Throws as load_of_probe() does.
+/// Asks the questions and counts the right answers. A missing answer counts as a wrong one. Returns nothing
+/// when interrupted. Blocks. Throws as load_of_probe() does.
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 

@@ -18,8 +18,7 @@
 #include "core/error.h"
 #include "core/plan/events_kept.h"
 #include "core/plan/plan_fields.h"
-#include "core/result/summary.h"
-#include "core/result/validity.h"
+#include "core/run/result_of.h"
 #include "datasets/catalog.h"
 #include "experiments/alerting.h"
 #include "experiments/quality.h"
@@ -31,6 +30,7 @@
 #include "reports/files/events.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/probe_file.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/server_lines.h"
@@ -110,27 +110,6 @@ std::string text_of(const Load& load, datasets::PromptForm form) {
     return fmt::format("{} ({})", fs::path(load.plan.text).filename().string(), load.plan.text_content);
 }
 
-/// Warns of text unlike that in real use, if the server drafts tokens or the model routes to experts.
-std::optional<Reason> artificial_text(const RunResult& result, const LoadPlan& plan) {
-    const bool random = result.workload.text.starts_with("random");
-    if (!random && !plan.sampling.ignore_eos) return std::nullopt;
-    const auto drafts = [](const std::map<std::string, double>& figures) {
-        const auto found = figures.find("draft_tokens");
-        return found != figures.end() && found->second > 0;
-    };
-    const bool speculation =
-        result.server && (drafts(result.server->window) || drafts(result.server->whole_run));
-    const bool experts = !plan.model_card.empty() && cards::model_card(plan.model_card).moe.has_value();
-    if (!speculation && !experts) return std::nullopt;
-    const std::string_view what =
-        speculation ? "the server uses speculative decoding" : "the model routes tokens to experts";
-    const std::string_view why =
-        random ? "the prompts are random; --text FILE cuts them from prose"
-               : "the answers continue after their end of text; --no-ignore-eos lets them end";
-    return Reason{Verdict::warn, "artificial_text",
-                  fmt::format("{}, so that its speed depends on the text, but {}", what, why)};
-}
-
 Workload workload_of(const Load& load, const Target& target) {
     Workload w;
     w.fingerprint = workload_fingerprint(load.plan);
@@ -148,21 +127,47 @@ Workload workload_of(const Load& load, const Target& target) {
     return w;
 }
 
-RunResult begun(const Load& load, const Target& target, const Invocation& invocation,
-                const fs::path& directory) {
-    RunResult result;
-    result.provenance = provenance_of(target, load.plan, invocation);
+bool judges(const PlanField& field) {
+    return field.kind == FieldKind::judging;
+}
+
+LoadShape shape_of(const Load& load, const Target& target) {
+    LoadShape shape = loadgen::shape_of(load.options);
+    shape.virtual_time = target.in_virtual_time();
+    shape.ignores_end = load.plan.sampling.ignore_eos;
+    shape.routes_to_experts =
+        !load.plan.model_card.empty() && cards::model_card(load.plan.model_card).moe.has_value();
+    shape.targets = target.urls();
+    return shape;
+}
+
+Begun begun_of(const Load& load, const Target& target, const Invocation& invocation,
+               const fs::path& directory) {
+    Begun begun{.provenance = provenance_of(target, load.plan, invocation),
+                .plan = echo_of(load.plan, [](const PlanField& field) { return !judges(field); }),
+                .workload = workload_of(load, target),
+                .shape = shape_of(load, target),
+                .server_config = target.facts().server_config};
     if (const CommandServer* const server = target.started_server()) {
-        result.provenance.server = server->start();
-        result.provenance.server->log = server->log().lexically_relative(directory).string();
+        begun.provenance.server = server->start();
+        begun.provenance.server->log = server->log().lexically_relative(directory).string();
     }
-    result.plan = echo_of(load.plan);
-    result.workload = workload_of(load, target);
-    const loadgen::CombinedLoad all = combined(load.options.classes);
-    result.concurrency = all.concurrency;
-    if (all.open_loop) result.request_rate = all.request_rate;
-    redact(result, target.secrets());
-    return result;
+    redact(begun, target.secrets());
+    return begun;
+}
+
+/// Returns what the results of a plan with classes are judged by.
+Judging judging_of(const LoadPlan& plan, const Alerting& alerting) {
+    Judging judging{.slos = plan.slos,
+                    .max_failed = plan.max_failed,
+                    .alerts = alerting.rules,
+                    .baseline = alerting.baseline,
+                    .plan = echo_of(plan, judges)};
+    if (plan.classes.size() == 1)
+        judging.goodput = plan.classes.front().goodput;
+    else
+        for (const RequestClass& of : plan.classes) judging.class_goodput.emplace(of.name, of.goodput);
+    return judging;
 }
 
 /// Ends a load when the server that was started for it has ended, or when the outer interruption requests it.
@@ -209,34 +214,6 @@ class Watching {
     Watcher& watcher_;
 };
 
-/// Returns the quantities of a scrape in the form of a line of server.jsonl.
-std::map<std::string, double> fields_of(const scrape::ServerScrape& scrape) {
-    std::map<std::string, double> fields = scrape.values;
-    for (const auto& [key, sums] : scrape.histograms) {
-        fields[key + "_s_sum"] = sums.sum;
-        fields[key + "_s_count"] = sums.count;
-    }
-    fields.insert(scrape.kept.begin(), scrape.kept.end());
-    return fields;
-}
-
-/// Returns the quantities of a reading of power in the form of a line of server.jsonl.
-std::map<std::string, double> fields_of(const cards::PowerSample& sample) {
-    std::map<std::string, double> fields;
-    const auto add = [&fields](const char* key, const std::optional<double>& value) {
-        if (value) fields[key] = *value;
-    };
-    add("power_w", sample.watts);
-    add("energy_counter_j", sample.counter_j);
-    add("gpu_utilization", sample.utilization);
-    add("sm_clock_hz", sample.sm_clock_hz);
-    add("memory_clock_hz", sample.memory_clock_hz);
-    add("temperature_c", sample.temperature_c);
-    add("gpu_memory_bytes", sample.memory_bytes);
-    if (sample.throttled) fields["throttled"] = *sample.throttled ? 1 : 0;
-    return fields;
-}
-
 /// Returns the plan with the URL of the server that a command started for it.
 LoadPlan at_url(LoadPlan asked, const CommandServer* server) {
     if (server != nullptr) asked.targets = {server->url()};
@@ -250,53 +227,26 @@ std::string after_run_command(const LoadPlan& plan) {
                                {{"port", std::to_string(http::parse_url(url).port)}});
 }
 
-/// Closes the records and writes the result, as far as the disk allows. Returns what failed.
-std::string written(RunResult& result, reports::RecordWriter& records, const fs::path& directory) {
-    std::string failure = fmt::format("{}", fmt::join(records.finish(), "; "));
-    if (!failure.empty()) {
-        result.validity.verdict = Verdict::invalid;
-        result.validity.reasons.push_back(
-            {.severity = Verdict::invalid, .check = "records_lost", .text = failure + "."});
-    }
+/// Writes the end of the records and the result, as far as the disk allows. Returns what failed.
+std::string written(const RunResult& result, const Recorded& recorded, const fs::path& directory) {
     try {
+        reports::write_ended(directory, recorded);
         reports::write_run(directory, result);
     } catch (const RuntimeError& error) {
-        if (failure.empty()) failure = error.what();
+        return recorded.lost.empty() ? error.what() : recorded.lost;
     }
-    return failure;
+    return recorded.lost;
 }
 
-/// Adds the score of the questions to the result. Warns if the server answered none of them, because a score
-/// of 0 would look like wrong answers. Returns why the file of the answers could not be written; empty: it
-/// was.
-std::string add_quality(const Quality& quality, const fs::path& directory, RunResult& result) {
-    result.quality = quality.score;
-    std::string failure;
+/// Returns the outcome of a probe, and writes its answers. `failure` becomes why the file could not be
+/// written, and stays unchanged if it was.
+ProbeOutcome kept_outcome(const Quality& quality, const fs::path& directory, std::string& failure) {
     try {
         reports::write_probe_file(directory / reports::kProbeFileName, quality.answers);
     } catch (const RuntimeError& error) {
         failure = error.what();
     }
-    if (quality.failure.empty()) return failure;
-    result.validity.reasons.push_back(
-        {.severity = Verdict::warn,
-         .check = "probe_failed",
-         .text = fmt::format("None of the {} questions of --probe was answered: {}.", quality.score.n,
-                             quality.failure)});
-    result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
-    return failure;
-}
-
-/// Returns the SLOs of a plan with a single class; several classes have SLOs of their own.
-std::vector<Slo> common_slos(const LoadPlan& plan) {
-    return plan.classes.size() > 1 ? std::vector<Slo>{} : slos_of(plan.classes.front().goodput);
-}
-
-std::map<std::string, std::vector<Slo>> class_slos(const LoadPlan& plan) {
-    std::map<std::string, std::vector<Slo>> slos;
-    if (plan.classes.size() == 1) return slos;
-    for (const RequestClass& of : plan.classes) slos.emplace(of.name, slos_of(of.goodput));
-    return slos;
+    return quality.outcome;
 }
 
 }  // namespace
@@ -309,12 +259,12 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     CommandServer* const server = target.started_server();
     if (load.plan.server.reset_cache) target.reset_cache();
     const Alerting alerting = alerting_of(load.plan);
-    RunResult result = begun(load, target, invocation, directory);
-    if (const std::string doubt = baseline_doubt(alerting, result.workload); !doubt.empty())
+    Recorded recorded{.begun = begun_of(load, target, invocation, directory)};
+    const Judging judging = judging_of(load.plan, alerting);
+    if (const std::string doubt = baseline_doubt(alerting, recorded.begun.workload); !doubt.empty())
         watcher.warn(doubt);
     reports::remove_run(directory);
-    reports::write_running(directory, result.provenance, result.plan, result.workload, result.concurrency,
-                           result.request_rate);
+    reports::write_begun(directory, recorded.begun, judging);
     if (!load.options.began) load.options.began = Clock::now();
     reports::RecordWriter records(reports::record_files_in(directory), *load.options.began,
                                   {.events = parse_events_kept(load.plan.events),
@@ -324,49 +274,38 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     RedactingSink sink(records, target.secrets());
 
     reports::ServerLines server_lines(directory / reports::kServerFileName, *load.options.began);
-    load.on_scrape = [&](const scrape::ServerScrape& scrape) {
-        server_lines.add(scrape.at, fields_of(scrape), scrape.place);
+    load.on_scrape = [&](ServerScrape scrape) {
+        redact(scrape, target.secrets());
+        server_lines.add(scrape);
     };
-    load.on_power = [&](const power::PowerReading& reading) {
-        server_lines.add(reading.at, fields_of(reading.sample));
+    load.on_power = [&](const std::string& source, const PowerReading& reading) {
+        server_lines.add(source, reading);
     };
 
     loadgen::Progress progress;
-    loadgen::LoadOutcome outcome;
     {
         std::optional<Watching> watching;  // virtual time is short, and its runs may go on side by side
         if (!target.in_virtual_time())
-            watching.emplace(watcher, reports::load_label_of(result), progress,
+            watching.emplace(watcher, reports::load_label_of(recorded.begun), progress,
                              combined(load.options.classes).limits);
         const WhileServed while_served(server, interruption);
-        outcome = target.make(load, sink, progress, while_served.interruption());
+        recorded.observed = target.make(load, sink, progress, while_served.interruption());
     }
+    recorded.lost = fmt::format("{}", fmt::join(records.finish(), "; "));
     // The events are read back from the disk, so that a run of any length fits into memory.
-    records.finish();
-    const reports::EventsFile events(reports::record_files_in(directory).events, *load.options.began);
-    loadgen::fold_into(result, outcome, events, load.options,
-                       {.slos = common_slos(load.plan),
-                        .class_slos = class_slos(load.plan),
-                        .targets = target.urls(),
-                        .validity = {.max_failed = load.plan.max_failed}});
-    judge_percentiles(result, outcome.records, outcome.began, percentile_slos_of(load.plan));
+    recorded.events = std::make_shared<reports::EventsFile>(reports::record_files_in(directory).events,
+                                                            *load.options.began);
     std::string answers_not_written;
-    if (!load.plan.probe.empty() && !result.partial) {
+    if (!load.plan.probe.empty() && !recorded.observed.interrupted) {
         const WhileServed while_served(server, interruption);
         const auto quality = quality_of(target, at_url(asked, server), while_served.interruption());
-        result.partial = !quality.has_value();
-        if (quality) answers_not_written = add_quality(*quality, directory, result);
+        recorded.observed.interrupted = !quality.has_value();
+        if (quality) recorded.probe = kept_outcome(*quality, directory, answers_not_written);
     }
-    result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
-    if (target.in_virtual_time()) {
-        result.client.timing = "virtual";
-    } else if (auto reason = artificial_text(result, load.plan)) {
-        result.validity.verdict = std::max(result.validity.verdict, reason->severity);
-        result.validity.reasons.push_back(std::move(*reason));
-    }
-    result.provenance.clock = target.clock(result.client);
+    redact(recorded, target.secrets());
+    RunResult result = result_of(recorded, judging);
     redact(result, target.secrets());
-    std::string failure = written(result, records, directory);
+    std::string failure = written(result, recorded, directory);
     if (failure.empty()) failure = std::move(answers_not_written);
     if (result.partial && server != nullptr && server->has_ended())
         throw ServerFailed(target.secrets().redacted(server->how_it_ended()));
@@ -376,33 +315,13 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
 }
 
 RunResult judge_anew(const fs::path& directory, const LoadPlan& asked) {
-    RunResult result = reports::read_run_directory(directory);
-    const reports::RecordFiles files = reports::record_files_in(directory);
-    const RequestTable requests = reports::read_requests(files.lines);
-    paretoken::judge_anew(result, requests, reports::EventsFile(files.events, {}), TimePoint{},
-                          common_slos(with_classes(asked)), class_slos(with_classes(asked)));
-    judge_percentiles(result, requests, TimePoint{}, percentile_slos_of(asked));
-    const Alerting alerting = alerting_of(asked);
-    result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
-    result.validity = judged_anew(result, {.max_failed = asked.max_failed});
-    const PlanEcho echo = echo_of(with_classes(asked));
-    for (const PlanField& field : plan_fields()) {
-        if (field.kind != FieldKind::judging) continue;
-        const auto is_its = [&](const auto& entry) {
-            return entry.first == field.name || entry.first.ends_with(fmt::format(".{}", field.name));
-        };
-        std::erase_if(result.plan, is_its);
-        std::copy_if(echo.begin(), echo.end(), std::inserter(result.plan, result.plan.end()), is_its);
-    }
+    const reports::StoredRun stored = reports::read_recorded(directory);
+    const LoadPlan plan = with_classes(asked);
+    const Judging judging = judging_of(plan, alerting_of(plan));
+    RunResult result = result_of(stored.recorded, judging);
+    reports::write_begun(directory, stored.recorded.begun, judging);
     reports::write_run(directory, result);
     return result;
-}
-
-std::vector<Slo> slos_of(const std::vector<std::string>& texts) {
-    std::vector<Slo> slos;
-    slos.reserve(texts.size());
-    for (const std::string& text : texts) slos.push_back(parse_request_slo(text));
-    return slos;
 }
 
 std::vector<Slo> percentile_slos_of(const LoadPlan& plan) {

@@ -31,12 +31,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const std::filesys
 /// Judges the finished run in `directory` again, by the options of `asked` that set limits for results
 /// (those of FieldKind::judging in core/plan/plan_fields.h: --goodput, --slo, --max-failed and so on).
 /// These options replace those in the plan of the run. Returns the run with its new verdicts. Throws
-/// UsageError when the run's files cannot be read, or when a limit, the alerts or the baseline of `asked`
+/// UsageError when the run's records cannot be read, or when a limit, the alerts or the baseline of `asked`
 /// are wrong; RuntimeError when the result cannot be written.
 RunResult judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
-
-/// Parses limits that each request must meet (--goodput), such as "ttft:500". Throws UsageError.
-std::vector<Slo> slos_of(const std::vector<std::string>& texts);
 
 /// Returns the limits of a plan on percentiles over its requests (--slo), such as "ttft_p95:800". Throws
 /// UsageError.

@@ -277,7 +277,7 @@ class RecordedArrivals {
     Duration last_{};
 };
 
-constexpr std::array kTable = {
+constexpr std::array kArrivals = {
     ArrivalRow{"at_once", "", "all at the start; the in-flight cap paces them (closed loop)", at_once},
     ArrivalRow{"constant", "rate=R", "one every 1/R seconds", constant},
     ArrivalRow{"poisson", "rate=R", "independent arrivals, exponential gaps", poisson},
@@ -308,12 +308,12 @@ Arrivals made(const ArrivalRow& row, const Spec& spec) {
 }  // namespace
 
 std::span<const ArrivalRow> arrival_table() {
-    return kTable;
+    return kArrivals;
 }
 
 Arrivals arrivals_of(const Spec& spec) {
     std::string known;
-    for (const ArrivalRow& row : kTable) {
+    for (const ArrivalRow& row : kArrivals) {
         if (row.name == spec.name) {
             Arrivals arrivals = made(row, spec);
             arrivals.text = text_of(spec);

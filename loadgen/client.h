@@ -11,6 +11,7 @@
 #include "core/record/event_source.h"
 #include "core/record/record.h"
 #include "core/record/request.h"
+#include "core/run/client_report.h"
 #include "core/text/secrets.h"
 #include "loadgen/http/pool.h"
 #include "loadgen/protocol/answer.h"
@@ -38,17 +39,6 @@ struct PreparedRequest {
     protocol::AnswerLimits limits = {};
     bool keep_answer = false;                     ///< whether the record gets the answer's text
     std::optional<Duration> hangs_up_after = {};  ///< time from the start to giving the request up
-};
-
-/// Counts over all finished requests. They show how far the client, and not the server, shaped the measured
-/// times. A chunk is an event of a streamed answer that has output.
-struct ClientCounters {
-    std::uint64_t chunks = 0;
-    std::uint64_t stamped_chunks = 0;       ///< chunks timed by a kernel stamp
-    std::uint64_t grouped_chunks = 0;       ///< chunks completed by the same read as the chunk before
-    std::uint64_t late_grouped_chunks = 0;  ///< grouped chunks whose bytes may have waited for this process
-                                            ///< to read them (http::Read::lay) for longer than both 300 µs
-                                            ///< and the stream's mean time per event
 };
 
 class ClientSink {

@@ -14,7 +14,7 @@
 namespace paretoken::loadgen {
 namespace {
 
-constexpr std::array kTable = {
+constexpr std::array kStopRules = {
     StopRow{"requests", "requests=N", "N measured requests were started", StopKind::requests},
     StopRow{"duration", "duration=60s", "this time has passed since the first measured request",
             StopKind::duration},
@@ -31,7 +31,7 @@ constexpr std::array kTable = {
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
     std::string known;
-    for (const StopRow& row : kTable) known += fmt::format("{}{}", known.empty() ? "" : ", ", row.form);
+    for (const StopRow& row : kStopRules) known += fmt::format("{}{}", known.empty() ? "" : ", ", row.form);
     throw UsageError(fmt::format("'{}': {}; the rules are {}", text, why, known));
 }
 
@@ -69,11 +69,11 @@ double count_of(std::string_view text, std::string_view value) {
 }  // namespace
 
 std::span<const StopRow> stop_table() {
-    return kTable;
+    return kStopRules;
 }
 
 std::string_view name_of(StopKind kind) {
-    for (const StopRow& row : kTable) {
+    for (const StopRow& row : kStopRules) {
         if (row.kind == kind) return row.name;
     }
     return "";
@@ -81,9 +81,9 @@ std::string_view name_of(StopKind kind) {
 
 StopRule parse_stop_rule(std::string_view text) {
     const auto name = text.substr(0, text.find_first_of(":="));
-    const auto* const row =
-        std::find_if(kTable.begin(), kTable.end(), [&](const StopRow& known) { return known.name == name; });
-    if (row == kTable.end()) refuse(text, "not a stop rule");
+    const auto* const row = std::find_if(kStopRules.begin(), kStopRules.end(),
+                                         [&](const StopRow& known) { return known.name == name; });
+    if (row == kStopRules.end()) refuse(text, "not a stop rule");
     std::string_view rest = text.substr(name.size());
     const bool detailed = row->kind == StopKind::precision || row->kind == StopKind::slo;
     StopRule rule;

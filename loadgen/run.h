@@ -1,18 +1,11 @@
 #pragma once
-// One run: workers make the load in parallel, then their records are folded into a RunResult. Measuring
-// prints nothing; folding is pure.
-#include <map>
+// One load: workers make it in parallel, and what was observed is returned. Nothing is printed or concluded.
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "core/record/event_source.h"
 #include "core/record/record_sink.h"
-#include "core/result/result.h"
-#include "core/result/slo.h"
-#include "core/result/validity.h"
+#include "core/run/recorded.h"
 #include "loadgen/interruption.h"
-#include "loadgen/outcome.h"
 #include "loadgen/progress.h"
 #include "loadgen/stop_monitor.h"
 #include "loadgen/worker.h"
@@ -32,11 +25,12 @@ struct LoadOptions {
 };
 
 /// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until the load is
-/// ended by `interruption`. The record of each request goes to `sink` as soon as the request has ended.
+/// ended by `interruption`. The record of each request goes to `sink` as soon as the request has ended. The
+/// returned value has no server, exporters and power, which the caller adds.
 /// Throws RuntimeError when the kernel refuses the event loop of a worker, for example because no file
 /// descriptors are left, or the registration of a socket with it.
-LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
-                      const Interruption& interruption);
+Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
+                       const Interruption& interruption);
 
 /// Returns the options of the monitor that evaluates the load's stop rules.
 StopMonitorOptions monitor_options(const LoadOptions& options);
@@ -47,20 +41,7 @@ StopMonitorOptions monitor_options(const LoadOptions& options);
 /// must be set.
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
 
-struct FoldOptions {
-    std::vector<Slo> slos;
-    std::map<std::string, std::vector<Slo>> class_slos = {};
-    std::vector<std::string> targets = {};  ///< URLs of the servers in results, as WorkerOptions::targets
-    ValidityOptions validity = {};
-};
-
-/// Sets everything in `result` that follows from the load: its counts, metrics, figures and series, the
-/// scopes of classes, turns and targets, window, client, server, power, stop, validity, concurrency, request
-/// rate, and the achieved lengths in its workload. All other members, which only the command knows, stay
-/// unchanged. `events` are those of the requests in `outcome`. If the load diverged, the percentiles, means,
-/// standard deviations, minima and maxima of all metrics are removed, because they would depend on the length
-/// of the run, and the verdict is at least a warning.
-void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource& events,
-               const LoadOptions& load, const FoldOptions& options);
+/// Returns the shape of a load without its targets, in real time.
+LoadShape shape_of(const LoadOptions& options);
 
 }  // namespace paretoken::loadgen

@@ -12,19 +12,11 @@
 
 #include "core/record/record.h"
 #include "core/record/request_table.h"
+#include "core/run/recorded.h"
 #include "core/units.h"
 #include "loadgen/limits.h"
 
 namespace paretoken::loadgen {
-
-/// The reason why nothing more was started, and the time.
-struct Stopped {
-    std::string rule;  ///< name of a stop rule, or "interrupted"
-    TimePoint at;
-    std::string text;  ///< reason in one sentence
-
-    bool operator==(const Stopped&) const = default;
-};
 
 struct StopMonitorOptions {
     std::vector<StopRule> rules = {};

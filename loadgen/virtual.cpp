@@ -56,14 +56,15 @@ class VirtualRun {
           prefix_cache_(options.profile.timing == sim::Timing::batching &&
                         options.profile.prefix_cache != 0) {}
 
-    LoadOutcome outcome(const Interruption& interruption) {
+    Observations outcome(const Interruption& interruption) {
         for (std::uint64_t round = 0; more_to_start_or_step(); ++round) {
             if (monitor_.is_met()) mix_.stop();
             if (round % kStepsBetweenStopChecks == 0 && !obeys(interruption)) break;
         }
-        LoadOutcome outcome;
+        Observations outcome;
         outcome.records = std::move(records_);
-        outcome.workers.push_back(std::move(report_));
+        report_.cpu.emplace_back();  // one worker, whose load has no meaning in virtual time
+        outcome.client = std::move(report_);
         outcome.began = kVirtualBegin;
         outcome.ran_dry = mix_.ran_dry();
         outcome.interrupted = stopped_at_.has_value();
@@ -217,8 +218,8 @@ class VirtualRun {
         record.closed = end;
         mix_.finished(record, end, !load_.worker.keep_answers);
         const auto chunks = static_cast<std::uint64_t>(record.chunks);
-        report_.client.chunks += chunks;
-        report_.client.stamped_chunks += chunks;
+        report_.chunks.chunks += chunks;
+        report_.chunks.stamped_chunks += chunks;
         monitor_.ended(record);
         monitor_.look(end);
         progress_.count_end(record);
@@ -275,13 +276,13 @@ class VirtualRun {
     /// is not over.
     std::vector<std::unique_ptr<RequestRecord>> flights_;
     RequestTable records_;
-    WorkerReport report_;
+    ClientReport report_;
 };
 
 }  // namespace
 
-LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
-                              RecordSink& sink, Progress& progress, const Interruption& interruption) {
+Observations make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
+                               RecordSink& sink, Progress& progress, const Interruption& interruption) {
     return VirtualRun(options, virtual_options, sink, progress).outcome(interruption);
 }
 

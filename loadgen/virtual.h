@@ -25,7 +25,7 @@ struct VirtualOptions {
 /// Makes a load like make_load() (loadgen/run.h), but always with one worker; the engine's seed is that of
 /// the first class for server 0, and is derived from it for other servers. Requests that exceed the profile's
 /// context fail as over sockets. There are no timeouts.
-LoadOutcome make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
-                              RecordSink& sink, Progress& progress, const Interruption& interruption);
+Observations make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
+                               RecordSink& sink, Progress& progress, const Interruption& interruption);
 
 }  // namespace paretoken::loadgen

@@ -92,12 +92,7 @@ void Worker::run() {
             idle_ += polled;
         }
     }
-    for (const auto& link : links_) {
-        const http::Pool::Facts facts = link->pool.facts();
-        report_.connections.opened += facts.opened;
-        report_.connections.segments_sent += facts.segments_sent;
-        report_.connections.retransmitted += facts.retransmitted;
-    }
+    for (const auto& link : links_) report_.client.connections.add(link->pool.counts());
 }
 
 void Worker::stop() {
@@ -239,7 +234,7 @@ void Worker::sample_cpu(TimePoint now) {
     if (wall < kTick / 2) return;
     const Duration cpu = thread_cpu_time();
     const Duration worked = std::max(Duration{}, cpu - cpu_before_ - std::exchange(polled_, {}));
-    report_.cpu.push_back({now, seconds(worked) / seconds(wall)});
+    cpu_.push_back({now, seconds(worked) / seconds(wall)});
     cpu_before_ = cpu;
     cpu_sampled_at_ = now;
 }
@@ -247,15 +242,12 @@ void Worker::sample_cpu(TimePoint now) {
 WorkerReport Worker::take_report() {
     for (const auto& link : links_) {
         link->pool.clear();
-        const ClientCounters& counters = link->client.counters();
-        report_.client.chunks += counters.chunks;
-        report_.client.stamped_chunks += counters.stamped_chunks;
-        report_.client.grouped_chunks += counters.grouped_chunks;
-        report_.client.late_grouped_chunks += counters.late_grouped_chunks;
+        report_.client.chunks.add(link->client.counters());
     }
-    report_.read_delay = drain_.read_delay();
-    report_.unstamped_delay = drain_.unstamped_delay();
-    report_.largest_clock_jump = drain_.largest_clock_jump();
+    report_.client.read_delay = drain_.read_delay();
+    report_.client.unstamped_delay = drain_.unstamped_delay();
+    report_.client.largest_clock_jump = drain_.largest_clock_jump();
+    report_.client.cpu.push_back(std::move(cpu_));
     report_.ran_dry = mix_.ran_dry();
     report_.ended_by = mix_.ended_by();
     return std::move(report_);

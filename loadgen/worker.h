@@ -10,7 +10,7 @@
 
 #include "core/record/record_sink.h"
 #include "core/record/request_table.h"
-#include "core/result/histogram.h"
+#include "core/run/client_report.h"
 #include "loadgen/client.h"
 #include "loadgen/http/drain.h"
 #include "loadgen/http/pool.h"
@@ -48,20 +48,9 @@ struct WorkerOptions {
 /// Returns "PREFIX7", and for a warm-up request "PREFIXw7".
 std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);
 
-/// The CPU time of the worker's thread over about 100 ms, without deliberate polling.
-struct CpuSample {
-    TimePoint at;      ///< end of these 100 ms
-    double share = 0;  ///< share of one core
-};
-
 struct WorkerReport {
     RequestTable records;
-    ClientCounters client;
-    http::Pool::Facts connections;
-    Histogram read_delay;       ///< Drain::read_delay
-    Histogram unstamped_delay;  ///< upper bounds: Drain::unstamped_delay
-    Duration largest_clock_jump{};
-    std::vector<CpuSample> cpu;
+    ClientReport client;               ///< report of this worker alone, without the host's lost share
     std::optional<TimePoint> ran_dry;  ///< Mix::ran_dry()
     /// The limit (requests or duration) that ended the starts of this worker; nothing if a stop rule or an
     /// interruption ended them.
@@ -123,6 +112,7 @@ class Worker final : private ClientSink {
     Laziness laziness_;
     Duration idle_{};  ///< time of naps and of polling without a result, since the start
     WorkerReport report_;
+    std::vector<CpuSample> cpu_;
     /// A request that was written before it was due.
     struct Ahead {
         std::optional<Planned> planned;

@@ -37,6 +37,7 @@ ROOMS = {
         "evidence": set(),
         "record": set(),
         "result": {"record", "evidence", "text"},
+        "run": {"result"},
         "plan": {"result"},
     },
     "reports": {
@@ -78,9 +79,7 @@ PARTS = {
         "mix": {"dispatch", "conversations"},
         "route": set(),
         "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
-        "outcome": {"worker", "scrape", "power", "stop_monitor"},
-        "health": {"outcome"},
-        "run": {"outcome", "health", "host_meter", "progress", "interruption"},
+        "run": {"worker", "scrape", "power", "host_meter", "interruption"},
         "virtual": {"run"},  # a run without sockets
     },
     "experiments": {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "core/record/event_source.h"
+#include "core/run/result_of.h"
 #include "experiments/gate.h"
 #include "experiments/target/resolve.h"
 #include "loadgen/run.h"
@@ -263,9 +265,11 @@ reports::GateRun virtual_run(const PlanTexts& texts, const Change& change, doubl
         std::vector<RequestRecord> records;
     } kept;
     loadgen::Progress progress;
-    const auto outcome = target->make(load, kept, progress, {});
+    Recorded recorded{.begun = {.shape = loadgen::shape_of(load.options)}};
+    recorded.observed = target->make(load, kept, progress, {});
+    recorded.events = std::make_shared<KeptEvents>(kept.records);
     reports::GateRun run;
-    loadgen::fold_into(run.result, outcome, KeptEvents(kept.records), load.options, {});
+    run.result = result_of(recorded, {});
     return run;
 }
 

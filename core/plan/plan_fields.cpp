@@ -1607,10 +1607,10 @@ PlanTexts texts_of(const LoadPlan& plan) {
     return texts;
 }
 
-PlanEcho echo_of(const LoadPlan& plan) {
+PlanEcho echo_of(const LoadPlan& plan, bool (*wanted)(const PlanField& field)) {
     PlanEcho echo;
     for_each_value(plan, [&](const PlanField& field, const std::string& key, const Texts& texts) {
-        echo[key] = joined(shown_texts(field, texts));
+        if (wanted == nullptr || wanted(field)) echo[key] = joined(shown_texts(field, texts));
     });
     return echo;
 }

@@ -88,8 +88,9 @@ bool every_class_gives(const LoadPlan& asked, const PlanField& field);
 PlanTexts texts_of(const LoadPlan& plan);
 
 /// Returns the value of every field that has one, each as one line of text, with secrets hidden. The key is
-/// the field's name, after the name of its class if the class has a name ("batch.isl").
-PlanEcho echo_of(const LoadPlan& plan);
+/// the field's name, after the name of its class if the class has a name ("batch.isl"). Only the fields for
+/// which `wanted` is true are included (all if it is null).
+PlanEcho echo_of(const LoadPlan& plan, bool (*wanted)(const PlanField& field) = nullptr);
 
 /// Replaces each hidden secret in `texts` by its value from `environment`, which returns the value of a
 /// variable or nothing. The variable is PARETOKEN_FIELD, or PARETOKEN_FIELD_NAME if the text begins with a

@@ -47,6 +47,26 @@ void Histogram::add(const Histogram& other) {
     max_ = std::max(max_, other.max_);
 }
 
+std::map<std::uint32_t, std::uint64_t> Histogram::buckets() const {
+    std::map<std::uint32_t, std::uint64_t> filled;
+    for (std::uint32_t i = 0; i < buckets_.size(); ++i)
+        if (buckets_[i] > 0) filled.emplace(i, buckets_[i]);
+    return filled;
+}
+
+Histogram Histogram::restored(const std::map<std::uint32_t, std::uint64_t>& buckets, Duration sum,
+                              Duration max) {
+    Histogram histogram;
+    for (const auto& [bucket, count] : buckets) {
+        if (bucket >= histogram.buckets_.size()) continue;
+        histogram.buckets_[bucket] = count;
+        histogram.count_ += count;
+    }
+    histogram.sum_ = sum.count();
+    histogram.max_ = max;
+    return histogram;
+}
+
 Duration Histogram::mean() const {
     return count_ == 0 ? Duration{} : Duration(sum_ / static_cast<std::int64_t>(count_));
 }

@@ -4,6 +4,7 @@
 // a few instructions and never allocates. Histograms can be added.
 #include <array>
 #include <cstdint>
+#include <map>
 
 #include "core/units.h"
 
@@ -18,6 +19,15 @@ class Histogram {
     Duration max() const { return max_; }
     Duration mean() const;                ///< exact mean; 0 when empty
     Duration percentile(double p) const;  ///< upper edge of its bucket, at most max(); 0 when empty
+
+    /// The number of values in each bucket that has any, and the sum of all values, for a file.
+    std::map<std::uint32_t, std::uint64_t> buckets() const;
+    Duration sum() const { return Duration(sum_); }
+    /// Returns the histogram that had these. Buckets that do not exist are left out.
+    static Histogram restored(const std::map<std::uint32_t, std::uint64_t>& buckets, Duration sum,
+                              Duration max);
+
+    bool operator==(const Histogram&) const = default;
 
   private:
     static constexpr int kSubBits = 6;

@@ -132,8 +132,18 @@ struct FoldOptions {
     SteadyWindow window;
     LoadMemory memory;
     const SummaryOptions& summary;
-    std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};
+    std::vector<double> percentiles;
 };
+
+/// Returns the percentiles of every result and the further ones, ascending.
+std::vector<double> with_further(const std::vector<double>& further) {
+    std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};
+    for (const double p : further) {
+        const auto at = std::lower_bound(percentiles.begin(), percentiles.end(), p);
+        if (at == percentiles.end() || *at != p) percentiles.insert(at, p);
+    }
+    return percentiles;
+}
 
 /// Folds the totals of a scope: for the window, in blocks of time if it is steady, and for the whole run.
 class TotalsFold {
@@ -365,25 +375,6 @@ struct FoldsByScope {
     }
 };
 
-/// Whether a figure depends on SLOs.
-bool is_judgement(std::string_view key) {
-    return key == figure::kGoodput || key == figure::kGoodputRatio || key == figure::kGoodOutputTokens;
-}
-
-/// Replaces the values that depend on SLOs in the totals and figures of one interval.
-void replace_judgements(const Totals& judged, const Figures& held, Totals& totals, Figures& kept) {
-    totals.judged = judged.judged;
-    totals.judged_good = judged.judged_good;
-    totals.good_requests = judged.good_requests;
-    totals.good_output_tokens = judged.good_output_tokens;
-    Figures merged;
-    for (const Figure& figure : figures()) {
-        const Figures& from = is_judgement(figure.key) ? held : kept;
-        if (const auto value = from.at(figure.key)) merged.set(figure.key, *value, from.interval(figure.key));
-    }
-    kept = std::move(merged);
-}
-
 /// Calls `with(record)` for each request with its events, and `without(record)` for the others.
 template <class With, class Without>
 void pass_over_all(const RequestTable& requests, const EventPass& events, With with, Without without) {
@@ -428,39 +419,7 @@ FoldsByScope<ScopeFold> folded_scopes(const RequestTable& requests, const EventS
     return folds;
 }
 
-/// Returns run and window of a finished result, on the clock of its requests, whose epoch is `zero`.
-/// Returns SummaryOptions of a finished run.
-SummaryOptions options_of_finished(const RunResult& result, const std::vector<Slo>& slos,
-                                   const std::map<std::string, std::vector<Slo>>& class_slos) {
-    return {.open_loop = result.open_loop(),
-            .concurrency = kept_in_flight(result),
-            .last_dispatch = {},
-            .slos = slos,
-            .class_slos = class_slos};
-}
-
-FoldOptions fold_of_finished(const RunResult& result, TimePoint zero, const SummaryOptions& options) {
-    const auto at = [&](double since_start_s) {
-        return zero + from_seconds(result.window.zero_s + since_start_s);
-    };
-    return {.run = {at(0), at(result.window.run_s)},
-            .window = {.span = {at(result.window.begin_s), at(result.window.end_s)},
-                       .steady = result.window.steady,
-                       .how = result.window.how},
-            .memory = {},
-            .summary = options};
-}
-
 }  // namespace
-
-std::optional<std::uint64_t> kept_in_flight(const RunResult& result) {
-    const auto holds_back = [](const PlanEcho::value_type& field) {
-        const std::string_view name = std::string_view(field.first).substr(field.first.rfind('.') + 1);
-        return (name == "think_time" || name == "prefill_concurrency") && !field.second.empty();
-    };
-    if (std::any_of(result.plan.begin(), result.plan.end(), holds_back)) return std::nullopt;
-    return result.concurrency;
-}
 
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options) {
     RunSummary summary;
@@ -468,7 +427,8 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
     summary.run = run_of(requests);
     summary.window = window.span;
     summary.window_report = report_of(window, summary.run);
-    const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options};
+    const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options,
+                           with_further(options.percentiles)};
     const auto seconds = seconds_of(summary.run);
     std::optional<TotalsTimeline> per_second;
     if (seconds) per_second.emplace(seconds->span, seconds->count);
@@ -488,63 +448,14 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
     return summarize(RequestTable(records), KeptEvents(records), options);
 }
 
-void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
-                const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos) {
-    const SummaryOptions options = options_of_finished(result, slos, class_slos);
-    const FoldOptions fold = fold_of_finished(result, zero, options);
-    FoldsByScope<TotalsFold> folds(requests, [&](const RequestRows& rows) {
-        return TotalsFold(fold, median_e2e(measured_in(rows, fold.window.span)));
-    });
-    const auto add = [&](const RequestRecord& record) {
-        folds.for_each_of(record, [&](TotalsFold& own) { own.add(record); });
-    };
-    pass_over_all(requests, EventPass(requests, events), add, add);
-    const auto judge = [](const TotalsFold& own, Scope& scope) {
-        Scope judged;
-        own.write_to(judged);
-        replace_judgements(judged.totals, judged.throughput, scope.totals, scope.throughput);
-        replace_judgements(judged.whole_run_totals, judged.whole_run, scope.whole_run_totals,
-                           scope.whole_run);
-    };
-    judge(folds.all, result);
-    for (auto& [name, scope] : result.classes)
-        if (const auto own = folds.classes.find(name); own != folds.classes.end()) judge(own->second, scope);
-    for (std::size_t turn = 0; turn < std::min(result.turns.size(), folds.turns.size()); ++turn)
-        judge(folds.turns[turn], result.turns[turn]);
-    for (std::size_t i = 0; i < std::min(result.targets.size(), folds.targets.size()); ++i)
-        judge(folds.targets[i], result.targets[i]);
-}
-
-void fold_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
-               const FoldAnew& anew) {
-    const SummaryOptions options = options_of_finished(result, anew.slos, anew.class_slos);
-    FoldOptions fold = fold_of_finished(result, zero, options);
-    fold.memory = memory_of_load(requests, fold.window.span, options);
-    for (const double p : anew.percentiles) {
-        const auto at = std::lower_bound(fold.percentiles.begin(), fold.percentiles.end(), p);
-        if (at == fold.percentiles.end() || *at != p) fold.percentiles.insert(at, p);
-    }
-    const auto folds = folded_scopes(requests, events, fold, [](const RequestRecord&) {});
-    static_cast<Scope&>(result) = folds.all.scope();
-    for (auto& [name, scope] : result.classes)
-        if (const auto own = folds.classes.find(name); own != folds.classes.end())
-            scope = own->second.scope();
-    for (std::size_t turn = 0; turn < std::min(result.turns.size(), folds.turns.size()); ++turn)
-        result.turns[turn] = folds.turns[turn].scope();
-    for (std::size_t i = 0; i < std::min(result.targets.size(), folds.targets.size()); ++i)
-        static_cast<Scope&>(result.targets[i]) = folds.targets[i].scope();
-}
-
-void judge_percentiles(RunResult& result, const RequestTable& requests, TimePoint zero,
-                       const std::vector<Slo>& slos) {
-    result.slo = slo_results(result, slos);
-    if (slos.empty()) return;
-    const TimePoint begin = zero + from_seconds(result.window.zero_s);
-    const TimeSpan window{begin + from_seconds(result.window.begin_s),
-                          begin + from_seconds(result.window.end_s)};
+std::vector<SloResult> percentile_verdicts(const RunResult& result, const RequestTable& requests,
+                                           TimeSpan window, const std::vector<Slo>& slos) {
+    std::vector<SloResult> verdicts = slo_results(result, slos);
+    if (slos.empty()) return verdicts;
     measured_in(RequestRows(requests), window).for_each([&](const RequestRecord& record) {
-        count_over(result.slo, slos, result.open_loop(), record);
+        count_over(verdicts, slos, result.open_loop(), record);
     });
+    return verdicts;
 }
 
 }  // namespace paretoken

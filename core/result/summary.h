@@ -29,10 +29,8 @@ struct SummaryOptions {
     std::optional<TimePoint> last_dispatch;
     std::vector<Slo> slos;
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
+    std::vector<double> percentiles = {};  ///< percentiles of requests to compute besides kPercentiles
 };
-
-/// Returns SummaryOptions::concurrency of a run from its result.
-std::optional<std::uint64_t> kept_in_flight(const RunResult& result);
 
 /// The results for all requests, and those that exist only for the run as a whole.
 struct RunSummary : Scope {
@@ -54,28 +52,8 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
 /// Summarises records that hold their events.
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
-/// Judges the requests of a finished run by other SLOs: replaces the totals and figures that depend on
-/// SLOs, for the whole run, its classes, turns and targets, and leaves the rest of `result`. `requests` and
-/// `events` are those of the run. `zero`: the point in time, on their clock, from which the times in
-/// requests.jsonl are counted.
-void judge_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
-                const std::vector<Slo>& slos, const std::map<std::string, std::vector<Slo>>& class_slos = {});
-
-/// The options with which a finished run is folded again.
-struct FoldAnew {
-    std::vector<Slo> slos = {};
-    std::map<std::string, std::vector<Slo>> class_slos = {};
-    std::vector<double> percentiles = {};  ///< percentiles of requests to compute besides kPercentiles
-};
-
-/// Computes counts, totals, figures and metrics of a finished run again, over the window that was found when
-/// it ended, and replaces them for the whole run, its classes, turns and targets. `zero` as for judge_anew().
-void fold_anew(RunResult& result, const RequestTable& requests, const EventSource& events, TimePoint zero,
-               const FoldAnew& anew);
-
-/// Judges the window of a summarised run by limits on percentiles, and replaces `result.slo`. `zero` as for
-/// judge_anew().
-void judge_percentiles(RunResult& result, const RequestTable& requests, TimePoint zero,
-                       const std::vector<Slo>& slos);
+/// Judges a summarised run by limits on percentiles. `window`: RunSummary::window.
+std::vector<SloResult> percentile_verdicts(const RunResult& result, const RequestTable& requests,
+                                           TimeSpan window, const std::vector<Slo>& slos);
 
 }  // namespace paretoken

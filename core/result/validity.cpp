@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include "core/text/number_text.h"
 
@@ -13,7 +16,8 @@ namespace paretoken {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kMaxFailed = -1;  ///< placeholder for ValidityOptions::max_failed
+constexpr std::string_view kDiverging = "diverging";  ///< the stop rule
+constexpr double kMaxFailed = -1;                     ///< placeholder for ValidityOptions::max_failed
 
 // Any host has client delays below these floors, and a limit relative to a very fast server would
 // only report the host: such figures pass their check.
@@ -294,7 +298,7 @@ std::size_t swings_of(const Series& series, double begin_s, double end_s, double
 
 /// Returns a reason if the KV cache fills and empties again and again: requests are preempted, or cached
 /// prefixes are lost.
-std::optional<Reason> thrashing_of(const RunResult& run) {
+std::optional<Reason> thrashing_of(const RunResult& run, const ValidityOptions&) {
     constexpr double kStep = .30;
     constexpr std::size_t kMostSwings = 3;
     for (const Series& series : run.series) {
@@ -312,7 +316,7 @@ std::optional<Reason> thrashing_of(const RunResult& run) {
 
 /// Returns a reason if answers name other models than the requests did, as gateways do that fall back on
 /// another model.
-std::optional<Reason> other_model_of(const RunResult& run) {
+std::optional<Reason> other_model_of(const RunResult& run, const ValidityOptions&) {
     std::uint64_t answers = 0;
     std::string names;
     for (const auto& [name, count] : run.counts.other_models) {
@@ -327,52 +331,91 @@ std::optional<Reason> other_model_of(const RunResult& run) {
                     answers, run.counts.ok, names)};
 }
 
-/// The reasons that no single figure gives: whether there is anything to judge, whether the run is complete,
-/// and whether it was steady.
-std::vector<Reason> reasons_about_the_whole(const RunResult& run) {
-    std::vector<Reason> reasons;
-    if (run.counts.requests == 0) {
-        reasons.push_back({Verdict::invalid, "no_requests", "no request came to its end"});
-    } else if (run.counts.failed == run.counts.requests) {
-        reasons.push_back(
-            {Verdict::invalid, "all_failed", fmt::format("all {} requests failed", run.counts.failed)});
-    } else if (!run.window.steady) {
-        reasons.push_back({Verdict::warn, "no_steady_state", run.window.how});
-    }
-    if (run.partial)
-        reasons.push_back({Verdict::warn, "partial", "interrupted: this is what had been measured"});
-    return reasons;
+std::optional<Reason> divergence_of(const RunResult& run, const ValidityOptions&) {
+    if (!run.stop || run.stop->rule != kDiverging) return std::nullopt;
+    return Reason{Verdict::warn, "diverging",
+                  run.stop->text + "; percentiles would follow from the length of the run and are left out"};
 }
 
-/// Whether validity_of() gives such reasons.
-bool is_judged_here(std::string_view check) {
-    constexpr std::array<std::string_view, 6> kOfCourse = {"no_requests", "all_failed", "no_steady_state",
-                                                           "partial",     "kv_thrash",  "other_model"};
-    return std::find(kOfCourse.begin(), kOfCourse.end(), check) != kOfCourse.end() ||
-           std::any_of(kChecks.begin(), kChecks.end(), [&](const Check& row) { return row.name == check; });
+/// Returns a reason if there is nothing to judge, or if the run was not steady.
+std::optional<Reason> substance_of(const RunResult& run, const ValidityOptions&) {
+    if (run.counts.requests == 0)
+        return Reason{Verdict::invalid, "no_requests", "no request came to its end"};
+    if (run.counts.failed == run.counts.requests)
+        return Reason{Verdict::invalid, "all_failed",
+                      fmt::format("all {} requests failed", run.counts.failed)};
+    if (!run.window.steady) return Reason{Verdict::warn, "no_steady_state", run.window.how};
+    return std::nullopt;
 }
+
+std::optional<Reason> missing_end_of(const RunResult& run, const ValidityOptions& options) {
+    if (options.ended) return std::nullopt;
+    return Reason{Verdict::invalid, "interrupted",
+                  fmt::format("The run has not written its result: it was killed, or is still running. "
+                              "These figures are of the {} requests that had reached the disk.",
+                              run.counts.requests + run.counts.warmup + run.counts.cancelled)};
+}
+
+std::optional<Reason> interruption_of(const RunResult& run, const ValidityOptions& options) {
+    if (!run.partial || !options.ended) return std::nullopt;
+    return Reason{Verdict::warn, "partial", "interrupted: this is what had been measured"};
+}
+
+/// Returns a reason if the server answered no question of the probe, because a score of 0 would look like
+/// wrong answers.
+std::optional<Reason> probe_failure_of(const RunResult& run, const ValidityOptions& options) {
+    if (options.probe_failure.empty() || !run.quality) return std::nullopt;
+    return Reason{Verdict::warn, "probe_failed",
+                  fmt::format("None of the {} questions of --probe was answered: {}.", run.quality->n,
+                              options.probe_failure)};
+}
+
+/// Returns a reason if the text is unlike that in real use, and the server drafts tokens or the model routes
+/// to experts.
+std::optional<Reason> artificial_text_of(const RunResult& run, const ValidityOptions& options) {
+    const bool random = run.workload.text.starts_with("random");
+    if (run.client.timing == "virtual" || (!random && !options.ignores_end)) return std::nullopt;
+    const auto drafts = [](const std::map<std::string, double>& figures) {
+        const auto found = figures.find("draft_tokens");
+        return found != figures.end() && found->second > 0;
+    };
+    const bool speculation = run.server && (drafts(run.server->window) || drafts(run.server->whole_run));
+    if (!speculation && !options.routes_to_experts) return std::nullopt;
+    const std::string_view what =
+        speculation ? "the server uses speculative decoding" : "the model routes tokens to experts";
+    const std::string_view why =
+        random ? "the prompts are random; --text FILE cuts them from prose"
+               : "the answers continue after their end of text; --no-ignore-eos lets them end";
+    return Reason{Verdict::warn, "artificial_text",
+                  fmt::format("{}, so that its speed depends on the text, but {}", what, why)};
+}
+
+std::optional<Reason> losses_of(const RunResult&, const ValidityOptions& options) {
+    if (options.lost.empty()) return std::nullopt;
+    return Reason{Verdict::invalid, "records_lost", options.lost + "."};
+}
+
+using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityOptions& options);
+
+/// The reasons that are not a figure above a limit, in the order in which results hold them: those before and
+/// those after the reasons of kChecks.
+constexpr std::array<ReasonOf, 4> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
+                                                  interruption_of};
+constexpr std::array<ReasonOf, 5> kJudgedLast = {thrashing_of, other_model_of, probe_failure_of,
+                                                 artificial_text_of, losses_of};
 
 }  // namespace
 
 Validity validity_of(const RunResult& result, const ValidityOptions& options) {
-    Validity validity{Verdict::valid, reasons_about_the_whole(result)};
-    for (const auto& check : kChecks) {
-        if (auto reason = reason_of(check, result, options)) validity.reasons.push_back(std::move(*reason));
-    }
-    if (auto reason = thrashing_of(result)) validity.reasons.push_back(std::move(*reason));
-    if (auto reason = other_model_of(result)) validity.reasons.push_back(std::move(*reason));
-    for (const auto& reason : validity.reasons)
-        validity.verdict = std::max(validity.verdict, reason.severity);
-    return validity;
-}
-
-Validity judged_anew(const RunResult& result, const ValidityOptions& options) {
-    Validity validity = validity_of(result, options);
-    for (const auto& reason : result.validity.reasons) {
-        if (is_judged_here(reason.check)) continue;
-        validity.reasons.push_back(reason);
-        validity.verdict = std::max(validity.verdict, reason.severity);
-    }
+    Validity validity;
+    const auto add = [&](std::optional<Reason> reason) {
+        if (!reason) return;
+        validity.verdict = std::max(validity.verdict, reason->severity);
+        validity.reasons.push_back(std::move(*reason));
+    };
+    for (const ReasonOf judge : kJudgedFirst) add(judge(result, options));
+    for (const Check& check : kChecks) add(reason_of(check, result, options));
+    for (const ReasonOf judge : kJudgedLast) add(judge(result, options));
     return validity;
 }
 
@@ -383,7 +426,7 @@ std::string gravest_reason(const Validity& validity) {
 }
 
 bool kept_up(const RunResult& result) {
-    return !result.window.overloaded && (!result.stop || result.stop->rule != "diverging");
+    return !result.window.overloaded && (!result.stop || result.stop->rule != kDiverging);
 }
 
 }  // namespace paretoken

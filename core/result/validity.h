@@ -8,21 +8,22 @@
 
 namespace paretoken {
 
+/// The limits of a judgement, and the facts about a run that its result does not hold.
 struct ValidityOptions {
-    double max_failed = 0.10;  ///< a run of which a larger share of requests failed is invalid
-
-    bool operator==(const ValidityOptions&) const = default;
+    double max_failed = 0.10;        ///< a run of which a larger share of requests failed is invalid
+    bool ended = true;               ///< false: the run was killed, or is still going on
+    std::string lost = {};           ///< what is missing in the records; empty if nothing is
+    std::string probe_failure = {};  ///< why no question of the probe was answered; empty if one was
+    bool ignores_end = false;        ///< whether answers continue after their end of text
+    bool routes_to_experts = false;  ///< whether the model is known to be a mixture of experts
 };
 
 /// Judges a result by its client's figures, metrics, counts, window, workload, totals, the server's figures
-/// and series, power, and RunResult::partial (whether the run was interrupted). A figure that was not
-/// measured passes its check. A figure that is too small to matter passes as well (delays below 0.1 to
-/// 0.2 ms, a single late request, two busy intervals of 100 ms, a mean length that is off by a few tokens).
+/// and series, power, quality, RunResult::stop and RunResult::partial (whether the run was interrupted). The
+/// percentiles must still be there if the load diverged. A figure that was not measured passes its check. A
+/// figure that is too small to matter passes as well (delays below 0.1 to 0.2 ms, a single late request, two
+/// busy intervals of 100 ms, a mean length that is off by a few tokens).
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
-
-/// Judges a result again that already has a verdict, for example one from a file. Reasons that validity_of()
-/// never gives (for example for lost records) stay.
-Validity judged_anew(const RunResult& result, const ValidityOptions& options);
 
 /// Returns the text of the first reason whose severity is the verdict. Reasons for a warning may precede it.
 /// Empty if there is none.

@@ -43,24 +43,39 @@ Secrets secrets_of(const LoadPlan& plan, const std::string& api_key) {
     return secrets;
 }
 
-void redact(RunResult& result, const Secrets& secrets) {
+void redact(Begun& begun, const Secrets& secrets) {
     if (secrets.empty()) return;
-    Provenance& from = result.provenance;
+    Provenance& from = begun.provenance;
     for (std::string& argument : from.argv) redact(argument, secrets);
-    for (std::string* text : {&from.command, &from.url, &from.model, &from.server_kind, &result.window.how})
+    for (std::string* text : {&from.command, &from.url, &from.model, &from.server_kind})
         redact(*text, secrets);
     if (from.server) redact(from.server->command, secrets);
-    if (result.server) {
-        redact(result.server->note, secrets);
-        redact_values(result.server->config, secrets);
-    }
     redact_values(from.metadata, secrets);
-    redact_values(result.plan, secrets);
+    redact_values(begun.plan, secrets);
+    redact_values(begun.server_config, secrets);
+    for (std::string& url : begun.shape.targets) redact(url, secrets);
+}
+
+void redact(ServerScrape& scrape, const Secrets& secrets) {
+    if (!scrape.config.empty() && !secrets.empty()) redact_values(scrape.config, secrets);
+}
+
+void redact(Recorded& recorded, const Secrets& secrets) {
+    if (secrets.empty()) return;
+    ServerScrapes& server = recorded.observed.server;
+    redact(server.last_failure, secrets);
+    if (!server.scrapes.empty()) redact(server.scrapes.front(), secrets);
+    if (recorded.observed.stopped) redact(recorded.observed.stopped->text, secrets);
+    if (recorded.probe) redact(recorded.probe->failure, secrets);
+    redact(recorded.lost, secrets);
+}
+
+void redact(RunResult& result, const Secrets& secrets) {
+    if (secrets.empty()) return;
     redact_values(result.counts.example_errors, secrets);
     for (auto& [name, scope] : result.classes) redact_values(scope.counts.example_errors, secrets);
     for (Scope& scope : result.turns) redact_values(scope.counts.example_errors, secrets);
     for (Scope& scope : result.targets) redact_values(scope.counts.example_errors, secrets);
-    for (Reason& reason : result.validity.reasons) redact(reason.text, secrets);
 }
 
 void RedactingSink::record(RequestRecord&& record) {

@@ -5,7 +5,7 @@
 
 #include "core/plan/plan.h"
 #include "core/record/record_sink.h"
-#include "core/result/result.h"
+#include "core/run/recorded.h"
 #include "core/text/secrets.h"
 
 namespace paretoken::experiments {
@@ -15,9 +15,14 @@ namespace paretoken::experiments {
 /// (--server-env) whose names suggest a secret. Throws UsageError if --scrape is wrong.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
-/// Hides `secrets` in the texts of a result that may hold them: command line, URL, model, metadata, options,
-/// example errors of the run and of its classes, turns and targets, reasons, and what the server tells about
-/// itself.
+// These hide `secrets` in the texts that may hold them: command line, URLs, model, metadata, options, and
+// what the server tells about itself.
+void redact(Begun& begun, const Secrets& secrets);
+void redact(ServerScrape& scrape, const Secrets& secrets);
+/// Leaves `recorded.begun`, and the error texts in the records, which RedactingSink hides in the files.
+void redact(Recorded& recorded, const Secrets& secrets);
+/// Hides `secrets` in the example errors of the run and of its classes, turns and targets. The result must be
+/// that of records whose other texts have none.
 void redact(RunResult& result, const Secrets& secrets);
 
 /// Passes records on with the secrets hidden in their error texts and answer texts.

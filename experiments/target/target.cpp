@@ -146,6 +146,9 @@ class SocketTarget final : public Target {
                             "has none that "
                             "count this program's requests; --scrape URL reads others",
                             servers_.front().url, metrics_at("").text()));
+        if (metrics_base_ && !servers_.front().endpoint.url.base.empty() &&
+            parse_scrape_places(asked.scrape).automatic)
+            servers_.front().facts.server_config["metrics_url"] = metrics_at(*metrics_base_).text();
         if (tells_cached && shares_nothing(trial.plan))
             servers_.front().facts.cached_by_template = cached_by_template(asked);
     }
@@ -162,9 +165,6 @@ class SocketTarget final : public Target {
         return urls;
     }
     bool in_virtual_time() const override { return false; }
-    std::string clock(const ClientHealth& client) const override {
-        return client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
-    }
 
     Load load_for(const LoadPlan& asked) const override {
         Load load = common_load(asked, facts(), fresh_salt());
@@ -175,8 +175,8 @@ class SocketTarget final : public Target {
         return load;
     }
 
-    loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
-                              const loadgen::Interruption& interruption) const override {
+    Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                      const loadgen::Interruption& interruption) const override {
         std::optional<power::Sampler> sampler;
         if (auto meter = power_meter(load.plan)) sampler.emplace(std::move(meter), load.on_power);
         const ScrapePlaces places = parse_scrape_places(load.plan.scrape);
@@ -186,26 +186,20 @@ class SocketTarget final : public Target {
             complain(options, scrapers.back()->first_complaint());
         }
         if (load.plan.server_profile) profile("/start_profile");
-        loadgen::LoadOutcome outcome = loadgen::make_load(load.options, sink, progress, interruption);
+        Observations outcome = loadgen::make_load(load.options, sink, progress, interruption);
         if (load.plan.server_profile) profile("/stop_profile");
-        std::vector<scrape::ServerScrapes> servers;
+        std::vector<ServerScrapes> servers;
         for (const auto& scraper : scrapers) {
-            scrape::ServerScrapes scraped = scraper->finish();
+            ServerScrapes scraped = scraper->finish();
             (scraped.name.empty() ? servers : outcome.exporters).push_back(std::move(scraped));
         }
-        if (!servers.empty()) outcome.server = scrape::combined(std::move(servers));
+        if (!servers.empty()) outcome.server = combined(std::move(servers));
         if (sampler) outcome.power = sampler->finish();
         // Hosted servers have no metrics: failures count only if a scrape has succeeded.
         if (places.automatic && outcome.server.scrapes.empty()) {
             outcome.server.failed = 0;
             outcome.server.last_failure.clear();
         }
-        if (!outcome.server.scrapes.empty() && places.automatic && metrics_base_ &&
-            !servers_.front().endpoint.url.base.empty())
-            outcome.server.scrapes.front().config["metrics_url"] = metrics_at(*metrics_base_).text();
-        if (!outcome.server.scrapes.empty())
-            outcome.server.scrapes.front().config.insert(facts().server_config.begin(),
-                                                         facts().server_config.end());
         return outcome;
     }
 
@@ -375,7 +369,10 @@ class SocketTarget final : public Target {
         // The metrics of one of several servers do not describe this load, which all of them serve.
         if (places.automatic && servers_.size() == 1 && metrics_base_)
             all.push_back({.url = metrics_at(*metrics_base_), .address = facts().address});
-        for (const std::string& url : places.servers) all.push_back(scraper_at(url, ""));
+        for (const std::string& url : places.servers) {
+            all.push_back(scraper_at(url, ""));
+            all.back().server = static_cast<std::uint32_t>(all.size() - 1);
+        }
         for (const Exporter& exporter : places.exporters)
             all.push_back(scraper_at(exporter.url, exporter.name));
         for (scrape::ScraperOptions& options : all) {
@@ -395,7 +392,7 @@ class SocketTarget final : public Target {
     }
 
     /// Returns the known metrics at a URL; those of an empty scrape if there are none.
-    scrape::ServerScrape known_metrics(const http::Url& url) const {
+    ServerScrape known_metrics(const http::Url& url) const {
         constexpr auto kPatience = std::chrono::seconds(5);
         http::Fetcher fetcher(url, facts().address, url.tls ? tls_.get() : nullptr, {});
         const http::Fetched answer = fetcher.get("", kPatience);
@@ -405,23 +402,23 @@ class SocketTarget final : public Target {
 
     /// Decides where the metrics of a server with a base are. Those of the base go before those of the root,
     /// which may be those of another server. Returns the metrics of the root if only they are known.
-    std::optional<scrape::ServerScrape> metrics_before(const LoadPlan& asked) {
+    std::optional<ServerScrape> metrics_before(const LoadPlan& asked) {
         const std::string& base = servers_.front().endpoint.url.base;
         metrics_base_ = base;
         if (base.empty() || servers_.size() > 1 || !parse_scrape_places(asked.scrape).automatic ||
             !known_metrics(metrics_at(base)).sources.empty())
             return std::nullopt;
-        scrape::ServerScrape root = known_metrics(metrics_at(""));
+        ServerScrape root = known_metrics(metrics_at(""));
         if (root.sources.empty()) return std::nullopt;
         metrics_base_.reset();
         return root;
     }
 
     /// Returns whether a counter has grown between two scrapes.
-    static bool moved(const scrape::ServerScrape& before, const scrape::ServerScrape& after) {
-        const auto metrics = scrape::server_metrics();
-        return std::any_of(metrics.begin(), metrics.end(), [&](const scrape::ServerMetric& metric) {
-            if (metric.kind != scrape::MetricKind::counter) return false;
+    static bool moved(const ServerScrape& before, const ServerScrape& after) {
+        const auto metrics = server_metrics();
+        return std::any_of(metrics.begin(), metrics.end(), [&](const ServerMetric& metric) {
+            if (metric.kind != MetricKind::counter) return false;
             const std::string key(metric.key);
             const auto old = before.values.find(key);
             const auto now = after.values.find(key);
@@ -495,7 +492,6 @@ class VirtualTarget final : public Target {
     const loadgen::EndpointFacts& facts() const override { return facts_; }
     std::string url() const override { return url_; }
     bool in_virtual_time() const override { return true; }
-    std::string clock(const ClientHealth&) const override { return "virtual time"; }
 
     Load load_for(const LoadPlan& asked) const override {
         Load load = common_load(asked, facts_, fresh_salt());
@@ -504,8 +500,8 @@ class VirtualTarget final : public Target {
         return load;
     }
 
-    loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
-                              const loadgen::Interruption& interruption) const override {
+    Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                      const loadgen::Interruption& interruption) const override {
         loadgen::VirtualOptions options = virtual_;
         options.server_number = load.plan.server_number;
         options.ignore_eos = load.options.worker.client.body.ignore_eos;

@@ -11,6 +11,7 @@
 #include "core/plan/plan.h"
 #include "core/text/secrets.h"
 #include "experiments/watcher.h"
+#include "loadgen/power/sampler.h"
 #include "loadgen/probe.h"
 #include "loadgen/run.h"
 
@@ -25,8 +26,8 @@ struct Load {
     loadgen::LoadOptions options;
     /// Called during the load, from other threads, with each reading of the server's metrics and of the power
     /// meter; may be empty.
-    std::function<void(const scrape::ServerScrape&)> on_scrape = {};
-    std::function<void(const power::PowerReading&)> on_power = {};
+    std::function<void(const ServerScrape&)> on_scrape = {};
+    power::Sampler::OnReading on_power = {};
 };
 
 class Target {
@@ -38,7 +39,6 @@ class Target {
     virtual std::string url() const = 0;                               ///< URL in results
     virtual std::vector<std::string> urls() const { return {url()}; }  ///< URL of each server
     virtual bool in_virtual_time() const = 0;  ///< whether times are simulated; such runs may overlap
-    virtual std::string clock(const ClientHealth& client) const = 0;  ///< clock that timed the events
     /// Returns the secrets to hide in everything that is stored about this target.
     const Secrets& secrets() const { return secrets_; }
 
@@ -47,8 +47,8 @@ class Target {
     virtual Load load_for(const LoadPlan& asked) const = 0;
 
     /// Runs the load; every finished record goes to `sink` at once. Blocks.
-    virtual loadgen::LoadOutcome make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
-                                      const loadgen::Interruption& interruption) const = 0;
+    virtual Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                              const loadgen::Interruption& interruption) const = 0;
 
     /// Throws RuntimeError when a server no longer answers. If a command started the server, the error is a
     /// ServerFailed (experiments/target/server_command.h), with the last lines of its output if it has

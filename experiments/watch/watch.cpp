@@ -7,6 +7,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "core/plan/plan_fields.h"
 #include "core/record/event_source.h"
 #include "core/result/metrics.h"
+#include "core/run/result_of.h"
 #include "experiments/alerting.h"
 #include "experiments/target/provenance.h"
 #include "experiments/target/redaction.h"
@@ -162,15 +164,15 @@ class Watch {
         KeepingSink kept;
         RedactingSink sink(kept, target_.secrets());
         loadgen::Progress progress;
-        loadgen::LoadOutcome outcome;
+        Recorded recorded{.begun = {.shape = loadgen::shape_of(load.options)}};
         {
             std::optional<HangingTeller> telling;
             if (!target_.in_virtual_time())
                 telling.emplace(watcher, progress, number_, began + plan_.every, plan_.asked.request_timeout);
-            outcome = target_.make(load, sink, progress, interruption);
+            recorded.observed = target_.make(load, sink, progress, interruption);
         }
-        RunResult result;
-        loadgen::fold_into(result, outcome, KeptEvents(kept.records()), load.options, {.slos = {}});
+        recorded.events = std::make_shared<KeptEvents>(kept.records());
+        RunResult result = result_of(recorded, {});
         redact(result, target_.secrets());
         if (!target_.in_virtual_time()) sleep_until(began + plan_.every, interruption.stop_starting);
         computed_s_ += seconds(plan_.every);

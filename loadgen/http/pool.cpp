@@ -50,16 +50,16 @@ void Pool::clear() {
     all_.clear();
 }
 
-void Pool::count(const Connection& connection, Facts& facts) const {
+void Pool::count(const Connection& connection, ConnectionCounts& counts) const {
     const auto tcp = connection.tcp_facts();
-    facts.segments_sent += tcp.segments_sent;
-    facts.retransmitted += tcp.retransmitted;
+    counts.segments_sent += tcp.segments_sent;
+    counts.retransmitted += tcp.retransmitted;
 }
 
-Pool::Facts Pool::facts() const {
-    Facts facts = closed_;
-    for (const auto& connection : all_) count(*connection, facts);
-    return facts;
+ConnectionCounts Pool::counts() const {
+    ConnectionCounts counts = closed_;
+    for (const auto& connection : all_) count(*connection, counts);
+    return counts;
 }
 
 }  // namespace paretoken::http

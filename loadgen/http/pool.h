@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/run/client_report.h"
 #include "loadgen/http/connection.h"
 
 namespace paretoken::http {
@@ -24,18 +25,13 @@ class Pool {
     void clear();         ///< closes every connection; no callbacks
     void free_dropped();  ///< frees dropped connections; must not be called from a callback
 
-    struct Facts {
-        std::uint64_t opened = 0;
-        std::uint64_t segments_sent = 0;
-        std::uint64_t retransmitted = 0;
-    };
-    Facts facts() const;  ///< sums over all connections so far, including open ones
+    ConnectionCounts counts() const;  ///< sums over all connections so far, including open ones
 
   private:
     friend class Connection;
     void take_back(Connection& connection);  ///< after its exchange, for reuse
     void drop(Connection& connection);       ///< removes it; free_dropped() closes and frees it
-    void count(const Connection& connection, Facts& facts) const;
+    void count(const Connection& connection, ConnectionCounts& counts) const;
 
     Drain& drain_;
     Address address_;
@@ -45,7 +41,7 @@ class Pool {
     std::vector<std::unique_ptr<Connection>> all_;
     std::vector<Connection*> idle_;
     std::vector<std::unique_ptr<Connection>> dead_;
-    Facts closed_;
+    ConnectionCounts closed_;
 };
 
 }  // namespace paretoken::http

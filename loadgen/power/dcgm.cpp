@@ -37,7 +37,7 @@ class DcgmPowerMeter final : public cards::PowerMeter {
 
     std::string_view source() const override { return "dcgm"; }
 
-    std::optional<cards::PowerSample> read() override {
+    std::optional<PowerSample> read() override {
         constexpr auto kPatience = std::chrono::seconds(2);
         const http::Fetched fetched = fetcher_.get("", kPatience);
         if (!fetched.ok()) return std::nullopt;
@@ -50,14 +50,14 @@ class DcgmPowerMeter final : public cards::PowerMeter {
 
 }  // namespace
 
-std::optional<cards::PowerSample> dcgm_sample_of(const scrape::Scrape& scrape) {
+std::optional<PowerSample> dcgm_sample_of(const scrape::Scrape& scrape) {
     constexpr double kMilli = 1e-3;
     constexpr double kMega = 1e6;
     constexpr double kMebi = 1 << 20;
     constexpr double kPercent = 1e-2;
     const auto watts = over_gpus(scrape, "DCGM_FI_DEV_POWER_USAGE");
     if (!watts) return std::nullopt;
-    cards::PowerSample sample{.devices = static_cast<std::uint32_t>(watts->count), .watts = watts->sum};
+    PowerSample sample{.devices = static_cast<std::uint32_t>(watts->count), .watts = watts->sum};
     const auto energy = over_gpus(scrape, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION");
     if (energy && energy->count == watts->count) sample.counter_j = energy->sum * kMilli;
     if (const auto busy = over_gpus(scrape, "DCGM_FI_DEV_GPU_UTIL"))

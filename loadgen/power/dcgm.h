@@ -11,7 +11,7 @@
 namespace paretoken::power {
 
 /// Returns the reading in a scrape, over all GPUs together; nothing when the scrape has the power of no GPU.
-std::optional<cards::PowerSample> dcgm_sample_of(const scrape::Scrape& scrape);
+std::optional<PowerSample> dcgm_sample_of(const scrape::Scrape& scrape);
 
 /// Returns a meter that sends a GET request for each reading and waits at most 2 s for the answer. `url` is
 /// the URL of the metrics with its whole path. `tls` is null for plain HTTP and must outlive the meter.

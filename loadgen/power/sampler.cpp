@@ -27,7 +27,7 @@ void Sampler::read() {
     if (!sample) return;
     const PowerReading reading{.at = asked + (Clock::now() - asked) / 2, .sample = *sample};
     add_reading(result_, reading);
-    if (on_reading_) on_reading_(reading);
+    if (on_reading_) on_reading_(result_.source, reading);
 }
 
 }  // namespace paretoken::power

@@ -6,14 +6,15 @@
 #include <optional>
 
 #include "cards/power_meter.h"
+#include "core/run/power_figures.h"
 #include "loadgen/periodic.h"
-#include "loadgen/power/energy.h"
 
 namespace paretoken::power {
 
 class Sampler {
   public:
-    using OnReading = std::function<void(const PowerReading&)>;
+    /// `source`: PowerReadings::source.
+    using OnReading = std::function<void(const std::string& source, const PowerReading& reading)>;
     static constexpr Duration kInterval = std::chrono::milliseconds(100);
 
     /// Makes the first reading before it returns. `on_reading`, which may be empty, is called for each

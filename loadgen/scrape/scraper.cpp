@@ -59,21 +59,6 @@ void Scraper::fail(std::string why) {
     result_.last_failure = std::move(why);
 }
 
-void Scraper::keep(const ServerScrape& scrape) {
-    for (const auto& [name, value] : scrape.kept) {
-        auto found = result_.kept.find(name);
-        if (found == result_.kept.end()) {
-            if (result_.kept.size() == kMostKeptSeries) continue;
-            found = result_.kept.emplace(name, KeptSeries{}).first;
-        }
-        found->second.at.push_back(scrape.at);
-        found->second.values.push_back(value);
-    }
-    if (is_first_ && scrape.kept.size() > kMostKeptSeries)
-        first_complaint_ = fmt::format("{} series match --scrape-keep; the first {} are kept",
-                                       scrape.kept.size(), kMostKeptSeries);
-}
-
 http::Fetched Scraper::fetched_now() const {
     try {
         // Each scrape has a new connection, because one that stays open may be stale by the next scrape.
@@ -99,6 +84,7 @@ void Scraper::scrape() {
     if (is_server) scrape = server_scrape_of(text, at);
     scrape.at = at;
     scrape.place = options_.name;
+    scrape.server = options_.server;
     scrape.kept = kept_series(text, [this](std::string_view name) { return keep_->wants(name); });
     if (scrape.sources.empty() && scrape.kept.empty())
         return fail(is_server
@@ -108,15 +94,11 @@ void Scraper::scrape() {
                                       text.samples.size())
                         : fmt::format("none of the {} series that it gave matches --scrape-keep",
                                       text.samples.size()));
-    keep(scrape);
+    if (is_first_ && scrape.kept.size() > kMostKeptSeries)
+        first_complaint_ = fmt::format("{} series match --scrape-keep; the first {} are kept",
+                                       scrape.kept.size(), kMostKeptSeries);
     if (on_scrape_) on_scrape_(scrape);
-    scrape.kept.clear();
-    if (!is_server || scrape.sources.empty()) return;
-    if (!result_.scrapes.empty()) {  // only those of the first scrape are used, and a run may take days
-        scrape.sources.clear();
-        scrape.config.clear();
-    }
-    result_.scrapes.push_back(std::move(scrape));
+    add_scrape(result_, std::move(scrape));
 }
 
 }  // namespace paretoken::scrape

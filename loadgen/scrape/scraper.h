@@ -16,15 +16,13 @@
 #include "loadgen/http/tls.h"
 #include "loadgen/http/url.h"
 #include "loadgen/periodic.h"
-#include "loadgen/scrape/server_metrics.h"
+#include "loadgen/scrape/known_metrics.h"
 
 namespace paretoken::scrape {
 
-/// The most series kept of one place (a server or an exporter), so that the result stays readable.
-inline constexpr std::size_t kMostKeptSeries = 256;
-
 struct ScraperOptions {
-    std::string name = {};  ///< name of an exporter; empty for a server, whose known quantities are read
+    std::string name = {};     ///< name of an exporter; empty for a server, whose known quantities are read
+    std::uint32_t server = 0;  ///< ServerScrape::server
     std::vector<std::string> keep = {};  ///< regular expressions for whole names of series to keep
     http::Url url;                       ///< URL of the metrics with its whole path
     http::Address address;
@@ -59,7 +57,6 @@ class Scraper {
     http::Fetched fetched_now() const;
     void scrape();
     void fail(std::string why);
-    void keep(const ServerScrape& scrape);
 
     ScraperOptions options_;
     OnScrape on_scrape_;

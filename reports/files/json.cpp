@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <iterator>
@@ -45,18 +46,10 @@ template <class T>
 inline constexpr bool kIsMap = false;
 template <class T>
 inline constexpr bool kIsMap<std::map<std::string, T>> = true;
+template <class T>
+inline constexpr bool kIsMap<std::map<std::string, T, std::less<>>> = true;
 
 // ---- names of enumerations
-
-std::string_view name_of(RunState state) {
-    return state == RunState::running ? "running" : "finished";
-}
-
-std::optional<RunState> run_state_named(std::string_view name) {
-    if (name == "running") return RunState::running;
-    if (name == "finished") return RunState::finished;
-    return std::nullopt;
-}
 
 void enum_named(std::string_view name, std::optional<Verdict>& value) {
     value = verdict_named(name);
@@ -79,8 +72,8 @@ void enum_named(std::string_view name, std::optional<AlertState>& value) {
 void enum_named(std::string_view name, std::optional<AlertSeverity>& value) {
     value = alert_severity_named(name);
 }
-void enum_named(std::string_view name, std::optional<RunState>& value) {
-    value = run_state_named(name);
+void enum_named(std::string_view name, std::optional<AlertComparison>& value) {
+    value = alert_comparison_named(name);
 }
 
 /// The Scope part of a result, which is const if the result is const.
@@ -427,6 +420,119 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.plan(v.plan);
     a.required("provenance", v.provenance);
     a("series", v.series);
+}
+
+// begun.json and ended.json
+
+template <class Archive>
+void fields(Archive& a, Is<LoadShape> auto& v) {
+    a.required("open_loop", v.open_loop);
+    a.required("stationary", v.stationary);
+    a("concurrency", v.concurrency);
+    a("request_rate", v.request_rate);
+    a("kept_in_flight", v.kept_in_flight);
+    a("virtual_time", v.virtual_time);
+    a("keeps_length", v.keeps_length);
+    a("ignores_end", v.ignores_end);
+    a("routes_to_experts", v.routes_to_experts);
+    a("targets", v.targets);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Begun> auto& v) {
+    a.required("provenance", v.provenance);
+    a.required("workload", v.workload);
+    a.required("shape", v.shape);
+    a("server_config", v.server_config);
+    a.plan(v.plan);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<AlertRule> auto& v) {
+    a.required("name", v.name);
+    a.required("series", v.series);
+    a.required("comparison", v.comparison);
+    a.required("threshold", v.threshold);
+    a("for_s", v.held_for);
+    a("over_s", v.over);
+    a("severity", v.severity);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Judging> auto& v) {
+    a("goodput", v.goodput);
+    a("class_goodput", v.class_goodput);
+    a("slo", v.slos);
+    a("max_failed", v.max_failed);
+    a("percentiles", v.percentiles);
+    a("alerts", v.alerts);
+    a("baseline", v.baseline);
+    a.plan(v.plan);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Stopped> auto& v) {
+    a.required("rule", v.rule);
+    a.required("at_s", v.at);
+    a("text", v.text);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ProbeOutcome> auto& v) {
+    a.required("probe", v.probe);
+    a.required("asked", v.asked);
+    a.required("right", v.right);
+    a("failure", v.failure);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ClientCounters> auto& v) {
+    a("chunks", v.chunks);
+    a("stamped", v.stamped_chunks);
+    a("grouped", v.grouped_chunks);
+    a("late_grouped", v.late_grouped_chunks);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ConnectionCounts> auto& v) {
+    a("opened", v.opened);
+    a("segments_sent", v.segments_sent);
+    a("retransmitted", v.retransmitted);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<CpuSample> auto& v) {
+    a("at_s", v.at);
+    a("share", v.share);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<Histogram> auto& v) {
+    a.histogram(v);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<ClientReport> auto& v) {
+    a("chunks", v.chunks);
+    a("connections", v.connections);
+    a("read_delay", v.read_delay);
+    a("unstamped_delay", v.unstamped_delay);
+    a("largest_clock_jump_s", v.largest_clock_jump);
+    a("host_lost_share", v.host_lost_share);
+    a("cpu", v.cpu);
+}
+
+/// The end of a run, and what is known only then. The other observations have files of their own.
+template <class Archive>
+void fields(Archive& a, Is<Recorded> auto& v) {
+    a("stopped", v.observed.stopped);
+    a.required("interrupted", v.observed.interrupted);
+    a("ran_dry_s", v.observed.ran_dry);
+    a("lost", v.lost);
+    a("probe", v.probe);
+    a("failed_scrapes", v.observed.server.failed);
+    a("last_scrape_failure", v.observed.server.last_failure);
+    a.required("client", v.observed.client);
 }
 
 template <class Archive>
@@ -962,6 +1068,9 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
 
 class Writer {
   public:
+    /// Points in time are written in seconds since `epoch`.
+    explicit Writer(TimePoint epoch = {}) : epoch_(epoch) {}
+
     Json take() { return std::move(object_); }
 
     template <class T>
@@ -969,7 +1078,7 @@ class Writer {
         if constexpr (kIsOptional<T>) {
             if (value) (*this)(key, *value);
         } else {
-            object_[key] = json_of(value);
+            object_[key] = json_of(value, epoch_);
         }
     }
     template <class T>
@@ -1023,9 +1132,21 @@ class Writer {
         if (!decided.empty()) object_["decided"] = std::move(decided);
     }
 
+    void histogram(const Histogram& histogram) {
+        Json buckets = Json::object();
+        for (const auto& [bucket, count] : histogram.buckets()) buckets[std::to_string(bucket)] = count;
+        object_["buckets"] = std::move(buckets);
+        (*this)("sum_s", histogram.sum());
+        (*this)("max_s", histogram.max());
+    }
+
     template <class T>
-    static Json json_of(const T& value) {
-        if constexpr (std::is_enum_v<T>) {
+    static Json json_of(const T& value, TimePoint epoch = {}) {
+        if constexpr (std::same_as<T, TimePoint>) {
+            return seconds(value - epoch);
+        } else if constexpr (std::same_as<T, Duration>) {
+            return seconds(value);
+        } else if constexpr (std::is_enum_v<T>) {
             return std::string(name_of(value));
         } else if constexpr (std::same_as<T, double>) {
             return std::isfinite(value) ? Json(value) : Json();
@@ -1042,20 +1163,21 @@ class Writer {
             return object;
         } else if constexpr (kIsVector<T>) {
             Json array = Json::array();
-            for (const auto& element : value) array.push_back(json_of(element));
+            for (const auto& element : value) array.push_back(json_of(element, epoch));
             return array;
         } else if constexpr (kIsMap<T>) {
             Json object = Json::object();
-            for (const auto& [key, element] : value) object[key] = json_of(element);
+            for (const auto& [key, element] : value) object[key] = json_of(element, epoch);
             return object;
         } else {
-            Writer writer;
+            Writer writer(epoch);
             fields(writer, value);
             return writer.take();
         }
     }
 
   private:
+    TimePoint epoch_;
     Json object_ = Json::object();
 };
 
@@ -1172,6 +1294,22 @@ class Reader {
                 if (!std::isfinite(x)) refuse((*found)[i].at(first), pair.path_of(first), "a number");
             map[x] = y;
         }
+    }
+
+    void histogram(Histogram& histogram) const {
+        std::map<std::string, std::uint64_t> named;
+        Duration sum{};
+        Duration max{};
+        (*this)("buckets", named);
+        (*this)("sum_s", sum);
+        (*this)("max_s", max);
+        std::map<std::uint32_t, std::uint64_t> buckets;
+        for (const auto& [name, count] : named) {
+            std::uint32_t bucket = 0;
+            const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), bucket);
+            if (error == std::errc{} && end == name.data() + name.size()) buckets[bucket] = count;
+        }
+        histogram = Histogram::restored(buckets, sum, max);
     }
 
     void plan(PlanEcho& echo) const {
@@ -1370,22 +1508,56 @@ T read_fields(const Json& json, const std::string& where, TimePoint epoch = {}) 
 
 // ---- run.json
 
-std::string run_json(const RunResult& result, RunState state) {
-    Json json = {{"schema", std::string(kRunSchema)},
-                 {"definitions", std::string(kDefinitions)},
-                 {"state", std::string(name_of(state))}};
+std::string run_json(const RunResult& result) {
+    Json json = {{"schema", std::string(kRunSchema)}, {"definitions", std::string(kDefinitions)}};
     json.update(Writer::json_of(result));
     return text_of(json, 1) + "\n";
 }
 
-RunFile parse_run_json(std::string_view text, const std::string& where) {
+RunResult parse_run_json(std::string_view text, const std::string& where) {
+    constexpr std::string_view kBefore = "paretoken/run/2";  // had "state", and else the same keys
     const Json json = parsed(text, where);
-    expect(json, "schema", kRunSchema, where);
+    const bool is_before = json.is_object() && json.value("schema", Json()) == kBefore;
+    if (is_before && json.value("state", Json()) != "finished")
+        throw UsageError(
+            fmt::format("{}: the run was killed, and its records are those of an earlier version; use the "
+                        "version that wrote them, or measure again",
+                        where));
+    if (!is_before) expect(json, "schema", kRunSchema, where);
     expect(json, "definitions", kDefinitions, where);
-    RunFile file;
-    Reader(json, where, "", {}).required("state", file.state);
-    file.result = read_fields<RunResult>(json, where);
+    return read_fields<RunResult>(json, where);
+}
+
+// ---- begun.json and ended.json
+
+std::string begun_json(const Begun& begun, const Judging& judging) {
+    Json json = {{"schema", std::string(kBegunSchema)}, {"definitions", std::string(kDefinitions)}};
+    json.update(Writer::json_of(begun));
+    json["judging"] = Writer::json_of(judging);
+    return text_of(json, 1) + "\n";
+}
+
+BegunFile parse_begun_json(std::string_view text, const std::string& where) {
+    const Json json = parsed(text, where);
+    expect(json, "schema", kBegunSchema, where);
+    expect(json, "definitions", kDefinitions, where);
+    BegunFile file;
+    file.begun = read_fields<Begun>(json, where);
+    Reader(json, where, "", {}).required("judging", file.judging);
     return file;
+}
+
+std::string ended_json(const Recorded& recorded) {
+    Json json = {{"schema", std::string(kEndedSchema)}};
+    json.update(Writer::json_of(recorded, recorded.observed.began));
+    return text_of(json, -1) + "\n";
+}
+
+void parse_ended_json(std::string_view text, const std::string& where, Recorded& recorded) {
+    const Json json = parsed(text, where);
+    expect(json, "schema", kEndedSchema, where);
+    Reader reader(json, where, "", recorded.observed.began);
+    fields(reader, recorded);
 }
 
 // ---- sweep.json

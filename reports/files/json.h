@@ -1,5 +1,5 @@
 #pragma once
-// Converts results to JSON text and back: run.json ("paretoken/run/2"), sweep.json ("paretoken/sweep/1"), the
+// Converts results to JSON text and back: run.json ("paretoken/run/3"), sweep.json ("paretoken/sweep/1"), the
 // lines of requests.jsonl, cache.json ("paretoken/cache/1") and the report as JSON. The functions are pure;
 // run_directory.h reads and writes the files. Every field is named once, for both directions. Unknown keys
 // are ignored. Unknown schemas are refused with a UsageError. A number that is not finite is written as null;
@@ -11,6 +11,7 @@
 
 #include "core/record/record.h"
 #include "core/result/result.h"
+#include "core/run/recorded.h"
 #include "reports/cache/analysis.h"
 #include "reports/document/section.h"
 #include "reports/files/probe_file.h"
@@ -20,25 +21,33 @@
 
 namespace paretoken::reports {
 
-inline constexpr std::string_view kRunSchema = "paretoken/run/2";
+inline constexpr std::string_view kRunSchema = "paretoken/run/3";
+inline constexpr std::string_view kBegunSchema = "paretoken/begun/1";
+inline constexpr std::string_view kEndedSchema = "paretoken/ended/1";
 inline constexpr std::string_view kSweepSchema = "paretoken/sweep/1";
 inline constexpr std::string_view kCacheSchema = "paretoken/cache/1";
 inline constexpr std::string_view kReportSchema = "paretoken/report/1";
 
-/// Whether a run.json holds a final result or only marks that the run has begun.
-enum class RunState { running, finished };
-
-struct RunFile {
-    RunState state = RunState::finished;
-    RunResult result;  ///< while the run is running: only provenance, plan, workload and load
-};
-
 // The functions below that take `where` read text. `where` is the name of its file, or "file:line", for
 // messages. They throw a UsageError that names it and, if the text is JSON, the key.
 
-std::string run_json(const RunResult& result, RunState state = RunState::finished);
+/// The result of a run that has ended. Results of "paretoken/run/2" can be read too.
+std::string run_json(const RunResult& result);
+RunResult parse_run_json(std::string_view text, const std::string& where);
 
-RunFile parse_run_json(std::string_view text, const std::string& where);
+/// What begun.json holds.
+struct BegunFile {
+    Begun begun;
+    Judging judging;  ///< what the command judged the run by
+};
+std::string begun_json(const Begun& begun, const Judging& judging);
+BegunFile parse_begun_json(std::string_view text, const std::string& where);
+
+/// The content of ended.json: the end of a run, its probe, what is missing in its records, the client's
+/// report and the failed scrapes. Times are in seconds since `recorded.observed.began`, which must be set
+/// before they are read into `recorded`. The other members of `recorded` are not used.
+std::string ended_json(const Recorded& recorded);
+void parse_ended_json(std::string_view text, const std::string& where, Recorded& recorded);
 
 std::string sweep_json(const SweepFile& sweep);
 SweepFile parse_sweep_json(std::string_view text, const std::string& where);

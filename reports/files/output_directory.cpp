@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "reports/files/gate_file.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/watch_lines.h"
 
@@ -76,7 +77,9 @@ constexpr std::array kResultKinds{
 };
 
 bool holds(const fs::path& path, const ResultKind& kind) {
-    return is_there(path / kind.file) || (kind.kind == OutputKind::run && is_there(path / kRecordsFileName));
+    if (is_there(path / kind.file)) return true;
+    return kind.kind == OutputKind::run &&
+           (is_there(path / kBegunFileName) || is_there(path / kRecordsFileName));
 }
 
 /// Throws UsageError if the directory has a result of another kind, or one that may not be replaced.
@@ -177,8 +180,8 @@ void OutputDirectory::release() noexcept {
 }
 
 void remove_run(const fs::path& directory) {
-    for (const std::string_view name :
-         {kRunFileName, kRecordsFileName, kEventsFileName, kAnswersFileName, kProbeFileName})
+    for (const std::string_view name : {kRunFileName, kBegunFileName, kEndedFileName, kRecordsFileName,
+                                        kEventsFileName, kAnswersFileName, kProbeFileName})
         if (std::error_code ignored; is_there(directory / name)) fs::remove(directory / name, ignored);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Computes the results of a finished run again from its record files (requests.jsonl, events.bin), with other
-// SLOs or with percentiles that run.json does not hold. The files of the run are not changed.
+// Computes the result of a run again from its records, with other SLOs or with percentiles that run.json does
+// not hold. The files of the run are not changed.
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -8,21 +8,16 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "core/result/slo.h"
 
 namespace paretoken::reports {
 
-/// The SLOs that each request is judged by, with their texts.
-struct Goodput {
-    std::vector<std::string> texts = {};
-    std::vector<Slo> slos = {};
-};
-
 /// The changes with which the results are computed.
 struct Refold {
-    std::optional<Goodput> goodput = {};          ///< SLOs of all requests; absent means those of the run
-    std::map<std::string, Goodput> classes = {};  ///< SLOs of a class; they take precedence over `goodput`
-    std::vector<double> percentiles = {};         ///< further percentiles, as shares: 0.97
+    /// The SLOs of all requests ("ttft:500"); absent means those of the run.
+    std::optional<std::vector<std::string>> goodput = {};
+    /// The SLOs of a class; they take precedence over `goodput`.
+    std::map<std::string, std::vector<std::string>> classes = {};
+    std::vector<double> percentiles = {};  ///< further percentiles, as shares: 0.97
 };
 
 /// Adds the SLOs of a text: "ttft:500 tpot:15" (limits in milliseconds) or, for one class,
@@ -31,11 +26,9 @@ struct Refold {
 /// refused too.
 void add_goodput(Refold& refold, const std::string& text);
 
-/// Replaces the counts, totals, figures and metrics of `result` and of its classes, turns and targets, and
-/// the SLOs in its plan, with values computed from the files in `directory`. If a run was stopped because
-/// its load exceeded what the server can handle ("diverging"), only the values that depend on SLOs are
-/// replaced. Throws UsageError when requests.jsonl is missing, when a file is malformed, or when the run
-/// has no class of a given name. If events.bin is missing, the requests count as requests without events.
-void refold(RunResult& result, const std::filesystem::path& directory, const Refold& options);
+/// Returns the result of the run in `directory`, made from its records with these changes. The SLOs in its
+/// plan are then the changed ones. Throws UsageError when a file of the records is missing or malformed, or
+/// when the run has no class of a given name.
+RunResult refolded(const std::filesystem::path& directory, const Refold& options);
 
 }  // namespace paretoken::reports

@@ -12,10 +12,9 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/result/summary.h"
-#include "reports/files/events.h"
+#include "core/run/result_of.h"
 #include "reports/files/json.h"
-#include "reports/files/records.h"
+#include "reports/files/recorded_files.h"
 
 namespace paretoken::reports {
 namespace fs = std::filesystem;
@@ -70,46 +69,15 @@ void sync_directory(const fs::path& directory) {
     ::close(file);
 }
 
-void ensure_directory(const fs::path& directory) {
-    std::error_code error;
-    fs::create_directories(directory, error);
-    if (error || !fs::is_directory(directory))
-        throw RuntimeError(fmt::format("cannot create the directory {}: {}; choose another --out",
-                                       directory.string(),
-                                       error ? error.message() : "something else has that name"));
-}
-
-/// The result of a run that began but never wrote its end, computed from its records.
-RunResult interrupted_run(RunResult begun, const RequestTable& requests, const EventSource& events) {
-    const RunSummary summary = summarize(requests, events,
-                                         {.open_loop = begun.open_loop(),
-                                          .concurrency = kept_in_flight(begun),
-                                          .last_dispatch = {},
-                                          .slos = {}});
-    begun.partial = true;
-    begun.window = summary.window_report;
-    if (requests.size() > 0) begun.window.zero_s = seconds(summary.run.begin - TimePoint{});
-    static_cast<Scope&>(begun) = summary;
-    begun.classes = summary.classes;
-    begun.turns = summary.turns;
-    for (const Scope& target : summary.targets) static_cast<Scope&>(begun.targets.emplace_back()) = target;
-    begun.series = summary.series;
-    begun.validity = {
-        .verdict = Verdict::invalid,
-        .reasons = {
-            {.severity = Verdict::invalid,
-             .check = "interrupted",
-             .text = fmt::format("The run has not written its result: it was killed, or is still running. "
-                                 "These figures are of the {} requests that had reached the disk.",
-                                 requests.size())}}};
-    return begun;
-}
-
 /// Whether a point that is not done left records that can be summarised.
 bool holds_records(const fs::path& directory) {
     std::error_code error;
-    return fs::exists(directory / kRunFileName, error) && fs::exists(directory / kRecordsFileName, error) &&
+    return holds_recorded(directory) && fs::exists(directory / kRecordsFileName, error) &&
            fs::file_size(directory / kRecordsFileName, error) > 0;
+}
+
+bool is_run(const fs::path& directory) {
+    return fs::exists(directory / kRunFileName) || holds_recorded(directory);
 }
 
 /// Adds the run directories at or below `path`. `caches` is null if the runs of an experiment on prefix
@@ -118,7 +86,7 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
                          std::vector<fs::path>* caches = nullptr) {
     const bool is_cache = caches != nullptr && fs::exists(path / kCacheFileName);
     if (is_cache) caches->push_back(path);
-    if (fs::exists(path / kRunFileName)) {
+    if (is_run(path)) {
         found.push_back(path);
         return;
     }
@@ -126,7 +94,7 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
         for (const SweepPoint& point : read_sweep(path).points) {
             const fs::path directory = path / point.directory;
             const bool is_done = point.state == PointState::done;
-            if (is_done && !fs::exists(directory / kRunFileName))
+            if (is_done && !is_run(directory))
                 throw UsageError(fmt::format(
                     "{}: point {} is recorded as done, but {} is missing; run the sweep again",
                     (path / kSweepFileName).string(), point.load_label, (directory / kRunFileName).string()));
@@ -177,6 +145,15 @@ std::string read_at_most(const fs::path& path, std::size_t most, std::string_vie
 
 }  // namespace
 
+void ensure_directory(const fs::path& directory) {
+    std::error_code error;
+    fs::create_directories(directory, error);
+    if (error || !fs::is_directory(directory))
+        throw RuntimeError(fmt::format("cannot create the directory {}: {}; choose another --out",
+                                       directory.string(),
+                                       error ? error.message() : "something else has that name"));
+}
+
 void write_file_atomically(const fs::path& path, std::string_view text) {
     const fs::path beside =
         path.parent_path() / fmt::format(".{}.{}.tmp", path.filename().string(), ::getpid());
@@ -194,49 +171,19 @@ std::string read_option_file(const fs::path& path, std::string_view option) {
     return read_at_most(path, kLongestOptionFile, option);
 }
 
-void write_running(const fs::path& directory, const Provenance& provenance, const PlanEcho& plan,
-                   const Workload& workload, std::optional<std::uint64_t> concurrency,
-                   std::optional<double> request_rate) {
-    RunResult begun;
-    begun.provenance = provenance;
-    begun.plan = plan;
-    begun.workload = workload;
-    begun.concurrency = concurrency;
-    begun.request_rate = request_rate;
-    begun.validity = {.verdict = Verdict::invalid,
-                      .reasons = {{.severity = Verdict::invalid,
-                                   .check = "unfinished",
-                                   .text = "The run has not ended yet, or was interrupted."}}};
-    ensure_directory(directory);
-    write_file_atomically(directory / kRunFileName, run_json(begun, RunState::running));
-}
-
 void write_run(const fs::path& directory, const RunResult& result) {
     write_file_atomically(directory / kRunFileName, run_json(result));
 }
 
 RunResult read_run_directory(const fs::path& directory) {
     const fs::path path = directory / kRunFileName;
-    if (!fs::exists(path))
+    if (fs::exists(path)) return parse_run_json(read_file(path), path.string());
+    if (!holds_recorded(directory))
         throw UsageError(fmt::format(
             "{} holds no {}: it is not a run directory; give a directory that `paretoken run --out` wrote",
             directory.string(), kRunFileName));
-    RunFile file = parse_run_json(read_file(path), path.string());
-    if (file.state == RunState::finished) return file.result;
-
-    const fs::path records_path = directory / kRecordsFileName;
-    if (!fs::exists(records_path))
-        throw UsageError(fmt::format(
-            "{} is of a run that was killed or is still running, and {} is missing beside it; wait "
-            "for its end, or run it again",
-            path.string(), kRecordsFileName));
-    const RequestTable requests = read_requests(records_path);
-    if (requests.empty())
-        throw UsageError(fmt::format(
-            "{} is of a run that was killed or is still running, and {} holds no finished request; "
-            "wait for its end, or run it again",
-            path.string(), kRecordsFileName));
-    return interrupted_run(std::move(file.result), requests, EventsFile(directory / kEventsFileName, {}));
+    const StoredRun stored = read_recorded(directory);
+    return result_of(stored.recorded, stored.judging);
 }
 
 void write_sweep(const fs::path& directory, const SweepFile& sweep) {

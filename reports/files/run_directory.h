@@ -1,8 +1,8 @@
 #pragma once
-// Reads and writes the files of a run directory. A run.json is written when a run begins, with the state
-// "running". At the end of the run it is replaced in one step, so that a half-written file never counts as a
-// result. If the program ends before that, readers compute a result from the records in requests.jsonl and
-// mark it as interrupted.
+// Reads and writes the results in run directories. run.json is written in one step when a run has ended, so
+// that a half-written file never counts as a result. It follows from the records of the run
+// (reports/files/recorded_files.h) and can be deleted: readers then compute the result again. If the program
+// ended before the run did, they mark the result as interrupted.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -37,19 +37,15 @@ inline constexpr std::size_t kLongestOptionFile = std::size_t{64} << 20;
 /// kLongestOptionFile, as a device such as /dev/zero is, and as read_file() does.
 std::string read_option_file(const std::filesystem::path& path, std::string_view option);
 
-/// Creates `directory` if necessary and writes a run.json with the state "running" into it. Throws
-/// RuntimeError when one of these fails.
-void write_running(const std::filesystem::path& directory, const Provenance& provenance, const PlanEcho& plan,
-                   const Workload& workload, std::optional<std::uint64_t> concurrency = {},
-                   std::optional<double> request_rate = {});
+/// Creates `directory` if necessary. Throws RuntimeError.
+void ensure_directory(const std::filesystem::path& directory);
 
-/// Replaces run.json with the finished result. Throws RuntimeError.
+/// Writes run.json, the result of a run that has ended. Throws RuntimeError.
 void write_run(const std::filesystem::path& directory, const RunResult& result);
 
-/// Reads a run. The result of a finished run is returned as it is stored. The result of a run that never
-/// finished is computed from its records; it is marked as partial, and invalid with the check
-/// "interrupted". Throws a UsageError that names what is missing or malformed, also if such a run has no
-/// ended request.
+/// Reads a run. If there is a run.json, its result is returned as it is stored, otherwise that which
+/// result_of() makes of the records; it is invalid with the check "interrupted" if the run has not ended.
+/// Throws a UsageError that names what is missing or malformed, as read_recorded() does.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
 /// Writes sweep.json. Creates `directory` if necessary. Throws RuntimeError.
@@ -58,11 +54,11 @@ void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep)
 /// Reads sweep.json. Throws a UsageError that names what is missing or malformed.
 SweepFile read_sweep(const std::filesystem::path& directory);
 
-/// The run directories at or below `path`. A directory with a run.json is a run. Otherwise, a directory
-/// with a sweep.json contributes those of its points that are done or left records, in the order of that
-/// file. Any other directory contributes the run directories below its subdirectories, sorted by name;
+/// The run directories at or below `path`. A directory with a run.json or a begun.json is a run. Otherwise, a
+/// directory with a sweep.json contributes those of its points that are done or left records, in the order of
+/// that file. Any other directory contributes the run directories below its subdirectories, sorted by name;
 /// symbolic links are not followed. Throws UsageError when `path` is not a directory, when there is no run,
-/// when a sweep.json is malformed, or when a point that is marked as done has no run.json.
+/// when a sweep.json is malformed, or when a point that is marked as done is no run.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
 /// The directories that a report is made from.

@@ -1,40 +1,52 @@
 #pragma once
-// Writes server.jsonl, which has one line for each reading of the server's metrics. A line is appended and
-// flushed when the reading is made, so that it is not lost in a crash. The file is created with the first
-// line. A line that cannot be written is left out without an error, because a run must not fail for its
-// server's metrics.
+// Writes and reads server.jsonl, which has one line for each reading of the server's metrics, of other
+// exporters of metrics, and of power. A line is appended and flushed when the reading is made, so that it is
+// not lost in a crash. The file is created with the first line. A line that cannot be written is left out
+// without an error, because a run must not fail for its server's metrics.
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
+#include "core/run/recorded.h"
 #include "core/units.h"
 
 namespace paretoken::reports {
 
 inline constexpr const char* kServerFileName = "server.jsonl";
 
-/// One line without its newline: {"at_s":1.5,"running":3}. `at_s` is the time of the reading in seconds,
-/// `fields` the metrics that were read. Values that are not finite are left out. If the reading is not from
-/// the server itself but from another exporter of metrics, `place` names it, and the line holds it as
-/// "place".
-std::string server_line(double at_s, const std::map<std::string, double>& fields,
-                        const std::string& place = {});
+/// One line without its newline: {"at_s":1.5,"running":3}. `at_s` is the time of the reading in seconds since
+/// `zero`. Values that are not finite are left out. `whole`: whether the engine, the names of the metrics and
+/// the settings are written too, which only the first reading of a server needs.
+std::string server_line(const ServerScrape& scrape, TimePoint zero, bool whole);
+
+/// One line without its newline for a reading of power: {"at_s":1.5,"source":"nvml","power_w":300}.
+std::string power_line(const std::string& source, const PowerReading& reading, TimePoint zero);
 
 class ServerLines {
   public:
-    /// Removes an earlier file at `path`. Times are written relative to `epoch`.
-    ServerLines(std::filesystem::path path, TimePoint epoch);
+    /// Removes an earlier file at `path`. Times are written relative to `zero`.
+    ServerLines(std::filesystem::path path, TimePoint zero);
 
-    /// Appends a line. May be called from any thread.
-    void add(TimePoint at, const std::map<std::string, double>& fields, const std::string& place = {});
+    // These append a line. They may be called from any thread.
+    void add(const ServerScrape& scrape);
+    void add(const std::string& source, const PowerReading& reading);
 
   private:
+    void append(const std::string& line);
+
     std::filesystem::path path_;
-    TimePoint epoch_;
+    TimePoint zero_;
     std::mutex mutex_;
     std::ofstream file_;
+    std::set<std::pair<std::string, std::uint32_t>> begun_;  ///< places and servers with a line
 };
+
+/// Reads the lines of a file into `observed`: `server`, `exporters` and `power`, with times since `zero`. A
+/// missing file counts as an empty one, and a last line that is cut off is left out. Throws a UsageError that
+/// names the file, the line and what is wrong.
+void read_server_lines(const std::filesystem::path& path, TimePoint zero, Observations& observed);
 
 }  // namespace paretoken::reports

@@ -7,6 +7,7 @@
 
 #include "cards/json_value.h"
 #include "core/error.h"
+#include "core/statistics.h"
 #include "reports/model/labels.h"
 
 namespace paretoken::reports {
@@ -83,14 +84,6 @@ std::vector<QualityScore> parse_quality(std::string_view json, const std::string
     return scores;
 }
 
-Interval quality_interval(double score, double n) {
-    constexpr double kZ = 1.959964;
-    const double z2 = kZ * kZ / n;
-    const double centre = (score + z2 / 2) / (1 + z2);
-    const double half = kZ / (1 + z2) * std::sqrt(score * (1 - score) / n + z2 / (4 * n));
-    return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
-}
-
 std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<QualityScore>& scores) {
     const Labels labels = labels_of(run);
     const QualityScore* found = nullptr;
@@ -104,7 +97,7 @@ std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<Qualit
         found = &score;
     }
     if (found != nullptr)
-        return Quality{found->score, found->n, quality_interval(found->score, found->n), found->source};
+        return Quality{found->score, found->n, wilson_interval(found->score, found->n), found->source};
     if (!run.result.quality) return {};
     const ProbeScore& own = *run.result.quality;
     return Quality{own.score, static_cast<double>(own.n), own.ci95, run.directory, own.probe};

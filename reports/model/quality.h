@@ -34,9 +34,6 @@ struct QualityScore {
 std::vector<QualityScore> parse_quality(std::string_view json, const std::string& where,
                                         const Labels& selector = {});
 
-/// The 95 % confidence interval of a share `score` of `n` answers (Wilson 1927).
-Interval quality_interval(double score, double n);
-
 /// The measured quality for this run: the score in `scores` whose labels the run has, otherwise the score of
 /// the run's own probe; nothing if there is neither. Throws UsageError when two scores are for the run.
 std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<QualityScore>& scores);

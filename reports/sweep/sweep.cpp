@@ -62,6 +62,16 @@ bool begins_conversations(const RunResult& result) {
     return !result.turns.empty() && (arrivals == result.plan.end() || !arrivals->second.starts_with("users"));
 }
 
+std::string label_of(std::optional<std::uint64_t> concurrency, std::optional<double> request_rate,
+                     std::uint64_t closed, bool conversations) {
+    if (request_rate) {
+        return fmt::format("{}{:g} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "", *request_rate,
+                           conversations ? "conv" : "req");
+    }
+    if (concurrency) return fmt::format("c={}", *concurrency);
+    return "all at once";
+}
+
 }  // namespace
 
 std::string_view name_of(PointState state) {
@@ -85,13 +95,12 @@ std::map<std::string, std::string> without_server(std::map<std::string, std::str
 }
 
 std::string load_label_of(const RunResult& result) {
-    if (result.request_rate) {
-        const std::uint64_t closed = closed_loops_of(result);
-        return fmt::format("{}{:g} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
-                           *result.request_rate, begins_conversations(result) ? "conv" : "req");
-    }
-    if (result.concurrency) return fmt::format("c={}", *result.concurrency);
-    return "all at once";
+    return label_of(result.concurrency, result.request_rate, closed_loops_of(result),
+                    begins_conversations(result));
+}
+
+std::string load_label_of(const Begun& begun) {
+    return label_of(begun.shape.concurrency, begun.shape.request_rate, 0, false);
 }
 
 double load_of(const RunResult& result) {

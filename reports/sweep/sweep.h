@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/result/result.h"
+#include "core/run/recorded.h"
 
 namespace paretoken::reports {
 
@@ -168,6 +169,8 @@ struct SweepFile {
 
 /// The load as text: "c=16" (requests in flight), "4 req/s", or "all at once" when neither was given.
 std::string load_label_of(const RunResult& result);
+/// The same of a run that begins, whose classes and conversations are not known.
+std::string load_label_of(const Begun& begun);
 
 /// The load as a number: requests per second, or requests in flight; 0 when neither was given.
 double load_of(const RunResult& result);

@@ -134,9 +134,9 @@ SimulatedRun run_of(const sim::Profile& profile, const Workload& workload, const
     SimulatedRun run;
     run.loaded.directory = wanted.name;
     RunResult& result = run.loaded.result;
+    result = result_of(outcome, load);
     result.provenance.hardware = "sim:" + profile.name;
     result.provenance.simulator = sim::limit_terms(profile);
-    fold_into(result, outcome, outcome.events(), load, {});
     run.records = std::move(outcome.records);
     run.batch = wanted.concurrency > 0 ? static_cast<double>(wanted.concurrency)
                                        : *result.whole_run.at(figure::kMeanInFlight);

@@ -1,14 +1,18 @@
 #include "experiments/run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "core/result/summary.h"
 #include "reports/files/events.h"
+#include "reports/files/json.h"
 #include "reports/files/probe_file.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
@@ -146,14 +150,111 @@ TEST_F(VirtualRun, judged_anew_is_what_it_would_have_been_with_those_slos) {
 
 TEST_F(VirtualRun, judged_anew_is_held_against_another_share_of_failures) {
     PlanTexts texts = plain();
-    RunResult run = measured(texts, "run").result;
-    run.counts.failed = run.counts.requests / 4;
-    reports::write_run(directory_ / "run", run);
+    measured(texts, "run");
+    const auto lines = reports::record_files_in(directory_ / "run").lines;
+    std::string text = reports::read_file(lines);
+    constexpr std::string_view kOk = "\"outcome\":\"ok\"";
+    std::size_t at = 0;
+    for (int failed = 0; failed < 8; ++failed) {
+        at = text.find(kOk, at);
+        text.replace(at, kOk.size(), "\"outcome\":\"timed_out\"");
+    }
+    reports::write_file_atomically(lines, text);
     EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)).validity.verdict, Verdict::invalid);
-    texts["max_failed"] = {"50%"};
+    texts["max_failed"] = {"60%"};
     EXPECT_EQ(judge_anew(directory_ / "run", plan_of(texts)).validity.verdict, Verdict::warn);
     EXPECT_EQ(result("run").validity.verdict, Verdict::warn);
-    EXPECT_EQ(result("run").plan.at("max_failed"), "0.5");
+    EXPECT_EQ(result("run").plan.at("max_failed"), "0.6");
+}
+
+/// Returns the plans of loads of every kind.
+std::vector<PlanTexts> loads_of_every_kind() {
+    const PlanTexts common = {{"virtual", {"true"}}, {"isl", {"64"}}, {"osl", {"16"}}, {"salt", {"s"}}};
+    std::vector<PlanTexts> all;
+    const auto add = [&](const std::string& url, PlanTexts more) {
+        more.insert(common.begin(), common.end());
+        more["url"] = {url};
+        all.push_back(std::move(more));
+    };
+    const std::string sim = "sim:llama3-8b-h100-bf16";
+    add(sim, {{"concurrency", {"8"}},
+              {"num_prompts", {"120"}},
+              {"goodput", {"ttft:20"}},
+              {"slo", {"e2e_p90:900"}}});
+    add(sim, {{"request_rate", {"20"}}, {"num_prompts", {"150"}}, {"num_warmups", {"7"}}});
+    add(sim, {{"request_rate", {"40"}},
+              {"burstiness", {".5"}},
+              {"concurrency", {"12"}},
+              {"num_prompts", {"120"}}});
+    add(sim, {{"arrivals", {"ramp:from=2,to=30,over=20s"}}, {"duration", {"20s"}}});
+    add(sim, {{"isl", {}},
+              {"osl", {}},
+              {"dataset", {"shared_prefix:groups=8"}},
+              {"concurrency", {"6"}},
+              {"num_prompts", {"90"}}});
+    add(sim,
+        {{"duration", {"15s"}}, {"class", {"a:concurrency=4,goodput=ttft:30", "b:request_rate=2,isl=256"}}});
+    add(sim + "?max_num_seqs=2",
+        {{"concurrency", {"8"}}, {"num_prompts", {"80"}}, {"timeout", {"500ms"}}, {"max_failed", {"90%"}}});
+    add(sim + "?max_num_seqs=2",
+        {{"request_rate", {"200"}}, {"stop", {"diverging"}}, {"num_prompts", {"20000"}}});
+    add(sim, {{"concurrency", {"4"}}, {"num_prompts", {"60"}}, {"cancel", {"p=.3,after=50ms"}}});
+    for (PlanTexts& texts : all) std::erase_if(texts, [](const auto& field) { return field.second.empty(); });
+    return all;
+}
+
+TEST_F(VirtualRun, has_the_same_result_if_run_json_is_deleted_and_made_again) {
+    int number = 0;
+    for (const PlanTexts& texts : loads_of_every_kind()) {
+        const std::string name = fmt::format("{}", number++);
+        measured(texts, name);
+        const auto path = directory_ / name / "run.json";
+        const std::string before = reports::read_file(path);
+        std::filesystem::remove(path);
+        const RunResult again = reports::read_run_directory(directory_ / name);
+        EXPECT_EQ(reports::run_json(again), before) << name;
+        reports::write_run(directory_ / name, again);
+        EXPECT_EQ(reports::read_run_directory(directory_ / name), again) << name;
+    }
+}
+
+TEST_F(VirtualRun, that_was_killed_at_any_moment_has_the_result_of_its_records) {
+    PlanTexts texts = loads_of_every_kind().front();
+    measured(texts, "run");
+    const auto files = reports::record_files_in(directory_ / "run");
+    const std::string lines = reports::read_file(files.lines);
+    std::filesystem::remove(directory_ / "run" / "run.json");
+    std::filesystem::remove(directory_ / "run" / "ended.json");
+    Random random(1);
+    for (int i = 0; i < 20; ++i) {
+        const auto cut =
+            600 + static_cast<std::size_t>(random.uniform() * static_cast<double>(lines.size() - 600));
+        reports::write_file_atomically(files.lines, lines.substr(0, cut));
+        const auto whole = static_cast<std::uint64_t>(
+            std::count(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(cut), '\n'));
+        const RunResult read = reports::read_run_directory(directory_ / "run");
+        EXPECT_TRUE(read.partial);
+        EXPECT_EQ(read.counts.requests, whole);
+        EXPECT_EQ(read.validity.verdict, Verdict::invalid);
+        EXPECT_EQ(read.validity.reasons.at(0).check, "interrupted");
+        EXPECT_EQ(reports::read_run_directory(directory_ / "run"), read);
+    }
+}
+
+TEST_F(VirtualRun, a_ramp_that_was_killed_says_nothing_about_the_server) {
+    PlanTexts texts = plain();
+    for (const char* const option : {"num_prompts", "concurrency"}) texts.erase(option);
+    texts["url"] = {"sim:llama3-8b-h100-bf16"};
+    texts["arrivals"] = {"ramp:from=0.2,to=12,over=240s"};
+    texts["duration"] = {"240s"};
+    const RunResult whole = measured(texts, "run").result;
+    EXPECT_FALSE(whole.window.overloaded);
+    std::filesystem::remove(directory_ / "run" / "run.json");
+    std::filesystem::remove(directory_ / "run" / "ended.json");
+    const RunResult killed = reports::read_run_directory(directory_ / "run");
+    EXPECT_FALSE(killed.window.overloaded) << killed.window.how;
+    EXPECT_EQ(killed.request_rate, whole.request_rate);
+    EXPECT_EQ(killed.throughput, whole.throughput);
 }
 
 TEST_F(VirtualRun, is_folded_from_the_disk_as_its_records_in_memory_would_be) {
@@ -201,7 +302,8 @@ TEST_F(VirtualRun, with_a_sample_of_events_pools_those) {
 TEST_F(VirtualRun, that_was_killed_still_shows_its_inter_token_latency) {
     const RunResult whole = measured(plain(), "run").result;
     const auto path = directory_ / "run";
-    reports::write_running(path, whole.provenance, whole.plan, whole.workload, whole.concurrency, {});
+    std::filesystem::remove(path / "run.json");
+    std::filesystem::remove(path / "ended.json");
     // A crash leaves an incomplete last frame and an incomplete last line.
     const auto files = reports::record_files_in(path);
     std::filesystem::resize_file(files.events, std::filesystem::file_size(files.events) - 3);

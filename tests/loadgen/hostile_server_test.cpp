@@ -220,9 +220,8 @@ TEST(HostileServer, one_that_does_not_stream_makes_the_run_invalid) {
         [&](int, int, const std::string&) { return ScriptedAnswer{.writes = {whole(200, body)}}; });
     const LoadOptions load = load_on(server.url(), 2, 20);
     const auto dataset = synthetic_prompts(16, kTokens);
-    RunResult result;
     const auto outcome = made(load, *dataset);
-    fold_into(result, outcome, outcome.events(), load, {});
+    const RunResult result = result_of(outcome, load);
     EXPECT_EQ(result.counts.ok, 20U);
     EXPECT_EQ(result.counts.unstreamed, 20U);
     EXPECT_EQ(result.validity.verdict, Verdict::invalid);
@@ -265,10 +264,9 @@ TEST(HostileServer, an_outage_is_not_the_clients_own_reason) {
     only(load).arrivals = parse_arrivals("constant:rate=100");
     only(load).concurrency.reset();
     const auto dataset = synthetic_prompts(16, kTokens);
-    RunResult result;
     const auto outcome = made(load, *dataset);
-    fold_into(result, outcome, outcome.events(), load, {});
-    EXPECT_EQ(result.counts.by_outcome["connect_failed"], 40U);
+    const RunResult result = result_of(outcome, load);
+    EXPECT_EQ(result.counts.by_outcome.at("connect_failed"), 40U);
     EXPECT_EQ(result.validity.verdict, Verdict::invalid);
     for (const Reason& reason : result.validity.reasons)
         EXPECT_NE(reason.check, "achieved_rate") << reason.text;

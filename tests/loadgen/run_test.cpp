@@ -70,7 +70,7 @@ LoadOptions load_on_simulator(const Simulated& server, std::uint64_t concurrency
     return load;
 }
 
-LoadOutcome make(const LoadOptions& load, const datasets::Dataset& dataset, RecordSink& sink) {
+Observations make(const LoadOptions& load, const datasets::Dataset& dataset, RecordSink& sink) {
     Progress progress;
     return make_load(from(load, dataset), sink, progress, {});
 }
@@ -118,7 +118,7 @@ TEST(MakeLoad, NeverHasMoreInFlightThanTheCap) {
     load.workers = 2;
     const KeptOutcome outcome = make(load);
     EXPECT_EQ(most_in_flight(outcome.records), 6);
-    EXPECT_EQ(outcome.workers.size(), 2U);
+    EXPECT_EQ(outcome.client.cpu.size(), 2U);
 }
 
 TEST(MakeLoad, TimesAgreeWithTheServersOwnTruth) {
@@ -157,7 +157,7 @@ TEST(MakeLoad, AnOpenLoopStartsRequestsAtTheirScheduledTimes) {
 }
 
 /// Makes a load that is interrupted after its third batch of four was sent.
-LoadOutcome interrupted_load(const LoadOptions& load, bool cut_off) {
+Observations interrupted_load(const LoadOptions& load, bool cut_off) {
     paretoken::testing::NoSink sink;
     const auto dataset = synthetic_prompts(16, 8);
     Progress progress;
@@ -171,14 +171,14 @@ LoadOutcome interrupted_load(const LoadOptions& load, bool cut_off) {
     return make_load(from(load, *dataset), sink, progress, {stop.get_token(), cut.get_token()});
 }
 
-std::int64_t count_of(const LoadOutcome& outcome, Outcome wanted) {
+std::int64_t count_of(const Observations& outcome, Outcome wanted) {
     return std::count_if(outcome.records.begin(), outcome.records.end(),
                          [&](const auto& r) { return r.outcome == wanted; });
 }
 
 TEST(MakeLoad, FollowsWhatIsInFlightToItsEndWhenInterrupted) {
     const Simulated server("ideal?ttft=10ms&itl=20ms");
-    const LoadOutcome outcome = interrupted_load(load_on_simulator(server, 4, 10000), false);
+    const Observations outcome = interrupted_load(load_on_simulator(server, 4, 10000), false);
     EXPECT_TRUE(outcome.interrupted);
     EXPECT_EQ(outcome.stopped->rule, "interrupted");
     EXPECT_LT(outcome.records.size(), 40U);
@@ -189,7 +189,7 @@ TEST(MakeLoad, CancelsWhatIsInFlightWhenTheGraceTimeIsOver) {
     const Simulated server("ideal?ttft=10ms&itl=500ms");
     LoadOptions load = load_on_simulator(server, 12, 10000);
     load.worker.grace = std::chrono::milliseconds(100);
-    const LoadOutcome outcome = interrupted_load(load, false);
+    const Observations outcome = interrupted_load(load, false);
     EXPECT_EQ(count_of(outcome, Outcome::cancelled), 12);
     EXPECT_TRUE(outcome.interrupted);
 }
@@ -199,7 +199,7 @@ TEST(MakeLoad, OpensAConnectionForEveryRequestWithoutKeepAlive) {
     LoadOptions load = load_on_simulator(server, 3, 30);
     load.worker.keep_alive = false;
     const KeptOutcome outcome = make(load);
-    EXPECT_EQ(outcome.workers.front().connections.opened, 30U);
+    EXPECT_EQ(outcome.client.connections.opened, 30U);
     for (const RequestRecord& r : outcome.records) {
         EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
         EXPECT_TRUE(r.connect);
@@ -211,7 +211,7 @@ TEST(MakeLoad, AStopRuleEndsTheStartingAndWhatIsInFlightIsFollowed) {
     LoadOptions load = load_on_simulator(server, 4, 10000);
     load.workers = 2;
     load.rules = {parse_stop_rule("tokens=400")};
-    const LoadOutcome outcome = make(load);
+    const Observations outcome = make(load);
     EXPECT_FALSE(outcome.interrupted);
     EXPECT_EQ(outcome.stopped->rule, "tokens");
     EXPECT_GE(outcome.records.size(), 50U);
@@ -230,7 +230,7 @@ TEST(MakeLoad, CancelsWhatIsInFlightWhenCutOff) {
         while (progress.started < 12) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         stop.request_stop();
     });
-    const LoadOutcome outcome =
+    const Observations outcome =
         make_load(from(load, *dataset), sink, progress, {stop.get_token(), stop.get_token()});
     EXPECT_TRUE(outcome.interrupted);
     const auto cancelled = std::count_if(outcome.records.begin(), outcome.records.end(),
@@ -435,12 +435,11 @@ TEST(Exchange, ChunksThatShareAReadAreMarkedAndTheirGapIsNotZero) {
     EXPECT_EQ(r.first_group_tokens, 3);
 }
 
-TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
+TEST(ResultOf, GivesAValidityAndTheLoadAxis) {
     const Simulated server("ideal?ttft=2ms&itl=1ms");
     const LoadOptions load = load_on_simulator(server, 4, 200);
     const KeptOutcome outcome = make(load);
-    RunResult result;
-    fold_into(result, outcome, outcome.events(), load, {});
+    const RunResult result = result_of(outcome, load);
     EXPECT_EQ(result.counts.requests, 200U);
     EXPECT_EQ(result.counts.failed, 0U);
     EXPECT_EQ(result.concurrency, 4U);
@@ -456,10 +455,9 @@ TEST(FoldInto, GivesAValidityAndTheLoadAxis) {
 template <class Sink>
 RunResult judged(const LoadOptions& load, Sink& sink, int osl) {
     const auto dataset = synthetic_prompts(16, osl);
-    RunResult result;
-    const LoadOutcome outcome = make(load, *dataset, sink);
-    fold_into(result, outcome, KeptEvents(sink.records), load, {});
-    return result;
+    Recorded recorded{.begun = {.shape = shape_of(load)}, .observed = make(load, *dataset, sink)};
+    recorded.events = std::make_shared<KeptEvents>(sink.records);
+    return paretoken::result_of(recorded, {});
 }
 
 bool flagged(const RunResult& result, std::string_view check, Verdict at_least) {
@@ -572,8 +570,8 @@ TEST(MakeLoad, PollingBeforeDueRequestsIsNotCountedAsWork) {
     const KeptOutcome outcome = make(load);
     ASSERT_EQ(outcome.records.size(), 100U);
     for (const RequestRecord& r : outcome.records) EXPECT_GE(*r.sent, r.scheduled);
-    ASSERT_FALSE(outcome.workers.front().cpu.empty());
-    for (const CpuSample& sample : outcome.workers.front().cpu) EXPECT_LT(sample.share, 0.6);
+    ASSERT_FALSE(outcome.client.cpu.front().empty());
+    for (const CpuSample& sample : outcome.client.cpu.front()) EXPECT_LT(sample.share, 0.6);
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST(VirtualLoad, ARefillThatMissesAStepWaitsForTheNext) {
         outcome_of(closed_loop(4, 200), {.profile = simple_profile(), .turnaround = {}}, *dataset);
     const auto late = outcome_of(closed_loop(4, 200),
                                  {.profile = simple_profile(), .turnaround = microseconds(10)}, *dataset);
-    const auto mean_ttft = [](const LoadOutcome& outcome) {
+    const auto mean_ttft = [](const Observations& outcome) {
         double sum = 0;
         for (const RequestRecord& r : outcome.records) sum += seconds(*r.first_event - *r.sent);
         return sum / static_cast<double>(outcome.records.size());
@@ -190,21 +190,21 @@ TEST(VirtualLoad, SlotsPauseForTheThinkTimeAndTheRunIsSteadyAllTheSame) {
     const auto dataset = synthetic_prompts(32, 8);
     LoadOptions load = closed_loop(10, 400);
     only(load).pacing.think_time = RandomDuration("exponential:mean=270ms");
-    RunResult result;  // an answer takes 20 + 7 × 10 ms: three quarters of the slots pause
+    // an answer takes 20 + 7 × 10 ms: three quarters of the slots pause
     const auto outcome = outcome_of(load, on("ideal?ttft=20ms&itl=10ms"), *dataset);
-    fold_into(result, outcome, outcome.events(), load, {});
+    const RunResult result = result_of(outcome, load);
     EXPECT_TRUE(result.window.steady) << result.window.how;
     EXPECT_NEAR(result.throughput.at(figure::kMeanInFlight).value_or(0), 2.5, 0.5);
 }
 
 /// The /metrics of a server each second, computed from the times at which its requests came, had their first
 /// output and ended.
-std::vector<scrape::ServerScrape> scrapes_of(const KeptOutcome& outcome) {
+std::vector<ServerScrape> scrapes_of(const KeptOutcome& outcome) {
     TimePoint last = kVirtualBegin;
     for (const RequestRecord& r : outcome.records) last = std::max(last, *r.last_event);
-    std::vector<scrape::ServerScrape> scrapes;
+    std::vector<ServerScrape> scrapes;
     for (TimePoint at = kVirtualBegin; at < last + std::chrono::seconds(1); at += std::chrono::seconds(1)) {
-        scrape::ServerScrape& scrape = scrapes.emplace_back();
+        ServerScrape& scrape = scrapes.emplace_back();
         scrape.at = at;
         scrape.engine = "vllm";
         double& running = scrape.values["running"];
@@ -224,8 +224,7 @@ TEST(VirtualLoad, TheServersRequestsRunningAndWaitingAreThoseInFlightOfTheWindow
     auto outcome =
         outcome_of(load, on("llama3-8b-h100-bf16?max_num_seqs=32"), *dataset);  // a third of them waits
     outcome.server.scrapes = scrapes_of(outcome);
-    RunResult result;
-    fold_into(result, outcome, outcome.events(), load, {});
+    const RunResult result = result_of(outcome, load);
     ASSERT_GE(result.window.end_s - result.window.begin_s, 60) << result.window.how;
     const double in_flight = result.throughput.at(figure::kMeanInFlight).value();
     const auto& window = result.server->window;
@@ -316,8 +315,7 @@ TEST(VirtualLoad, OfTwiceWhatIsServedEndsAsDivergingAndHasNoPercentiles) {
     ASSERT_TRUE(outcome.stopped);
     EXPECT_EQ(outcome.stopped->rule, "diverging");
     EXPECT_LE(outcome.stopped->at - kVirtualBegin, std::chrono::seconds(60));
-    RunResult result;
-    fold_into(result, outcome, outcome.events(), load, {});
+    const RunResult result = result_of(outcome, load);
     EXPECT_EQ(result.stop->rule, "diverging");
     EXPECT_EQ(result.validity.reasons.front().check, "diverging");
     ASSERT_NE(result.metric("ttft_s"), nullptr);
@@ -377,9 +375,8 @@ TEST(VirtualLoad, AWarmupByTimeIsWhatStartsWithinIt) {
 TEST(VirtualLoad, FoldsIntoAValidResult) {
     const auto dataset = synthetic_prompts(64, 16);
     const LoadOptions load = closed_loop(8, 400);
-    RunResult result;
     const auto outcome = outcome_of(load, on("llama3-8b-h100-bf16"), *dataset);
-    fold_into(result, outcome, outcome.events(), load, {});
+    const RunResult result = result_of(outcome, load);
     EXPECT_EQ(result.validity.verdict, Verdict::valid);
     EXPECT_EQ(result.counts.ok, 400U);
     EXPECT_TRUE(result.window.steady);

@@ -461,17 +461,6 @@ TEST(Summary, tells_a_percentile_among_failures_from_one_beyond_an_abandoned_req
     EXPECT_TRUE(falls_among_failures(ttft, 0.99));
 }
 
-TEST(KeptInFlight, is_the_cap_unless_think_times_or_a_cap_on_prefills_hold_the_load_back) {
-    RunResult result;
-    result.concurrency = 4;
-    result.plan = {{"concurrency", "4"}, {"think_time", ""}};
-    EXPECT_EQ(kept_in_flight(result), 4U);
-    result.plan["batch.think_time"] = "1s";
-    EXPECT_FALSE(kept_in_flight(result));
-    result.plan = {{"prefill_concurrency", "2"}};
-    EXPECT_FALSE(kept_in_flight(result));
-}
-
 TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_that_it_took_longer) {
     auto records = script::closed_loop(1, 50, {}, 0);
     SummaryOptions options = closed(1);

@@ -157,17 +157,54 @@ TEST(Validity, figures_above_the_whole_are_written_without_an_exponent) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("100000 % of what was asked for (limit 50 %)"));
 }
 
-TEST(Validity, judged_anew_follows_the_options_and_keeps_what_it_cannot_know) {
+TEST(Validity, follows_the_largest_share_of_failures_and_names_what_the_result_does_not_hold) {
     auto run = clean_run();
     run.counts.failed = 200;
-    run.validity = validity_of(run);
-    EXPECT_EQ(run.validity.verdict, Verdict::invalid);
-    EXPECT_EQ(judged_anew(run, {.max_failed = 0.5}).verdict, Verdict::warn);
-    EXPECT_EQ(judged_anew(run, {}), run.validity);
-    run.validity.reasons.push_back({Verdict::invalid, "records_lost", "the disk was full"});
-    const auto again = judged_anew(run, {.max_failed = 0.5});
-    EXPECT_EQ(again.verdict, Verdict::invalid);
-    EXPECT_EQ(checks_of(again), (std::vector<std::string>{"errors", "records_lost"}));
+    EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
+    EXPECT_EQ(validity_of(run, {.max_failed = 0.5}).verdict, Verdict::warn);
+    const auto lost = validity_of(run, {.max_failed = 0.5, .lost = "the disk was full"});
+    EXPECT_EQ(lost.verdict, Verdict::invalid);
+    EXPECT_EQ(checks_of(lost), (std::vector<std::string>{"errors", "records_lost"}));
+    EXPECT_EQ(lost.reasons.back().text, "the disk was full.");
+    run.partial = true;
+    EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"partial", "errors"}));
+    EXPECT_EQ(checks_of(validity_of(run, {.ended = false})),
+              (std::vector<std::string>{"interrupted", "errors"}));
+}
+
+TEST(Validity, a_load_that_diverged_is_warned_of_first) {
+    auto run = clean_run();
+    run.window.steady = false;
+    run.stop = StopReason{.rule = "diverging", .at_s = 1, .text = "the queue grew"};
+    const auto validity = validity_of(run);
+    EXPECT_EQ(checks_of(validity), (std::vector<std::string>{"diverging", "no_steady_state"}));
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("the queue grew; percentiles"));
+}
+
+TEST(Validity, a_probe_without_any_answer_is_warned_of) {
+    auto run = clean_run();
+    run.quality = ProbeScore{.probe = "recall", .n = 40};
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{});
+    const auto validity = validity_of(run, {.probe_failure = "HTTP 400"});
+    EXPECT_EQ(checks_of(validity), std::vector<std::string>{"probe_failed"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("40 questions of --probe was answered: HTTP 400."));
+}
+
+TEST(Validity, artificial_text_matters_where_the_speed_depends_on_the_text) {
+    auto run = clean_run();
+    run.workload.text = "random words";
+    EXPECT_THAT(checks_of(validity_of(run)), IsEmpty());
+    const auto experts = validity_of(run, {.routes_to_experts = true});
+    EXPECT_EQ(checks_of(experts), std::vector<std::string>{"artificial_text"});
+    EXPECT_THAT(experts.reasons[0].text, HasSubstr("--text FILE"));
+    run.workload.text = "prose.txt (0123)";
+    EXPECT_THAT(checks_of(validity_of(run, {.routes_to_experts = true})), IsEmpty());
+    EXPECT_THAT(validity_of(run, {.ignores_end = true, .routes_to_experts = true}).reasons.at(0).text,
+                HasSubstr("--no-ignore-eos"));
+    run.server.emplace().window["draft_tokens"] = 9;
+    EXPECT_THAT(validity_of(run, {.ignores_end = true}).reasons.at(0).text, HasSubstr("speculative"));
+    run.client.timing = "virtual";
+    EXPECT_THAT(checks_of(validity_of(run, {.ignores_end = true})), IsEmpty());
 }
 
 TEST(Validity, a_server_that_does_not_stream_makes_the_run_invalid) {
@@ -247,8 +284,6 @@ TEST(Validity, a_kv_cache_that_fills_and_empties_again_and_again_is_said) {
     EXPECT_FALSE(thrashes([](int second) { return second % 10 < 5 ? .6 : .4; })) << "20 points";
     EXPECT_FALSE(thrashes([](int second) { return second < 30 ? .1 : .95; })) << "it fills once";
     EXPECT_FALSE(thrashes([](int second) { return second / 60.0; }));
-    EXPECT_EQ(checks_of(judged_anew(with_kv_usage([](int second) { return second % 2 * .8; }), {})).size(),
-              1U);
 }
 
 TEST(Validity, cache_hits_that_the_chat_template_does_not_explain_are_said) {

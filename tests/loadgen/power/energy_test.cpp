@@ -1,4 +1,4 @@
-#include "loadgen/power/energy.h"
+#include "core/run/power_figures.h"
 
 #include <gtest/gtest.h>
 

@@ -12,10 +12,10 @@ class CountingMeter final : public cards::PowerMeter {
   public:
     explicit CountingMeter(std::atomic<int>& reads) : reads_(reads) {}
     std::string_view source() const override { return "counting"; }
-    std::optional<cards::PowerSample> read() override {
+    std::optional<PowerSample> read() override {
         const int n = ++reads_;
         if (n % 3 == 0) return std::nullopt;
-        return cards::PowerSample{.watts = n};
+        return PowerSample{.watts = n};
     }
 
   private:
@@ -25,7 +25,8 @@ class CountingMeter final : public cards::PowerMeter {
 TEST(Sampler, reads_before_it_begins_while_it_lives_and_at_its_end_and_leaves_out_what_failed) {
     std::atomic<int> reads = 0;
     std::atomic<int> told = 0;
-    Sampler sampler(std::make_unique<CountingMeter>(reads), [&](const PowerReading&) { ++told; });
+    Sampler sampler(std::make_unique<CountingMeter>(reads),
+                    [&](const std::string&, const PowerReading&) { ++told; });
     EXPECT_EQ(reads, 1) << "the first reading is made before the load begins";
     while (reads < 6) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const PowerReadings result = sampler.finish();

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loadgen/scrape/server_metrics.h"
+#include "loadgen/scrape/known_metrics.h"
 
 namespace paretoken::scrape {
 namespace {

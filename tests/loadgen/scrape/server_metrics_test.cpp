@@ -1,4 +1,4 @@
-#include "loadgen/scrape/server_metrics.h"
+#include "loadgen/scrape/known_metrics.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -209,14 +209,13 @@ class Maker {
 TEST(RunJson, ReadsBackExactlyWhatWasWritten) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         const RunResult result = Maker(seed).result();
-        const RunFile read = parse_run_json(run_json(result), "run.json");
-        EXPECT_EQ(read.state, RunState::finished);
-        ASSERT_EQ(read.result, result) << "seed " << seed << "\n" << run_json(result);
+        ASSERT_EQ(parse_run_json(run_json(result), "run.json"), result) << "seed " << seed << "\n"
+                                                                        << run_json(result);
     }
 }
 
 TEST(RunJson, ReadsBackADefaultResult) {
-    EXPECT_EQ(parse_run_json(run_json({}), "run.json").result, RunResult{});
+    EXPECT_EQ(parse_run_json(run_json({}), "run.json"), RunResult{});
 }
 
 TEST(RunJson, a_plan_has_the_json_types_of_its_fields) {
@@ -227,7 +226,7 @@ TEST(RunJson, a_plan_has_the_json_types_of_its_fields) {
     EXPECT_EQ(json::parse(text)["plan"],
               json::parse(
                   R"({"workers": 2, "temperature": 0.7, "virtual": true, "timeout": "600s", "salt": "7"})"));
-    EXPECT_EQ(parse_run_json(text, "run.json").result.plan, result.plan);
+    EXPECT_EQ(parse_run_json(text, "run.json").plan, result.plan);
 }
 
 TEST(RunJson, KeepsTheKeysThatAreForGood) {
@@ -235,9 +234,8 @@ TEST(RunJson, KeepsTheKeysThatAreForGood) {
     result.throughput.set(figure::kGoodput, 3);
     result.throughput.set(figure::kGoodputRatio, .97);
     const json j = json::parse(run_json(result));
-    EXPECT_EQ(j["schema"], "paretoken/run/2");
+    EXPECT_EQ(j["schema"], "paretoken/run/3");
     EXPECT_EQ(j["definitions"], "paretoken/1");
-    EXPECT_EQ(j["state"], "finished");
     for (const char* key : {"provenance", "plan", "workload", "validity", "window", "counts", "metrics",
                             "throughput", "whole_run", "client", "series"})
         EXPECT_TRUE(j.contains(key)) << key;
@@ -282,16 +280,27 @@ TEST(RunJson, ToleratesKeysOfLaterVersions) {
     j["metrics"]["ttft_s"]["p42"] = 0.1;
     j["provenance"]["moon_phase"] = "full";
     j["client"]["loop_lag_p75_s"] = 1e-5;
-    EXPECT_EQ(parse_run_json(j.dump(), "run.json").result.counts, sample::run(4).counts);
+    EXPECT_EQ(parse_run_json(j.dump(), "run.json").counts, sample::run(4).counts);
+}
+
+TEST(RunJson, of_the_version_before_is_read_if_its_run_had_ended) {
+    json j = json::parse(run_json(sample::run(4)));
+    const RunResult now = parse_run_json(j.dump(), "a/run.json");
+    j["schema"] = "paretoken/run/2";
+    j["state"] = "finished";
+    EXPECT_EQ(parse_run_json(j.dump(), "a/run.json"), now);
+    j["state"] = "running";
+    EXPECT_THAT(message_of<UsageError>([&] { parse_run_json(j.dump(), "a/run.json"); }),
+                AllOf(HasSubstr("a/run.json: the run was killed"), HasSubstr("measure again")));
 }
 
 TEST(RunJson, RefusesAnotherSchemaOrOtherDefinitionsByName) {
     json j = json::parse(run_json(sample::run(4)));
     j["schema"] = "paretoken/run/1";
     EXPECT_THAT(message_of<UsageError>([&] { parse_run_json(j.dump(), "a/run.json"); }),
-                AllOf(HasSubstr("a/run.json"), HasSubstr("\"schema\""), HasSubstr("paretoken/run/2"),
+                AllOf(HasSubstr("a/run.json"), HasSubstr("\"schema\""), HasSubstr("paretoken/run/3"),
                       HasSubstr("paretoken/run/1")));
-    j["schema"] = "paretoken/run/2";
+    j["schema"] = kRunSchema;
     j["definitions"] = "paretoken/9";
     EXPECT_THAT(message_of<UsageError>([&] { parse_run_json(j.dump(), "a/run.json"); }),
                 AllOf(HasSubstr("definitions"), HasSubstr("paretoken/9")));

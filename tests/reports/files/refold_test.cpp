@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "core/error.h"
 #include "core/plan/events_kept.h"
-#include "core/result/summary.h"
+#include "core/run/result_of.h"
 #include "core/statistics.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
-#include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
 
@@ -49,43 +50,30 @@ std::vector<RequestRecord> records(bool classes) {
     return made;
 }
 
-RunResult result_of(const std::vector<RequestRecord>& requests, const SummaryOptions& options) {
-    const RunSummary summary = summarize(requests, options);
-    RunResult result;
-    result.concurrency = options.concurrency;
-    static_cast<Scope&>(result) = summary;
-    result.window = summary.window_report;
-    result.window.zero_s = seconds(summary.run.begin.time_since_epoch());
-    result.classes = summary.classes;
-    return result;
-}
-
-SummaryOptions four_at_once(std::vector<Slo> slos = {}) {
-    SummaryOptions options;
-    options.concurrency = 4;
-    options.slos = std::move(slos);
-    return options;
-}
-
-/// A finished run on the disk.
-struct StoredRun {
-    explicit StoredRun(bool classes = false) : requests(records(classes)) { write_requests(); }
-    void write_requests() const {
+/// A run on the disk.
+struct StoredLoad {
+    explicit StoredLoad(bool classes = false) : requests(records(classes)) {
+        recorded.begun.shape = {.concurrency = 4, .kept_in_flight = 4};
+        write();
+    }
+    void write(const Judging& judging = {}) {
+        write_begun(directory.path(), recorded.begun, judging);
         RecordWriter writer(record_files_in(directory.path()), TimePoint{});
         for (const RequestRecord& record : requests) writer.record(RequestRecord(record));
         EXPECT_THAT(writer.finish(), IsEmpty());
+        write_ended(directory.path(), recorded);
     }
-    RunResult result(const SummaryOptions& options = four_at_once()) const {
-        return result_of(requests, options);
+    /// The result of the records in memory.
+    RunResult result(const Judging& judging = {}) {
+        recorded.observed.records = RequestTable(requests);
+        recorded.events = std::make_shared<KeptEvents>(requests);
+        return result_of(recorded, judging);
     }
-    RunResult refolded(const Refold& options) const {
-        RunResult anew = result();
-        refold(anew, directory.path(), options);
-        return anew;
-    }
+    RunResult refolded(const Refold& options) const { return reports::refolded(directory.path(), options); }
 
     TemporaryDirectory directory;
     std::vector<RequestRecord> requests;
+    Recorded recorded;
 };
 
 Refold with_goodput(const std::vector<std::string>& texts) {
@@ -95,31 +83,29 @@ Refold with_goodput(const std::vector<std::string>& texts) {
 }
 
 TEST(Refold, without_anything_new_gives_what_the_run_itself_found) {
-    const StoredRun run;
+    StoredLoad run;
     EXPECT_GT(run.result().metric("itl_s")->n, 0U);
     EXPECT_EQ(run.refolded({}), run.result());
 }
 
 TEST(Refold, holds_every_request_against_other_slos) {
-    const StoredRun run;
+    StoredLoad run;
     const RunResult anew = run.refolded(with_goodput({"ttft:70 tpot:50"}));
-    RunResult judged = run.result(four_at_once({parse_slo("ttft:70"), parse_slo("tpot:50")}));
+    const RunResult judged = run.result({.goodput = {"ttft:70", "tpot:50"}});
     EXPECT_EQ(static_cast<const Scope&>(anew), static_cast<const Scope&>(judged));
     EXPECT_NEAR(*anew.throughput.at(figure::kGoodputRatio), .51, .03);
     EXPECT_EQ(anew.plan.at("goodput"), "ttft:70 tpot:50");
 }
 
 TEST(Refold, keeps_the_slos_of_the_run_where_no_others_are_given) {
-    const StoredRun run;
-    RunResult result = run.result(four_at_once({parse_slo("ttft:70")}));
-    result.plan["goodput"] = "ttft:70";
-    RunResult anew = result;
-    refold(anew, run.directory.path(), {});
-    EXPECT_EQ(anew, result);
+    StoredLoad run;
+    const Judging judging{.goodput = {"ttft:70"}, .plan = {{"goodput", "ttft:70"}}};
+    run.write(judging);
+    EXPECT_EQ(run.refolded({}), run.result(judging));
 }
 
 TEST(Refold, adds_percentiles_that_run_json_does_not_hold) {
-    const StoredRun run;
+    StoredLoad run;
     const RunResult anew = run.refolded({.percentiles = {.97, .95}});
     std::vector<double> ttft;
     const double end = anew.window.zero_s + anew.window.end_s;
@@ -139,7 +125,7 @@ TEST(Refold, adds_percentiles_that_run_json_does_not_hold) {
 }
 
 TEST(Refold, holds_each_class_against_its_own_slos) {
-    const StoredRun run(true);
+    StoredLoad run(true);
     const RunResult anew = run.refolded(with_goodput({"chat=ttft:70", "ttft:1000"}));
     EXPECT_LT(*anew.classes.at("chat").throughput.at(figure::kGoodputRatio), .6);
     EXPECT_EQ(*anew.classes.at("batch").throughput.at(figure::kGoodputRatio), 1);
@@ -149,10 +135,10 @@ TEST(Refold, holds_each_class_against_its_own_slos) {
 }
 
 TEST(Refold, leaves_requests_their_own_slos) {
-    StoredRun run;
+    StoredLoad run;
     for (std::size_t i = 0; i < run.requests.size(); ++i)
         if (i % 2 == 0) run.requests[i].slo = i % 4 == 0 ? "ttft:100000" : "ttft:.001";
-    run.write_requests();
+    run.write();
     const RunResult anew = run.refolded(with_goodput({"ttft:.001"}));
     const Totals& totals = anew.whole_run_totals;
     EXPECT_EQ(totals.judged, static_cast<double>(run.requests.size()));
@@ -162,25 +148,29 @@ TEST(Refold, leaves_requests_their_own_slos) {
     EXPECT_EQ(without.whole_run_totals.judged, static_cast<double>(run.requests.size()) / 2);
 }
 
-TEST(Refold, keeps_the_metrics_of_a_load_that_diverged) {
-    const StoredRun run;
-    RunResult diverged = run.result();
-    diverged.metrics.clear();
-    diverged.stop = StopReason{.rule = "diverging", .at_s = 1, .text = ""};
-    refold(diverged, run.directory.path(), with_goodput({"ttft:70"}));
-    EXPECT_THAT(diverged.metrics, IsEmpty());
+TEST(Refold, withholds_the_percentiles_of_a_load_that_diverged) {
+    StoredLoad run;
+    run.recorded.observed.stopped = Stopped{.rule = "diverging", .at = at_ms(15'000), .text = "it grew"};
+    run.write();
+    const RunResult diverged = run.refolded(with_goodput({"ttft:70"}));
+    ASSERT_TRUE(diverged.metric("ttft_s"));
+    EXPECT_FALSE(diverged.metric("ttft_s")->at(.5)->value) << "it depends on the length of the run";
     EXPECT_TRUE(diverged.throughput.at(figure::kGoodputRatio));
+    EXPECT_EQ(diverged.validity.reasons.front().check, "diverging");
 }
 
 TEST(Refold, says_what_is_wrong_with_its_input) {
-    const StoredRun run;
+    StoredLoad run;
     EXPECT_THAT(message_of<UsageError>([] { with_goodput({"ttft_p95:70"}); }),
                 HasSubstr("leave the _pNN out"));
     EXPECT_THAT(message_of<UsageError>([] { with_goodput({"=ttft:70"}); }), HasSubstr("CLASS=LIMITS"));
     EXPECT_THAT(message_of<UsageError>([] { with_goodput({"speed:70"}); }), HasSubstr("speed"));
     const TemporaryDirectory empty;
-    RunResult result = run.result();
-    EXPECT_THAT(message_of<UsageError>([&] { refold(result, empty.path(), {}); }),
+    EXPECT_THAT(message_of<UsageError>([&] { reports::refolded(empty.path(), {}); }),
+                HasSubstr("begun.json"));
+    write_begun(empty.path(), run.recorded.begun, {});
+    write_ended(empty.path(), run.recorded);
+    EXPECT_THAT(message_of<UsageError>([&] { reports::refolded(empty.path(), {}); }),
                 HasSubstr("requests.jsonl"));
 }
 

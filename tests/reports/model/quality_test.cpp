@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/statistics.h"
 #include "tests/reports/sample_report.h"
 
 namespace paretoken::reports {
@@ -83,11 +84,11 @@ TEST(Quality, OfARunThatWasAskedQuestionsIsItsOwnUnlessAFileSaysOtherwise) {
 }
 
 TEST(Quality, IntervalIsWilsons) {
-    const Interval half = quality_interval(0.5, 100);
+    const Interval half = wilson_interval(0.5, 100);
     EXPECT_NEAR(half.low, 0.4038, 1e-4);
     EXPECT_NEAR(half.high, 0.5962, 1e-4);
-    EXPECT_NEAR(quality_interval(1, 20).low, 0.8389, 1e-4);
-    EXPECT_EQ(quality_interval(0, 20).low, 0);
+    EXPECT_NEAR(wilson_interval(1, 20).low, 0.8389, 1e-4);
+    EXPECT_EQ(wilson_interval(0, 20).low, 0);
 }
 
 TEST(Quality, PrecisionIsTheNumberFormatsOfTheRun) {

@@ -1,7 +1,6 @@
 #pragma once
-// Reads the metrics of inference servers, under one name for each quantity of all engines, and computes
-// figures from a run's scrapes. The functions are pure. A quantity that a server does not have is absent.
-#include <functional>
+// The metrics of inference servers, under one name for each quantity of all engines, and the figures that
+// follow from a run's scrapes. The functions are pure. A quantity that a server does not have is absent.
 #include <map>
 #include <optional>
 #include <span>
@@ -11,9 +10,8 @@
 
 #include "core/result/result.h"
 #include "core/units.h"
-#include "loadgen/scrape/prometheus.h"
 
-namespace paretoken::scrape {
+namespace paretoken {
 
 /// A share is a gauge between 0 and 1. The value of several engines is the mean of their shares; for other
 /// gauges it is the sum.
@@ -30,6 +28,9 @@ std::span<const ServerMetric> server_metrics();
 
 /// Returns "vllm", "sglang", "trtllm", "tgi", "llamacpp".
 std::vector<std::string> engines();
+
+/// Returns the engine whose prefix a metric's name has; empty if it has none.
+std::string engine_of_metric(std::string_view name);
 
 /// Returns the names that the newest version of an engine gives to the quantities, by ServerMetric::key; a
 /// histogram's name is without "_bucket". The result is empty for an unknown engine.
@@ -52,11 +53,15 @@ struct ServerScrape {
     std::map<std::string, std::map<std::string, double>> by_engine = {};
     std::vector<double> accepted_by_position = {};   ///< accepted drafted tokens by position in a pass
     std::map<std::string, std::string> config = {};  ///< settings: "cache_config.block_size" → "16"
-    std::map<std::string, double> kept = {};         ///< result of kept_series()
-    std::string place = {};  ///< name of the place that was scraped; empty means the server
+    std::map<std::string, double> kept = {};  ///< result of kept_series() (loadgen/scrape/known_metrics.h)
+    std::string place = {};                   ///< name of the place that was scraped; empty means a server
+    std::uint32_t server = 0;                 ///< number of the server among those that are scraped
 
     bool operator==(const ServerScrape&) const = default;
 };
+
+/// The most series kept of one place (a server or an exporter), so that the result stays readable.
+inline constexpr std::size_t kMostKeptSeries = 256;
 
 /// A series that was kept because of its name.
 struct KeptSeries {
@@ -77,14 +82,10 @@ struct ServerScrapes {
     std::map<std::string, KeptSeries> kept = {};
 };
 
-/// Returns the known quantities of a scrape. `sources` is empty if there is none. `kept` and `place` are left
-/// empty.
-ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
-
-/// Returns the finite samples whose names `wants` accepts, by name and labels:
-/// node_cpu_seconds_total{cpu="0"} → value.
-std::map<std::string, double> kept_series(const Scrape& scrape,
-                                          const std::function<bool(std::string_view name)>& wants);
+/// Adds a scrape to the earlier ones of its place. Its kept series are added to the series, and if it has
+/// known quantities, it becomes the last of the scrapes. If there are kMostKeptSeries series, the samples of
+/// further ones are left out.
+void add_scrape(ServerScrapes& scrapes, ServerScrape scrape);
 
 /// Returns the scrapes of several servers as if they were one server with several engines. There must be at
 /// least one server. The times are those of the first server that has scrapes; each other server contributes
@@ -116,4 +117,4 @@ std::vector<Series> server_series(std::span<const ServerScrape> scrapes, TimePoi
 /// "server" if it has none.
 std::vector<Series> kept_series_of(const ServerScrapes& scraped, TimePoint zero);
 
-}  // namespace paretoken::scrape
+}  // namespace paretoken

@@ -1,11 +1,13 @@
 #pragma once
-// Computes from records and workers' reports whether the client itself was the bottleneck. The functions are
-// pure.
-#include "core/result/result.h"
-#include "core/result/summary.h"
-#include "loadgen/outcome.h"
+// Computes from the records and the client's report whether the client itself was the bottleneck. The
+// functions are pure.
+#include <optional>
 
-namespace paretoken::loadgen {
+#include "core/record/request_table.h"
+#include "core/result/result.h"
+#include "core/run/client_report.h"
+
+namespace paretoken {
 
 /// Returns the lateness of one request that this process caused: RequestRecord::sent −
 /// RequestRecord::scheduled, less the time spent waiting for the caps on requests in flight and on prefills
@@ -16,6 +18,7 @@ std::optional<Duration> loop_lag_of(const RequestRecord& record);
 /// closed loop has the mean lateness. The lateness and the waits of requests, the achieved rate and the
 /// load of the CPU are those of `window`, the time that the run's headline figures cover; all other figures
 /// are those of the whole run.
-ClientHealth health_of(const LoadOutcome& outcome, bool open_loop, const TimeSpan& window);
+ClientHealth health_of(const RequestTable& requests, const ClientReport& client, bool open_loop,
+                       const TimeSpan& window);
 
-}  // namespace paretoken::loadgen
+}  // namespace paretoken

@@ -1,10 +1,10 @@
-#include "loadgen/health.h"
+#include "core/run/client_health.h"
 
 #include <algorithm>
 
 #include "core/statistics.h"
 
-namespace paretoken::loadgen {
+namespace paretoken {
 namespace {
 
 constexpr double kBusyLoop = 0.85;
@@ -59,39 +59,28 @@ std::optional<double> achieved_rate(const RequestTable& records, const TimeSpan&
     return ratio(sent, due);
 }
 
-void add_reading(ClientHealth& health, const std::vector<WorkerReport>& workers) {
-    ClientCounters counters;
-    Histogram delay;
-    Histogram unstamped;
-    for (const WorkerReport& w : workers) {
-        counters.chunks += w.client.chunks;
-        counters.stamped_chunks += w.client.stamped_chunks;
-        counters.grouped_chunks += w.client.grouped_chunks;
-        counters.late_grouped_chunks += w.client.late_grouped_chunks;
-        delay.add(w.read_delay);
-        unstamped.add(w.unstamped_delay);
-    }
+void add_reading(ClientHealth& health, const ClientReport& client) {
+    const ClientCounters& counters = client.chunks;
+    const Histogram& delay = client.read_delay;
     const auto chunks = static_cast<double>(counters.chunks);
     health.timing = counters.stamped_chunks * 2 >= counters.chunks ? "kernel" : "user";
     health.kernel_stamp_share = ratio(static_cast<double>(counters.stamped_chunks), chunks);
     health.grouped_share = ratio(static_cast<double>(counters.grouped_chunks), chunks);
     health.late_grouped_share = ratio(static_cast<double>(counters.late_grouped_chunks), chunks);
-    if (unstamped.count() > 0 && counters.stamped_chunks < counters.chunks) {
-        health.unstamped_delay_p99_s = seconds(unstamped.percentile(.99));
-    }
+    if (client.unstamped_delay.count() > 0 && counters.stamped_chunks < counters.chunks)
+        health.unstamped_delay_p99_s = seconds(client.unstamped_delay.percentile(.99));
     if (delay.count() == 0) return;
     health.user_delay_p50_s = seconds(delay.percentile(.5));
     health.user_delay_p99_s = seconds(delay.percentile(.99));
 }
 
-void add_processor(ClientHealth& health, const std::vector<WorkerReport>& workers, const TimeSpan& window) {
+void add_processor(ClientHealth& health, const ClientReport& client, const TimeSpan& window) {
     double samples = 0;
     double busy = 0;
-    for (const WorkerReport& w : workers) {
+    for (const std::vector<CpuSample>& worker : client.cpu) {
         std::vector<double> shares;
-        for (const CpuSample& sample : w.cpu) {
+        for (const CpuSample& sample : worker)
             if (window.contains(sample.at)) shares.push_back(sample.share);
-        }
         if (shares.empty()) continue;
         health.cpu_share = std::max(health.cpu_share.value_or(0), moments_of(shares).mean);
         samples += static_cast<double>(shares.size());
@@ -101,18 +90,11 @@ void add_processor(ClientHealth& health, const std::vector<WorkerReport>& worker
     health.cpu_windows_above_85 = ratio(busy, samples);
 }
 
-void add_network(ClientHealth& health, const std::vector<WorkerReport>& workers) {
-    double segments = 0;
-    double again = 0;
-    Duration jump{};
-    for (const WorkerReport& w : workers) {
-        health.connections_opened += w.connections.opened;
-        segments += static_cast<double>(w.connections.segments_sent);
-        again += static_cast<double>(w.connections.retransmitted);
-        jump = std::max(jump, w.largest_clock_jump);
-    }
-    health.retransmit_share = ratio(again, segments);
-    health.clock_jump_max_s = seconds(jump);
+void add_network(ClientHealth& health, const ClientReport& client) {
+    health.connections_opened = client.connections.opened;
+    health.retransmit_share = ratio(static_cast<double>(client.connections.retransmitted),
+                                    static_cast<double>(client.connections.segments_sent));
+    health.clock_jump_max_s = seconds(client.largest_clock_jump);
 }
 
 }  // namespace
@@ -123,16 +105,17 @@ std::optional<Duration> loop_lag_of(const RequestRecord& record) {
     return std::max(Duration{}, lag);
 }
 
-ClientHealth health_of(const LoadOutcome& outcome, bool open_loop, const TimeSpan& window) {
+ClientHealth health_of(const RequestTable& requests, const ClientReport& client, bool open_loop,
+                       const TimeSpan& window) {
     ClientHealth health;
-    health.workers = static_cast<std::uint32_t>(outcome.workers.size());
-    health.hiccup_share = outcome.host_lost_share;
-    add_lateness(health, sent_in(outcome.records, window), open_loop);
-    if (open_loop) health.achieved_rate_ratio = achieved_rate(outcome.records, window);
-    add_reading(health, outcome.workers);
-    add_processor(health, outcome.workers, window);
-    add_network(health, outcome.workers);
+    health.workers = static_cast<std::uint32_t>(client.cpu.size());
+    health.hiccup_share = client.host_lost_share;
+    add_lateness(health, sent_in(requests, window), open_loop);
+    if (open_loop) health.achieved_rate_ratio = achieved_rate(requests, window);
+    add_reading(health, client);
+    add_processor(health, client, window);
+    add_network(health, client);
     return health;
 }
 
-}  // namespace paretoken::loadgen
+}  // namespace paretoken

@@ -1,18 +1,14 @@
-#include "loadgen/scrape/server_metrics.h"
+#include "core/run/server_figures.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <utility>
 
-#include "core/text/printable.h"
-#include "core/text/secrets.h"
-
-namespace paretoken::scrape {
+namespace paretoken {
 namespace {
 
 struct EnginePrefix {
@@ -23,18 +19,10 @@ constexpr std::array kEngines = {EnginePrefix{"vllm:", "vllm"}, EnginePrefix{"sg
                                  EnginePrefix{"trtllm_", "trtllm"}, EnginePrefix{"tgi_", "tgi"},
                                  EnginePrefix{"llamacpp:", "llamacpp"}};
 
-std::string engine_of(std::string_view name) {
-    for (const auto& [prefix, engine] : kEngines)
-        if (name.starts_with(prefix)) return std::string(engine);
-    return {};
-}
-
 /// Returns whether prompt counts exclude cached tokens: llama.cpp counts computed prompt tokens only.
 bool excludes_cached(const ServerScrape& scrape) {
     return scrape.engine == "llamacpp";
 }
-
-// ---- one quantity over time
 
 /// The growth of a counter from the first scrape to `at`, linear between scrapes.
 class Growth {
@@ -138,70 +126,6 @@ std::optional<double> at(const std::map<std::string, double>& figures, const std
     const auto found = figures.find(key);
     if (found == figures.end()) return std::nullopt;
     return found->second;
-}
-
-// ---- one scrape
-
-/// Returns the sum of the samples of that name for each value of the label "engine"; for a share, their mean.
-std::map<std::string, double> engines_of(std::span<const Sample> samples, std::string_view name,
-                                         MetricKind kind) {
-    std::map<std::string, double> sums;
-    std::map<std::string, double> counts;
-    for (const Sample& sample : samples) {
-        if (sample.name != name) continue;
-        const std::string engine(sample.label("engine"));
-        sums[engine] += sample.value;
-        ++counts[engine];
-    }
-    if (kind == MetricKind::share)
-        for (auto& [engine, sum] : sums) sum /= counts[engine];
-    return sums;
-}
-
-double mean_of(const std::map<std::string, double>& values) {
-    double sum = 0;
-    for (const auto& [key, value] : values) sum += value;
-    return sum / static_cast<double>(values.size());
-}
-
-std::vector<double> accepted_by_position(std::span<const Sample> samples) {
-    constexpr std::string_view kNames[] = {"vllm:spec_decode_num_accepted_tokens_per_pos_total",
-                                           "llamacpp:spec_decode_num_accepted_tokens_per_pos_total"};
-    constexpr std::size_t kMost = 64;
-    std::vector<double> accepted;
-    const auto name = name_among(samples, kNames);
-    if (!name) return accepted;
-    for (const Sample& sample : samples) {
-        if (sample.name != *name) continue;
-        const std::string_view text = sample.label("position");
-        std::size_t position = 0;
-        const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), position);
-        if (error != std::errc{} || stop != text.data() + text.size() || position >= kMost) continue;
-        if (accepted.size() <= position) accepted.resize(position + 1);
-        accepted[position] += sample.value;
-    }
-    return accepted;
-}
-
-/// Returns labels of metrics whose value has no meaning: vllm:cache_config_info{block_size="16"} 1.
-std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
-    constexpr std::string_view kSuffix = "config_info";
-    constexpr std::size_t kMostEntries = 64;
-    constexpr std::size_t kLongestValue = 200;
-    std::map<std::string, std::string> config;
-    for (const Sample& sample : samples) {
-        if (!sample.name.ends_with(kSuffix) || engine_of(sample.name).empty()) continue;
-        const std::string name = sample.name.substr(sample.name.find_first_of(":_") + 1);
-        const std::string topic = name.substr(0, name.size() - std::string_view("_info").size());
-        for (const auto& [label, value] : sample.labels) {
-            if (label == "engine" || label == "model_name" || value.empty() || value == "None" ||
-                names_a_secret(label) || config.size() == kMostEntries)
-                continue;
-            config.emplace(printable_line(fmt::format("{}.{}", topic, label), kLongestValue),
-                           printable_line(value, kLongestValue));
-        }
-    }
-    return config;
 }
 
 /// Adds the metrics of another server from about the same time.
@@ -326,6 +250,12 @@ std::span<const ServerMetric> server_metrics() {
     return table;
 }
 
+std::string engine_of_metric(std::string_view name) {
+    for (const auto& [prefix, engine] : kEngines)
+        if (name.starts_with(prefix)) return std::string(engine);
+    return {};
+}
+
 std::vector<std::string> engines() {
     std::vector<std::string> names;
     for (const auto& [prefix, engine] : kEngines) names.emplace_back(engine);
@@ -336,53 +266,27 @@ std::map<std::string, std::string> names_of_engine(std::string_view engine) {
     std::map<std::string, std::string> names;
     for (const ServerMetric& metric : server_metrics())
         for (const std::string_view name : metric.names)
-            if (engine_of(name) == engine) names.emplace(metric.key, name);  // the first is the newest
+            if (engine_of_metric(name) == engine) names.emplace(metric.key, name);  // the first is the newest
     return names;
 }
 
-ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at) {
-    ServerScrape known{.at = at, .engine = {}, .sources = {}, .values = {}, .histograms = {}};
-    for (const ServerMetric& metric : server_metrics()) {
-        const std::string key(metric.key);
-        std::optional<std::string> name;
-        if (metric.kind == MetricKind::histogram) {
-            for (const std::string_view candidate : metric.names) {
-                const auto sum = sum_of(scrape.samples, std::string(candidate) + "_sum");
-                const auto count = sum_of(scrape.samples, std::string(candidate) + "_count");
-                if (!sum || !count) continue;
-                name = std::string(candidate);
-                known.histograms[key] = {*sum, *count};
-                break;
-            }
-        } else if ((name = name_among(scrape.samples, metric.names))) {
-            known.values[key] = sum_of(scrape.samples, *name).value_or(0);
-            if (metric.kind != MetricKind::counter) {
-                auto engines = engines_of(scrape.samples, *name, metric.kind);
-                if (metric.kind == MetricKind::share) known.values[key] = mean_of(engines);
-                if (engines.size() > 1) known.by_engine[key] = std::move(engines);
-            }
+void add_scrape(ServerScrapes& scrapes, ServerScrape scrape) {
+    for (const auto& [name, value] : scrape.kept) {
+        auto found = scrapes.kept.find(name);
+        if (found == scrapes.kept.end()) {
+            if (scrapes.kept.size() == kMostKeptSeries) continue;
+            found = scrapes.kept.emplace(name, KeptSeries{}).first;
         }
-        if (!name) continue;
-        known.sources[key] = *name;
-        if (known.engine.empty()) known.engine = engine_of(*name);
+        found->second.at.push_back(scrape.at);
+        found->second.values.push_back(value);
     }
-    known.accepted_by_position = accepted_by_position(scrape.samples);
-    known.config = config_of(scrape.samples);
-    return known;
-}
-
-std::map<std::string, double> kept_series(const Scrape& scrape,
-                                          const std::function<bool(std::string_view name)>& wants) {
-    std::map<std::string, double> kept;
-    for (const Sample& sample : scrape.samples) {
-        if (!std::isfinite(sample.value) || !wants(sample.name)) continue;
-        std::string name = sample.name;
-        for (const auto& [label, value] : sample.labels)
-            name += fmt::format("{}{}=\"{}\"", name == sample.name ? "{" : ",", label, value);
-        if (!sample.labels.empty()) name += "}";
-        kept[printable_line(name)] = sample.value;
+    if (scrape.values.empty() && scrape.histograms.empty()) return;
+    scrape.kept.clear();
+    if (!scrapes.scrapes.empty()) {  // only those of the first scrape are used, and a run may take days
+        scrape.sources.clear();
+        scrape.config.clear();
     }
-    return kept;
+    scrapes.scrapes.push_back(std::move(scrape));
 }
 
 ServerScrapes combined(std::vector<ServerScrapes> servers) {
@@ -502,4 +406,4 @@ std::vector<Series> kept_series_of(const ServerScrapes& scraped, TimePoint zero)
     return all;
 }
 
-}  // namespace paretoken::scrape
+}  // namespace paretoken

@@ -1,4 +1,4 @@
-#include "loadgen/power/energy.h"
+#include "core/run/power_figures.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 
 #include "core/text/number_text.h"
 
-namespace paretoken::power {
+namespace paretoken {
 namespace {
 
-using Member = std::optional<double> cards::PowerSample::*;
+using Member = std::optional<double> PowerSample::*;
 
 Duration gap_before(const PowerReading& before, const PowerReading& reading) {
     return reading.merged > 1 ? reading.longest_gap : reading.at - before.at;
@@ -169,13 +169,13 @@ void add_reading(PowerReadings& power, const PowerReading& reading) {
 
 std::optional<double> energy_over(std::span<const PowerReading> readings, TimeSpan span) {
     if (!has_watts(readings)) return counted_energy_over(readings, span);
-    const Curve watts(readings, &cards::PowerSample::watts);
+    const Curve watts(readings, &PowerSample::watts);
     if (!watts.encloses(span)) return std::nullopt;
     return watts.integral(span);
 }
 
 std::optional<double> counted_energy_over(std::span<const PowerReading> readings, TimeSpan span) {
-    const Curve counter(readings, &cards::PowerSample::counter_j);
+    const Curve counter(readings, &PowerSample::counter_j);
     if (!counter.encloses(span)) return std::nullopt;
     return counter.value_at(span.end) - counter.value_at(span.begin);
 }
@@ -219,4 +219,4 @@ std::optional<Series> power_series(const PowerReadings& power, TimePoint zero) {
     return series;
 }
 
-}  // namespace paretoken::power
+}  // namespace paretoken

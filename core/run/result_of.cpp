@@ -1,0 +1,234 @@
+#include "core/run/result_of.h"
+
+#include <utility>
+
+#include "core/result/slo.h"
+#include "core/result/summary.h"
+#include "core/result/validity.h"
+#include "core/run/client_health.h"
+#include "core/statistics.h"
+
+namespace paretoken {
+namespace {
+
+constexpr std::string_view kDiverging = "diverging";
+
+std::vector<Slo> request_slos_of(const std::vector<std::string>& texts) {
+    std::vector<Slo> slos;
+    for (const std::string& text : texts) slos.push_back(parse_request_slo(text));
+    return slos;
+}
+
+std::vector<Slo> percentile_slos_of(const std::vector<std::string>& texts) {
+    std::vector<Slo> slos;
+    for (const std::string& text : texts) slos.push_back(parse_slo(text));
+    return slos;
+}
+
+RunSummary summary_of(const Recorded& recorded, const Judging& judging) {
+    const LoadShape& shape = recorded.begun.shape;
+    SummaryOptions options{.open_loop = shape.open_loop,
+                           .stationary = shape.stationary,
+                           .concurrency = shape.kept_in_flight,
+                           .last_dispatch = recorded.observed.ran_dry,
+                           .slos = request_slos_of(judging.goodput),
+                           .percentiles = judging.percentiles};
+    for (const auto& [name, texts] : judging.class_goodput)
+        options.class_slos.emplace(name, request_slos_of(texts));
+    const NoEvents none;
+    const EventSource& events = recorded.events ? *recorded.events : none;
+    return summarize(recorded.observed.records, events, options);
+}
+
+std::optional<double> mean_of(const RequestTable& records,
+                              std::optional<std::int64_t> (*value)(const RequestRecord&)) {
+    double sum = 0;
+    double n = 0;
+    for (const RequestRecord& r : records) {
+        if (r.warmup || r.outcome != Outcome::ok) continue;
+        if (const auto v = value(r)) {
+            sum += static_cast<double>(*v);
+            ++n;
+        }
+    }
+    if (n == 0) return std::nullopt;
+    return sum / n;
+}
+
+/// Returns the mean lengths over the requests that have both.
+std::optional<Asked> asked_of(const RequestTable& records,
+                              std::optional<std::int64_t> (*asked)(const RequestRecord&),
+                              std::optional<std::int64_t> (*counted)(const RequestRecord&)) {
+    Asked sum;
+    double n = 0;
+    for (const RequestRecord& r : records) {
+        if (r.warmup || r.outcome != Outcome::ok) continue;
+        const auto wanted = asked(r);
+        const auto got = counted(r);
+        if (!wanted || !got) continue;
+        sum.asked += static_cast<double>(*wanted);
+        sum.counted += static_cast<double>(*got);
+        ++n;
+    }
+    if (n == 0) return std::nullopt;
+    return Asked{sum.asked / n, sum.counted / n};
+}
+
+/// Returns the workload with the lengths that were achieved.
+Workload workload_of(const Begun& begun, const RequestTable& records) {
+    const auto prompt = [](const RequestRecord& r) { return r.usage.prompt; };
+    const auto output = [](const RequestRecord& r) -> std::optional<std::int64_t> {
+        return output_tokens_of(r);
+    };
+    Workload workload = begun.workload;
+    workload.achieved_input_tokens = mean_of(records, prompt);
+    workload.achieved_output_tokens = mean_of(records, output);
+    workload.input_length = asked_of(
+        records, [](const RequestRecord& r) { return r.wanted_input_tokens; }, prompt);
+    if (begun.shape.keeps_length)
+        workload.output_length = asked_of(
+            records, [](const RequestRecord& r) { return r.wanted_output_tokens; }, output);
+    return workload;
+}
+
+std::vector<TargetScope> targets_of(std::vector<Scope> scopes, const std::vector<std::string>& urls) {
+    std::vector<TargetScope> targets;
+    for (Scope& scope : scopes) {
+        const std::size_t number = targets.size();
+        static_cast<Scope&>(targets.emplace_back()) = std::move(scope);
+        if (number < urls.size()) targets.back().url = urls[number];
+    }
+    return targets;
+}
+
+/// Returns the sums of tokens over all requests of the run, including warm-up; nothing if it is unknown how
+/// many tokens the server processed for one of them.
+std::map<std::string, double> asked_of_server(const RequestTable& records) {
+    double output = 0;
+    double prompt = 0;
+    double count = 0;
+    bool prompts_known = true;
+    for (const RequestRecord& r : records) {
+        if (r.outcome != Outcome::ok) return {};
+        output += static_cast<double>(output_tokens_of(r));
+        prompt += static_cast<double>(r.usage.prompt.value_or(0));
+        prompts_known = prompts_known && r.usage.prompt.has_value();
+        ++count;
+    }
+    std::map<std::string, double> asked{{"generation_tokens", output}, {"requests", count}};
+    if (prompts_known) asked["prompt_tokens"] = prompt;
+    return asked;
+}
+
+/// Returns the server's own metrics, and the tokens that were asked of it.
+std::optional<ServerFigures> server_of(const Recorded& recorded, TimeSpan window) {
+    auto server = server_figures(recorded.observed.server, window);
+    if (!server) return server;
+    server->asked = asked_of_server(recorded.observed.records);
+    if (!recorded.observed.server.scrapes.empty())
+        server->config.insert(recorded.begun.server_config.begin(), recorded.begun.server_config.end());
+    return server;
+}
+
+/// Returns the series that do not follow from the requests.
+std::vector<Series> telemetry_of(const Observations& observed, TimePoint zero) {
+    std::vector<Series> all = server_series(observed.server.scrapes, zero);
+    const auto add_kept = [&](const ServerScrapes& scraped) {
+        for (Series& series : kept_series_of(scraped, zero)) all.push_back(std::move(series));
+    };
+    add_kept(observed.server);
+    for (const ServerScrapes& exporter : observed.exporters) add_kept(exporter);
+    if (auto power = power_series(observed.power, zero)) all.push_back(std::move(*power));
+    return all;
+}
+
+ClientHealth client_of(const Recorded& recorded, TimeSpan window) {
+    const LoadShape& shape = recorded.begun.shape;
+    ClientHealth health =
+        health_of(recorded.observed.records, recorded.observed.client, shape.open_loop, window);
+    if (shape.virtual_time) health.timing = "virtual";
+    return health;
+}
+
+std::string clock_of(const ClientHealth& client) {
+    if (client.timing == "virtual") return "virtual time";
+    return client.timing == "kernel" ? "kernel receive stamps" : "user-space reads";
+}
+
+std::optional<ProbeScore> score_of(const std::optional<ProbeOutcome>& probe) {
+    if (!probe) return std::nullopt;
+    const auto n = static_cast<double>(probe->asked);
+    const double score = static_cast<double>(probe->right) / n;
+    return ProbeScore{
+        .probe = probe->probe, .score = score, .n = probe->asked, .ci95 = wilson_interval(score, n)};
+}
+
+std::optional<StopReason> stop_of(const Observations& observed, double zero_s) {
+    if (!observed.stopped) return std::nullopt;
+    return StopReason{.rule = observed.stopped->rule,
+                      .at_s = seconds(observed.stopped->at - observed.began) - zero_s,
+                      .text = observed.stopped->text};
+}
+
+void withhold_percentiles(Scope& scope) {
+    for (MetricSummary& metric : scope.metrics) {
+        metric.mean = metric.std = metric.min = metric.max = std::nullopt;
+        for (PercentileValue& percentile : metric.percentiles) percentile = {.p = percentile.p, .value = {}};
+    }
+}
+
+/// Removes the percentiles of a load that the server does not keep up with, because its waiting times depend
+/// on how long the load lasted.
+void withhold_percentiles(RunResult& result) {
+    withhold_percentiles(static_cast<Scope&>(result));
+    for (auto& [name, scope] : result.classes) withhold_percentiles(scope);
+    for (Scope& scope : result.turns) withhold_percentiles(scope);
+    for (TargetScope& target : result.targets) withhold_percentiles(static_cast<Scope&>(target));
+}
+
+}  // namespace
+
+RunResult result_of(const Recorded& recorded, const Judging& judging) {
+    const Begun& begun = recorded.begun;
+    const Observations& observed = recorded.observed;
+    RunSummary summary = summary_of(recorded, judging);
+    const TimeSpan window = summary.window;
+
+    RunResult result;
+    result.provenance = begun.provenance;
+    result.plan = begun.plan;
+    result.plan.insert(judging.plan.begin(), judging.plan.end());
+    result.workload = workload_of(begun, observed.records);
+    result.concurrency = begun.shape.concurrency;
+    if (begun.shape.open_loop) result.request_rate = begun.shape.request_rate;
+    result.partial = observed.interrupted || !recorded.ended;
+
+    static_cast<Scope&>(result) = static_cast<Scope&&>(summary);
+    result.window = std::move(summary.window_report);
+    result.window.zero_s = observed.records.empty() ? 0 : seconds(summary.run.begin - observed.began);
+    result.classes = std::move(summary.classes);
+    result.turns = std::move(summary.turns);
+    result.targets = targets_of(std::move(summary.targets), begun.shape.targets);
+    result.series = std::move(summary.series);
+
+    result.client = client_of(recorded, window);
+    result.provenance.clock = clock_of(result.client);
+    result.server = server_of(recorded, window);
+    result.power = power_figures(observed.power, window, result.totals);
+    for (Series& series : telemetry_of(observed, observed.began + from_seconds(result.window.zero_s)))
+        result.series.push_back(std::move(series));
+    result.quality = score_of(recorded.probe);
+    result.stop = stop_of(observed, result.window.zero_s);
+    result.validity = validity_of(result, {.max_failed = judging.max_failed,
+                                           .ended = recorded.ended,
+                                           .lost = recorded.lost,
+                                           .probe_failure = recorded.probe ? recorded.probe->failure : "",
+                                           .ignores_end = begun.shape.ignores_end,
+                                           .routes_to_experts = begun.shape.routes_to_experts});
+    if (result.stop && result.stop->rule == kDiverging) withhold_percentiles(result);
+    result.slo = percentile_verdicts(result, observed.records, window, percentile_slos_of(judging.slos));
+    result.alerts = judged_alerts(result, judging.alerts, judging.baseline);
+    return result;
+}
+
+}  // namespace paretoken

@@ -1,0 +1,127 @@
+#include "loadgen/scrape/known_metrics.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/text/printable.h"
+#include "core/text/secrets.h"
+
+namespace paretoken::scrape {
+namespace {
+
+/// Returns the sum of the samples of that name for each value of the label "engine"; for a share, their mean.
+std::map<std::string, double> engines_of(std::span<const Sample> samples, std::string_view name,
+                                         MetricKind kind) {
+    std::map<std::string, double> sums;
+    std::map<std::string, double> counts;
+    for (const Sample& sample : samples) {
+        if (sample.name != name) continue;
+        const std::string engine(sample.label("engine"));
+        sums[engine] += sample.value;
+        ++counts[engine];
+    }
+    if (kind == MetricKind::share)
+        for (auto& [engine, sum] : sums) sum /= counts[engine];
+    return sums;
+}
+
+double mean_of(const std::map<std::string, double>& values) {
+    double sum = 0;
+    for (const auto& [key, value] : values) sum += value;
+    return sum / static_cast<double>(values.size());
+}
+
+std::vector<double> accepted_by_position(std::span<const Sample> samples) {
+    constexpr std::string_view kNames[] = {"vllm:spec_decode_num_accepted_tokens_per_pos_total",
+                                           "llamacpp:spec_decode_num_accepted_tokens_per_pos_total"};
+    constexpr std::size_t kMost = 64;
+    std::vector<double> accepted;
+    const auto name = name_among(samples, kNames);
+    if (!name) return accepted;
+    for (const Sample& sample : samples) {
+        if (sample.name != *name) continue;
+        const std::string_view text = sample.label("position");
+        std::size_t position = 0;
+        const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), position);
+        if (error != std::errc{} || stop != text.data() + text.size() || position >= kMost) continue;
+        if (accepted.size() <= position) accepted.resize(position + 1);
+        accepted[position] += sample.value;
+    }
+    return accepted;
+}
+
+/// Returns labels of metrics whose value has no meaning: vllm:cache_config_info{block_size="16"} 1.
+std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
+    constexpr std::string_view kSuffix = "config_info";
+    constexpr std::size_t kMostEntries = 64;
+    constexpr std::size_t kLongestValue = 200;
+    std::map<std::string, std::string> config;
+    for (const Sample& sample : samples) {
+        if (!sample.name.ends_with(kSuffix) || engine_of_metric(sample.name).empty()) continue;
+        const std::string name = sample.name.substr(sample.name.find_first_of(":_") + 1);
+        const std::string topic = name.substr(0, name.size() - std::string_view("_info").size());
+        for (const auto& [label, value] : sample.labels) {
+            if (label == "engine" || label == "model_name" || value.empty() || value == "None" ||
+                names_a_secret(label) || config.size() == kMostEntries)
+                continue;
+            config.emplace(printable_line(fmt::format("{}.{}", topic, label), kLongestValue),
+                           printable_line(value, kLongestValue));
+        }
+    }
+    return config;
+}
+
+}  // namespace
+
+ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at) {
+    ServerScrape known{.at = at, .engine = {}, .sources = {}, .values = {}, .histograms = {}};
+    for (const ServerMetric& metric : server_metrics()) {
+        const std::string key(metric.key);
+        std::optional<std::string> name;
+        if (metric.kind == MetricKind::histogram) {
+            for (const std::string_view candidate : metric.names) {
+                const auto sum = sum_of(scrape.samples, std::string(candidate) + "_sum");
+                const auto count = sum_of(scrape.samples, std::string(candidate) + "_count");
+                if (!sum || !count) continue;
+                name = std::string(candidate);
+                known.histograms[key] = {*sum, *count};
+                break;
+            }
+        } else if ((name = name_among(scrape.samples, metric.names))) {
+            known.values[key] = sum_of(scrape.samples, *name).value_or(0);
+            if (metric.kind != MetricKind::counter) {
+                auto engines = engines_of(scrape.samples, *name, metric.kind);
+                if (metric.kind == MetricKind::share) known.values[key] = mean_of(engines);
+                if (engines.size() > 1) known.by_engine[key] = std::move(engines);
+            }
+        }
+        if (!name) continue;
+        known.sources[key] = *name;
+        if (known.engine.empty()) known.engine = engine_of_metric(*name);
+    }
+    known.accepted_by_position = accepted_by_position(scrape.samples);
+    known.config = config_of(scrape.samples);
+    return known;
+}
+
+std::map<std::string, double> kept_series(const Scrape& scrape,
+                                          const std::function<bool(std::string_view name)>& wants) {
+    std::map<std::string, double> kept;
+    for (const Sample& sample : scrape.samples) {
+        if (!std::isfinite(sample.value) || !wants(sample.name)) continue;
+        std::string name = sample.name;
+        for (const auto& [label, value] : sample.labels)
+            name += fmt::format("{}{}=\"{}\"", name == sample.name ? "{" : ",", label, value);
+        if (!sample.labels.empty()) name += "}";
+        kept[printable_line(name)] = sample.value;
+    }
+    return kept;
+}
+
+}  // namespace paretoken::scrape

@@ -1,0 +1,24 @@
+#pragma once
+// Finds the known quantities of inference servers (core/run/server_figures.h), and series that the user asked
+// to keep, in the text of /metrics. The functions are pure.
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/run/server_figures.h"
+#include "core/units.h"
+#include "loadgen/scrape/prometheus.h"
+
+namespace paretoken::scrape {
+
+/// Returns the known quantities of a scrape. `sources` is empty if there is none. `kept` and `place` are left
+/// empty.
+ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
+
+/// Returns the finite samples whose names `wants` accepts, by name and labels:
+/// node_cpu_seconds_total{cpu="0"} → value.
+std::map<std::string, double> kept_series(const Scrape& scrape,
+                                          const std::function<bool(std::string_view name)>& wants);
+
+}  // namespace paretoken::scrape

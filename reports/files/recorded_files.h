@@ -1,0 +1,36 @@
+#pragma once
+// Writes and reads what was recorded of a run (core/run/recorded.h): begun.json, requests.jsonl, events.bin,
+// server.jsonl and ended.json in its directory. Nothing in them is a conclusion, and none of them changes
+// after it was written.
+#include <filesystem>
+#include <string_view>
+
+#include "core/run/recorded.h"
+
+namespace paretoken::reports {
+
+inline constexpr std::string_view kBegunFileName = "begun.json";
+inline constexpr std::string_view kEndedFileName = "ended.json";
+
+/// Creates `directory` if necessary and writes begun.json into it. Throws RuntimeError.
+void write_begun(const std::filesystem::path& directory, const Begun& begun, const Judging& judging);
+
+/// Writes ended.json. Throws RuntimeError.
+void write_ended(const std::filesystem::path& directory, const Recorded& recorded);
+
+/// Returns whether `directory` has the records of a run.
+bool holds_recorded(const std::filesystem::path& directory);
+
+/// What was recorded of a run, and what its command judged it by.
+struct StoredRun {
+    Recorded recorded;
+    Judging judging;
+};
+
+/// Reads the records of a run. Times are counted from TimePoint{}, and the events are read from the file when
+/// they are needed. If there is no ended.json, the run was killed or is still going on, and
+/// Recorded::ended is false. Throws a UsageError that names what is missing or malformed, also if such a run
+/// has no ended request.
+StoredRun read_recorded(const std::filesystem::path& directory);
+
+}  // namespace paretoken::reports
