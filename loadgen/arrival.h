@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/spec.h"
 #include "core/units.h"
@@ -19,6 +20,14 @@ namespace paretoken::loadgen {
 /// before; nothing when there are no more. A copy continues independently from the original's position.
 using ArrivalTimes = std::function<std::optional<Duration>()>;
 
+/// A part of a load, in time since the run's start. By default it is the whole load.
+struct LoadPart {
+    Duration begin{};
+    Duration end = Duration::max();
+
+    bool operator==(const LoadPart&) const = default;
+};
+
 /// An arrival process whose fields have been read and checked.
 struct Arrivals {
     std::string text;  ///< text of the user, e.g. "poisson:rate=8"
@@ -28,6 +37,10 @@ struct Arrivals {
     /// at_once 0, and for recorded times 0 until with_recorded_times() computes it.
     double rate = 0;
     bool stationary = false;  ///< whether the rate is constant
+    /// The parts in which the plan keeps one rate, in order: for a ramp the time after it, for steps each
+    /// step. For bursts, which repeat, and for recorded times, which have no planned rate, it is the whole
+    /// load.
+    std::vector<LoadPart> constant_rate = {LoadPart{}};
     /// Returns the seconds within which n requests are expected. Only ramps and steps have it.
     std::function<double(double n)> time_of = {};
     bool recorded = false;  ///< whether the dataset has the times; with_recorded_times() sets `times`

@@ -176,7 +176,7 @@ LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& pr
     LoadOutcome outcome;
     HostMeter meter;
     outcome.began = options.began.value_or(Clock::now());
-    StopMonitor monitor(monitor_options(options));
+    StopMonitor monitor(monitor_options(options, outcome.began));
     std::vector<std::unique_ptr<Worker>> workers;
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
@@ -209,11 +209,12 @@ LoadOutcome make_load(const LoadOptions& options, RecordSink& sink, Progress& pr
     return outcome;
 }
 
-StopMonitorOptions monitor_options(const LoadOptions& options) {
+StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began) {
     const CombinedLoad load = combined(options.classes);
     return {.rules = options.rules,
             .open_loop = load.open_loop,
             .stationary = load.stationary,
+            .constant_rate = spans_of(load.constant_rate, began),
             .concurrency = load.filled_cap};
 }
 
@@ -234,6 +235,7 @@ void fold_into(RunResult& result, const LoadOutcome& outcome, const EventSource&
     RunSummary summary = summarize(outcome.records, events,
                                    {.open_loop = all.open_loop,
                                     .stationary = all.stationary,
+                                    .constant_rate = spans_of(all.constant_rate, outcome.began),
                                     .concurrency = all.filled_cap,
                                     .last_dispatch = outcome.ran_dry,
                                     .slos = options.slos,
