@@ -192,7 +192,7 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
         "the number of requests that were due and not over grew by {:.0f} % of its mean over the second half "
         "of {}: the server does not keep up with them{}",
         100 * *growth, title,
-        options.concurrency ? fmt::format(" with at most {} in flight", *options.concurrency) : "");
+        options.concurrency ? fmt::format(", with at most {} in flight", *options.concurrency) : "");
 }
 
 // ---- steadiness

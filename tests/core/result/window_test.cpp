@@ -227,7 +227,7 @@ TEST(SteadyWindow, is_refused_while_a_queue_grows_behind_a_cap) {
     capped.concurrency = 2;
     const auto window = steady_window_of(behind_a_cap_of_two(600, 83ms), capped);
     EXPECT_TRUE(window.overloaded) << window.how;
-    EXPECT_THAT(window.how, HasSubstr("does not keep up with them with at most 2 in flight"));
+    EXPECT_THAT(window.how, HasSubstr("does not keep up with them, with at most 2 in flight"));
     EXPECT_FALSE(steady_window_of(behind_a_cap_of_two(600, 125ms), capped).overloaded);
 }
 
