@@ -105,9 +105,10 @@ Arrivals gamma(const Spec& spec) {
 /// Makes arrivals by rescaling a Poisson process of rate 1. `time_of(n)`: the seconds within which n requests
 /// are expected.
 template <class TimeOf>
-Arrivals rescaled(double mean_rate, TimeOf time_of) {
+Arrivals rescaled(double mean_rate, std::vector<LoadPart> constant_rate, TimeOf time_of) {
     Arrivals arrivals;
     arrivals.at_once = false;
+    arrivals.constant_rate = std::move(constant_rate);
     arrivals.rate = mean_rate;
     arrivals.time_of = time_of;
     arrivals.times = [time_of](std::uint64_t seed) -> ArrivalTimes {
@@ -124,7 +125,7 @@ Arrivals rescaled(double mean_rate, TimeOf time_of) {
 Arrivals linear_ramp(double from, double to, double over) {
     const double slope = (to - from) / over;
     const double mean = (from + to) / 2;
-    return rescaled(mean, [=](double expected) {
+    return rescaled(mean, {{.begin = from == to ? Duration{} : from_seconds(over)}}, [=](double expected) {
         const double within = mean * over;
         if (expected > within) return over + (expected - within) / to;
         // The root of from·t + slope·t²/2 = expected, in the form that is exact for small slopes.
@@ -137,7 +138,7 @@ Arrivals exponential_ramp(double from, double to, double over) {
     if (from == to) return linear_ramp(from, to, over);
     const double growth = std::log(to / from) / over;
     const double within = (to - from) / growth;
-    return rescaled(within / over, [=](double expected) {
+    return rescaled(within / over, {{.begin = from_seconds(over)}}, [=](double expected) {
         if (expected > within) return over + (expected - within) / to;
         return std::log1p(growth * expected / from) / growth;
     });
@@ -168,13 +169,21 @@ Arrivals steps(const Spec& spec) {
     }
     const double each = positive_seconds(spec, "each");
     double sum = 0;
-    for (const double rate : rates) sum += rate;
-    return rescaled(sum / static_cast<double>(rates.size()), [rates, each](double expected) {
-        std::size_t step = 0;
-        for (; step + 1 < rates.size() && expected > rates[step] * each; ++step)
-            expected -= rates[step] * each;
-        return static_cast<double>(step) * each + expected / rates[step];
-    });
+    std::vector<LoadPart> parts;
+    for (std::size_t step = 0; step < rates.size(); ++step) {
+        sum += rates[step];
+        const Duration begin = from_seconds(static_cast<double>(step) * each);
+        if (step > 0 && rates[step] == rates[step - 1]) continue;
+        if (step > 0) parts.back().end = begin;
+        parts.push_back({.begin = begin});
+    }
+    return rescaled(sum / static_cast<double>(rates.size()), std::move(parts),
+                    [rates, each](double expected) {
+                        std::size_t step = 0;
+                        for (; step + 1 < rates.size() && expected > rates[step] * each; ++step)
+                            expected -= rates[step] * each;
+                        return static_cast<double>(step) * each + expected / rates[step];
+                    });
 }
 
 // ---- mixed

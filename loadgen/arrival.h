@@ -8,7 +8,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/run/recorded.h"
 #include "core/spec.h"
 #include "core/units.h"
 #include "datasets/dataset.h"
@@ -28,6 +30,10 @@ struct Arrivals {
     /// at_once 0, and for recorded times 0 until with_recorded_times() computes it.
     double rate = 0;
     bool stationary = false;  ///< whether the rate is constant
+    /// The parts in which the plan keeps one rate, in order: for a ramp the time after it, for steps each
+    /// step. For bursts, which repeat, and for recorded times, which have no planned rate, it is the whole
+    /// load.
+    std::vector<LoadPart> constant_rate = {LoadPart{}};
     /// Returns the seconds within which n requests are expected. Only ramps and steps have it.
     std::function<double(double n)> time_of = {};
     bool recorded = false;  ///< whether the dataset has the times; with_recorded_times() sets `times`

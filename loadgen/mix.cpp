@@ -53,6 +53,17 @@ double mean_rate_of(const ClassLoad& of) {
     return duration_s > 0 ? expected_within(arrivals, duration_s) / duration_s : arrivals.rate;
 }
 
+/// Returns the parts that lie in a part of `a` and in one of `b`.
+std::vector<LoadPart> common_parts(const std::vector<LoadPart>& a, const std::vector<LoadPart>& b) {
+    std::vector<LoadPart> common;
+    for (const LoadPart& x : a)
+        for (const LoadPart& y : b) {
+            const LoadPart both{std::max(x.begin, y.begin), std::min(x.end, y.end)};
+            if (both.begin < both.end) common.push_back(both);
+        }
+    return common;
+}
+
 }  // namespace
 
 CombinedLoad combined(const std::vector<ClassLoad>& classes) {
@@ -61,6 +72,7 @@ CombinedLoad combined(const std::vector<ClassLoad>& classes) {
     for (const ClassLoad& of : classes) {
         all.open_loop = all.open_loop || !of.arrivals.at_once;
         all.stationary = all.stationary && of.arrivals.stationary;
+        all.constant_rate = common_parts(all.constant_rate, of.arrivals.constant_rate);
         all.request_rate += mean_rate_of(of);
         held_back = held_back || of.pacing.think_time || of.pacing.prefills;
     }

@@ -30,8 +30,9 @@ struct ClassLoad {
 
 /// The classes of a load taken together, for the code that judges the load.
 struct CombinedLoad {
-    bool open_loop = false;                         ///< whether at least one class is an open loop
-    bool stationary = true;                         ///< whether the arrivals of every class are stationary
+    bool open_loop = false;  ///< whether at least one class is an open loop
+    bool stationary = true;  ///< whether the arrivals of every class are stationary
+    std::vector<LoadPart> constant_rate = {LoadPart{}};  ///< parts in which every class has a constant rate
     double request_rate = 0;                        ///< mean requests/s of all open loops during the load
     std::optional<std::uint64_t> concurrency = {};  ///< sum of the caps; absent if a class has none, or if
                                                     ///< there are several classes and one is an open loop

@@ -71,7 +71,7 @@ Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& p
     Observations outcome;
     HostMeter meter;
     outcome.began = options.began.value_or(Clock::now());
-    StopMonitor monitor(monitor_options(options));
+    StopMonitor monitor(monitor_options(options, outcome.began));
     std::vector<std::unique_ptr<Worker>> workers;
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
@@ -103,11 +103,12 @@ Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& p
     return outcome;
 }
 
-StopMonitorOptions monitor_options(const LoadOptions& options) {
+StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began) {
     const CombinedLoad load = combined(options.classes);
     return {.rules = options.rules,
             .open_loop = load.open_loop,
             .stationary = load.stationary,
+            .constant_rate = spans_of(load.constant_rate, began),
             .concurrency = load.filled_cap};
 }
 
@@ -126,6 +127,7 @@ LoadShape shape_of(const LoadOptions& options) {
     const CombinedLoad all = combined(options.classes);
     LoadShape shape{.open_loop = all.open_loop,
                     .stationary = all.stationary,
+                    .constant_rate = all.constant_rate,
                     .concurrency = all.concurrency,
                     .kept_in_flight = all.filled_cap,
                     .keeps_length = options.worker.client.ignore_eos_accepted};

@@ -32,8 +32,8 @@ struct LoadOptions {
 Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
                        const Interruption& interruption);
 
-/// Returns the options of the monitor that evaluates the load's stop rules.
-StopMonitorOptions monitor_options(const LoadOptions& options);
+/// Returns the options of the monitor that evaluates the stop rules of a load that began at `began`.
+StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began);
 
 /// Returns the reason for the end of a load that the StopMonitor (loadgen/stop_monitor.h) did not end.
 /// `limit`: the limit that ended the starts first; nothing means that the load was interrupted. `at`: when

@@ -86,8 +86,8 @@ std::optional<std::string> divergence_of(const CourseOfLoad& course) {
     if (!(waits.late_s > 2 * waits.early_s) || !(waits.late_s - waits.early_s > left / offered / 4))
         return std::nullopt;
     return fmt::format(
-        "the server does not keep up: {:.3g} requests/s were offered and {:.3g} served, and {:.0f} are in "
-        "flight",
+        "the server does not keep up: {:.3g} requests/s were offered and {:.3g} served, and {:.0f} are due "
+        "and not over",
         offered, served / half, static_cast<double>(due.size()) - static_cast<double>(ended.size()));
 }
 
@@ -110,6 +110,8 @@ void StopMonitor::started(const RequestRecord& record) {
     if (record.warmup || !watches_divergence_) return;
     const std::lock_guard lock(mutex_);
     news_.due.push_back(record.scheduled);
+    if (!record.turn || record.turn->number == 0)
+        news_.last_arrival = std::max(news_.last_arrival, record.scheduled);
 }
 
 void StopMonitor::ended(const RequestRecord& record) {
@@ -168,18 +170,24 @@ void StopMonitor::take_news() {
     };
     take(news_.due, known_.due);
     take(news_.ended, known_.ended);
+    known_.last_arrival = std::max(known_.last_arrival, news_.last_arrival);
     known_.records.append(news_.records);
     news_.records = {};
 }
 
+/// Requests that wait in the client for a slot are not known until they start, but all that were due before
+/// the last started one are known. Therefore the course ends when that one was due.
 void StopMonitor::check_divergence(TimePoint now) {
     CourseOfLoad course;
     if (known_.due.empty()) return;
     const TimePoint zero = *std::min_element(known_.due.begin(), known_.due.end());
-    course.now_s = seconds(now - zero);
-    for (const TimePoint due : known_.due) course.due_s.push_back(seconds(due - zero));
+    const TimePoint until = std::min(now, known_.last_arrival);
+    course.now_s = seconds(until - zero);
+    for (const TimePoint due : known_.due)
+        if (due <= until) course.due_s.push_back(seconds(due - zero));
     for (const Ended& end : known_.ended)
-        course.ends.push_back({seconds(end.scheduled - zero), seconds(end.at - zero), end.waited_s});
+        if (end.at <= until)
+            course.ends.push_back({seconds(end.scheduled - zero), seconds(end.at - zero), end.waited_s});
     auto text = divergence_of(course);
     if (!text) return;
     const std::lock_guard lock(mutex_);
@@ -189,6 +197,8 @@ void StopMonitor::check_divergence(TimePoint now) {
 void StopMonitor::check_statistics(TimePoint now) {
     const RunSummary summary = summarize(known_.records, NoEvents(),
                                          {.open_loop = options_.open_loop,
+                                          .stationary = options_.stationary,
+                                          .constant_rate = options_.constant_rate,
                                           .concurrency = options_.concurrency,
                                           .last_dispatch = {},
                                           .slos = {}});

@@ -24,6 +24,7 @@ struct StopMonitorOptions {
     /// Whether the rate of arrivals is constant. An open loop is then checked for divergence unless a rule
     /// "diverging=off" forbids it; otherwise only a rule "diverging" causes the check.
     bool stationary = false;
+    std::vector<TimeSpan> constant_rate = {};  ///< SummaryOptions::constant_rate (core/result/summary.h)
     /// Cap on the requests in flight, if the load can fill it (CombinedLoad::filled_cap); otherwise nothing.
     std::optional<std::uint64_t> concurrency = {};
 };
@@ -80,16 +81,18 @@ class StopMonitor {
     /// The values that the rules based on statistics evaluate.
     struct Told {
         std::vector<TimePoint> due;  ///< when started requests were due
-        std::vector<Ended> ended;    ///< filled if divergence is checked
-        RequestTable records;        ///< filled if percentiles are needed
+        /// When the last started request was due that is not a further turn of a conversation.
+        TimePoint last_arrival = TimePoint::min();
+        std::vector<Ended> ended;  ///< filled if divergence is checked
+        RequestTable records;      ///< filled if percentiles are needed
     };
     Told news_;   ///< values since the last look
     Told known_;  ///< values before it; only look() uses them
 };
 
-/// The course of a load. Times are in seconds since the first request was due.
+/// The course of a load until `now_s`. Times are in seconds since the first request was due.
 struct CourseOfLoad {
-    std::vector<double> due_s;  ///< when requests were due, including those in flight
+    std::vector<double> due_s;  ///< when requests were due, including those that are not over
     struct End {
         double due_s = 0;
         double at_s = 0;      ///< when the request ended

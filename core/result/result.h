@@ -144,8 +144,8 @@ struct Window {
     double end_s = 0;
     double run_s = 0;     ///< length of the run, from its start until the last request ended
     bool steady = false;  ///< false means that no steady state was found and the window is the whole run
-    /// Whether the number in flight of an open loop grew, because the server does not keep up with the
-    /// arrivals.
+    /// Whether the number of requests of an open loop that were due and not over grew, because the server
+    /// does not keep up with the arrivals.
     bool overloaded = false;
     std::string how;                  ///< one sentence
     std::vector<SteadyTest> tests{};  ///< tests for trends and shifts of the window's series

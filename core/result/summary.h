@@ -21,6 +21,9 @@ namespace paretoken {
 struct SummaryOptions {
     bool open_loop = false;
     bool stationary = true;  ///< whether the arrivals of an open loop have a constant rate
+    /// The parts of an open loop in which the plan keeps one rate of arrivals, in order. A steady window lies
+    /// in one of them. Empty if the plan has no rate that changes.
+    std::vector<TimeSpan> constant_rate = {};
     /// The number of requests that a closed loop keeps in flight. Nothing if there is no cap on requests in
     /// flight, or if think times or a cap on prefills keep the load below that cap.
     std::optional<std::uint64_t> concurrency;

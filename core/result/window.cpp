@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/result/metrics.h"
@@ -26,10 +27,11 @@ struct Step {
     int level = 0;
 };
 
-std::vector<Step> in_flight_steps(const RequestTable& records) {
+/// Returns the steps of the number of requests in the system. `from`: the time from which a request counts.
+std::vector<Step> steps_from(const RequestTable& records, TimePoint RequestRecord::*from) {
     std::vector<Step> changes;
     for (const auto& record : records) {
-        changes.push_back({record.started, +1});
+        changes.push_back({record.*from, +1});
         changes.push_back({end_of(record), -1});
     }
     std::sort(changes.begin(), changes.end(),
@@ -49,11 +51,13 @@ double mean_level(const std::vector<Step>& steps, TimeSpan span) {
     return span.length() > Duration{} ? held / seconds(span.length()) : 0;
 }
 
-std::optional<TimePoint> first_at_level(const std::vector<Step>& steps, double level) {
-    const auto found =
-        std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.level >= level; });
-    if (found == steps.end()) return std::nullopt;
-    return found->at;
+/// Returns the first time, not before `from`, at which the level is at least `level`.
+std::optional<TimePoint> first_at_level(const std::vector<Step>& steps, double level, TimePoint from) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const bool lasts = i + 1 == steps.size() || steps[i + 1].at > from;
+        if (lasts && steps[i].level >= level) return std::max(steps[i].at, from);
+    }
+    return std::nullopt;
 }
 
 // ---- possible beginnings
@@ -85,7 +89,7 @@ TimePoint first_wave_turned_over(const RequestTable& records, std::uint64_t cap)
 std::vector<Beginning> closed_loop_beginnings(const RequestTable& records, const std::vector<Step>& steps,
                                               std::uint64_t cap) {
     constexpr double kFull = 0.95;
-    const auto full = first_at_level(steps, kFull * static_cast<double>(cap));
+    const auto full = first_at_level(steps, kFull * static_cast<double>(cap), TimePoint::min());
     if (!full) return {};
     return {{first_wave_turned_over(records, cap),
              fmt::format("from when half of the first {} requests had ended", cap)},
@@ -107,17 +111,21 @@ std::vector<double> in_flight_course(const std::vector<Step>& steps, TimeSpan sp
     return course;
 }
 
-/// Returns when in-flight first reached its plateau, after cutting a start that differs from the rest.
-std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, TimePoint run_begin,
-                                            TimePoint dispatched, std::size_t arrivals) {
-    const TimeSpan second_half{run_begin + (dispatched - run_begin) / 2, dispatched};
-    const double plateau = mean_level(steps, second_half);
-    const auto reached = first_at_level(steps, plateau);
+TimeSpan second_half_of(TimeSpan span) {
+    return {span.begin + span.length() / 2, span.end};
+}
+
+/// Returns when in-flight first reached its plateau in `part`, after cutting a start that differs from the
+/// rest.
+std::vector<Beginning> open_loop_beginnings(const std::vector<Step>& steps, TimeSpan part,
+                                            std::size_t arrivals) {
+    const double plateau = mean_level(steps, second_half_of(part));
+    constexpr double kRounding = 1e-9;  // the mean of a constant level may be a little above it
+    const auto reached = first_at_level(steps, plateau * (1 - kRounding), part.begin);
     if (!reached) return {};
-    const TimeSpan arriving{run_begin, dispatched};
-    const auto course = in_flight_course(steps, arriving, arrivals);
-    const auto cut = run_begin + arriving.length() * static_cast<std::int64_t>(start_to_cut(course)) /
-                                     static_cast<std::int64_t>(course.size());
+    const auto course = in_flight_course(steps, part, arrivals);
+    const auto cut = part.begin + part.length() * static_cast<std::int64_t>(start_to_cut(course)) /
+                                      static_cast<std::int64_t>(course.size());
     return {{std::max(*reached, cut),
              fmt::format("from when in-flight reached its plateau of {}", number_text(plateau))}};
 }
@@ -163,25 +171,28 @@ std::optional<double> growth_beyond_arrivals(const RequestTable& records, const 
     return growth_by_ranks(per_arrival) ? growth_by_ranks(in_flight) : std::nullopt;
 }
 
-/// Returns a text if the number in flight grew: a queue that the server does not keep up with is never
-/// steady.
-std::optional<std::string> queue_growth(const RequestTable& records, const std::vector<Step>& steps,
-                                        TimeSpan span, bool stationary) {
+/// Returns a text if the number of requests that were due and not over grew over the second half of `span`: a
+/// queue that the server does not keep up with is never steady. Requests that wait in the client for a slot
+/// are part of that queue.
+std::optional<std::string> queue_growth(const RequestTable& records, const SummaryOptions& options,
+                                        TimeSpan span, bool stationary, const std::string& title) {
     constexpr std::int64_t kParts = 20;
+    const auto due = steps_from(records, &RequestRecord::scheduled);
+    const TimeSpan half = second_half_of(span);
     std::vector<TimeSpan> parts;
-    std::vector<double> in_flight;
+    std::vector<double> levels;
     for (std::int64_t i = 0; i < kParts; ++i) {
         parts.push_back(
-            {span.begin + span.length() * i / kParts, span.begin + span.length() * (i + 1) / kParts});
-        in_flight.push_back(mean_level(steps, parts.back()));
+            {half.begin + half.length() * i / kParts, half.begin + half.length() * (i + 1) / kParts});
+        levels.push_back(mean_level(due, parts.back()));
     }
-    const auto growth =
-        stationary ? straight_growth(in_flight) : growth_beyond_arrivals(records, parts, in_flight);
+    const auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, parts, levels);
     if (!growth) return std::nullopt;
     return fmt::format(
-        "the number in flight grew by {:.0f} % of its mean over the second half of the arrivals: the server "
-        "does not keep up with them",
-        100 * *growth);
+        "the number of requests that were due and not over grew by {:.0f} % of its mean over the second half "
+        "of {}: the server does not keep up with them{}",
+        100 * *growth, title,
+        options.concurrency ? fmt::format(", with at most {} in flight", *options.concurrency) : "");
 }
 
 // ---- steadiness
@@ -228,18 +239,35 @@ Course in_flight_means(const std::vector<Step>& steps, TimeSpan span) {
     return course;
 }
 
+/// Returns the number of arrivals in equal intervals of the time.
+Course arrivals_course(const RequestRows& requests, TimeSpan span) {
+    constexpr std::size_t kFewestPerPart = 10;
+    const std::size_t parts = std::min(requests.size() / kFewestPerPart, Course::kMostParts);
+    Course course{"arrivals", "the rate of arrivals", std::vector<double>(parts, 0), {}, 0};
+    const auto count = static_cast<std::int64_t>(parts);
+    for (std::int64_t i = 0; i < count; ++i) course.begins.push_back(span.begin + span.length() * i / count);
+    if (parts == 0) return course;
+    requests.for_each([&](const RequestRecord& request) {
+        const auto next = std::upper_bound(course.begins.begin(), course.begins.end(), request.scheduled);
+        course.means[static_cast<std::size_t>(next - course.begins.begin()) - 1] += 1;
+    });
+    return course;
+}
+
 /// The results of the tests for one interval of a run.
 struct Judged {
     std::vector<SteadyTest> tests;
     std::optional<Unsteady> change;  ///< change that is least likely to be chance
 };
 
-Judged judged(const RequestRows& requests, const std::vector<Step>& steps, TimeSpan span, bool closed_loop) {
+Judged judged(const RequestRows& requests, const std::vector<Step>& steps, TimeSpan span, bool closed_loop,
+              bool stationary) {
     constexpr double kLeastTtft = 1e-3;    // seconds
     constexpr double kLeastTpot = 0.1e-3;  // seconds
     constexpr double kLeastHits = 0.05;    // share of the prompt
     std::vector<Course> courses;
     if (!closed_loop) courses.push_back(in_flight_means(steps, span));
+    if (!stationary) courses.push_back(arrivals_course(requests, span));
     courses.push_back(
         course_of(requests, *headline_metric("ttft", !closed_loop), "the time to first token", kLeastTtft));
     courses.push_back(course_of(requests, *metric_named("tpot"), "the time per output token", kLeastTpot));
@@ -287,6 +315,17 @@ TimePoint last_dispatch_of(const RequestTable& records, const SummaryOptions& op
     return std::min(options.last_dispatch.value_or(last), run.end);
 }
 
+/// Returns when the last request was due that does not follow on another one. Behind a cap, it may have been
+/// started much later.
+TimePoint last_arrival_of(const RequestTable& records, TimePoint dispatched) {
+    TimePoint last = TimePoint::min();
+    for (const auto& record : records) {
+        if (!record.warmup && (!record.turn || record.turn->number == 0))
+            last = std::max(last, record.scheduled);
+    }
+    return last == TimePoint::min() ? dispatched : std::min(last, dispatched);
+}
+
 SteadyWindow whole_run(TimeSpan run, const std::string& why) {
     return {run, false, fmt::format("no steady state: {}; figures are of the whole run", why)};
 }
@@ -318,29 +357,51 @@ TimeSpan whole_rounds(const RequestTable& records, TimeSpan span, std::uint64_t 
     return {span.begin, next};
 }
 
+/// The texts that name a part of the run in which the plan keeps one rate of arrivals.
+struct PartTexts {
+    std::string over = "the run";           ///< the part
+    std::string arrivals = "the arrivals";  ///< the arrivals in it
+    std::string end = "the last dispatch";  ///< its end
+};
+
+PartTexts texts_of(TimeSpan part, TimeSpan run, TimePoint dispatched) {
+    PartTexts texts;
+    if (part.begin > run.begin || part.end < dispatched) {
+        texts.over = fmt::format("the part from {} s to {} s, in which the planned rate is constant",
+                                 number_text(seconds(part.begin - run.begin)),
+                                 number_text(seconds(part.end - run.begin)));
+        texts.arrivals = texts.over;
+    }
+    if (part.end < dispatched) texts.end = "the next change of the planned rate";
+    return texts;
+}
+
+constexpr std::size_t kLeastShare = 4;  // a window has at least a quarter of the requests
+
 /// Finds the first steady plateau in an interval, or else gives the whole run with the reason why there is
 /// none.
 class PlateauSearch {
   public:
+    /// `cap`: the cap of a closed loop. `stationary`: whether the plan has a constant rate of arrivals.
     PlateauSearch(const RequestTable& records, const std::vector<Step>& steps, TimeSpan run,
-                  std::optional<std::uint64_t> cap)
-        : records_(records), steps_(steps), run_(run), cap_(cap) {}
+                  std::optional<std::uint64_t> cap, bool stationary)
+        : records_(records), steps_(steps), run_(run), cap_(cap), stationary_(stationary) {}
 
     /// Searches in `span`. `inside`: the requests that are scheduled in it.
-    SteadyWindow found(TimeSpan span, RequestRows inside, const std::string& from) const {
+    SteadyWindow found(TimeSpan span, RequestRows inside, const std::string& from,
+                       const PartTexts& texts) const {
         constexpr int kMostShifts = 8;
-        constexpr std::size_t kLeastShare = 4;  // a plateau has at least a quarter of the requests
         const std::size_t all = inside.size();
         std::string start = from;
-        std::string until = "to the last dispatch";
+        std::string until = "to " + texts.end;
         std::string first_change;
         for (int shifts = 0;; ++shifts) {
-            auto judgement = judged(inside, steps_, span, cap_.has_value());
+            auto judgement = judged(inside, steps_, span, cap_.has_value(), stationary_);
             if (!judgement.change)
                 return {span, true, fmt::format("{} {}", start, until), false, std::move(judgement.tests)};
             if (first_change.empty()) first_change = judgement.change->text;
             const auto unsteady = [&] {
-                auto window = whole_run(run_, fmt::format("{} over the run", first_change));
+                auto window = whole_run(run_, fmt::format("{} over {}", first_change, texts.over));
                 window.tests = std::move(judgement.tests);
                 return window;
             };
@@ -376,7 +437,123 @@ class PlateauSearch {
     const RequestTable& records_;
     const std::vector<Step>& steps_;
     TimeSpan run_;
-    std::optional<std::uint64_t> cap_;  ///< cap of a closed loop
+    std::optional<std::uint64_t> cap_;
+    bool stationary_;
+};
+
+/// Finds the window of a run.
+class WindowSearch {
+  public:
+    WindowSearch(const RequestTable& records, const SummaryOptions& options)
+        : records_(records),
+          options_(options),
+          closed_loop_(!options.open_loop && options.concurrency),
+          run_(run_of(records)),
+          dispatched_(last_dispatch_of(records, options, run_)),
+          steps_(steps_from(records, &RequestRecord::started)),
+          plateau_(records, steps_, run_, closed_loop_ ? options.concurrency : std::nullopt,
+                   closed_loop_ || options.stationary) {}
+
+    SteadyWindow found() const {
+        if (run_.length() <= Duration{}) return whole_run(run_, "no request was made");
+        const auto growth = closed_loop_ ? std::nullopt
+                                         : queue_growth(records_, options_,
+                                                        {run_.begin, last_arrival_of(records_, dispatched_)},
+                                                        options_.stationary, PartTexts().arrivals);
+        std::optional<SteadyWindow> first;
+        for (const TimeSpan part : parts_of_constant_rate()) {
+            SteadyWindow window = found_in(part, growth);
+            if (window.steady || growth) return window;
+            if (!first) first = std::move(window);
+        }
+        if (first) return *first;
+        if (const auto failed = mostly_failed(scheduled_in(records_, run_))) return whole_run(run_, *failed);
+        if (growth) return overloaded(run_, *growth);
+        return whole_run(run_,
+                         "the planned rate of arrivals changes, and no part in which it is constant has a "
+                         "quarter of the requests");
+    }
+
+  private:
+    /// Returns the parts of the arrivals in which the plan keeps one rate, those with the most requests
+    /// first, without those that have too few to be the window.
+    std::vector<TimeSpan> parts_of_constant_rate() const {
+        const TimeSpan arriving{run_.begin, dispatched_};
+        if (closed_loop_ || options_.constant_rate.empty()) return {arriving};
+        const std::size_t all = std::max<std::size_t>(scheduled_in(records_, arriving).size(), 1);
+        std::vector<std::pair<std::size_t, TimeSpan>> counted;
+        for (const TimeSpan& constant : options_.constant_rate) {
+            const TimeSpan part{std::max(constant.begin, arriving.begin),
+                                std::min(constant.end, arriving.end)};
+            if (part.begin >= part.end) continue;
+            const std::size_t requests = scheduled_in(records_, part).size();
+            if (kLeastShare * requests >= all) counted.emplace_back(requests, part);
+        }
+        std::stable_sort(counted.begin(), counted.end(),
+                         [](const auto& a, const auto& b) { return a.first > b.first; });
+        std::vector<TimeSpan> parts;
+        for (const auto& [count, part] : counted) parts.push_back(part);
+        return parts;
+    }
+
+    /// `growth`: the text of queue_growth() for the whole run.
+    SteadyWindow found_in(TimeSpan part, const std::optional<std::string>& growth) const {
+        const PartTexts texts = texts_of(part, run_, dispatched_);
+        const bool is_whole = part == TimeSpan{run_.begin, dispatched_};
+        const auto beginnings =
+            closed_loop_
+                ? closed_loop_beginnings(records_, steps_, *options_.concurrency)
+                : open_loop_beginnings(steps_, part,
+                                       is_whole ? records_.size() : scheduled_in(records_, part).size());
+        if (beginnings.empty())
+            return whole_run(run_, closed_loop_ ? fmt::format("in-flight never reached its cap of {}",
+                                                              *options_.concurrency)
+                                                : std::string("in-flight never reached a plateau"));
+        std::size_t most = 0;
+        std::uint64_t needed = 0;
+        for (const auto& beginning : beginnings) {
+            const TimeSpan span{std::max(beginning.at, part.begin), part.end};
+            auto inside = scheduled_in(records_, span);
+            needed = plateau_.needed(span);
+            most = std::max(most, inside.size());
+            if (inside.size() < needed) continue;
+            if (const auto failed = mostly_failed(inside)) return whole_run(run_, *failed);
+            if (growth) return overloaded(run_, *growth);
+            if (span.length() < shortest_window(inside)) continue;
+            if (!is_whole) {
+                if (const auto own = queue_growth(records_, options_, part, true, texts.arrivals))
+                    return overloaded(run_, *own);
+            }
+            return rounded(plateau_.found(span, std::move(inside), beginning.how, texts));
+        }
+        if (growth) return overloaded(run_, *growth);
+        if (most >= needed)
+            return whole_run(run_, fmt::format("the time between ramp-up and {} is shorter than three times "
+                                               "the median time of a request (make the run longer)",
+                                               texts.end));
+        return whole_run(run_, fmt::format("{} requests were scheduled between ramp-up and {}, and {} are "
+                                           "needed (make the run longer)",
+                                           most, texts.end, needed));
+    }
+
+    /// Returns the steady window of a closed loop in whole rounds, if enough requests are left.
+    SteadyWindow rounded(SteadyWindow window) const {
+        if (!window.steady || !closed_loop_) return window;
+        const TimeSpan rounds = whole_rounds(records_, window.span, *options_.concurrency);
+        if (plateau_.is_enough(rounds, scheduled_in(records_, rounds))) {
+            window.span = rounds;
+            window.how += fmt::format(", in whole rounds of {}", *options_.concurrency);
+        }
+        return window;
+    }
+
+    const RequestTable& records_;
+    const SummaryOptions& options_;
+    bool closed_loop_;
+    TimeSpan run_;
+    TimePoint dispatched_;
+    std::vector<Step> steps_;
+    PlateauSearch plateau_;
 };
 
 }  // namespace
@@ -397,51 +574,7 @@ TimeSpan run_of(const RequestTable& records) {
 }
 
 SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options) {
-    const auto run = run_of(records);
-    if (run.length() <= Duration{}) return whole_run(run, "no request was made");
-    const auto dispatched = last_dispatch_of(records, options, run);
-    const auto steps = in_flight_steps(records);
-    const bool closed_loop = !options.open_loop && options.concurrency;
-    const TimeSpan second_half{run.begin + (dispatched - run.begin) / 2, dispatched};
-    const auto growth =
-        closed_loop ? std::nullopt : queue_growth(records, steps, second_half, options.stationary);
-    const auto beginnings = closed_loop ? closed_loop_beginnings(records, steps, *options.concurrency)
-                                        : open_loop_beginnings(steps, run.begin, dispatched, records.size());
-    if (beginnings.empty())
-        return whole_run(run, closed_loop
-                                  ? fmt::format("in-flight never reached its cap of {}", *options.concurrency)
-                                  : std::string("in-flight never reached a plateau"));
-    const PlateauSearch plateau(records, steps, run, closed_loop ? options.concurrency : std::nullopt);
-    std::size_t most = 0;
-    std::uint64_t needed = 0;
-    for (const auto& beginning : beginnings) {
-        const TimeSpan span{std::max(beginning.at, run.begin), dispatched};
-        auto inside = scheduled_in(records, span);
-        needed = plateau.needed(span);
-        most = std::max(most, inside.size());
-        if (inside.size() < needed) continue;
-        if (const auto failed = mostly_failed(inside)) return whole_run(run, *failed);
-        if (growth) return overloaded(run, *growth);
-        if (span.length() < shortest_window(inside)) continue;
-        auto window = plateau.found(span, std::move(inside), beginning.how);
-        if (window.steady && closed_loop) {
-            const TimeSpan rounds = whole_rounds(records, window.span, *options.concurrency);
-            if (plateau.is_enough(rounds, scheduled_in(records, rounds))) {
-                window.span = rounds;
-                window.how += fmt::format(", in whole rounds of {}", *options.concurrency);
-            }
-        }
-        return window;
-    }
-    if (growth) return overloaded(run, *growth);
-    if (most >= needed)
-        return whole_run(run,
-                         "the time between ramp-up and the last dispatch is shorter than three times "
-                         "the median time of a request (make the run longer)");
-    return whole_run(
-        run, fmt::format("{} requests were scheduled between ramp-up and the last dispatch, and {} are "
-                         "needed (make the run longer)",
-                         most, needed));
+    return WindowSearch(records, options).found();
 }
 
 }  // namespace paretoken

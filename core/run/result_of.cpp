@@ -29,6 +29,7 @@ RunSummary summary_of(const Recorded& recorded, const Judging& judging) {
     const LoadShape& shape = recorded.begun.shape;
     SummaryOptions options{.open_loop = shape.open_loop,
                            .stationary = shape.stationary,
+                           .constant_rate = spans_of(shape.constant_rate, recorded.observed.began),
                            .concurrency = shape.kept_in_flight,
                            .last_dispatch = recorded.observed.ran_dry,
                            .slos = request_slos_of(judging.goodput),

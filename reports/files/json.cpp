@@ -425,9 +425,19 @@ void fields(Archive& a, Is<RunResult> auto& v) {
 // begun.json and ended.json
 
 template <class Archive>
+void fields(Archive& a, Is<LoadPart> auto& v) {
+    std::optional<Duration> end;
+    if (v.end != Duration::max()) end = v.end;
+    a.required("begin_s", v.begin);
+    a("end_s", end);
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(v)>>) v.end = end.value_or(Duration::max());
+}
+
+template <class Archive>
 void fields(Archive& a, Is<LoadShape> auto& v) {
     a.required("open_loop", v.open_loop);
     a.required("stationary", v.stationary);
+    a("constant_rate", v.constant_rate);
     a("concurrency", v.concurrency);
     a("request_rate", v.request_rate);
     a("kept_in_flight", v.kept_in_flight);

@@ -1,10 +1,14 @@
 #include "reports/gate/why.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
 
 #include "core/text/number_text.h"
 
@@ -17,12 +21,47 @@ const GateRow* row_named(std::span<const GateRow> rows, std::string_view name) {
     return found == rows.end() ? nullptr : &*found;
 }
 
-/// Returns whether a metric is worse by more than its limit, and chance does not explain it.
+/// Returns whether the gate found that a metric is worse by more than its limit.
 bool worse(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
-    if (row == nullptr) return false;
-    if (row->verdict == GateVerdict::fail) return true;
-    return row->shift && row->ci95 && *row->shift > row->limit && row->ci95->low > 0;
+    return row != nullptr && row->verdict == GateVerdict::fail;
+}
+
+/// What the gate found about several metrics of one kind.
+enum class Found : std::uint8_t {
+    worse,      ///< at least one of them failed
+    not_worse,  ///< all of them passed
+    undecided,  ///< none failed, and at least one is undecided
+    not_judged  ///< the policy has none of them, or none was measured
+};
+
+Found found_of(std::span<const GateRow> rows, std::initializer_list<std::string_view> names) {
+    Found found = Found::not_judged;
+    for (const std::string_view name : names) {
+        const GateRow* const row = row_named(rows, name);
+        if (row == nullptr) continue;
+        if (row->verdict == GateVerdict::fail) return Found::worse;
+        if (row->verdict == GateVerdict::inconclusive)
+            found = Found::undecided;
+        else if (found == Found::not_judged)
+            found = Found::not_worse;
+    }
+    return found;
+}
+
+Found ttft_of(std::span<const GateRow> rows) {
+    return found_of(rows, {"ttft_p50", "ttft_p95"});
+}
+
+Found itl_of(std::span<const GateRow> rows) {
+    return found_of(rows, {"itl_p50", "tpot_p95", "itl_p95"});
+}
+
+/// Returns the end of the sentence "TTFT is worse and ITL …".
+std::string_view predicate(Found found) {
+    constexpr std::array<std::string_view, 4> kPredicates{"is worse", "is not", "is undecided",
+                                                          "is not judged"};
+    return kPredicates[static_cast<std::size_t>(found)];
 }
 
 /// Returns whether a metric is better by more than its limit, and chance does not explain it.
@@ -103,34 +142,56 @@ std::string servers_say(const GateInput& input) {
     return text.empty() ? "" : fmt::format(" The servers' own metrics: {}.", text);
 }
 
+/// Returns the cause that a worse metric points to if the other metric is known not to be worse. If that is
+/// unknown, the text says what follows in each case.
+std::string reason_of_one(std::string_view metric, std::string_view other, Found other_is,
+                          std::string_view cause, std::string_view cause_of_both) {
+    if (other_is == Found::not_worse)
+        return fmt::format("{} is worse and {} is not: the cause is {}", metric, other, cause);
+    return fmt::format("{} is worse and {} {}: if only {} is worse, the cause is {} If {} is worse too, {}",
+                       metric, other, predicate(other_is), metric, cause, other, cause_of_both);
+}
+
 std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
-    const bool ttft = worse(rows, "ttft_p50") || worse(rows, "ttft_p95");
-    const bool itl = worse(rows, "itl_p50") || worse(rows, "tpot_p95") || worse(rows, "itl_p95");
+    constexpr std::string_view kWholeServer =
+        "the whole server is slower. Compare its load, its clocks (power and heat) and what else runs there.";
+    const Found ttft = ttft_of(rows);
+    const Found itl = itl_of(rows);
     const std::string hits = lost_hits(input);
-    if (ttft && !hits.empty())
-        return fmt::format("{}: {}.", itl ? "TTFT and ITL are worse" : "TTFT is worse and ITL is not", hits);
-    if (ttft && itl)
-        return "TTFT and ITL are both worse: the whole server is slower. Compare its load, its clocks (power "
-               "and heat) and what else runs there.";
-    if (ttft && improved(rows, "itl_p50"))
+    if (ttft == Found::worse && !hits.empty())
+        return itl == Found::worse ? fmt::format("TTFT and ITL are worse: {}.", hits)
+                                   : fmt::format("TTFT is worse and ITL {}: {}.", predicate(itl), hits);
+    if (ttft == Found::worse && itl == Found::worse)
+        return fmt::format("TTFT and ITL are both worse: {}", kWholeServer);
+    if (ttft == Found::worse && itl == Found::not_worse && improved(rows, "itl_p50"))
         return "TTFT is worse and ITL is better: requests wait longer in a queue before they are served, and "
                "fewer are served at once. Compare the number of slots and the batch size.";
-    if (ttft)
-        return "TTFT is worse and ITL is not: the cause is the prefill, the queue before it, or a lower rate "
-               "of prefix-cache hits. Compare chunked prefill, the number of slots, and the size of the "
-               "cache.";
-    if (itl && improved(rows, "ttft_p50"))
+    if (ttft == Found::worse)
+        return reason_of_one("TTFT", "ITL", itl,
+                             "the prefill, the queue before it, or a lower rate of prefix-cache hits. "
+                             "Compare chunked prefill, the number of slots, and the size of the cache.",
+                             kWholeServer);
+    if (itl == Found::worse && ttft == Found::not_worse && improved(rows, "ttft_p50"))
         return "ITL is worse and TTFT is better: more requests are served at once, and each decode step "
                "serves a larger batch. Compare the number of slots and the batch size. If this is intended, "
                "give ITL a larger tolerance in the policy.";
-    if (itl)
-        return "ITL is worse and TTFT is not: the cause is the decode step, a larger batch, or preemption. "
-               "Compare the formats of weights and KV cache, the kernels, the batch size, and the size of "
-               "the KV cache.";
+    if (itl == Found::worse)
+        return reason_of_one("ITL", "TTFT", ttft,
+                             "the decode step, a larger batch, or preemption. Compare the formats of weights "
+                             "and KV cache, the kernels, the batch size, and the size of the KV cache.",
+                             kWholeServer);
     return "";
 }
 
-std::string other_reason(std::span<const GateRow> rows) {
+/// Returns the end of a sentence "Throughput is worse, but …" where neither TTFT nor ITL failed.
+std::string latency_predicates(std::span<const GateRow> rows) {
+    const Found ttft = ttft_of(rows);
+    const Found itl = itl_of(rows);
+    if (ttft == Found::not_worse && itl == Found::not_worse) return "neither TTFT nor ITL is";
+    return fmt::format("TTFT {} and ITL {}", predicate(ttft), predicate(itl));
+}
+
+std::string other_reason(std::span<const GateRow> rows, const GateInput& input) {
     if (worse(rows, "failures"))
         return "More requests fail than before: run.json has the outcomes, and the server's log has the "
                "reasons.";
@@ -141,13 +202,18 @@ std::string other_reason(std::span<const GateRow> rows) {
     if (worse(rows, "output_length") || worse(rows, "finish_reasons"))
         return "Answers end at different places: the chat template, the end-of-text token, or the model is "
                "not the same.";
-    if (worse(rows, "stall_p95"))
-        return "The longest gaps between tokens are worse, but neither TTFT nor ITL is: the server pauses, "
-               "for example because of preemption or because it computes other prompts between decode steps.";
+    if (worse(rows, "stall_p95")) {
+        const std::string hits = lost_hits(input);
+        return fmt::format("The longest gaps between tokens are worse, but {}: {}.", latency_predicates(rows),
+                           !hits.empty() ? hits
+                                         : "the server pauses, for example because of preemption or because "
+                                           "it computes other prompts between decode steps");
+    }
     if (worse(rows, "output_tokens_per_s"))
-        return "Throughput is worse, but neither TTFT nor ITL is: requests may start later. Compare the "
-               "delays before sending and the waits for connections (client in run.json) and the time from "
-               "one request to the next.";
+        return fmt::format(
+            "Throughput is worse, but {}: requests may start later. Compare the delays before sending and "
+            "the waits for connections (client in run.json) and the time from one request to the next.",
+            latency_predicates(rows));
     return "";
 }
 
@@ -183,23 +249,24 @@ std::string failed_headline(const GateReport& report) {
 }
 
 std::string undecided_headline(const GateReport& report) {
-    std::optional<std::uint64_t> pairs = 0;
+    std::uint64_t pairs = 0;
+    std::vector<std::string> unnumbered;  // undecided metrics without a number of pairs
     std::size_t undecided = 0;
     const GateRow* widest = nullptr;
     for (const GateRow& row : report.rows) {
         if (row.verdict != GateVerdict::inconclusive) continue;
         ++undecided;
-        if (pairs)
-            pairs =
-                row.pairs_to_decide ? std::optional(std::max(*pairs, *row.pairs_to_decide)) : std::nullopt;
+        if (row.pairs_to_decide)
+            pairs = std::max(pairs, *row.pairs_to_decide);
+        else
+            unnumbered.push_back(row.title);
         if (widest == nullptr || row.detectable.value_or(0) > widest->detectable.value_or(0)) widest = &row;
     }
     if (widest == nullptr) return "INCONCLUSIVE: nothing could be compared.";
     if (only_limits_are_undecided(report))
         return fmt::format(
             "INCONCLUSIVE: {}: {}. Each run must certify it, and more pairs do not help: make the runs "
-            "longer "
-            "(--num-prompts or --duration).",
+            "longer (--num-prompts or --duration).",
             widest->title, widest->reason);
     if (undecided == 1 && widest->metric == "quality")
         return fmt::format(
@@ -211,11 +278,21 @@ std::string undecided_headline(const GateReport& report) {
     text += widest->detectable ? fmt::format(" The least certain one is {}: {}.", widest->title,
                                              detectable_text(*widest->detectable))
                                : fmt::format(" The first of them is {}.", widest->title);
-    if (pairs && *pairs > 0)
-        return text + fmt::format(" About {} pairs would decide (--max-pairs {}).", *pairs, *pairs);
-    return text +
-           " The number of pairs that would decide is unknown or above 1000: measure more or longer runs, or "
-           "give the undecided metrics a larger tolerance.";
+    if (unnumbered.empty())
+        return text + fmt::format(" About {} pairs would decide (--max-pairs {}).", pairs, pairs);
+    constexpr std::size_t kMostNamed = 3;
+    const std::size_t without = unnumbered.size();
+    unnumbered.resize(std::min(without, kMostNamed));
+    std::string names = fmt::format("{}", fmt::join(unnumbered, ", "));
+    if (without > kMostNamed) names += fmt::format(" and {} more", without - kMostNamed);
+    text += fmt::format(
+        " The number of pairs that would decide is unknown or above 1000 for {}: measure more or longer "
+        "runs, or give {} a larger tolerance.",
+        names, without == 1 ? "this metric" : "these metrics");
+    if (pairs > 0)
+        text += fmt::format(" About {} pairs would decide the other undecided {}.", pairs,
+                            undecided - without == 1 ? "metric" : "metrics");
+    return text;
 }
 
 }  // namespace
@@ -226,7 +303,7 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     const bool answers =
         worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers");
     if (worse(rows, "failures") || answers || latency.empty()) {
-        const std::string other = other_reason(rows);
+        const std::string other = other_reason(rows, input);
         return latency.empty() || other.empty() ? other + latency : other + " " + latency;
     }
     return latency;

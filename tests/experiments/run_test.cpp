@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/result/summary.h"
+#include "core/result/validity.h"
 #include "reports/files/events.h"
 #include "reports/files/json.h"
 #include "reports/files/probe_file.h"
@@ -45,6 +46,52 @@ TEST_F(VirtualRun, leaves_the_same_records_every_time) {
 TEST_F(VirtualRun, leaves_the_records_that_it_always_left) {
     measured(plain(), "run");
     EXPECT_EQ(records("run"), paretoken::testing::golden("virtual/requests.jsonl"));
+}
+
+TEST_F(VirtualRun, over_a_ramp_is_never_steady) {
+    // In half of these runs chance hides the ramp from the tests for trends and shifts.
+    for (int i = 0; i < 12; ++i) {
+        const int over_s = 30 + 7 * i;
+        PlanTexts texts = small();
+        texts.erase("num_prompts");
+        texts["osl"] = {"64"};
+        texts["seed"] = {std::to_string(i)};
+        texts["duration"] = {fmt::format("{}s", over_s * 9 / 10)};
+        texts["arrivals"] = {
+            fmt::format("ramp:from=0.{},to={},over={}s", i * 7 % 9 + 1, 2 + i * 5 % 9, over_s)};
+        const Window window = measured(texts, "run").result.window;
+        EXPECT_FALSE(window.steady) << texts["arrivals"].front() << ": " << window.how;
+    }
+}
+
+TEST_F(VirtualRun, after_a_ramp_and_within_a_step_is_steady) {
+    const auto window_of = [&](const char* arrivals) {
+        PlanTexts texts = small();
+        texts.erase("num_prompts");
+        texts["duration"] = {"120s"};
+        texts["arrivals"] = {arrivals};
+        return measured(texts, "run").result;
+    };
+    const auto ramp = window_of("ramp:from=1,to=8,over=30s");
+    EXPECT_TRUE(ramp.window.steady) << ramp.window.how;
+    EXPECT_GE(ramp.window.zero_s + ramp.window.begin_s, 30);
+    const auto steps = window_of("steps:rates=2;8,each=60s");
+    EXPECT_TRUE(steps.window.steady) << steps.window.how;
+    EXPECT_GE(steps.window.zero_s + steps.window.begin_s, 60);
+}
+
+TEST_F(VirtualRun, beyond_the_servers_capacity_is_overloaded_behind_a_cap_too) {
+    const auto result_of = [&](const char* concurrency) {
+        PlanTexts texts = small();
+        texts["num_prompts"] = {"1500"};
+        texts["request_rate"] = {"40"};
+        texts["osl"] = {"32"};
+        texts["url"] = {"sim:llama3-8b-h100-bf16?max_num_seqs=4"};
+        if (*concurrency != 0) texts["concurrency"] = {concurrency};
+        return measured(texts, "run").result;
+    };
+    EXPECT_FALSE(kept_up(result_of("")));
+    EXPECT_FALSE(kept_up(result_of("4")));
 }
 
 TEST_F(VirtualRun, says_that_it_is_simulated) {

@@ -159,6 +159,21 @@ TEST(Arrivals, EachUserKeepsItsOwnPaceFromADrawnBeginning) {
     });
 }
 
+TEST(Arrivals, TellInWhichPartsThePlanKeepsOneRate) {
+    const auto parts_of = [](std::string_view text) { return parse_arrivals(text).constant_rate; };
+    constexpr LoadPart kWhole;
+    const auto s = [](int count) { return Duration(std::chrono::seconds(count)); };
+    for (const char* text :
+         {"at_once", "constant:rate=3", "poisson:rate=3", "gamma:rate=3,burstiness=0.5", "users:n=7,rate=3",
+          "bursts:rate=3,size=4,every=5s", "trace", "ramp:from=3,to=3,over=9s", "steps:rates=3;3,each=9s"})
+        EXPECT_THAT(parts_of(text), ElementsAre(kWhole)) << text;
+    const LoadPart after_the_ramp{.begin = s(20)};
+    EXPECT_THAT(parts_of("ramp:from=1,to=9,over=20s"), ElementsAre(after_the_ramp));
+    EXPECT_THAT(parts_of("ramp:from=9,to=1,over=20s,shape=exponential"), ElementsAre(after_the_ramp));
+    EXPECT_THAT(parts_of("steps:rates=1;9;9;4,each=20s"),
+                ElementsAre(LoadPart{s(0), s(20)}, LoadPart{s(20), s(60)}, LoadPart{.begin = s(60)}));
+}
+
 TEST(Arrivals, ConstantGapsDoNotVary) {
     for (const double gap : gaps_of(times_of("constant:rate=50", 7, 100))) EXPECT_NEAR(gap, 0.02, 1e-9);
 }

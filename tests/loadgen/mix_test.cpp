@@ -57,6 +57,18 @@ TEST(CombinedLoad, IsAnOpenLoopWithoutACapWhereOneClassIs) {
     EXPECT_FALSE(all.concurrency);
 }
 
+TEST(CombinedLoad, HasAConstantRateWhereAllClassesHaveOne) {
+    const auto s = [](int count) { return Duration(std::chrono::seconds(count)); };
+    const CombinedLoad all =
+        combined({closed(4), open("steps:rates=1;2;4,each=20s"), open("ramp:from=1,to=4,over=30s")});
+    const std::vector<LoadPart> parts = {{s(30), s(40)}, {.begin = s(40)}};
+    EXPECT_EQ(all.constant_rate, parts);
+    const TimePoint began{s(100)};
+    const std::vector<TimeSpan> spans = {{TimePoint(s(130)), TimePoint(s(140))},
+                                         {TimePoint(s(140)), TimePoint::max()}};
+    EXPECT_EQ(spans_of(all.constant_rate, began), spans);
+}
+
 TEST(CombinedLoad, DoesNotFillItsCapWhereSlotsPause) {
     ClassLoad thinking = closed(4);
     thinking.pacing.think_time = RandomDuration("1s");

@@ -189,5 +189,38 @@ TEST(StopMonitor, WatchesForDivergenceWhereTheRateIsConstantUnlessToldOtherwise)
     EXPECT_EQ(diverges(false, {"diverging"}), "diverging");
 }
 
+/// Returns whether a load diverges whose requests wait in the client for one of 10 slots, each of which
+/// serves about 1 request per second.
+bool diverges_behind_a_cap(double rate, double length_s) {
+    StopMonitor monitor({.open_loop = true, .stationary = true, .concurrency = 10});
+    Random random(derived_seed(3, "queue"));
+    std::priority_queue<double, std::vector<double>, std::greater<>> free;
+    for (int i = 0; i < 10; ++i) free.push(0);
+    const auto at = [](double s) { return kBegin + from_seconds(s); };
+    for (double due = 0; due < length_s;) {
+        due += random.exponential() / rate;
+        const double begin = std::max(due, free.top());
+        if (begin > length_s) break;
+        free.pop();
+        free.push(begin + random.exponential());
+        RequestRecord record;
+        record.scheduled = at(due);
+        record.started = at(begin);
+        record.slot_wait = record.started - record.scheduled;
+        record.first_event = at(begin + 0.1);
+        record.closed = at(begin + 1);
+        monitor.started(record);
+        if (record.closed <= at(length_s)) monitor.ended(record);
+    }
+    monitor.look(at(length_s));
+    return monitor.stopped().value_or(Stopped{}).rule == "diverging";
+}
+
+TEST(StopMonitor, SeesAQueueThatWaitsInTheClient) {
+    EXPECT_TRUE(diverges_behind_a_cap(20, 120));
+    EXPECT_TRUE(diverges_behind_a_cap(15, 180));
+    EXPECT_FALSE(diverges_behind_a_cap(5, 180));
+}
+
 }  // namespace
 }  // namespace paretoken::loadgen

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
 #include "core/text/number_text.h"
 #include "tests/core/load_script.h"
 
@@ -199,7 +202,96 @@ TEST(SteadyWindow, is_refused_while_a_queue_grows) {
     }
     const auto window = steady_window_of(records, open());
     EXPECT_FALSE(window.steady);
-    EXPECT_THAT(window.how, ::testing::HasSubstr("the number in flight grew"));
+    EXPECT_THAT(window.how, HasSubstr("the number of requests that were due and not over grew"));
+    EXPECT_THAT(window.how, HasSubstr("the server does not keep up with them; figures"));
+}
+
+/// Returns requests that arrive `gap` apart at a client that keeps at most 2 in flight. Each takes 200 ms.
+std::vector<RequestRecord> behind_a_cap_of_two(int count, Duration gap) {
+    std::vector<RequestRecord> records;
+    std::array<TimePoint, 2> free_at{kStart, kStart};
+    for (int i = 0; i < count; ++i) {
+        TimePoint& slot = *std::min_element(free_at.begin(), free_at.end());
+        const TimePoint due = kStart + i * gap;
+        RequestRecord record = script::answered(std::max(due, slot), {});
+        slot = record.closed;
+        record.slot_wait = record.started - due;
+        record.scheduled = due;
+        records.push_back(std::move(record));
+    }
+    return records;
+}
+
+TEST(SteadyWindow, is_refused_while_a_queue_grows_behind_a_cap) {
+    SummaryOptions capped = open();
+    capped.concurrency = 2;
+    const auto window = steady_window_of(behind_a_cap_of_two(600, 83ms), capped);
+    EXPECT_TRUE(window.overloaded) << window.how;
+    EXPECT_THAT(window.how, HasSubstr("does not keep up with them, with at most 2 in flight"));
+    EXPECT_FALSE(steady_window_of(behind_a_cap_of_two(600, 125ms), capped).overloaded);
+}
+
+TEST(SteadyWindow, sees_a_queue_behind_a_cap_also_in_a_run_that_was_stopped) {
+    SummaryOptions capped = open();
+    capped.concurrency = 2;
+    capped.last_dispatch = kStart + 30s;
+    auto records = behind_a_cap_of_two(600, 70ms);
+    std::erase_if(records, [](const RequestRecord& record) { return record.started > kStart + 30s; });
+    const auto window = steady_window_of(records, capped);
+    EXPECT_TRUE(window.overloaded) << window.how;
+}
+
+/// Returns Poisson arrivals of 20 per second for `first`, and of 40 per second for `second`.
+std::vector<RequestRecord> two_rates(Duration first, Duration second) {
+    std::vector<RequestRecord> records;
+    Random random(3);
+    TimePoint at = kStart;
+    while (at < kStart + first + second) {
+        records.push_back(script::answered(at, script::jittered({}, 0.3, random)));
+        at += from_seconds(random.exponential() / (at < kStart + first ? 20 : 40));
+    }
+    return records;
+}
+
+TEST(SteadyWindow, lies_in_the_part_with_the_most_requests_where_the_planned_rate_changes) {
+    SummaryOptions steps = open();
+    steps.stationary = false;
+    steps.constant_rate = {{kStart, kStart + 60s}, {kStart + 60s, TimePoint::max()}};
+    const auto last = steady_window_of(two_rates(60s, 60s), steps);
+    ASSERT_TRUE(last.steady) << last.how;
+    EXPECT_GE(last.span.begin, kStart + 60s);
+    EXPECT_THAT(last.how, HasSubstr("to the last dispatch"));
+    const auto first = steady_window_of(two_rates(60s, 10s), steps);
+    ASSERT_TRUE(first.steady) << first.how;
+    EXPECT_EQ(first.span.end, kStart + 60s);
+    EXPECT_THAT(first.how, HasSubstr("to the next change of the planned rate"));
+}
+
+TEST(SteadyWindow, is_never_found_while_the_planned_rate_changes) {
+    const auto records = script::open_loop(20, 1200, {});
+    ASSERT_TRUE(steady_window_of(records, open()).steady);
+    SummaryOptions ramp = open();
+    ramp.stationary = false;
+    ramp.constant_rate = {{kStart + 1h, TimePoint::max()}};
+    const auto window = steady_window_of(records, ramp);
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("the planned rate of arrivals changes, and no part"));
+    ramp.constant_rate = {{kStart + 50s, TimePoint::max()}};
+    EXPECT_FALSE(steady_window_of(records, ramp).steady) << "the part has too few requests";
+    ramp.constant_rate = {{kStart + 30s, TimePoint::max()}};
+    EXPECT_TRUE(steady_window_of(records, ramp).steady);
+}
+
+TEST(SteadyWindow, of_recorded_arrivals_shows_where_their_rate_changes) {
+    // The server answers at once, so that neither a latency nor the number in flight shows the change.
+    auto records = two_rates(60s, 60s);
+    for (RequestRecord& record : records)
+        record = script::answered(record.scheduled, {.ttft = 1ms, .gap = 1ms, .tokens = 2});
+    SummaryOptions recorded = open();
+    recorded.stationary = false;
+    const auto window = steady_window_of(records, recorded);
+    EXPECT_TRUE(!window.steady || window.span.end <= kStart + 62s || window.span.begin >= kStart + 58s);
+    EXPECT_THAT(window.how, HasSubstr("the rate of arrivals rose"));
 }
 
 TEST(SteadyWindow, leaves_out_a_start_that_takes_long_to_fill) {

@@ -194,7 +194,7 @@ TEST(Gate, names_the_batch_when_itl_moved_and_ttft_improved) {
 }
 
 TEST(Gate, names_prefill_when_the_prefix_cache_holds_less) {
-    GateInput input = pairs_of(16, {{"ttft", 3}, {"itl", 1.3}});
+    GateInput input = pairs_of(16, {{"ttft", 3}, {"itl", 3}});
     for (GateRun& run : input.baseline) run.result.throughput.set(figure::kCachedPromptRatio, .8);
     for (GateRun& run : input.candidate) run.result.throughput.set(figure::kCachedPromptRatio, 0);
     EXPECT_THAT(report_of(input).why, HasSubstr("TTFT and ITL are worse: the prefix cache held 80 %"));
