@@ -709,6 +709,10 @@ TEST(Join, FloorCountsTheSlotsThatTheServerHas) {
     one.result.server->config = {{"total_slots", "4"}};
     EXPECT_THAT(floor(one), HasSubstr("with 4 in flight"));
     EXPECT_EQ(build_report({one}, cpu_options()).configurations.front().hard_limit.back().batch, 4);
+    EXPECT_THAT(
+        part_of(build_report({one}, cpu_options()).configurations.front().points.front(), "hardware limit")
+            .source,
+        Not(HasSubstr("total_slots")));
     one.result.server->config = {{"total_slots", "many"}};
     EXPECT_THAT(floor(one), Not(HasSubstr("with 4 in flight")));
 }
