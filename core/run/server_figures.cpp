@@ -210,6 +210,7 @@ std::span<const ServerMetric> server_metrics() {
          counter,
          {"vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "trtllm_prompt_tokens_total",
           "llamacpp:prompt_tokens_total"}},
+        {"prompt_seconds", counter, {"llamacpp:prompt_seconds_total"}},
         {"generation_tokens",
          counter,
          {"vllm:generation_tokens_total", "sglang:generation_tokens_total", "trtllm_generation_tokens_total",

@@ -6,6 +6,7 @@
 
 #include "reports/document/table.h"
 #include "reports/model/choice.h"
+#include "reports/model/gap.h"
 
 namespace paretoken::reports {
 namespace {
@@ -41,7 +42,7 @@ std::string where_the_gap_goes(const Gap& gap) {
     for (std::size_t i = 1; i < gap.parts.size(); ++i)
         if (gap.parts[i].ms.value_or(0) > kMost * (gap.step_ms - limit))
             return fmt::format("; most of the gap is {}",
-                               gap.parts[i].remedy.empty() ? "not attributed" : gap.parts[i].name);
+                               gap.parts[i].name == kResidualPart ? "not attributed" : gap.parts[i].name);
     return "";
 }
 

@@ -1,6 +1,7 @@
 #include "reports/model/gap.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,12 +14,15 @@ namespace {
 
 constexpr double kMilliseconds = 1e3;
 /// A part below this share of the step is the rounding error of a difference, and the part is zero.
-constexpr double kRounding = 1e-9;
+constexpr double kRounding = 1e-6;
+constexpr std::string_view kEstimatedPrefill = "estimate: prompts at the limit's arithmetic";
+constexpr std::string_view kOnlyCeiling = "micro's read ceiling";
 
 /// The parts in their order. A remedy is something that a user can change; empty if there is nothing.
 struct KnownPart {
     std::string_view name;
-    std::string_view remedy;
+    std::string_view on_gpu;  ///< remedy where GPUs serve
+    std::string_view on_cpu;  ///< remedy where a CPU serves
 };
 enum Place : std::size_t {
     kLimit,
@@ -34,16 +38,21 @@ enum Place : std::size_t {
     kParts
 };
 constexpr KnownPart kKnownParts[kParts] = {
-    {"hardware limit", ""},
-    {"weight bandwidth that kernels reach", "a weight format or kernels that stream faster"},
-    {"attention bandwidth that kernels reach", "another attention kernel, or a smaller KV format"},
-    {"communication between GPUs", "fewer ranks, or a faster link"},
-    {"step overhead", "graphs of launches, or more tokens per step"},
-    {kPrefillPart, "prefix caching, or prefill on GPUs of its own"},
-    {"batch shortfall", "memory for more KV cache, or a higher limit of sequences"},
-    {"speculation shortfall", "drafts that are right more often, or fewer of them"},
-    {"expert imbalance", "experts distributed by their use"},
-    {"residual", ""},
+    {"hardware limit", "", ""},
+    {"weight bandwidth that kernels reach", "a weight format or kernels that stream faster",
+     "a weight format or kernels that stream faster, or as many threads as cores"},
+    {"attention bandwidth that kernels reach", "another attention kernel, or a smaller KV format",
+     "another attention kernel, or a smaller KV format"},
+    {"communication between GPUs", "fewer ranks, or a faster link", ""},
+    {"step overhead", "graphs of launches, or more tokens per step", "more tokens per step"},
+    {kPrefillPart, "prefix caching, or prefill on GPUs of its own",
+     "prefix caching, shorter prompts, or more threads for prompts"},
+    {"batch shortfall", "memory for more KV cache, or a higher limit of sequences",
+     "more slots, or memory for more KV cache"},
+    {"speculation shortfall", "drafts that are right more often, or fewer of them",
+     "drafts that are right more often, or fewer of them"},
+    {"expert imbalance", "experts distributed by their use", ""},
+    {kResidualPart, "", ""},
 };
 
 /// The seconds that the run takes by each extended model in turn; an absent value was not measured.
@@ -122,7 +131,7 @@ Chain chain_of_server(const GapRun& run, const GapInputs& given) {
         now = std::max(now, seconds_at(with_weights, LimitKind::hard, run.work, batch));
         chain.seconds[kWeights] = now;
         chain.source[kWeights] =
-            reached.weight_bytes_per_s ? "rows of weights in micro" : "micro's read ceiling";
+            reached.weight_bytes_per_s ? "rows of weights in micro" : std::string(kOnlyCeiling);
     }
     const LimitInputs with_kernels = with_attention_bandwidth(with_weights, reached);
     if (reached.kv_bytes_per_s) {
@@ -141,18 +150,31 @@ Chain chain_of_server(const GapRun& run, const GapInputs& given) {
         chain.source[kOverhead] = given.overhead_source;
     }
     const double apart = seconds_at(with_kernels, LimitKind::no_overlap, run.work, batch);
-    now += std::max(0.0, apart - seconds_at(with_kernels, LimitKind::hard, run.work, batch));
+    const double overlapped = seconds_at(with_kernels, LimitKind::hard, run.work, batch);
+    if (run.prefill_s) {
+        // While the server computes prompts it may also decode, so that both together can be longer than the
+        // measured time; then prompts take what is left of it.
+        const double measured_s = run.work.output_tokens / run.output_tokens_per_s;
+        const double decoding = apart - prefill_time(with_kernels, run.work).prefill_s();
+        now += std::clamp(decoding + *run.prefill_s - overlapped, 0.0, std::max(0.0, measured_s - now));
+        chain.source[kPrefill] = run.prefill_source;
+    } else {
+        now += std::max(0.0, apart - overlapped);
+        chain.source[kPrefill] = fmt::format("{}, one after the other", kEstimatedPrefill);
+    }
     chain.seconds[kPrefill] = now;
-    chain.source[kPrefill] = "prompts at the limit's arithmetic, one after the other";
-    if (run.running && *run.running > 0) {
-        const double running = std::min(batch, *run.running);
+    const std::optional<double> at_once = run.running && *run.running > 0
+                                              ? run.running
+                                              : (run.slots && *run.slots > 0 ? run.slots : std::nullopt);
+    if (at_once) {
+        const double running = std::min(batch, *at_once);
         now += std::max(0.0, seconds_at(with_kernels, LimitKind::no_overlap, run.work, running) - apart) +
                (passes / running - passes / batch) * per_step +
                prefill_time(with_kernels, work_again(run)).prefill_s();
         chain.seconds[kBatch] = now;
         chain.source[kBatch] =
-            fmt::format("{} of {} requests in flight were running, by the server's metrics",
-                        significant(running), significant(batch));
+            fmt::format("{} of {} requests in flight were running, by the server's {}", significant(running),
+                        significant(batch), run.running ? "metrics" : "slots");
     }
     if (run.tokens_per_pass && measured.drafts > 0) {
         LimitInputs actual = with_kernels;
@@ -318,6 +340,62 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
     return chain;
 }
 
+/// Adds what rounding left to the largest part, so that the parts sum to the step.
+void add_to_largest(Gap& gap, double ms) {
+    const auto largest = std::max_element(
+        gap.parts.begin(), gap.parts.end(),
+        [](const GapPart& a, const GapPart& b) { return a.ms.value_or(0) < b.ms.value_or(0); });
+    if (largest != gap.parts.end() && largest->ms) *largest->ms += ms;
+}
+
+/// The largest part that `is_candidate` holds for, besides the hardware limit and parts that are not worth
+/// fixing.
+template <class IsCandidate>
+const GapPart* largest_of(const Gap& gap, const IsCandidate& is_candidate) {
+    const GapPart* largest = nullptr;
+    for (const GapPart& part : gap.parts)
+        if (part.name != kKnownParts[kLimit].name && part.ms && *part.ms >= kWorthFixing * gap.step_ms &&
+            is_candidate(part) && (largest == nullptr || *part.ms > *largest->ms))
+            largest = &part;
+    return largest;
+}
+
+std::string sentence_about(const GapPart& part, const Gap& gap) {
+    std::string text = fmt::format("{}: {} ms of the {} ms of a step", part.name, significant(*part.ms),
+                                   significant(gap.step_ms));
+    if (gap.usd_per_m_output && part.usd_per_m)
+        text += fmt::format("; without it ${} → ${} per million output tokens",
+                            dollars(*gap.usd_per_m_output), dollars(*gap.usd_per_m_output - *part.usd_per_m));
+    text += ".";
+    if (!part.remedy.empty()) text += fmt::format(" What helps: {}.", part.remedy);
+    return text;
+}
+
+/// The measurements that would move time from the residual to other parts.
+std::string what_would_explain(const Gap& gap) {
+    const auto part = [&](Place place) -> const GapPart* {
+        for (const GapPart& candidate : gap.parts)
+            if (candidate.name == kKnownParts[place].name) return &candidate;
+        return nullptr;
+    };
+    const auto was_measured = [&](Place place) { return part(place) != nullptr && part(place)->ms; };
+    std::vector<std::string> measurements;
+    if (!was_measured(kWeights))
+        measurements.emplace_back(
+            "`paretoken micro` on the machine that serves, which measures what its kernels reach");
+    else if (part(kWeights)->source == kOnlyCeiling)
+        measurements.emplace_back(
+            "`paretoken micro --model-card MODEL`, which measures kernels for this format of weights");
+    if (part(kPrefill) == nullptr || part(kPrefill)->source.starts_with(kEstimatedPrefill))
+        measurements.emplace_back(
+            "a run at one in flight (`--concurrency 1`) in the same report, which measures the time of a "
+            "prompt");
+    if (!was_measured(kBatch))
+        measurements.emplace_back("the server's metrics (`--metrics`), which count the running requests");
+    measurements.emplace_back("a profile of the server's own code");
+    return fmt::format("{}", fmt::join(measurements, "; "));
+}
+
 }  // namespace
 
 std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
@@ -334,19 +412,25 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
     const double to_ms = per_step / run.work.output_tokens * kMilliseconds;
     double before = 0;
     for (std::size_t place = kLimit; place < kParts; ++place) {
-        GapPart part{.name = std::string(kKnownParts[place].name),
-                     .remedy = std::string(kKnownParts[place].remedy)};
+        GapPart part{.name = std::string(kKnownParts[place].name)};
         if (place == kResidual) {
             const double left = gap.step_ms - before;
             part.ms = std::abs(left) > kRounding * gap.step_ms ? left : 0;
+            if (*part.ms == 0) add_to_largest(gap, left);
         } else if (chain.seconds[place]) {
             const double added = *chain.seconds[place] * to_ms - before;
             part.ms = std::abs(added) > kRounding * gap.step_ms ? added : 0;
             part.source = chain.source[place];
             before += *part.ms;
         }
-        if (part.ms && run.usd_per_m_output) part.usd_per_m = *run.usd_per_m_output * *part.ms / gap.step_ms;
         gap.parts.push_back(std::move(part));
+    }
+    for (std::size_t place = kLimit; place < kParts; ++place) {
+        GapPart& part = gap.parts[place];
+        if (!part.ms) continue;
+        if (run.usd_per_m_output) part.usd_per_m = *run.usd_per_m_output * *part.ms / gap.step_ms;
+        if (*part.ms >= kWorthFixing * gap.step_ms)
+            part.remedy = inputs.on_cpu ? kKnownParts[place].on_cpu : kKnownParts[place].on_gpu;
     }
     gap.usd_per_m_output = run.usd_per_m_output;
     gap.first_to_fix = what_to_fix_first(gap);
@@ -354,30 +438,25 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
 }
 
 const GapPart* first_to_fix(const Gap& gap) {
-    const GapPart* largest = nullptr;
-    for (const GapPart& part : gap.parts)
-        if (!part.remedy.empty() && part.ms && *part.ms > 0 &&
-            (largest == nullptr || *part.ms > *largest->ms))
-            largest = &part;
-    return largest;
+    return largest_of(gap, [](const GapPart&) { return true; });
 }
 
 std::string what_to_fix_first(const Gap& gap) {
+    if (gap.parts.empty()) return "";
     const GapPart* part = first_to_fix(gap);
-    if (part == nullptr) return "";
-    std::string text = fmt::format("{}: {} ms of the {} ms of a step", part->name, significant(*part->ms),
-                                   significant(gap.step_ms));
-    if (gap.usd_per_m_output && part->usd_per_m)
-        text +=
-            fmt::format("; without it ${} → ${} per million output tokens", dollars(*gap.usd_per_m_output),
-                        dollars(*gap.usd_per_m_output - *part->usd_per_m));
-    text = fmt::format("{}. What helps: {}.", text, part->remedy);
-    const GapPart& last = gap.parts.back();
-    if (last.name == kKnownParts[kResidual].name && last.ms && *last.ms > gap.step_ms / 2)
-        text += fmt::format(
-            " No part explains most of the step ({} ms): the server's own code and scheduling take it, or "
-            "something that was not measured.",
-            significant(*last.ms));
+    if (part == nullptr)
+        return fmt::format(
+            "the {} is {} ms of the {} ms of a step, and every other part is below {} % of it. Fewer bytes "
+            "to "
+            "read and less to compute, as with a smaller weight format, or faster hardware help.",
+            gap.parts.front().name, significant(gap.parts.front().ms), significant(gap.step_ms),
+            significant(kWorthFixing * 100));
+    std::string text = sentence_about(*part, gap);
+    if (part->name != kResidualPart) return text;
+    text += fmt::format(" No other part explains it. What would explain it: {}.", what_would_explain(gap));
+    if (const GapPart* next =
+            largest_of(gap, [](const GapPart& candidate) { return !candidate.remedy.empty(); }))
+        text += fmt::format(" The largest part with a remedy is {}", sentence_about(*next, gap));
     return text;
 }
 

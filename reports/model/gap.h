@@ -20,6 +20,8 @@ namespace paretoken::reports {
 
 /// The name of the part that prompts add.
 inline constexpr std::string_view kPrefillPart = "prefill interference";
+/// The name of the last part, the time that no other part explains.
+inline constexpr std::string_view kResidualPart = "residual";
 
 /// The limits and the other measured times that the waterfall is computed from.
 struct GapInputs {
@@ -35,6 +37,7 @@ struct GapInputs {
     std::string communication_source = {};                ///< source of this time, in words
     std::optional<double> overhead_s_per_step = {};       ///< time of a step besides its kernels
     std::string overhead_source = {};                     ///< source of this time, in words
+    bool on_cpu = false;  ///< whether a CPU serves, for which other remedies are named than for a GPU
 };
 
 /// The data of the run that the waterfall needs.
@@ -44,6 +47,11 @@ struct GapRun {
     double output_tokens_per_s = 0;
     bool closed_loop = true;
     std::optional<double> running = {};  ///< mean number of sequences that the server worked on at once
+    std::optional<double> slots = {};    ///< most sequences that the server works on at once, by its settings
+    /// Measured seconds of the window in which the server computed at least one prompt. If it is absent, the
+    /// part of the prompts is estimated from the limit's arithmetic.
+    std::optional<double> prefill_s = {};
+    std::string prefill_source = {};             ///< source of this time, in words
     std::optional<double> tokens_per_pass = {};  ///< tokens per pass, from the server's counts of drafts
     std::optional<double> drafts = {};           ///< draft tokens that were checked per pass
     /// Requests that lost their KV cache and were computed again in the window, as counted by the server.
@@ -55,11 +63,17 @@ struct GapRun {
 /// server whose answers take fixed times, because it has no steps.
 std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs);
 
-/// The largest part that has a remedy; null when no part with a remedy takes time.
+/// A part below this share of a step has no remedy, because the step would hardly be shorter without it.
+inline constexpr double kWorthFixing = 0.1;
+
+/// The largest part besides the hardware limit, with or without a remedy; null if every one of them is below
+/// kWorthFixing of the step.
 const GapPart* first_to_fix(const Gap& gap);
 
 /// One or more sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it
-/// $0.41 → $0.27 per million output tokens. What helps: …". Empty if first_to_fix() is null.
+/// $0.41 → $0.27 per million output tokens. What helps: …". If the residual is the largest part, they name
+/// the measurements that would explain it, and then the largest part that has a remedy. If first_to_fix() is
+/// null, they say that the limit is most of the step. Empty for a gap without parts.
 std::string what_to_fix_first(const Gap& gap);
 
 }  // namespace paretoken::reports

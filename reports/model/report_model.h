@@ -50,7 +50,7 @@ struct GapPart {
     std::optional<double> ms = {};         ///< time per step; absent (unattributed) if it was not measured
     std::optional<double> usd_per_m = {};  ///< its share of the price of output tokens
     std::string source = {};
-    std::string remedy = {};  ///< change that helps; empty if there is none
+    std::string remedy = {};  ///< change that helps; empty if there is none, or the part is small
 
     bool operator==(const GapPart&) const = default;
 };
@@ -62,7 +62,7 @@ struct Gap {
     double tokens_per_pass = 1;
     std::optional<double> usd_per_m_output = {};
     std::vector<GapPart> parts = {};
-    std::string first_to_fix = {};  ///< sentence about the largest part with a remedy and what it would save
+    std::string first_to_fix = {};  ///< sentences about the largest part and what helps (what_to_fix_first())
 
     bool operator==(const Gap&) const = default;
 };

@@ -28,7 +28,7 @@ std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& 
         used.mfu = arithmetic_s(peaks, run.work) / seconds;
         used.mfu_source = source_of(peaks, "arithmetic");
     }
-    const double batch = std::min(run.in_flight, run.running.value_or(run.in_flight));
+    const double batch = std::min(run.in_flight, run.running.value_or(run.slots.value_or(run.in_flight)));
     if (peaks.weight_bytes_per_s && batch > 0) {
         LimitInputs decoding = peaks;
         if (run.drafts) decoding.drafts = *run.drafts;

@@ -30,10 +30,10 @@ std::vector<std::size_t> parts_used(const Configuration& configuration, const Is
     return used;
 }
 
-/// One row per run, one column per part that is known for at least one run.
+/// One row per run, one column per part that takes time in at least one run.
 Table gap_table(const Configuration& configuration) {
     const std::vector<std::size_t> known =
-        parts_used(configuration, [](const std::optional<double>& ms) { return ms.has_value(); });
+        parts_used(configuration, [](const std::optional<double>& ms) { return ms && *ms != 0; });
     Table table{{{"Run", Align::left}, {"Step, ms"}}, {}};
     for (const std::size_t part : known)
         table.columns.push_back({answer_gap(configuration)->parts[part].name});
@@ -47,15 +47,14 @@ Table gap_table(const Configuration& configuration) {
 }
 
 Bars gap_bars(const Configuration& configuration) {
-    constexpr double kInvisible = 1e-9;
     Bars bars{.title = {},
               .what = "Milliseconds of one step by part, one bar per run",
               .unit = "ms",
               .x_title = "ms of one step",
               .bars = {},
               .parts = {}};
-    const std::vector<std::size_t> drawn = parts_used(
-        configuration, [](const std::optional<double>& ms) { return ms && std::abs(*ms) > kInvisible; });
+    const std::vector<std::size_t> drawn =
+        parts_used(configuration, [](const std::optional<double>& ms) { return ms && *ms != 0; });
     for (const std::size_t part : drawn) {
         const std::string& name = answer_gap(configuration)->parts[part].name;
         bars.parts.push_back({.name = name, .group = name, .colour = part % kColours, .lengths = {}});
@@ -71,13 +70,15 @@ Bars gap_bars(const Configuration& configuration) {
     return bars;
 }
 
-/// The parts of one run's step, with the source of each.
+/// The parts of one run's step, with the source of each. Parts that take no time are left out.
 Table source_table(const Gap& gap) {
     Table table{{{"Part", Align::left}, {"ms"}, {"$ per M output"}, {"From", Align::left}}, {}};
-    for (const GapPart& part : gap.parts)
+    for (const GapPart& part : gap.parts) {
+        if (part.ms == 0.0) continue;
         table.rows.push_back({part.name, significant(part.ms),
                               part.usd_per_m ? dollars(*part.usd_per_m) : "–",
                               part.ms ? part.source : "unattributed: nothing was measured for it"});
+    }
     return table;
 }
 

@@ -54,6 +54,7 @@ TEST(ServerMetrics, of_every_engine_are_recognised) {
     EXPECT_EQ(scraped("trtllm_num_requests_running 2\n").engine, "trtllm");
     EXPECT_EQ(scraped("tgi_queue_size 2\n").values.at("waiting"), 2);
     EXPECT_EQ(scraped("llamacpp:requests_processing 1\n").engine, "llamacpp");
+    EXPECT_EQ(scraped("llamacpp:prompt_seconds_total 2.5\n").values.at("prompt_seconds"), 2.5);
     EXPECT_EQ(scraped("node_load1 1\n"),
               (ServerScrape{.at = kStart, .engine = {}, .sources = {}, .values = {}, .histograms = {}}));
 }

@@ -659,6 +659,64 @@ TEST(Join, NothingGivesAnEmptyReport) {
     EXPECT_FALSE(model.price);
 }
 
+const GapPart& part_of(const ReportPoint& point, std::string_view name) {
+    for (const GapPart& part : point.gap.value().parts)
+        if (part.name == name) return part;
+    throw std::out_of_range("no such part");
+}
+
+TEST(Join, MeasuresThePromptsOfARealServerByItsOwnFigures) {
+    LoadedRun told = run(1, 50, 50);  // 128 tokens in 2.56 s
+    told.result.server.emplace();
+    told.result.server->window = {{"prompt_seconds", 100}, {"prompt_tokens", 51200}, {"running", 1}};
+    told.result.server->sources = {{"prompt_seconds", "llamacpp:prompt_seconds_total"}};
+    const Configuration c = build_report({told}, cpu_options()).configurations.front();
+    const GapPart& prompts = part_of(c.points.front(), "prefill interference");
+    // 1 s for the 512 tokens of a prompt, in 128 steps.
+    EXPECT_NEAR(prompts.ms.value(), 1e3 / 128, 0.2);
+    EXPECT_EQ(prompts.source, "measured: 1,000 ms per prompt, by the server's llamacpp:prompt_seconds_total");
+    EXPECT_THAT(prompts.remedy, HasSubstr("more threads"));
+
+    told.result.server->window = {{"prefill_mean_s", 0.5}};
+    EXPECT_NEAR(part_of(build_report({told}, cpu_options()).configurations.front().points.front(),
+                        "prefill interference")
+                    .ms.value(),
+                500 / 128.0, 0.2);
+}
+
+TEST(Join, MeasuresThePromptsByTheRunAtOneInFlightWhereTheServerDoesNotTell) {
+    LoadedRun alone = run(1, 50, 50);
+    alone.result.metrics.back() = metric("ttft_s", 0.6);
+    LoadedRun busy = run(4, 20, 80);
+    busy.result.metrics.back() = metric("ttft_s", 3);
+    const Configuration c = build_report({alone, busy}, cpu_options()).configurations.front();
+    for (const double load : {1.0, 4.0}) {
+        const GapPart& prompts = part_of(point_at(c, load), "prefill interference");
+        EXPECT_NEAR(prompts.ms.value(), load * 600 / 128, 0.3);
+        EXPECT_EQ(prompts.source, "measured: 600 ms per prompt, by the TTFT at one in flight (c=1)");
+    }
+    const Configuration without = build_report({busy}, cpu_options()).configurations.front();
+    EXPECT_THAT(part_of(without.points.front(), "prefill interference").source, StartsWith("estimate: "));
+}
+
+TEST(Join, FloorCountsTheSlotsThatTheServerHas) {
+    LoadedRun one = run(4, 10, 40);
+    const auto floor = [](const LoadedRun& loaded) {
+        return build_report({loaded}, cpu_options()).configurations.front().answer;
+    };
+    EXPECT_THAT(floor(one), Not(HasSubstr("with 4 in flight")));
+    one.result.server.emplace();
+    one.result.server->config = {{"total_slots", "4"}};
+    EXPECT_THAT(floor(one), HasSubstr("with 4 in flight"));
+    EXPECT_EQ(build_report({one}, cpu_options()).configurations.front().hard_limit.back().batch, 4);
+    EXPECT_THAT(
+        part_of(build_report({one}, cpu_options()).configurations.front().points.front(), "hardware limit")
+            .source,
+        Not(HasSubstr("total_slots")));
+    one.result.server->config = {{"total_slots", "many"}};
+    EXPECT_THAT(floor(one), Not(HasSubstr("with 4 in flight")));
+}
+
 TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
     LoadedRun slow = simulated(1, 60, 61);
     slow.result.provenance.simulator["step_s"] = 0.008;
