@@ -149,6 +149,7 @@ std::vector<reports::LoadedRun> loaded_runs(const ReportCommand& command, const 
     for (const fs::path& run : found) {
         if (command.serve && is_running(run)) continue;  // it is added when it has ended
         runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
+        reports::restore_run(run, runs.back().result);
         sweeps.place(runs.back());
     }
     return runs;

@@ -34,8 +34,8 @@ struct LoadShape {
     bool open_loop = false;  ///< whether at least one class is an open loop
     bool stationary = true;  ///< whether the arrivals of every class have a constant rate
     std::vector<LoadPart> constant_rate = {LoadPart{}};  ///< parts in which every class has a constant rate
-    std::optional<std::uint64_t> concurrency = {};  ///< cap on requests in flight
-    std::optional<double> request_rate = {};        ///< wanted requests/s of an open loop
+    std::optional<std::uint64_t> concurrency = {};       ///< cap on requests in flight
+    std::optional<double> request_rate = {};             ///< wanted requests/s of an open loop
     /// The number of requests that a closed loop keeps in flight. Absent if there is no cap, or if think
     /// times or a cap on prefills keep the load below it.
     std::optional<std::uint64_t> kept_in_flight = {};

@@ -430,7 +430,8 @@ void fields(Archive& a, Is<LoadPart> auto& v) {
     if (v.end != Duration::max()) end = v.end;
     a.required("begin_s", v.begin);
     a("end_s", end);
-    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(v)>>) v.end = end.value_or(Duration::max());
+    if constexpr (!std::is_const_v<std::remove_reference_t<decltype(v)>>)
+        v.end = end.value_or(Duration::max());
 }
 
 template <class Archive>

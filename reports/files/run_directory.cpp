@@ -186,6 +186,14 @@ RunResult read_run_directory(const fs::path& directory) {
     return result_of(stored.recorded, stored.judging);
 }
 
+void restore_run(const fs::path& directory, const RunResult& result) {
+    if (fs::exists(directory / kRunFileName) || !fs::exists(directory / kEndedFileName)) return;
+    try {
+        write_run(directory, result);
+    } catch (const RuntimeError&) {  // the result can be computed again
+    }
+}
+
 void write_sweep(const fs::path& directory, const SweepFile& sweep) {
     ensure_directory(directory);
     write_file_atomically(directory / kSweepFileName, sweep_json(sweep));
