@@ -290,6 +290,7 @@ void EventsFile::for_each(const Visit& visit) const {
             if (size > left || !pieces.fill(size)) break;
             const auto checksum = extent_.frames < verified_frames_ ? Checksum::verified : Checksum::unknown;
             const auto taken = decode_frame(pieces.bytes(), epoch_, frame, checksum);
+            extent_.is_damaged = !taken;
             if (!taken) break;
             visit(frame.key, frame.events);
             ++extent_.frames;

@@ -61,6 +61,7 @@ class EventsFile final : public EventSource {
     struct Extent {
         std::uint64_t frames = 0;
         std::uint64_t unread_bytes = 0;  ///< bytes of the first damaged frame and everything after it
+        bool is_damaged = false;         ///< whether that frame is whole but cannot be read
     };
     /// The numbers that the last call of for_each() found.
     const Extent& extent() const { return extent_; }

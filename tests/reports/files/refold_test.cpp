@@ -6,8 +6,11 @@
 
 #include "core/error.h"
 #include "core/plan/events_kept.h"
+#include "core/record/record_events.h"
 #include "core/result/summary.h"
 #include "core/statistics.h"
+#include "core/version.h"
+#include "reports/files/events.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
@@ -182,6 +185,64 @@ TEST(Refold, says_what_is_wrong_with_its_input) {
     RunResult result = run.result();
     EXPECT_THAT(message_of<UsageError>([&] { refold(result, empty.path(), {}); }),
                 HasSubstr("requests.jsonl"));
+}
+
+TEST(Refold, refuses_files_that_are_not_those_of_the_run) {
+    const StoredRun run;
+    const auto path = [&](std::string_view name) { return run.directory.path() / name; };
+    const auto refused = [&] { return message_of<UsageError>([&] { run.refolded({}); }); };
+    const std::string lines = read_file(path("requests.jsonl"));
+    const std::string events = read_file(path("events.bin"));
+
+    write_file_atomically(path("requests.jsonl"), lines + lines);
+    EXPECT_THAT(refused(),
+                HasSubstr("requests.jsonl holds 800 requests, and the run.json beside it counts 400"));
+    const std::size_t second = lines.find('\n') + 1;
+    const std::string first = lines.substr(0, second);
+    const std::size_t last = lines.rfind('\n', lines.size() - 2) + 1;
+    write_file_atomically(path("requests.jsonl"), lines.substr(0, last) + first);
+    EXPECT_THAT(refused(), HasSubstr("requests.jsonl:400: request 0 is on line 1 already"));
+    write_file_atomically(path("requests.jsonl"), lines.substr(second));
+    EXPECT_THAT(refused(), HasSubstr("399 requests"));
+    write_file_atomically(path("requests.jsonl"), lines.substr(0, lines.size() - 20));
+    EXPECT_EQ(run.refolded({}).counts.requests, 399U) << "cut off within the last line, as by a crash";
+    write_file_atomically(path("requests.jsonl"), lines);
+
+    std::string flipped = events;
+    flipped[40] ^= 1;
+    write_file_atomically(path("events.bin"), flipped);
+    EXPECT_THAT(refused(), AllOf(HasSubstr("events.bin: frame 1"), HasSubstr("checksum")));
+    write_file_atomically(path("events.bin"), events + events.substr(kEventsHeaderBytes));
+    EXPECT_THAT(refused(), HasSubstr("events.bin: frame 401: request 0 has an earlier frame"));
+    write_file_atomically(path("events.bin"), events.substr(0, events.size() - 3));
+    EXPECT_EQ(run.refolded({}).counts.without_events, 1U) << "cut off within the last frame";
+    write_file_atomically(path("events.bin"), events);
+    EXPECT_EQ(run.refolded({}), run.result());
+}
+
+TEST(Refold, refuses_the_files_of_another_run_with_as_many_requests) {
+    StoredRun run;
+    RunResult result = run.result();
+    result.provenance.version = version();
+    for (RequestRecord& record : run.requests) {
+        record.scheduled = record.started = record.ready =
+            at_ms(1000 + 60 * static_cast<std::int64_t>(record.index));
+        record.sent = record.scheduled;
+        const Duration later = record.scheduled + std::chrono::milliseconds(20) - record.events.front().time;
+        for (StreamEvent& event : record.events) event.time += later;
+        derive_from_events(record);
+        record.closed = record.events.back().time;
+        record.finished = record.closed;
+    }
+    const std::string lines = read_file(run.directory.path() / "requests.jsonl");
+    run.write_requests();
+    const auto refused = [&] {
+        return message_of<UsageError>([&] { refold(result, run.directory.path(), {}); });
+    };
+    EXPECT_THAT(refused(), AllOf(HasSubstr("requests.jsonl has 400 successful requests"),
+                                 HasSubstr("not the file of this run")));
+    write_file_atomically(run.directory.path() / "requests.jsonl", lines);
+    EXPECT_THAT(refused(), AllOf(HasSubstr("events.bin: frame "), HasSubstr("the first event of request")));
 }
 
 }  // namespace
