@@ -802,6 +802,7 @@ void fields(Archive& a, Is<ApiLine> auto& v) {
     a("cached", v.cached);
     a("output", v.output);
     a("usd_per_m_at_mix", v.usd_per_m_at_mix);
+    a("usd_per_m_with_writes", v.usd_per_m_with_writes);
     a("break_even_tokens_per_month", v.break_even_tokens_per_month);
 }
 
