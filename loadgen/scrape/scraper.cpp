@@ -1,6 +1,7 @@
 #include "loadgen/scrape/scraper.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <regex>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/text/printable.h"
 
 namespace paretoken::scrape {
 
@@ -100,7 +102,12 @@ void Scraper::scrape() {
     scrape.at = at;
     scrape.place = options_.name;
     scrape.kept = kept_series(text, [this](std::string_view name) { return keep_->wants(name); });
-    if (scrape.sources.empty() && scrape.kept.empty())
+    if (!scrape.left_out.empty())
+        fail(fmt::format("left out of the server's metrics: {}",
+                         printable_line(fmt::format("{}", fmt::join(scrape.left_out, ", ")))));
+    const bool is_empty = scrape.sources.empty() && scrape.kept.empty();
+    if (is_empty && !scrape.left_out.empty()) return;
+    if (is_empty)
         return fail(is_server
                         ? fmt::format("no known metric among the {} that it gave; vLLM gives them unless "
                                       "started with --disable-log-stats, SGLang with --enable-metrics, "
@@ -111,6 +118,7 @@ void Scraper::scrape() {
     keep(scrape);
     if (on_scrape_) on_scrape_(scrape);
     scrape.kept.clear();
+    scrape.left_out.clear();
     if (!is_server || scrape.sources.empty()) return;
     if (!result_.scrapes.empty()) {  // only those of the first scrape are used, and a run may take days
         scrape.sources.clear();

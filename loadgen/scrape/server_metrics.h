@@ -54,6 +54,8 @@ struct ServerScrape {
     std::map<std::string, std::string> config = {};  ///< settings: "cache_config.block_size" → "16"
     std::map<std::string, double> kept = {};         ///< result of kept_series()
     std::string place = {};  ///< name of the place that was scraped; empty means the server
+    /// Why samples of known quantities were left out: "vllm:num_requests_running -5 is impossible".
+    std::vector<std::string> left_out = {};
 
     bool operator==(const ServerScrape&) const = default;
 };
@@ -71,13 +73,15 @@ struct ServerScrapes {
     /// The scrapes with known quantities, ascending in time; only the first one keeps its sources and
     /// settings.
     std::vector<ServerScrape> scrapes;
-    std::uint64_t failed = 0;  ///< scrapes that failed, or had no known quantity and no series to keep
+    /// Scrapes that failed, had no known quantity and no series to keep, or left samples out.
+    std::uint64_t failed = 0;
     std::string last_failure;  ///< reason in one line
     std::string name = {};     ///< name of the place, which is the source of the series below
     std::map<std::string, KeptSeries> kept = {};
 };
 
-/// Returns the known quantities of a scrape. `sources` is empty if there is none. `kept` and `place` are left
+/// Returns the known quantities of a scrape, without samples that cannot be true: values below 0, shares far
+/// above 1, and series that the scrape has already. `sources` is empty if there is none. `kept` and `place` are left
 /// empty.
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
 
