@@ -13,7 +13,7 @@ namespace paretoken::experiments {
 struct Quality {
     ProbeScore score;
     std::vector<reports::ProbeAnswer> answers = {};  ///< answer to each question, in order
-    std::string failure = {};  ///< reason why no question was answered; empty if one was
+    std::string failure = {};  ///< error of the first request that failed; empty if none did
 };
 
 /// Returns the load that asks each question of `asked.probe` once. As many are in flight as the first class
@@ -22,7 +22,7 @@ struct Quality {
 /// the target, and RuntimeError when the file of questions cannot be read.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
-/// Asks the questions and scores the answers. A missing answer counts as a wrong one. Returns nothing when
+/// Asks the questions and scores the answers. A question whose request failed counts in no score. Returns nothing when
 /// interrupted. Blocks. Throws as load_of_probe() does.
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);

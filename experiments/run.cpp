@@ -266,11 +266,11 @@ std::string written(RunResult& result, reports::RecordWriter& records, const fs:
     return failure;
 }
 
-/// Adds the score of the questions to the result. Warns if the server answered none of them, because a score
-/// of 0 would look like wrong answers. Returns why the file of the answers could not be written; empty: it
+/// Adds the score of the questions to the result, if any was answered. Warns of those whose requests failed,
+/// which are no wrong answers. Returns why the file of the answers could not be written; empty: it
 /// was.
 std::string add_quality(const Quality& quality, const fs::path& directory, RunResult& result) {
-    result.quality = quality.score;
+    if (quality.score.n > 0) result.quality = quality.score;
     std::string failure;
     try {
         reports::write_probe_file(directory / reports::kProbeFileName, quality.answers);
@@ -281,8 +281,9 @@ std::string add_quality(const Quality& quality, const fs::path& directory, RunRe
     result.validity.reasons.push_back(
         {.severity = Verdict::warn,
          .check = "probe_failed",
-         .text = fmt::format("None of the {} questions of --probe was answered: {}.", quality.score.n,
-                             quality.failure)});
+         .text =
+             fmt::format("{} of the {} questions of --probe got no answer, and count in no score: {}.",
+                         quality.answers.size() - quality.score.n, quality.answers.size(), quality.failure)});
     result.validity.verdict = std::max(result.validity.verdict, Verdict::warn);
     return failure;
 }

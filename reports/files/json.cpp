@@ -640,6 +640,7 @@ template <class Archive>
 void fields(Archive& a, Is<ProbeAnswer> auto& v) {
     a.required("question", v.question);
     a("right", v.right);
+    a("failed", v.failed);
     a("expected", v.expected);
     a("answer", v.answer);
 }

@@ -244,7 +244,7 @@ Failures right_of(std::span<const GateRun> runs) {
     if (run == nullptr) return {};
     const auto right = std::count_if(run->probe.begin(), run->probe.end(),
                                      [](const ProbeAnswer& answer) { return answer.right; });
-    return {.failed = static_cast<std::uint64_t>(right), .requests = run->probe.size()};
+    return {.failed = static_cast<std::uint64_t>(right), .requests = run->result.quality->n};
 }
 
 /// The counts of a share on one side.
@@ -305,8 +305,9 @@ Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRu
     return found;
 }
 
-/// Compares the questions that were answered right on one side only (McNemar). A drop within the tolerance
-/// passes; the number of questions determines how large a drop could have been found, and the reason says it.
+/// Compares the questions that were answered on both sides, and right on one side only (McNemar). A drop
+/// within the tolerance passes; the number of questions determines how large a drop could have been found,
+/// and the reason says it.
 Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after, double tolerance) {
     constexpr std::size_t kShownBytes = 60;
     const auto& then = probed(before)->probe;
@@ -315,6 +316,7 @@ Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRu
     std::uint64_t gained = 0;
     const ProbeAnswer* example = nullptr;
     for (std::size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
+        if (then[i].failed || now[i].failed) continue;
         if (then[i].right && !now[i].right && lost++ == 0) example = &now[i];
         if (!then[i].right && now[i].right) ++gained;
     }

@@ -443,6 +443,21 @@ TEST(GateQuality, FailsWhenMoreAnswersWereLostThanChanceExplains) {
     EXPECT_THAT(report.why, HasSubstr("answers are worse"));
 }
 
+TEST(GateQuality, ComparesOnlyQuestionsThatBothSidesAnswered) {
+    GateInput input = pairs_of(16, {});
+    ask(input.baseline[0], 100, 98);
+    ask(input.candidate[0], 100, 98);
+    for (std::size_t i = 0; i < 40; ++i) {
+        input.candidate[0].probe[i].right = false;
+        input.candidate[0].probe[i].failed = true;
+    }
+    input.candidate[0].result.quality->n = 60;
+    const GateReport report = report_of(input);
+    const GateRow& quality = row(report, "quality");
+    EXPECT_THAT(quality.reason, HasSubstr("58 of 60 answers are right, and 98 of 100 before: 0 were lost"));
+    EXPECT_EQ(quality.verdict, GateVerdict::pass);
+}
+
 TEST(GateQuality, IsOpenWhereADropMayBeChanceAndSaysThatMoreQuestionsDecide) {
     GateInput input = pairs_of(16, {});
     ask(input.baseline[0], 20, 20);
