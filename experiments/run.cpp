@@ -27,6 +27,7 @@
 #include "experiments/target/redaction.h"
 #include "experiments/target/resolve.h"
 #include "experiments/target/server_command.h"
+#include "experiments/target/warm_cache.h"
 #include "loadgen/http/url.h"
 #include "reports/files/events.h"
 #include "reports/files/output_directory.h"
@@ -313,6 +314,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     RunResult result = begun(load, target, invocation, directory);
     if (const std::string doubt = baseline_doubt(alerting, result.workload); !doubt.empty())
         watcher.warn(doubt);
+    const auto earlier = target.in_virtual_time()
+                             ? std::vector<EarlierRun>{}
+                             : earlier_runs_of(result, load.plan, target.opened_at(), directory);
     reports::remove_run(directory);
     reports::write_running(directory, result.provenance, result.plan, result.workload, result.concurrency,
                            result.request_rate);
@@ -361,9 +365,12 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     result.alerts = judged_alerts(result, alerting.rules, alerting.baseline);
     if (target.in_virtual_time()) {
         result.client.timing = "virtual";
-    } else if (auto reason = artificial_text(result, load.plan)) {
-        result.validity.verdict = std::max(result.validity.verdict, reason->severity);
-        result.validity.reasons.push_back(std::move(*reason));
+    } else {
+        for (auto& reason : {artificial_text(result, load.plan), warm_cache(earlier, result)}) {
+            if (!reason) continue;
+            result.validity.verdict = std::max(result.validity.verdict, reason->severity);
+            result.validity.reasons.push_back(*reason);
+        }
     }
     result.provenance.clock = target.clock(result.client);
     redact(result, target.secrets());

@@ -524,6 +524,8 @@ class VirtualTarget final : public Target {
 
 }  // namespace
 
+Target::Target(Secrets secrets) : secrets_(std::move(secrets)), opened_at_(utc_now()) {}
+
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
     (void)with_load(with_dataset(asked));  // wrong options are refused before anything starts

@@ -447,6 +447,7 @@ void fields(Archive& a, Is<SweepPoint> auto& v) {
     a("itl_p50_s", v.itl_p50_s);
     a("itl_p99_s", v.itl_p99_s);
     a("acceptance", v.acceptance);
+    a("cached_share", v.cached_share);
     a("requests", v.requests);
     a("failed", v.failed);
     a("verdict", v.verdict);
@@ -509,6 +510,7 @@ void fields(Archive& a, Is<ComparedCell> auto& v) {
     a("cell", v.cell);
     a("figures", v.figures);
     a("acceptance", v.acceptance);
+    a("cached", v.cached);
 }
 
 template <class Archive>

@@ -15,6 +15,7 @@ namespace {
 using sample::Factors;
 using sample::gate_run;
 using sample::gate_runs;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -242,6 +243,25 @@ TEST(Gate, of_two_sets_says_that_drift_cannot_be_excluded_and_needs_three_runs_a
     const GateReport few = report_of(input);
     EXPECT_EQ(few.verdict, GateVerdict::inconclusive);
     EXPECT_THAT(row(few, "ttft_p50").reason, HasSubstr("3 of each are needed"));
+}
+
+TEST(Gate, says_if_the_prefix_caches_of_its_sides_were_not_equally_warm) {
+    GateInput input = pairs_of(6, {});
+    const auto cached = [](std::vector<GateRun>& runs, double share) {
+        for (GateRun& run : runs) {
+            run.result.throughput.set(figure::kCachedPromptRatio, share);
+            run.result.validity.reasons.push_back({Verdict::warn, "warm_cache", "was sent before"});
+        }
+    };
+    cached(input.candidate, .91);
+    cached(input.baseline, .9);
+    EXPECT_THAT(report_of(input).notes, Not(Contains(HasSubstr("prefix caches"))));
+    for (GateRun& run : input.baseline) run.result.validity.reasons.clear();
+    cached(input.baseline, .09);
+    input.baseline.front().result.validity.reasons.clear();
+    EXPECT_THAT(report_of(input).notes,
+                Contains(AllOf(HasSubstr("5 of 6 runs (9 % of the tokens cached) of the baseline"),
+                               HasSubstr("6 of 6 runs (91 % of the tokens cached) of the candidate"))));
 }
 
 TEST(Gate, within_runs_uses_their_own_intervals_and_says_what_they_do_not_hold) {
