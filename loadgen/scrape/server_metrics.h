@@ -81,8 +81,8 @@ struct ServerScrapes {
 };
 
 /// Returns the known quantities of a scrape, without samples that cannot be true: values below 0, shares far
-/// above 1, and series that the scrape has already. `sources` is empty if there is none. `kept` and `place` are left
-/// empty.
+/// above 1, and series that the scrape has already. `sources` is empty if there is none. `kept` and `place`
+/// are left empty.
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
 
 /// Returns the finite samples whose names `wants` accepts, by name and labels:

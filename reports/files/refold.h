@@ -34,9 +34,10 @@ void add_goodput(Refold& refold, const std::string& text);
 /// Replaces the counts, totals, figures and metrics of `result` and of its classes, turns and targets, and
 /// the SLOs in its plan, with values computed from the files in `directory`. If a run was stopped because
 /// its load exceeded what the server can handle ("diverging"), only the values that depend on SLOs are
-/// replaced. Throws UsageError when requests.jsonl is missing, when a file is malformed, when the files are not
-/// those of the run (other numbers of requests, a request twice, events at other times than the line of their
-/// request says, a wrong checksum), or when the run has no class of a given name. If events.bin is missing, the requests count as requests without events.
+/// replaced. Throws UsageError when requests.jsonl is missing, when a file is malformed, when the files are
+/// not those of the run (other numbers of requests, a request twice, events at other times than the line of
+/// their request says, a wrong checksum), or when the run has no class of a given name. If events.bin is
+/// missing, the requests count as requests without events.
 void refold(RunResult& result, const std::filesystem::path& directory, const Refold& options);
 
 }  // namespace paretoken::reports
