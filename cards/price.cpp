@@ -332,6 +332,23 @@ double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double ou
     return (api.input * fresh + read * cached + api.output * output) / (fresh + cached + output);
 }
 
+std::optional<double> api_usd_per_m_with_writes(const ApiPrice& api, double fresh, double cached,
+                                                double output, double prompt_tokens) {
+    constexpr double kHour = 3600;
+    if ((!api.cache_write && !api.cache_write_1h && !api.storage_m_tok_h) || cached <= 0 ||
+        !caches_prompts_of(api, prompt_tokens))
+        return std::nullopt;
+    const double kept_s = api.ttl_s.value_or(kHour);
+    ApiPrice written = api;
+    if (api.cache_write_1h && (kept_s >= kHour || !api.cache_write))
+        written.input = *api.cache_write_1h;
+    else
+        written.input = api.cache_write.value_or(api.input);
+    written.input += api.storage_m_tok_h.value_or(0) * kept_s / kHour;
+    written.cache_read = api.cache_read.value_or(api.input);
+    return api_usd_per_m(written, fresh, cached, output, prompt_tokens);
+}
+
 std::vector<PriceCard> default_price_cards() {
     return {price_card("2026-11-cloud"), price_card("2026-11-cpu")};
 }

@@ -131,9 +131,16 @@ ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& 
 /// The dollars per million tokens of a mix of fresh input, cached input and output tokens; only the ratios of
 /// the three numbers matter, and their sum is above 0. Cached tokens cost as much as fresh ones if the API
 /// has no price for them, or if prompts of `prompt_tokens` are shorter than the shortest prefix that it
-/// caches. The prices of writing to the cache and of keeping tokens in it are not included: the mix does not
-/// tell how many tokens are written, and how long they are kept.
+/// caches. Writing to the cache and keeping tokens in it are not included; this is the least that the mix
+/// costs.
 double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output, double prompt_tokens);
+
+/// The most that the mix costs: api_usd_per_m() if every fresh input token is written to the cache and kept
+/// there for ttl_s, or for an hour if the API does not state ttl_s. The price of the hour-long cache is taken
+/// if ttl_s is an hour or more. Nothing if the API does not charge for its cache, if no token of the mix is
+/// cached, or if its prompts are too short.
+std::optional<double> api_usd_per_m_with_writes(const ApiPrice& api, double fresh, double cached,
+                                                double output, double prompt_tokens);
 
 /// Whether prompts of `prompt_tokens` are long enough for the API's cache.
 bool caches_prompts_of(const ApiPrice& api, double prompt_tokens);

@@ -18,7 +18,7 @@ class Examiner final : public RecordSink {
     explicit Examiner(const datasets::Questions& questions) : questions_(questions) {
         for (const datasets::Expectation& expected : questions.expected)
             answers_.push_back({.question = answers_.size(),
-                                .right = false,
+                                .failed = true,
                                 .expected = fmt::format("{} {}", name_of(expected.kind), expected.text),
                                 .answer = "no answer"});
     }
@@ -28,21 +28,20 @@ class Examiner final : public RecordSink {
         if (record.warmup || record.index >= answers_.size()) return;
         reports::ProbeAnswer& answer = answers_[record.index];
         const bool came = record.outcome == Outcome::ok;
-        any_came_ = any_came_ || came;
         if (!came && failure_.empty()) failure_ = record.error;
         answer.answer = came ? std::move(record.answer) : record.error;
+        answer.failed = !came;
         answer.right = came && is_met(questions_.expected[record.index], answer.answer);
     }
 
     std::vector<reports::ProbeAnswer> answers() && { return std::move(answers_); }
-    /// Returns the first failure if no question was answered.
-    std::string failure() const { return any_came_ ? std::string() : failure_; }
+    /// Returns the error of the first request that failed; empty if none did.
+    const std::string& failure() const { return failure_; }
 
   private:
     const datasets::Questions& questions_;
     std::mutex mutex_;
     std::vector<reports::ProbeAnswer> answers_;
-    bool any_came_ = false;
     std::string failure_;
 };
 
@@ -94,8 +93,10 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                 .asked = questions.expected.size(),
                                 .failure = examiner.failure()},
                     .answers = std::move(examiner).answers()};
-    quality.outcome.right = static_cast<std::uint64_t>(std::count_if(
-        quality.answers.begin(), quality.answers.end(), [](const auto& answer) { return answer.right; }));
+    for (const reports::ProbeAnswer& answer : quality.answers) {
+        quality.outcome.answered += answer.failed ? 0 : 1;
+        quality.outcome.right += answer.right ? 1 : 0;
+    }
     return quality;
 }
 

@@ -21,8 +21,8 @@ struct Quality {
 /// the target, and RuntimeError when the file of questions cannot be read.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
-/// Asks the questions and counts the right answers. A missing answer counts as a wrong one. Returns nothing
-/// when interrupted. Blocks. Throws as load_of_probe() does.
+/// Asks the questions and counts the answers and the right ones. Returns nothing when interrupted. Blocks.
+/// Throws as load_of_probe() does.
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 

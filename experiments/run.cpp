@@ -26,6 +26,7 @@
 #include "experiments/target/redaction.h"
 #include "experiments/target/resolve.h"
 #include "experiments/target/server_command.h"
+#include "experiments/target/warm_cache.h"
 #include "loadgen/http/url.h"
 #include "reports/files/events.h"
 #include "reports/files/output_directory.h"
@@ -263,6 +264,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     const Judging judging = judging_of(load.plan, alerting);
     if (const std::string doubt = baseline_doubt(alerting, recorded.begun.workload); !doubt.empty())
         watcher.warn(doubt);
+    if (!target.in_virtual_time())
+        recorded.begun.earlier_runs =
+            earlier_runs_of(recorded.begun, load.plan, target.opened_at(), directory);
     reports::remove_run(directory);
     reports::write_begun(directory, recorded.begun, judging);
     if (!load.options.began) load.options.began = Clock::now();

@@ -361,13 +361,33 @@ std::optional<Reason> interruption_of(const RunResult& run, const ValidityOption
     return Reason{Verdict::warn, "partial", "interrupted: this is what had been measured"};
 }
 
-/// Returns a reason if the server answered no question of the probe, because a score of 0 would look like
-/// wrong answers.
-std::optional<Reason> probe_failure_of(const RunResult& run, const ValidityOptions& options) {
-    if (options.probe_failure.empty() || !run.quality) return std::nullopt;
-    return Reason{Verdict::warn, "probe_failed",
-                  fmt::format("None of the {} questions of --probe was answered: {}.", run.quality->n,
-                              options.probe_failure)};
+std::optional<Reason> unanswered_of(const RunResult&, const ValidityOptions& options) {
+    if (options.unanswered.empty()) return std::nullopt;
+    return Reason{Verdict::warn, "probe_failed", options.unanswered};
+}
+
+/// Returns a reason if the prefix cache served a larger share of the prompts than in an earlier run that sent
+/// the same prompts to the same server, or if it may have, because the server does not report the share.
+std::optional<Reason> warm_cache_of(const RunResult& result, const ValidityOptions& options) {
+    constexpr double kRise = .02;
+    const std::vector<EarlierRun>& earlier = options.earlier_runs;
+    if (earlier.empty() || result.counts.ok == 0) return std::nullopt;
+    const auto coldest =
+        std::min_element(earlier.begin(), earlier.end(), [](const EarlierRun& a, const EarlierRun& b) {
+            return a.cached_share.value_or(0) < b.cached_share.value_or(0);
+        });
+    const auto share = result.throughput.at(figure::kCachedPromptRatio);
+    if (share && *share <= coldest->cached_share.value_or(0) + kRise) return std::nullopt;
+    const std::string what =
+        share ? fmt::format("its prefix cache served {} of their tokens, and {} in that run",
+                            percent_text(*share), percent_text(coldest->cached_share.value_or(0)))
+              : "its prefix cache may have served them (it reports no cached tokens)";
+    return Reason{
+        Verdict::warn, "warm_cache",
+        fmt::format("the run in {} had sent the same prompts to this server before, and {}: the two "
+                    "cannot be compared; --reset-cache empties the cache before each run, and "
+                    "--salt-prompts makes the prompts of a file new to it",
+                    coldest->directory, what)};
 }
 
 /// Returns a reason if the text is unlike that in real use, and the server drafts tokens or the model routes
@@ -401,8 +421,8 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 4> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of};
-constexpr std::array<ReasonOf, 5> kJudgedLast = {thrashing_of, other_model_of, probe_failure_of,
-                                                 artificial_text_of, losses_of};
+constexpr std::array<ReasonOf, 6> kJudgedLast = {thrashing_of,       other_model_of, unanswered_of,
+                                                 artificial_text_of, warm_cache_of,  losses_of};
 
 }  // namespace
 

@@ -2,20 +2,31 @@
 // Decides whether a run proves anything about the server. Most reasons come from one table of checks. Each
 // check compares a figure of the result with a WARN and an INVALID limit; a figure above a limit gives a
 // reason with the name of the check.
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/result/result.h"
 
 namespace paretoken {
+
+/// An earlier run that sent the same prompts to the same server.
+struct EarlierRun {
+    std::string directory;
+    std::optional<double> cached_share;  ///< share of its prompts' tokens that the prefix cache served
+
+    bool operator==(const EarlierRun&) const = default;
+};
 
 /// The limits of a judgement, and the facts about a run that its result does not hold.
 struct ValidityOptions {
     double max_failed = 0.10;        ///< a run of which a larger share of requests failed is invalid
     bool ended = true;               ///< false: the run was killed, or is still going on
     std::string lost = {};           ///< what is missing in the records; empty if nothing is
-    std::string probe_failure = {};  ///< why no question of the probe was answered; empty if one was
+    std::string unanswered = {};     ///< sentence on questions of the probe without an answer; empty if none
     bool ignores_end = false;        ///< whether answers continue after their end of text
     bool routes_to_experts = false;  ///< whether the model is known to be a mixture of experts
+    std::vector<EarlierRun> earlier_runs = {};  ///< Begun::earlier_runs (core/run/recorded.h)
 };
 
 /// Judges a result by its client's figures, metrics, counts, window, workload, totals, the server's figures

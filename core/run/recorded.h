@@ -12,6 +12,7 @@
 #include "core/record/request_table.h"
 #include "core/result/alerts.h"
 #include "core/result/result.h"
+#include "core/result/validity.h"
 #include "core/run/client_report.h"
 #include "core/run/power_figures.h"
 #include "core/run/server_figures.h"
@@ -54,6 +55,7 @@ struct Begun {
     PlanEcho plan = {};          ///< resolved plan without the fields that judge results
     Workload workload = {};      ///< without the lengths that were achieved
     LoadShape shape = {};
+    std::vector<EarlierRun> earlier_runs = {};  ///< runs that sent the same prompts to the same server
     std::map<std::string, std::string> server_config = {};  ///< settings that the server's API told
 
     bool operator==(const Begun&) const = default;
@@ -85,10 +87,11 @@ struct Observations {
 
 /// The answers to the questions of a probe.
 struct ProbeOutcome {
-    std::string probe;        ///< name of the questions, as ProbeScore::probe
-    std::uint64_t asked = 0;  ///< number of questions
+    std::string probe;           ///< name of the questions, as ProbeScore::probe
+    std::uint64_t asked = 0;     ///< number of questions
+    std::uint64_t answered = 0;  ///< number of questions whose requests did not fail
     std::uint64_t right = 0;
-    std::string failure = {};  ///< reason why no question was answered; empty if one was
+    std::string failure = {};  ///< error of the first request that failed; empty if none did
 
     bool operator==(const ProbeOutcome&) const = default;
 };

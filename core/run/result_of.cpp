@@ -1,5 +1,7 @@
 #include "core/run/result_of.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/result/slo.h"
@@ -157,11 +159,18 @@ std::string clock_of(const ClientHealth& client) {
 }
 
 std::optional<ProbeScore> score_of(const std::optional<ProbeOutcome>& probe) {
-    if (!probe) return std::nullopt;
-    const auto n = static_cast<double>(probe->asked);
+    if (!probe || probe->answered == 0) return std::nullopt;
+    const auto n = static_cast<double>(probe->answered);
     const double score = static_cast<double>(probe->right) / n;
     return ProbeScore{
-        .probe = probe->probe, .score = score, .n = probe->asked, .ci95 = wilson_interval(score, n)};
+        .probe = probe->probe, .score = score, .n = probe->answered, .ci95 = wilson_interval(score, n)};
+}
+
+/// Returns what is to be said about questions whose requests failed; empty if none did.
+std::string unanswered_of(const std::optional<ProbeOutcome>& probe) {
+    if (!probe || probe->answered == probe->asked) return "";
+    return fmt::format("{} of the {} questions of --probe got no answer, and count in no score: {}.",
+                       probe->asked - probe->answered, probe->asked, probe->failure);
 }
 
 std::optional<StopReason> stop_of(const Observations& observed, double zero_s) {
@@ -223,9 +232,10 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     result.validity = validity_of(result, {.max_failed = judging.max_failed,
                                            .ended = recorded.ended,
                                            .lost = recorded.lost,
-                                           .probe_failure = recorded.probe ? recorded.probe->failure : "",
+                                           .unanswered = unanswered_of(recorded.probe),
                                            .ignores_end = begun.shape.ignores_end,
-                                           .routes_to_experts = begun.shape.routes_to_experts});
+                                           .routes_to_experts = begun.shape.routes_to_experts,
+                                           .earlier_runs = begun.earlier_runs});
     if (result.stop && result.stop->rule == kDiverging) withhold_percentiles(result);
     result.slo = percentile_verdicts(result, observed.records, window, percentile_slos_of(judging.slos));
     result.alerts = judged_alerts(result, judging.alerts, judging.baseline);

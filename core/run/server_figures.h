@@ -56,6 +56,8 @@ struct ServerScrape {
     std::map<std::string, double> kept = {};  ///< result of kept_series() (loadgen/scrape/known_metrics.h)
     std::string place = {};                   ///< name of the place that was scraped; empty means a server
     std::uint32_t server = 0;                 ///< number of the server among those that are scraped
+    /// Why samples of known quantities were left out: "vllm:num_requests_running -5 is impossible".
+    std::vector<std::string> left_out = {};
 
     bool operator==(const ServerScrape&) const = default;
 };
@@ -76,7 +78,8 @@ struct ServerScrapes {
     /// The scrapes with known quantities, ascending in time; only the first one keeps its sources and
     /// settings.
     std::vector<ServerScrape> scrapes;
-    std::uint64_t failed = 0;  ///< scrapes that failed, or had no known quantity and no series to keep
+    /// Scrapes that failed, had no known quantity and no series to keep, or left samples out.
+    std::uint64_t failed = 0;
     std::string last_failure;  ///< reason in one line
     std::string name = {};     ///< name of the place, which is the source of the series below
     std::map<std::string, KeptSeries> kept = {};

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "core/error.h"
@@ -18,12 +19,29 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // bytes
 
+[[noreturn]] void is_too_long(const std::string& path) {
+    throw UsageError(fmt::format("--text {}: the text is longer than 1 GiB; give a part of it", path));
+}
+
+/// Reads the file up to the limit, because a device such as /dev/zero has no end.
 std::string content_of(const std::string& path) {
+    constexpr std::size_t kPiece = std::size_t{1} << 20;
+    std::error_code error;
+    if (const auto size = std::filesystem::file_size(path, error); !error && size > kMostBytes)
+        is_too_long(path);
     std::ifstream file(path, std::ios::binary);
-    std::ostringstream content;
-    if (!file || !(content << file.rdbuf()))
+    std::string content;
+    std::size_t got = 0;
+    while (file) {
+        content.resize(got + kPiece);
+        file.read(content.data() + got, static_cast<std::streamsize>(kPiece));
+        got += static_cast<std::size_t>(file.gcount());
+        if (got > kMostBytes) is_too_long(path);
+    }
+    if (!file.eof())
         throw RuntimeError(fmt::format("--text: cannot read '{}': {}", path, std::strerror(errno)));
-    return std::move(content).str();
+    content.resize(got);
+    return content;
 }
 
 /// White space and control characters separate words.
@@ -35,8 +53,6 @@ bool is_between_words(char c) {
 
 Prose::Prose(const std::string& path) : path_(path) {
     const std::string file = content_of(path);
-    if (file.size() > kMostBytes)
-        throw UsageError(fmt::format("--text {}: the text is longer than 1 GiB", path));
     if (!simdjson::validate_utf8(file))
         throw UsageError(fmt::format("--text {}: the file is not UTF-8 text", path));
     content_ = content_hash(file);

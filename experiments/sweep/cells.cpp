@@ -75,6 +75,15 @@ void keep_lengths(Spec& dataset, const Spec& before) {
             dataset.fields.insert(*given);
 }
 
+/// Refuses a number of cells whose runs nobody can wait for.
+void require_few_cells(double number, const std::string& where) {
+    if (number <= static_cast<double>(kMostCells)) return;
+    throw UsageError(
+        fmt::format("{}: {:.0f} cells, and a sweep has at most {}; give fewer values, or several "
+                    "sweeps with an --out each",
+                    where, number, kMostCells));
+}
+
 }  // namespace
 
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders) {
@@ -95,6 +104,9 @@ Variation parse_variation(std::string_view text, const std::set<std::string>& pl
 }
 
 std::vector<Cell> product_of(const std::vector<Variation>& variations) {
+    double number = 1;
+    for (const Variation& variation : variations) number *= static_cast<double>(variation.values.size());
+    require_few_cells(number, "--grid");
     std::vector<Cell> cells{Cell{}};
     for (const Variation& variation : variations) {
         std::vector<Cell> more;
@@ -113,6 +125,7 @@ std::vector<Cell> product_of(const std::vector<Variation>& variations) {
 
 std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where,
                                  const std::set<std::string>& placeholders) {
+    require_few_cells(static_cast<double>(cells.size()), where);
     std::vector<Cell> resolved;
     for (std::size_t i = 0; i < cells.size(); ++i) {
         Cell own;

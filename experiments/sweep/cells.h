@@ -34,13 +34,16 @@ struct Variation {
 /// counts once.
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
+/// The most cells of a sweep.
+inline constexpr std::size_t kMostCells = 10'000;
+
 /// Returns one cell for each combination of values; the first variation changes slowest. No variation gives
-/// one empty cell. Throws UsageError when a field is varied twice.
+/// one empty cell. Throws UsageError when a field is varied twice, and for more than kMostCells cells.
 std::vector<Cell> product_of(const std::vector<Variation>& variations);
 
 /// Returns the cells of a file, with names resolved as in parse_variation(). `where` names the file in
-/// errors. Throws UsageError for a name that parse_variation() refuses, for two equal cells, and without a
-/// cell.
+/// errors. Throws UsageError for a name that parse_variation() refuses, for two equal cells, without a
+/// cell, and for more than kMostCells cells.
 std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where,
                                  const std::set<std::string>& placeholders = {});
 

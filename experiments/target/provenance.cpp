@@ -85,8 +85,8 @@ Provenance provenance_of(const Target& target, const LoadPlan& resolved, const I
     return p;
 }
 
-std::string utc_now() {
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+std::string utc_now(std::chrono::seconds ago) {
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr) - ago.count()));
 }
 
 }  // namespace paretoken::experiments

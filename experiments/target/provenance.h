@@ -1,5 +1,6 @@
 #pragma once
 // The provenance of an experiment's results: program, host, server and time.
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct Invocation {
 /// wrong.
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
 
-/// Returns the current time: "2026-11-21T09:45:12Z".
-std::string utc_now();
+/// Returns the current time, or the time that was `ago` before: "2026-11-21T09:45:12Z".
+std::string utc_now(std::chrono::seconds ago = {});
 
 }  // namespace paretoken::experiments

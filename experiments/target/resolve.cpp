@@ -210,8 +210,7 @@ loadgen::ClassLoad class_load(const LoadPlan& plan, const RequestClass& of) {
                                        .duration = plan.stop.duration,
                                        .warmup_duration = plan.warmup_duration},
                             .seed = seed_of(plan, of),
-                            .priority = of.priority,
-                            .models = parse_model_mix(plan.model)};
+                            .priority = of.priority};
     if (plan.classes.size() > 1) load.limits.requests = requests_of(plan, load.arrivals);
     return load;
 }

@@ -110,6 +110,10 @@ Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, con
     for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
         load.datasets.push_back(dataset_of(load.plan, i, facts.calibration));
     load.options = load_options(load.plan);
+    // The name that a server lists is one model, even if it looks like a mix of several.
+    const auto models = asked.model.empty() ? std::vector<ModelShare>{{.model = load.plan.model}}
+                                            : parse_model_mix(asked.model);
+    for (loadgen::ClassLoad& of : load.options.classes) of.models = models;
     for (std::size_t i = 0; i < load.options.classes.size(); ++i) {
         loadgen::ClassLoad& of = load.options.classes[i];
         of.dataset = load.datasets[i].get();
@@ -515,6 +519,8 @@ class VirtualTarget final : public Target {
 };
 
 }  // namespace
+
+Target::Target(Secrets secrets) : secrets_(std::move(secrets)), opened_at_(utc_now()) {}
 
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {

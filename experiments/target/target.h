@@ -41,6 +41,8 @@ class Target {
     virtual bool in_virtual_time() const = 0;  ///< whether times are simulated; such runs may overlap
     /// Returns the secrets to hide in everything that is stored about this target.
     const Secrets& secrets() const { return secrets_; }
+    /// Returns when the target was opened: "2026-11-21T09:45:12Z". The simulated server runs since then.
+    const std::string& opened_at() const { return opened_at_; }
 
     /// Returns the load of `asked` for this target. Throws UsageError, or RuntimeError when a file cannot be
     /// read.
@@ -63,12 +65,13 @@ class Target {
     virtual void reset_cache() const {}
 
   protected:
-    explicit Target(Secrets secrets) : secrets_(std::move(secrets)) {}
+    explicit Target(Secrets secrets);
     Target(const Target&) = default;
     Target& operator=(const Target&) = default;
 
   private:
     Secrets secrets_;
+    std::string opened_at_;
 };
 
 /// The parts of this process's environment that a target needs.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +15,50 @@
 
 namespace paretoken::scrape {
 namespace {
+
+std::string_view without_total(std::string_view name) {
+    constexpr std::string_view kSuffix = "_total";
+    if (name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
+    return name;
+}
+
+/// Returns the kinds of all known quantities by their names, without "_total". A histogram has the names of
+/// its sum and its count.
+const std::map<std::string, MetricKind, std::less<>>& kinds_by_name() {
+    static const auto kKinds = [] {
+        std::map<std::string, MetricKind, std::less<>> kinds;
+        for (const ServerMetric& metric : server_metrics())
+            for (const std::string_view name : metric.names) {
+                if (metric.kind == MetricKind::histogram) {
+                    kinds.emplace(std::string(name) + "_sum", metric.kind);
+                    kinds.emplace(std::string(name) + "_count", metric.kind);
+                } else {
+                    kinds.emplace(without_total(name), metric.kind);
+                }
+            }
+        return kinds;
+    }();
+    return kKinds;
+}
+
+/// Returns the samples without those of known quantities that cannot be true, whose faults are added to
+/// `left_out`.
+std::vector<Sample> possible_ones(std::vector<Sample> samples, std::vector<std::string>& left_out) {
+    constexpr double kMostShare = 1.1;  // servers may count a little more than they have
+    std::set<std::pair<std::string, Labels>> seen;
+    std::erase_if(samples, [&](const Sample& sample) {
+        const auto kind = kinds_by_name().find(without_total(sample.name));
+        if (kind == kinds_by_name().end()) return false;
+        const bool is_possible =
+            !(sample.value < 0) && !(kind->second == MetricKind::share && sample.value > kMostShare);
+        const bool is_new = seen.emplace(sample.name, sample.labels).second;
+        if (is_possible && is_new) return false;
+        left_out.push_back(is_possible ? fmt::format("{} is there twice", sample.name)
+                                       : fmt::format("{} {:g} is impossible", sample.name, sample.value));
+        return true;
+    });
+    return samples;
+}
 
 /// Returns the sum of the samples of that name for each value of the label "engine"; for a share, their mean.
 std::map<std::string, double> engines_of(std::span<const Sample> samples, std::string_view name,
@@ -79,8 +124,9 @@ std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
 
 }  // namespace
 
-ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at) {
+ServerScrape server_scrape_of(const Scrape& text, TimePoint at) {
     ServerScrape known{.at = at, .engine = {}, .sources = {}, .values = {}, .histograms = {}};
+    const Scrape scrape{.samples = possible_ones(text.samples, known.left_out)};
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
         std::optional<std::string> name;

@@ -12,8 +12,9 @@
 
 namespace paretoken::scrape {
 
-/// Returns the known quantities of a scrape. `sources` is empty if there is none. `kept` and `place` are left
-/// empty.
+/// Returns the known quantities of a scrape, without samples that cannot be true: values below 0, shares far
+/// above 1, and series that the scrape has already. `sources` is empty if there is none. `kept` and `place`
+/// are left empty.
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at);
 
 /// Returns the finite samples whose names `wants` accepts, by name and labels:

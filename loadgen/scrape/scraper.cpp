@@ -1,6 +1,7 @@
 #include "loadgen/scrape/scraper.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <regex>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/text/printable.h"
 
 namespace paretoken::scrape {
 
@@ -86,7 +88,13 @@ void Scraper::scrape() {
     scrape.place = options_.name;
     scrape.server = options_.server;
     scrape.kept = kept_series(text, [this](std::string_view name) { return keep_->wants(name); });
-    if (scrape.sources.empty() && scrape.kept.empty())
+    if (!scrape.left_out.empty())
+        fail(fmt::format("left out of the server's metrics: {}",
+                         printable_line(fmt::format("{}", fmt::join(scrape.left_out, ", ")))));
+    const bool has_left_out = !std::exchange(scrape.left_out, {}).empty();
+    const bool is_empty = scrape.sources.empty() && scrape.kept.empty();
+    if (is_empty && has_left_out) return;
+    if (is_empty)
         return fail(is_server
                         ? fmt::format("no known metric among the {} that it gave; vLLM gives them unless "
                                       "started with --disable-log-stats, SGLang with --enable-metrics, "

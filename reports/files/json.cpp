@@ -450,10 +450,17 @@ void fields(Archive& a, Is<LoadShape> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<EarlierRun> auto& v) {
+    a.required("directory", v.directory);
+    a("cached_share", v.cached_share);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Begun> auto& v) {
     a.required("provenance", v.provenance);
     a.required("workload", v.workload);
     a.required("shape", v.shape);
+    a("earlier_runs", v.earlier_runs);
     a("server_config", v.server_config);
     a.plan(v.plan);
 }
@@ -492,8 +499,15 @@ template <class Archive>
 void fields(Archive& a, Is<ProbeOutcome> auto& v) {
     a.required("probe", v.probe);
     a.required("asked", v.asked);
+    a.required("answered", v.answered);
     a.required("right", v.right);
     a("failure", v.failure);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<FileMark> auto& v) {
+    a.required("bytes", v.bytes);
+    a.required("end_hash", v.end_hash);
 }
 
 template <class Archive>
@@ -564,6 +578,7 @@ void fields(Archive& a, Is<SweepPoint> auto& v) {
     a("itl_p50_s", v.itl_p50_s);
     a("itl_p99_s", v.itl_p99_s);
     a("acceptance", v.acceptance);
+    a("cached_share", v.cached_share);
     a("requests", v.requests);
     a("failed", v.failed);
     a("verdict", v.verdict);
@@ -626,6 +641,7 @@ void fields(Archive& a, Is<ComparedCell> auto& v) {
     a("cell", v.cell);
     a("figures", v.figures);
     a("acceptance", v.acceptance);
+    a("cached", v.cached);
 }
 
 template <class Archive>
@@ -757,6 +773,7 @@ template <class Archive>
 void fields(Archive& a, Is<ProbeAnswer> auto& v) {
     a.required("question", v.question);
     a("right", v.right);
+    a("failed", v.failed);
     a("expected", v.expected);
     a("answer", v.answer);
 }
@@ -919,6 +936,7 @@ void fields(Archive& a, Is<ApiLine> auto& v) {
     a("cached", v.cached);
     a("output", v.output);
     a("usd_per_m_at_mix", v.usd_per_m_at_mix);
+    a("usd_per_m_with_writes", v.usd_per_m_with_writes);
     a("break_even_tokens_per_month", v.break_even_tokens_per_month);
 }
 
@@ -1558,17 +1576,21 @@ BegunFile parse_begun_json(std::string_view text, const std::string& where) {
     return file;
 }
 
-std::string ended_json(const Recorded& recorded) {
-    Json json = {{"schema", std::string(kEndedSchema)}};
+std::string ended_json(const Recorded& recorded, const std::map<std::string, FileMark>& files) {
+    Json json = {{"schema", std::string(kEndedSchema)}, {"files", Writer::json_of(files)}};
     json.update(Writer::json_of(recorded, recorded.observed.began));
     return text_of(json, -1) + "\n";
 }
 
-void parse_ended_json(std::string_view text, const std::string& where, Recorded& recorded) {
+std::map<std::string, FileMark> parse_ended_json(std::string_view text, const std::string& where,
+                                                 Recorded& recorded) {
     const Json json = parsed(text, where);
     expect(json, "schema", kEndedSchema, where);
     Reader reader(json, where, "", recorded.observed.began);
     fields(reader, recorded);
+    std::map<std::string, FileMark> files;
+    reader.required("files", files);
+    return files;
 }
 
 // ---- sweep.json

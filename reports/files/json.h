@@ -4,6 +4,7 @@
 // run_directory.h reads and writes the files. Every field is named once, for both directions. Unknown keys
 // are ignored. Unknown schemas are refused with a UsageError. A number that is not finite is written as null;
 // null is read as infinity, or as absent where a value may be absent.
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,14 @@ inline constexpr std::string_view kReportSchema = "paretoken/report/1";
 std::string run_json(const RunResult& result);
 RunResult parse_run_json(std::string_view text, const std::string& where);
 
+/// What tells a file that a run wrote from another one.
+struct FileMark {
+    std::uint64_t bytes = 0;
+    std::string end_hash = {};  ///< content_hash() of its last 64 KiB
+
+    bool operator==(const FileMark&) const = default;
+};
+
 /// What begun.json holds.
 struct BegunFile {
     Begun begun;
@@ -46,8 +55,11 @@ BegunFile parse_begun_json(std::string_view text, const std::string& where);
 /// The content of ended.json: the end of a run, its probe, what is missing in its records, the client's
 /// report and the failed scrapes. Times are in seconds since `recorded.observed.began`, which must be set
 /// before they are read into `recorded`. The other members of `recorded` are not used.
-std::string ended_json(const Recorded& recorded);
-void parse_ended_json(std::string_view text, const std::string& where, Recorded& recorded);
+///
+/// `files` tells the record files apart from others.
+std::string ended_json(const Recorded& recorded, const std::map<std::string, FileMark>& files);
+std::map<std::string, FileMark> parse_ended_json(std::string_view text, const std::string& where,
+                                                 Recorded& recorded);
 
 std::string sweep_json(const SweepFile& sweep);
 SweepFile parse_sweep_json(std::string_view text, const std::string& where);

@@ -82,6 +82,16 @@ bool holds(const fs::path& path, const ResultKind& kind) {
            (is_there(path / kBegunFileName) || is_there(path / kRecordsFileName));
 }
 
+/// Throws UsageError if the path, or what it begins with, is there and is no directory, such as /dev/stdout.
+void refuse_what_is_no_directory(const fs::path& path) {
+    std::error_code ignored;
+    for (fs::path above = fs::absolute(path, ignored); above.has_relative_path(); above = above.parent_path())
+        if (const auto status = fs::status(above, ignored); fs::exists(status) && !fs::is_directory(status))
+            throw UsageError(fmt::format(
+                "--out {}: a result is a directory, and {} is there and is none; give another --out",
+                path.string(), above.string()));
+}
+
 /// Throws UsageError if the directory has a result of another kind, or one that may not be replaced.
 void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
     const ResultKind& wanted = kResultKinds[static_cast<std::size_t>(request.kind)];
@@ -110,7 +120,10 @@ void refuse_to_lose(const OutputRequest& request, const fs::path& path) {
 }  // namespace
 
 OutputDirectory::OutputDirectory(const OutputRequest& request) {
-    if (!request.path.empty()) refuse_to_lose(request, request.path);
+    if (!request.path.empty()) {
+        refuse_what_is_no_directory(request.path);
+        refuse_to_lose(request, request.path);
+    }
     create(request);
     try {
         lock();

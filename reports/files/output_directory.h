@@ -21,11 +21,11 @@ struct OutputRequest {
 /// On a file system without locks the file only shows the last holder and keeps nobody out.
 class OutputDirectory {
   public:
-    /// Creates the directory if there is none. Throws UsageError if it holds a result of another kind, if a
-    /// run would be among the points of a sweep, or if a run, a cache experiment or a watch would be replaced
-    /// and `overwrite` is false. A sweep or a gate continues an unfinished one in the directory; its command
-    /// checks that the options fit. Throws RuntimeError when another process holds the directory or it cannot
-    /// be created.
+    /// Creates the directory if there is none. Throws UsageError if its path names something else, if it
+    /// holds a result of another kind, if a run would be among the points of a sweep, or if a run, a cache
+    /// experiment or a watch would be replaced and `overwrite` is false. A sweep or a gate continues an
+    /// unfinished one in the directory; its command checks that the options fit. Throws RuntimeError when
+    /// another process holds the directory or it cannot be created.
     explicit OutputDirectory(const OutputRequest& request);
     ~OutputDirectory();
     OutputDirectory(const OutputDirectory&) = delete;

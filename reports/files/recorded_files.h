@@ -29,8 +29,8 @@ struct StoredRun {
 
 /// Reads the records of a run. Times are counted from TimePoint{}, and the events are read from the file when
 /// they are needed. If there is no ended.json, the run was killed or is still going on, and
-/// Recorded::ended is false. Throws a UsageError that names what is missing or malformed, also if such a run
-/// has no ended request.
+/// Recorded::ended is false. Throws a UsageError that names what is missing, malformed, or not the file that
+/// the run wrote, also if a run that has not ended has no ended request.
 StoredRun read_recorded(const std::filesystem::path& directory);
 
 }  // namespace paretoken::reports

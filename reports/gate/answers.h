@@ -12,6 +12,7 @@ namespace paretoken::reports {
 struct ProbeAnswer {
     std::uint64_t question = 0;  ///< number of the question, from 0
     bool right = false;
+    bool failed = false;        ///< whether the request failed, so that there is no answer to judge
     std::string expected = {};  ///< expected answer in words: "number 618034"
     std::string answer = {};    ///< text of the answer, or the error if the request failed
 

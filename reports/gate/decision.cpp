@@ -244,7 +244,7 @@ Failures right_of(std::span<const GateRun> runs) {
     if (run == nullptr) return {};
     const auto right = std::count_if(run->probe.begin(), run->probe.end(),
                                      [](const ProbeAnswer& answer) { return answer.right; });
-    return {.failed = static_cast<std::uint64_t>(right), .requests = run->probe.size()};
+    return {.failed = static_cast<std::uint64_t>(right), .requests = run->result.quality->n};
 }
 
 /// The counts of a share on one side.
@@ -305,8 +305,9 @@ Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRu
     return found;
 }
 
-/// Compares the questions that were answered right on one side only (McNemar). A drop within the tolerance
-/// passes; the number of questions determines how large a drop could have been found, and the reason says it.
+/// Compares the questions that were answered on both sides, and right on one side only (McNemar). A drop
+/// within the tolerance passes; the number of questions determines how large a drop could have been found,
+/// and the reason says it.
 Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after, double tolerance) {
     constexpr std::size_t kShownBytes = 60;
     const auto& then = probed(before)->probe;
@@ -315,6 +316,7 @@ Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRu
     std::uint64_t gained = 0;
     const ProbeAnswer* example = nullptr;
     for (std::size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
+        if (then[i].failed || now[i].failed) continue;
         if (then[i].right && !now[i].right && lost++ == 0) example = &now[i];
         if (!then[i].right && now[i].right) ++gained;
     }
@@ -547,6 +549,47 @@ GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
 
 // ---- what must be said beside the verdict
 
+/// The prompts' tokens that the prefix cache served: the mean share over the runs that report it, and the
+/// number of runs whose prompts had been sent to the server before.
+struct Cached {
+    std::optional<double> share = {};
+    std::ptrdiff_t warm_runs = 0;
+};
+
+Cached cached_of(const std::vector<GateRun>& runs) {
+    std::vector<double> shares;
+    Cached cached;
+    for (const GateRun& run : runs) {
+        if (const auto share = run.result.throughput.at(figure::kCachedPromptRatio)) shares.push_back(*share);
+        const auto& reasons = run.result.validity.reasons;
+        cached.warm_runs += std::any_of(reasons.begin(), reasons.end(),
+                                        [](const Reason& r) { return r.check == "warm_cache"; });
+    }
+    if (!shares.empty()) cached.share = moments_of(shares).mean;
+    return cached;
+}
+
+/// Returns a note if the caches of the two sides were not equally warm from earlier runs.
+std::optional<std::string> note_on_caches(const std::vector<GateRun>& baseline,
+                                          const std::vector<GateRun>& candidate) {
+    constexpr double kEqual = .02;
+    const Cached before = cached_of(baseline);
+    const Cached after = cached_of(candidate);
+    if (before.warm_runs + after.warm_runs == 0) return std::nullopt;
+    const bool differ = before.share && after.share ? std::abs(*before.share - *after.share) > kEqual
+                                                    : before.warm_runs != after.warm_runs;
+    if (!differ) return std::nullopt;
+    const auto text_of = [](const Cached& side, std::size_t runs) {
+        return fmt::format(
+            "{} of {} runs{}", side.warm_runs, runs,
+            side.share ? fmt::format(" ({} of the tokens cached)", percent_text(*side.share)) : "");
+    };
+    return fmt::format(
+        "The prompts had been sent to their server before in {} of the baseline and {} of the candidate: the "
+        "prefix caches were not equally warm. --reset-cache empties them before each run.",
+        text_of(before, baseline.size()), text_of(after, candidate.size()));
+}
+
 void add_notes(const GateInput& input, GateReport& report) {
     switch (input.design) {
         case GateDesign::pairs:
@@ -570,6 +613,7 @@ void add_notes(const GateInput& input, GateReport& report) {
     for (const std::string& oddity :
          oddities_of(input.baseline.front().result, input.candidate.front().result))
         report.notes.push_back(oddity + ".");
+    if (auto note = note_on_caches(input.baseline, input.candidate)) report.notes.push_back(std::move(*note));
     const auto warned = [](const std::vector<GateRun>& runs) {
         return std::count_if(runs.begin(), runs.end(),
                              [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });

@@ -342,6 +342,8 @@ std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
                               .cached = api.cache_read,
                               .output = api.output,
                               .usd_per_m_at_mix = at_mix,
+                              .usd_per_m_with_writes = cards::api_usd_per_m_with_writes(
+                                  api, rates.fresh_input, rates.cached_input, rates.output, lengths.input),
                               .break_even_tokens_per_month =
                                   self_host_break_even_tokens(sheet.usd_per_month, at_mix, earning)});
     }

@@ -245,6 +245,9 @@ struct ApiLine {
     std::optional<double> cached = {};
     double output = 0;
     double usd_per_m_at_mix = 0;  ///< mean price over input, cached and output tokens of the chosen run
+    /// The mean price if all fresh input is written to the API's cache and kept there; absent if that costs
+    /// nothing more.
+    std::optional<double> usd_per_m_with_writes = {};
     /// Input and output tokens per month above which the deployment is cheaper; absent if it cannot process
     /// that many.
     std::optional<double> break_even_tokens_per_month = {};

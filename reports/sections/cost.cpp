@@ -61,11 +61,12 @@ Table api_table(const std::vector<ApiLine>& apis) {
                  {"Cached input"},
                  {"Output"},
                  {"At this mix"},
+                 {"With writes"},
                  {"Break-even"}},
                 {}};
     for (const ApiLine& api : apis)
         table.rows.push_back({api.name, api.as_of, dollars(api.input), cell(api.cached), dollars(api.output),
-                              dollars(api.usd_per_m_at_mix),
+                              dollars(api.usd_per_m_at_mix), cell(api.usd_per_m_with_writes),
                               api.break_even_tokens_per_month
                                   ? significant(*api.break_even_tokens_per_month / 1e9)
                                   : "never: more tokens than it can generate"});
@@ -78,7 +79,9 @@ Part apis_of(const ReportModel& model, const CostSheet& sheet) {
                                  significant(sheet.output_tokens), cached),
             .blocks = {{Paragraph{fmt::format(
                            "{} at {} costs ${} per million tokens of this mix. Above the break-even, in "
-                           "billions of tokens per month, the deployment is cheaper.",
+                           "billions of tokens per month, the deployment is cheaper. What an API charges for "
+                           "its cache lies between no writes (at this mix) and writing all fresh input and "
+                           "keeping it for the API's time to live (with writes).",
                            model.configurations[sheet.configuration].title, sheet.load_label,
                            dollars(sheet.usd_per_m_total))}},
                        {api_table(sheet.apis)}}};

@@ -133,6 +133,34 @@ std::string acceptance_sentence(const std::string& server, double acceptance) {
     return text;
 }
 
+/// Returns the mean of a figure over the points of each server that have it.
+std::map<std::string, double> means_of(const std::vector<const SweepPoint*>& points,
+                                       const std::vector<std::string>& servers,
+                                       std::optional<double> SweepPoint::*figure) {
+    std::map<std::string, double> means;
+    for (const std::string& server : servers) {
+        std::vector<double> values;
+        for (const SweepPoint* point : points)
+            if (server_of(*point) == server && point->*figure) values.push_back(*(point->*figure));
+        if (!values.empty()) means[server] = moments_of(values).mean;
+    }
+    return means;
+}
+
+/// Returns a sentence about prefix caches that served unequal shares of the same prompts; empty if they
+/// served equal ones.
+std::string cached_sentence(const std::map<std::string, double>& cached) {
+    constexpr double kEqual = 0.05;
+    if (cached.size() != 2) return {};
+    const auto& [server, share] = *cached.begin();
+    const auto& [other, other_share] = *cached.rbegin();
+    if (std::abs(share - other_share) <= kEqual) return {};
+    return fmt::format(
+        "The prefix cache served {} of the prompts' tokens on {}, and {} on {}: a cache that is "
+        "warm from earlier runs makes a server look faster (--reset-cache empties it).",
+        percent_text(share), server, percent_text(other_share), other);
+}
+
 }  // namespace
 
 SweepComparison comparison_of(const std::vector<SweepPoint>& points,
@@ -151,12 +179,8 @@ SweepComparison comparison_of(const std::vector<SweepPoint>& points,
         ComparedCell held{.cell = std::move(cell)};
         for (const ComparedColumn& column : kColumns)
             held.figures.push_back(compared(column, leads_of(own, servers, column), servers));
-        for (const std::string& server : servers) {
-            std::vector<double> accepted;
-            for (const SweepPoint* point : own)
-                if (server_of(*point) == server && point->acceptance) accepted.push_back(*point->acceptance);
-            if (!accepted.empty()) held.acceptance[server] = moments_of(accepted).mean;
-        }
+        held.acceptance = means_of(own, servers, &SweepPoint::acceptance);
+        held.cached = means_of(own, servers, &SweepPoint::cached_share);
         comparison.cells.push_back(std::move(held));
     }
     return comparison;
@@ -173,6 +197,8 @@ std::vector<std::string> sentences_of(const SweepComparison& comparison, const s
             sentences.push_back(where + sentence_of(figure, axis));
         for (const auto& [server, acceptance] : cell.acceptance)
             sentences.push_back(where + acceptance_sentence(server, acceptance));
+        if (const std::string text = cached_sentence(cell.cached); !text.empty())
+            sentences.push_back(where + text);
     }
     return sentences;
 }

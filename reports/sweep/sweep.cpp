@@ -125,6 +125,7 @@ SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
             .itl_p50_s = result.percentile("itl_s", .5),
             .itl_p99_s = result.percentile("itl_s", .99),
             .acceptance = acceptance_in(result),
+            .cached_share = result.throughput.at(figure::kCachedPromptRatio),
             .requests = result.counts.requests,
             .failed = result.counts.failed,
             .verdict = result.validity.verdict,

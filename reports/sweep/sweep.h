@@ -38,9 +38,10 @@ struct SweepPoint {
     std::optional<double> tpot_p50_s = {};
     std::optional<double> itl_p50_s = {};
     std::optional<double> itl_p99_s = {};
-    std::optional<double> acceptance = {};  ///< accepted share of drafted tokens, by the server's counters
-    std::uint64_t requests = 0;             ///< requests of the run without warm-up and cancelled ones
-    std::uint64_t failed = 0;               ///< failed ones among these
+    std::optional<double> acceptance = {};    ///< accepted share of drafted tokens, by the server's counters
+    std::optional<double> cached_share = {};  ///< share of the prompts' tokens from the prefix cache
+    std::uint64_t requests = 0;               ///< requests of the run without warm-up and cancelled ones
+    std::uint64_t failed = 0;                 ///< failed ones among these
     std::optional<Verdict> verdict = {};
     std::optional<SloVerdict> slo = {};  ///< verdict on all limits together; absent without limits
     std::string note = {};               ///< first of the gravest reasons why the run is not valid
@@ -142,6 +143,7 @@ struct ComparedCell {
     std::vector<ComparedFigure> figures = {};
     std::map<std::string, double> acceptance = {};  ///< server → mean share of accepted draft tokens over its
                                                     ///< loads
+    std::map<std::string, double> cached = {};  ///< server → mean cached share of the prompts' tokens
 
     bool operator==(const ComparedCell&) const = default;
 };

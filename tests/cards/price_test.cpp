@@ -78,6 +78,22 @@ TEST(Price, AnApiDoesNotCachePromptsThatAreTooShort) {
     EXPECT_NEAR(api_usd_per_m(api, 224.4, 1475.6, 128, 1700), 1.280, 5e-4);
 }
 
+TEST(Price, OfAnApiWithWritesIsThatOfAllFreshInputWrittenAndKept) {
+    const ApiPrice haiku = api_price_named("claude-haiku-4.5", {});
+    EXPECT_NEAR(*api_usd_per_m_with_writes(haiku, 100, 900, 10, 4096), (125 + 90 + 50) / 1010.0, 1e-9);
+    EXPECT_FALSE(api_usd_per_m_with_writes(haiku, 100, 900, 10, 1700)) << "shorter than what is cached";
+    EXPECT_FALSE(api_usd_per_m_with_writes(haiku, 100, 0, 10, 4096)) << "nothing is read from the cache";
+    ApiPrice hour = haiku;
+    hour.ttl_s = 3600;
+    EXPECT_NEAR(*api_usd_per_m_with_writes(hour, 100, 900, 10, 4096), (200 + 90 + 50) / 1010.0, 1e-9);
+    ApiPrice stored = api_price_named("gemini-2.5-pro", {});
+    EXPECT_NEAR(*api_usd_per_m_with_writes(stored, 100, 900, 10, 4096), (575 + 112.5 + 100) / 1010.0, 1e-9)
+        << "1.25 + 4.5 for an hour";
+    stored.ttl_s = 600;
+    EXPECT_NEAR(*api_usd_per_m_with_writes(stored, 100, 900, 10, 4096), (200 + 112.5 + 100) / 1010.0, 1e-9);
+    EXPECT_FALSE(api_usd_per_m_with_writes(api_price_named("deepseek-flash", {}), 100, 900, 10, 4096));
+}
+
 TEST(Price, EveryShippedApiHasADateAndASource) {
     for (const auto& [name, api] : price_card("2026-11-apis").apis) {
         EXPECT_EQ(api.as_of.size(), 10u) << name;

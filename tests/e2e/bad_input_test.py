@@ -192,8 +192,8 @@ class BadReportInput(Case):
 
     def test_run_json_that_is_broken_or_of_another_schema(self):
         for name, text in {"broken": '{"schema": "paretoken/run/1", "cou', "foreign": json.dumps({"schema": "x/1"}),
-                           "hollow": json.dumps({"schema": "paretoken/run/2"}),
-                           "deep": '{"schema": "paretoken/run/2", "plan": ' + "[" * 200000 + "]" * 200000 + "}"}.items():
+                           "hollow": json.dumps({"schema": "paretoken/run/3"}),
+                           "deep": '{"schema": "paretoken/run/3", "plan": ' + "[" * 200000 + "]" * 200000 + "}"}.items():
             with self.subTest(name):
                 directory = self.directory / name
                 directory.mkdir()

@@ -100,6 +100,11 @@ class Files(Case):
         self.prompts.write_bytes(b'\xef\xbb\xbf{"prompt": "Hello there"}\r\n{"prompt": "Hello"}')
         self.measures(paretoken("run", *TINY[:2], "--dataset-path", self.prompts, "--num-prompts", 4, "--out", self.out))
 
+    def test_an_out_that_cannot_be_a_directory_is_wrong_use(self):
+        for path in ("/dev/stdout", "/dev/null", self.prompts / "below"):
+            self.prompts.write_text("x")
+            self.fails_clearly(paretoken("run", *TINY, "--out", path), 2, "--out", "a result is a directory")
+
     def test_an_endless_line_is_refused_with_file_and_line(self):
         began = time.monotonic()
         for path in ("/dev/zero", "/dev/full"):

@@ -144,6 +144,21 @@ class Text(Case):
         self.assertNotIn("artificial_text", self.ran(*card, "--text", book, "--no-ignore-eos")[2])
         self.assertNotIn("artificial_text", self.ran("--model-card", "llama-3.1-8b")[2])
 
+    def test_a_sweep_over_a_file_marks_the_levels_that_find_their_prompts_in_the_cache(self):
+        words = ["bridge", "mirror", "harbor", "river", "engine", "silver", "stone", "letter", "window", "ladder"]
+        prompts = self.directory / "prompts.jsonl"
+        prompts.write_text("".join(json.dumps({"prompt": " ".join(words[(i * 7 + k * (k + i)) % 10] for k in range(100)),
+                                               "output_tokens": 4}) + "\n" for i in range(8)))
+        checks = {}
+        with simulated_server("--profile", "llama3-8b-h100-bf16") as address:
+            for name, options in (("warm", ()), ("salted", ("--salt-prompts",)), ("emptied", ("--reset-cache",))):
+                out = self.directory / name
+                self.measures(paretoken("sweep", address, "--dataset-path", prompts, "--num-prompts", 8, "--concurrency", "1,2",
+                                        *options, "--out", out))
+                checks[name] = [[r["check"] for r in run_json(out / level)["validity"]["reasons"]].count("warm_cache")
+                                for level in ("c0001", "c0002")]
+        self.assertEqual(checks, {"warm": [0, 1], "salted": [0, 0], "emptied": [0, 0]})
+
     def test_a_text_that_cannot_be_used_is_refused_in_one_line(self):
         prompts = self.directory / "prompts.jsonl"
         prompts.write_text('{"prompt": "hello"}\n')

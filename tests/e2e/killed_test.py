@@ -36,7 +36,7 @@ class Killed(Case):
         page = self.directory / "page.html"
         done = paretoken("report", out, "--out", page)
         said = f"{out}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        ended = json.loads((out / "run.json").read_text())["state"] == "finished"
+        ended = (out / "ended.json").exists()
         self.assertIn(done.returncode, (0, 4) if ended else (4,), said)
         points = [point for configuration in json.loads(page.with_suffix(".json").read_text())["configurations"]
                   for point in configuration["points"]]
@@ -45,6 +45,7 @@ class Killed(Case):
         lines = [line for line in request_lines(out) if not line.get("warmup") and line["outcome"] != "cancelled"]
         self.assertEqual(counts["requests"], len(lines), said)
         self.assertEqual(counts.get("without_events", 0), 0, said)
+        self.assertEqual((out / "run.json").exists(), ended, said)
         if not ended:
             self.assertEqual(points[0]["run"]["validity"]["verdict"], "invalid", said)
             self.assertTrue(points[0]["run"]["partial"], said)

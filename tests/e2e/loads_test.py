@@ -267,6 +267,11 @@ class Requests(Case):
         self.assertEqual({body["model"] for body in sent}, {"base", "lora"})
         self.assertEqual(run_json(self.directory / "run")["plan"]["model"], "base=.7,lora=.3")
 
+    def test_a_name_that_the_server_lists_is_one_model_whatever_is_in_it(self):
+        with simulated_server("--profile", "ideal", "--model", "base=.7,lora=x") as address:
+            self.measures(paretoken("run", address, "--isl", 8, "--osl", 1, "--num-prompts", 4, "--out", self.directory / "run"))
+        self.assertEqual(run_json(self.directory / "run")["provenance"]["model"], "base=.7,lora=x")
+
 
 if __name__ == "__main__":
     unittest.main()

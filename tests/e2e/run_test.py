@@ -18,7 +18,7 @@ class Run(Case):
                                     "--isl", 128, "--osl", 16, "--seed", 7, "--gpu", "h100-sxm",
                                     "--metadata", "team=blue", "--out", out))
         result = run_json(out)
-        self.assertEqual(result["schema"], "paretoken/run/2")
+        self.assertEqual(result["schema"], "paretoken/run/3")
         self.assertEqual(result["definitions"], "paretoken/1")
         self.assertLessEqual(RUN_KEYS, set(result), "keys missing")
         self.assertEqual(result["counts"]["requests"], 60)

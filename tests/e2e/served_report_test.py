@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -63,8 +64,8 @@ class ServedReport(Case):
         self.land("a")
         unfinished = self.directory / "runs" / "b"
         unfinished.mkdir()
-        run = json.loads((self.directory / "runs" / "a" / "run.json").read_text())
-        (unfinished / "run.json").write_text(json.dumps({**run, "state": "running"}))
+        for name in ("begun.json", "requests.jsonl"):
+            shutil.copy(self.directory / "runs" / "a" / name, unfinished)
         with self.served() as process:
             self.assertIn("1 run ·", fetched(address_from(process))[1])
 

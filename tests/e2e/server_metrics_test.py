@@ -132,8 +132,8 @@ class Exporters(Case):
         lines = [json.loads(line) for line in (out / "server.jsonl").read_text().splitlines()]
         nodes = [line for line in lines if line.get("place") == "node"]
         self.assertEqual(len(nodes), len(kept["node_load1"]["values"]))
-        self.assertEqual(nodes[0]["node_load1"], 0.25)
-        self.assertNotIn("node_load15", nodes[0])
+        self.assertEqual(nodes[0]["kept"]["node_load1"], 0.25)
+        self.assertNotIn("node_load15", nodes[0]["kept"])
         self.assertEqual(len(lines) - len(nodes), result["server"]["scrapes"])
         self.assertNotIn("--scrape node", done.stderr)
 

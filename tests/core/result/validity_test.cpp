@@ -181,13 +181,10 @@ TEST(Validity, a_load_that_diverged_is_warned_of_first) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("the queue grew; percentiles"));
 }
 
-TEST(Validity, a_probe_without_any_answer_is_warned_of) {
-    auto run = clean_run();
-    run.quality = ProbeScore{.probe = "recall", .n = 40};
-    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{});
-    const auto validity = validity_of(run, {.probe_failure = "HTTP 400"});
+TEST(Validity, questions_without_an_answer_are_warned_of) {
+    const auto validity = validity_of(clean_run(), {.unanswered = "3 of the 40 questions got no answer."});
     EXPECT_EQ(checks_of(validity), std::vector<std::string>{"probe_failed"});
-    EXPECT_THAT(validity.reasons[0].text, HasSubstr("40 questions of --probe was answered: HTTP 400."));
+    EXPECT_EQ(validity.reasons[0].text, "3 of the 40 questions got no answer.");
 }
 
 TEST(Validity, artificial_text_matters_where_the_speed_depends_on_the_text) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -83,6 +85,11 @@ TEST(Prose, ThatIsTooShortOrNoTextIsNamed) {
     const TemporaryFile binary("\xff\xfe" + numbered_words(2000));
     EXPECT_THAT([&] { Prose prose(few.path()); }, ThrowsMessage<UsageError>(HasSubstr("has 999 words")));
     EXPECT_THAT([&] { Prose prose(binary.path()); }, ThrowsMessage<UsageError>(HasSubstr("not UTF-8")));
+    const TemporaryFile large("x");
+    std::filesystem::resize_file(large.path(), (std::uintmax_t{1} << 30) + 1);
+    EXPECT_THAT([&] { Prose prose(large.path()); },
+                ThrowsMessage<UsageError>(HasSubstr("longer than 1 GiB")));
+    EXPECT_THAT([] { Prose prose("/"); }, ThrowsMessage<RuntimeError>(HasSubstr("directory")));
     EXPECT_THAT([] { Prose prose("/nowhere/book.txt"); },
                 ThrowsMessage<RuntimeError>(HasSubstr("--text: cannot read '/nowhere/book.txt'")));
 }

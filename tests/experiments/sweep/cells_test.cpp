@@ -53,6 +53,18 @@ TEST(Cells, are_the_product_of_all_values_and_the_first_changes_slowest) {
     EXPECT_THAT(refusal_of([] { product_of({{"isl", {"1"}}, {"isl", {"2"}}}); }), HasSubstr("varied twice"));
 }
 
+TEST(Cells, are_refused_at_once_if_they_are_more_than_anybody_measures) {
+    std::vector<Variation> variations;
+    for (const char* const field : {"isl", "osl", "temperature", "seed", "spin", "timeout"})
+        variations.push_back({field, {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}});
+    EXPECT_THAT(refusal_of([&] { product_of(variations); }),
+                AllOf(HasSubstr("--grid: 1000000 cells"), HasSubstr("at most 10000")));
+    variations.resize(4);
+    EXPECT_EQ(product_of(variations).size(), 10'000U);
+    EXPECT_THAT(refusal_of([] { resolved_cells(std::vector<Cell>(10'001), "f.json"); }),
+                HasSubstr("f.json: 10001 cells"));
+}
+
 TEST(Cells, of_a_file_are_resolved_by_the_names_of_other_tools) {
     EXPECT_THAT(resolved_cells({{{"max_concurrency", "4"}, {"random-input-len", "32"}}}, "f.json"),
                 ElementsAre(Cell{{"concurrency", "4"}, {"isl", "32"}}));

@@ -64,6 +64,20 @@ TEST(Scraper, counts_what_it_cannot_read_and_goes_on) {
     EXPECT_FALSE(scrapes.last_failure.empty());
 }
 
+TEST(Scraper, complains_of_values_that_cannot_be_true_and_keeps_the_others) {
+    const ScriptedServer server([&](int, int, const std::string&) {
+        return ScriptedAnswer{
+            .writes = {answer("llamacpp:requests_processing -5\nllamacpp:requests_deferred 2\n")},
+            .close_after = true};
+    });
+    Scraper scraper(on(server), [](const ServerScrape&) {});
+    EXPECT_EQ(scraper.first_complaint(),
+              "left out of the server's metrics: llamacpp:requests_processing -5 is impossible");
+    const ServerScrapes scrapes = scraper.finish();
+    EXPECT_GE(scrapes.failed, 2U);
+    EXPECT_EQ(scrapes.scrapes.front().values, (std::map<std::string, double>{{"waiting", 2}}));
+}
+
 TEST(Scraper, gives_an_endless_answer_up) {
     const ScriptedServer server([&](int, int, const std::string&) {
         return ScriptedAnswer{.writes = {"HTTP/1.1 200 OK\r\n\r\n", std::string(65536, 'x')},

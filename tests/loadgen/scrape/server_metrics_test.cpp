@@ -94,6 +94,28 @@ TEST(ServerMetrics, of_two_engines_are_sums_means_of_shares_and_their_imbalance)
     EXPECT_FALSE(one->window.contains("running_imbalance"));
 }
 
+TEST(ServerMetrics, that_cannot_be_true_are_named_and_left_out) {
+    const ServerScrape scrape = scraped(
+        "vllm:num_requests_running{engine=\"0\"} -5\n"
+        "vllm:num_requests_running{engine=\"1\"} 3\n"
+        "vllm:num_requests_waiting 4\nvllm:num_requests_waiting 4\n"
+        "vllm:kv_cache_usage_perc 900\n"
+        "vllm:generation_tokens_total -1\n"
+        "vllm:time_to_first_token_seconds_sum 2\nvllm:time_to_first_token_seconds_sum 2\n"
+        "vllm:time_to_first_token_seconds_count 4\n"
+        "vllm:another_quantity -5\nvllm:another_quantity -5\n");
+    EXPECT_EQ(scrape.values, (std::map<std::string, double>{{"running", 3}, {"waiting", 4}}));
+    EXPECT_EQ(scrape.histograms.at("ttft").sum, 2);
+    EXPECT_THAT(scrape.left_out,
+                ::testing::ElementsAre("vllm:num_requests_running -5 is impossible",
+                                       "vllm:num_requests_waiting is there twice",
+                                       "vllm:kv_cache_usage_perc 900 is impossible",
+                                       "vllm:generation_tokens_total -1 is impossible",
+                                       "vllm:time_to_first_token_seconds_sum is there twice"));
+    EXPECT_THAT(scraped("vllm:kv_cache_usage_perc 1\nvllm:num_requests_running 0\n").left_out,
+                ::testing::IsEmpty());
+}
+
 TEST(ServerMetrics, of_two_servers_are_those_of_two_engines) {
     const auto server = [](int running, int tokens, Duration late) {
         ServerScrapes scrapes;

@@ -39,6 +39,17 @@ TEST(OutputDirectory, a_name_that_is_taken_gets_a_number) {
     EXPECT_EQ(third.path(), place.path() / "runs/20261121-3");
 }
 
+TEST(OutputDirectory, is_refused_where_something_else_is) {
+    const TemporaryDirectory place;
+    put(place.path() / "file");
+    EXPECT_THAT(refusal({.path = place.path() / "file", .fresh = {}}),
+                AllOf(HasSubstr("--out"), HasSubstr("a result is a directory")));
+    EXPECT_THAT(refusal({.path = place.path() / "file/below/it", .fresh = {}}),
+                HasSubstr("file is there and is none"));
+    EXPECT_THAT(refusal({.path = "/dev/stdout", .fresh = {}}), HasSubstr("--out /dev/stdout"));
+    EXPECT_THAT(refusal({.path = "/dev/null", .fresh = {}}), HasSubstr("--out /dev/null"));
+}
+
 TEST(OutputDirectory, one_that_got_no_result_is_removed_again) {
     const TemporaryDirectory place;
     { const OutputDirectory directory({.path = place.path() / "d", .fresh = {}}); }

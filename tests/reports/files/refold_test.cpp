@@ -1,5 +1,6 @@
 #include "reports/files/refold.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "core/statistics.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
+#include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
 
@@ -172,6 +174,33 @@ TEST(Refold, says_what_is_wrong_with_its_input) {
     write_ended(empty.path(), run.recorded);
     EXPECT_THAT(message_of<UsageError>([&] { reports::refolded(empty.path(), {}); }),
                 HasSubstr("requests.jsonl"));
+}
+
+TEST(Refold, refuses_files_that_are_not_those_of_the_run) {
+    StoredLoad run;
+    const auto path = [&](std::string_view name) { return run.directory.path() / name; };
+    const auto refused = [&] { return message_of<UsageError>([&] { run.refolded({}); }); };
+    for (const char* const name : {"requests.jsonl", "events.bin"}) {
+        const std::string written = read_file(path(name));
+        write_file_atomically(path(name), written + written);
+        EXPECT_THAT(
+            refused(),
+            AllOf(HasSubstr(fmt::format("{}: the run wrote a file of {} bytes", name, written.size())),
+                  HasSubstr("another one")));
+        write_file_atomically(path(name), written.substr(0, written.size() - 20));
+        EXPECT_THAT(refused(), HasSubstr("another one"));
+        write_file_atomically(path(name), written);
+    }
+    EXPECT_EQ(run.refolded({}), run.result());
+
+    const std::string ended = read_file(path("ended.json"));
+    for (RequestRecord& record : run.requests) record.bytes_received = 1 + record.index % 9;
+    run.write();
+    write_file_atomically(path("ended.json"), ended);
+    EXPECT_THAT(refused(), HasSubstr("requests.jsonl: the run wrote")) << "the files of another run";
+    std::filesystem::remove(path("ended.json"));
+    write_file_atomically(path("requests.jsonl"), read_file(path("requests.jsonl")).substr(0, 20'000));
+    EXPECT_LT(run.refolded({}).counts.requests, 400U) << "a run that was killed";
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 using sample::Factors;
 using sample::gate_run;
 using sample::gate_runs;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -244,6 +245,25 @@ TEST(Gate, of_two_sets_says_that_drift_cannot_be_excluded_and_needs_three_runs_a
     EXPECT_THAT(row(few, "ttft_p50").reason, HasSubstr("3 of each are needed"));
 }
 
+TEST(Gate, says_if_the_prefix_caches_of_its_sides_were_not_equally_warm) {
+    GateInput input = pairs_of(6, {});
+    const auto cached = [](std::vector<GateRun>& runs, double share) {
+        for (GateRun& run : runs) {
+            run.result.throughput.set(figure::kCachedPromptRatio, share);
+            run.result.validity.reasons.push_back({Verdict::warn, "warm_cache", "was sent before"});
+        }
+    };
+    cached(input.candidate, .91);
+    cached(input.baseline, .9);
+    EXPECT_THAT(report_of(input).notes, Not(Contains(HasSubstr("prefix caches"))));
+    for (GateRun& run : input.baseline) run.result.validity.reasons.clear();
+    cached(input.baseline, .09);
+    input.baseline.front().result.validity.reasons.clear();
+    EXPECT_THAT(report_of(input).notes,
+                Contains(AllOf(HasSubstr("5 of 6 runs (9 % of the tokens cached) of the baseline"),
+                               HasSubstr("6 of 6 runs (91 % of the tokens cached) of the candidate"))));
+}
+
 TEST(Gate, within_runs_uses_their_own_intervals_and_says_what_they_do_not_hold) {
     const GatePolicy policy = default_policy();
     const GateInput input{.baseline = {gate_run({})},
@@ -441,6 +461,21 @@ TEST(GateQuality, FailsWhenMoreAnswersWereLostThanChanceExplains) {
     EXPECT_THAT(quality.reason, HasSubstr("question 60, number 1: \"two\""));
     EXPECT_THAT(report.headline, HasSubstr("Right answers to the probe: from 98 % to 60 %"));
     EXPECT_THAT(report.why, HasSubstr("answers are worse"));
+}
+
+TEST(GateQuality, ComparesOnlyQuestionsThatBothSidesAnswered) {
+    GateInput input = pairs_of(16, {});
+    ask(input.baseline[0], 100, 98);
+    ask(input.candidate[0], 100, 98);
+    for (std::size_t i = 0; i < 40; ++i) {
+        input.candidate[0].probe[i].right = false;
+        input.candidate[0].probe[i].failed = true;
+    }
+    input.candidate[0].result.quality->n = 60;
+    const GateReport report = report_of(input);
+    const GateRow& quality = row(report, "quality");
+    EXPECT_THAT(quality.reason, HasSubstr("58 of 60 answers are right, and 98 of 100 before: 0 were lost"));
+    EXPECT_EQ(quality.verdict, GateVerdict::pass);
 }
 
 TEST(GateQuality, IsOpenWhereADropMayBeChanceAndSaysThatMoreQuestionsDecide) {

@@ -11,9 +11,12 @@ namespace paretoken::reports {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::vector<std::string> kServers{"plain", "drafts"};
 
@@ -133,6 +136,18 @@ TEST(Comparison, keeps_cells_apart_and_says_what_the_servers_accepted) {
             HasSubstr("At temperature 1: throughput (output tokens/s): drafts is better at every load"),
             HasSubstr("drafts is better at every load"), HasSubstr("no load was measured"),
             AllOf(HasSubstr("drafts: 0.55 of the drafted tokens"), HasSubstr("below 0.6"))));
+}
+
+TEST(Comparison, names_prefix_caches_that_served_unequal_shares) {
+    std::vector<SweepPoint> points = ladder({10, 20}, {20, 40});
+    for (SweepPoint& p : points) p.cached_share = .09;
+    EXPECT_THAT(sentences_of(comparison_of(points, kServers), "concurrency"),
+                Each(Not(HasSubstr("prefix cache"))));
+    for (SweepPoint& p : points)
+        if (p.cell["server"] == "drafts") p.cached_share = .91;
+    EXPECT_THAT(sentences_of(comparison_of(points, kServers), "concurrency"),
+                Contains(AllOf(HasSubstr("91 % of the prompts' tokens on drafts, and 9 % on plain"),
+                               HasSubstr("--reset-cache"))));
 }
 
 }  // namespace

@@ -1,0 +1,89 @@
+#include "experiments/target/warm_cache.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/result/figures.h"
+#include "datasets/catalog.h"
+#include "experiments/target/lifecycle.h"
+#include "experiments/target/provenance.h"
+#include "reports/files/json.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns the hashes of those files of a plan that hold prompts.
+std::set<std::string> files_of(const LoadPlan& plan) {
+    std::set<std::string> files;
+    for (const RequestClass& of : plan.classes)
+        if (!of.dataset_content.empty() && !datasets::makes_prompts(of.dataset))
+            files.insert(of.dataset_content);
+    return files;
+}
+
+bool used_a_file(const PlanEcho& plan, const std::set<std::string>& files) {
+    return std::any_of(plan.begin(), plan.end(), [&](const auto& option) {
+        return option.first.ends_with("dataset_content") && files.contains(option.second);
+    });
+}
+
+/// Returns whether two runs had the same server. A command starts a new server at the same URL.
+bool same_server(const Provenance& a, const Provenance& b) {
+    if (a.url != b.url || a.server.has_value() != b.server.has_value()) return false;
+    return !a.server || (a.server->command == b.server->command && a.server->ready_s == b.server->ready_s &&
+                         a.server->restarts == b.server->restarts);
+}
+
+/// Returns the directories in which the runs of the same session may lie.
+std::vector<fs::path> directories_beside(const fs::path& directory) {
+    const fs::path beside = fs::absolute(directory).lexically_normal().parent_path();
+    std::vector<fs::path> found;
+    std::error_code error;
+    const auto add = [&](const fs::path& below) {
+        for (const auto& entry : fs::directory_iterator(below, error))
+            if (entry.is_directory(error)) found.push_back(entry.path());
+    };
+    if (beside.parent_path().filename() == "pairs") {  // of a gate: pairs/01/baseline
+        for (const auto& pair : fs::directory_iterator(beside.parent_path(), error)) add(pair.path());
+    } else {
+        add(beside);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+std::optional<RunResult> result_in(const fs::path& directory) {
+    try {
+        if (!fs::exists(directory / reports::kRunFileName)) return std::nullopt;
+        return reports::read_run_directory(directory);
+    } catch (const Error&) {  // it is no result, or one without an ended request
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::vector<EarlierRun> earlier_runs_of(const Begun& begun, const LoadPlan& plan,
+                                        const std::string& opened_at, const fs::path& directory) {
+    std::vector<EarlierRun> earlier;
+    const std::set<std::string> files = files_of(plan);
+    if (plan.server.reset_cache || files.empty()) return earlier;
+    // A simulated server began with its target; how long another one has been running is not known.
+    const std::string since =
+        std::max(names_simulator(begun.provenance.url) ? opened_at : "", utc_now(std::chrono::days(1)));
+    for (const fs::path& place : directories_beside(directory)) {
+        const auto run = result_in(place);
+        if (!run || run->provenance.started_at < since || run->client.timing == "virtual" ||
+            !same_server(run->provenance, begun.provenance) || !used_a_file(run->plan, files) ||
+            (plan.salt_prompts && run->workload.salt != begun.workload.salt))
+            continue;
+        earlier.push_back({place.filename().string(), run->throughput.at(figure::kCachedPromptRatio)});
+    }
+    return earlier;
+}
+
+}  // namespace paretoken::experiments
