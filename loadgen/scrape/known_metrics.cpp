@@ -25,7 +25,7 @@ std::string_view without_total(std::string_view name) {
 /// Returns the kinds of all known quantities by their names, without "_total". A histogram has the names of
 /// its sum and its count.
 const std::map<std::string, MetricKind, std::less<>>& kinds_by_name() {
-    static const auto kKinds = [] {
+    static const auto kinds_of_names = [] {
         std::map<std::string, MetricKind, std::less<>> kinds;
         for (const ServerMetric& metric : server_metrics())
             for (const std::string_view name : metric.names) {
@@ -38,7 +38,7 @@ const std::map<std::string, MetricKind, std::less<>>& kinds_by_name() {
             }
         return kinds;
     }();
-    return kKinds;
+    return kinds_of_names;
 }
 
 /// Returns the samples without those of known quantities that cannot be true, whose faults are added to

@@ -48,8 +48,8 @@ void write_run(const std::filesystem::path& directory, const RunResult& result);
 /// Throws a UsageError that names what is missing or malformed, as read_recorded() does.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
-/// Writes the run.json of a run that has ended if it is missing. Errors are ignored, because the directory may
-/// be read-only.
+/// Writes the run.json of a run that has ended if it is missing. Errors are ignored, because the directory
+/// may be read-only.
 void restore_run(const std::filesystem::path& directory, const RunResult& result);
 
 /// Writes sweep.json. Creates `directory` if necessary. Throws RuntimeError.
