@@ -18,6 +18,10 @@ namespace {
 
 using Keys = std::initializer_list<const char*>;
 
+constexpr Keys kQueryHeads{"num_attention_heads", "n_head", "n_heads"};
+constexpr Keys kHidden{"hidden_size", "n_embd", "d_model"};
+constexpr Keys kWindow{"sliding_window", "sliding_window_size"};
+
 std::optional<JsonCursor> find_any(const JsonCursor& config, Keys keys) {
     for (const char* key : keys)
         if (auto found = config.find(key)) return found;
@@ -40,6 +44,16 @@ std::uint64_t extent(const JsonCursor& config, Keys keys, std::string_view what)
 std::uint64_t extent_or(const JsonCursor& config, Keys keys, std::uint64_t otherwise) {
     const auto found = find_any(config, keys);
     return found ? extent_of(*found) : otherwise;
+}
+
+/// An extent, or a list that has the same extent for every layer.
+std::uint64_t extent_of_every_layer(const JsonCursor& value) {
+    if (!value.is_array() || value.elements().empty()) return extent_of(value);
+    const std::vector<JsonCursor> layers = value.elements();
+    const std::uint64_t first = extent_of(layers.front());
+    for (const JsonCursor& layer : layers)
+        if (extent_of(layer) != first) layer.complain(fmt::format("{}, the value of the first layer", first));
+    return first;
 }
 
 /// A number, or 0 for "none", which configs write as absent, null or 0.
@@ -72,7 +86,7 @@ void refuse_other_architectures(const JsonCursor& config, const std::string& whe
 
 /// Settings of attention that are read, or that change neither which keys and values a layer keeps nor their
 /// size.
-constexpr std::array<std::string_view, 22> kUnderstoodAttentionKeys{"attention_chunk_size",
+constexpr std::array<std::string_view, 23> kUnderstoodAttentionKeys{"attention_chunk_size",
                                                                     "decoder_sparse_step",
                                                                     "kv_channels",
                                                                     "kv_lora_rank",
@@ -90,11 +104,12 @@ constexpr std::array<std::string_view, 22> kUnderstoodAttentionKeys{"attention_c
                                                                     "use_sliding_window",
                                                                     "no_rope_layer_interval",
                                                                     "kv_cache_scheme",
+                                                                    "kv_cache_dtype",
                                                                     "kv_cache_quant_algo",
                                                                     "num_key_value_groups",
                                                                     "n_head",
                                                                     "n_heads"};
-constexpr std::array<std::string_view, 44> kHarmlessAttentionKeys{"_attn_implementation",
+constexpr std::array<std::string_view, 48> kHarmlessAttentionKeys{"_attn_implementation",
                                                                   "_attn_implementation_autoset",
                                                                   "_attn_implementation_internal",
                                                                   "add_attention_bias",
@@ -124,6 +139,10 @@ constexpr std::array<std::string_view, 44> kHarmlessAttentionKeys{"_attn_impleme
                                                                   "chunk_size_feed_forward",
                                                                   "compression_config",
                                                                   "cross_attention_hidden_size",
+                                                                  "dual_chunk_attention_config",
+                                                                  "num_ln_in_parallel_attn",
+                                                                  "parallel_attn",
+                                                                  "use_logn_attn",
                                                                   "flash_attention",
                                                                   "global_rope_theta",
                                                                   "output_attentions",
@@ -176,20 +195,70 @@ bool is_off(const JsonCursor& value) {
     return !value.boolean();
 }
 
+bool is_same_number(const std::optional<JsonCursor>& a, const JsonCursor& b) {
+    return a && a->is_number() && b.is_number() && a->number() == b.number();
+}
+
+/// Whether a setting has a value that changes nothing, or only repeats another setting.
+bool is_neutral(const JsonCursor& config, std::string_view key, const JsonCursor& value) {
+    if (key == "compression_ratio" || key == "full_attn_mod") return value.is_number() && value.number() == 1;
+    if (key == "cla_share_factor") return !flag(config, "use_cla", true);
+    if (key == "_sliding_window_pattern") return config.find("layer_types").has_value();
+    if (key == "sliding_window_size") {  // without sliding_window, it is the window
+        const auto window = config.find("sliding_window");
+        return !window || is_same_number(window, value);
+    }
+    if (key != "attention_head_dim") return false;
+    if (const auto stated = find_any(config, {"head_dim", "kv_channels"}))
+        return is_same_number(stated, value);
+    const auto heads = find_any(config, kQueryHeads);
+    const auto hidden = find_any(config, kHidden);
+    return heads && hidden && heads->is_number() && hidden->is_number() && value.is_number() &&
+           value.number() * heads->number() == hidden->number();
+}
+
+/// Whether a setting is known to change which keys and values a layer keeps, or their size.
+bool changes_the_cache(std::string_view key) {
+    constexpr std::array<std::string_view, 16> kParts{"cross_attention_layers",
+                                                      "cla",
+                                                      "compress",
+                                                      "conv",
+                                                      "full_att",
+                                                      "head_dim",
+                                                      "head_kv",
+                                                      "hybrid",
+                                                      "index_",
+                                                      "kv_head",
+                                                      "linear",
+                                                      "mamba",
+                                                      "key_value",
+                                                      "interval",
+                                                      "type_list",
+                                                      "window"};
+    return std::any_of(kParts.begin(), kParts.end(),
+                       [key](std::string_view part) { return key.find(part) != std::string_view::npos; });
+}
+
 /// Throws for a setting of attention that is not understood. It may change the size of the KV cache, which
 /// would then be a guess.
 void refuse_unknown_attention(const JsonCursor& config, const std::string& where) {
     const auto listed = [](const auto& keys, const std::string& key) {
         return std::find(keys.begin(), keys.end(), key) != keys.end();
     };
-    for (const auto& [key, value] : config.members())
-        if (is_attention_key(key) && !listed(kUnderstoodAttentionKeys, key) &&
-            !listed(kHarmlessAttentionKeys, key) && !is_off(value))
-            throw UsageError(fmt::format(
-                "{}: {}: a setting of attention that is not understood, so that the size of the KV cache "
-                "would be a guess; give a GGUF file of the model, or, if this setting changes neither which "
-                "keys and values a layer keeps nor their size, a copy of the file without it",
-                where, key));
+    for (const auto& [key, value] : config.members()) {
+        if (!is_attention_key(key) || listed(kUnderstoodAttentionKeys, key) ||
+            listed(kHarmlessAttentionKeys, key) || is_off(value) || is_neutral(config, key, value))
+            continue;
+        const std::string_view remedy =
+            changes_the_cache(key)
+                ? ""
+                : ", or, if this setting changes neither which keys and values a layer keeps nor their size, "
+                  "a copy of the file without it";
+        throw UsageError(fmt::format(
+            "{}: {}: a setting of attention that is not understood, so that the size of the KV cache would "
+            "be a guess; give a GGUF file of the model{}",
+            where, key, remedy));
+    }
 }
 
 // --- quantisation
@@ -277,6 +346,17 @@ bool left_alone(const JsonCursor& quantization, std::string_view part) {
     return false;
 }
 
+/// The type of the KV cache that a config states under the name of vLLM's option. Nothing if it is "auto" or
+/// not known.
+std::optional<std::string> kv_dtype_option_of(const JsonCursor& config) {
+    const auto stated = config.find("kv_cache_dtype");
+    if (!stated || !stated->is_string()) return {};
+    const std::string name = stated->string();
+    if (name.starts_with("fp8")) return "fp8";  // fp8_e4m3 and fp8_e5m2 have the same size
+    if (const NumberFormat* dtype = find_format(name)) return std::string(dtype->name);
+    return {};
+}
+
 /// The type of the KV cache that a checkpoint states: by the scheme of bits and kind of compressed-tensors
 /// and ModelOpt, or by ModelOpt's name of an algorithm. Nothing if it states none.
 std::optional<std::string> kv_dtype_of(const JsonCursor& config) {
@@ -289,7 +369,7 @@ std::optional<std::string> kv_dtype_of(const JsonCursor& config) {
         return bits.count() == 4 ? "nvfp4" : "fp8";
     }
     const auto algorithm = find_any(*quantization, {"kv_cache_quant_algo", "kv_cache_scheme"});
-    if (!algorithm) return {};
+    if (!algorithm) return kv_dtype_option_of(*quantization);
     if (const NumberFormat* dtype = find_format(algorithm->string())) return std::string(dtype->name);
     algorithm->complain("a known type of KV cache, FP8, INT8 or NVFP4 (or give the type with CARD:kv=TYPE)");
 }
@@ -340,6 +420,17 @@ std::uint64_t attention_parameters(const ModelCard& card) {
     return card.hidden * card.head_dim * (2 * card.query_heads + 2 * card.kv_heads);
 }
 
+/// For each layer, whether it sees only a window, by a pattern of letters that repeats: L for a layer with a
+/// window (local), G for one that sees the whole context (global).
+std::vector<bool> windowed_by_letters(const JsonCursor& pattern, std::uint64_t layers) {
+    const std::string letters = pattern.string();
+    if (letters.empty() || letters.find_first_not_of("LG") != std::string::npos)
+        pattern.complain("a number, or letters: L for each local layer and G for each global one");
+    std::vector<bool> windowed;
+    for (std::uint64_t i = 0; i < layers; ++i) windowed.push_back(letters[i % letters.size()] == 'L');
+    return windowed;
+}
+
 /// Every n-th layer sees the whole context, and the others only a window: n by the model's type; 0 for none.
 std::uint64_t window_pattern_of(const JsonCursor& config) {
     if (const std::uint64_t stated = count_or_none(config, {"sliding_window_pattern"}); stated > 0)
@@ -388,6 +479,8 @@ std::vector<bool> chunked_layers(const JsonCursor& config, std::uint64_t layers)
 std::vector<bool> windowed_layers(const JsonCursor& config, std::uint64_t layers, bool chunks) {
     if (const auto types = config.find("layer_types")) return windowed_by_types(*types, layers);
     if (chunks) return chunked_layers(config, layers);
+    if (const auto pattern = config.find("sliding_window_pattern"); pattern && pattern->is_string())
+        return windowed_by_letters(*pattern, layers);
     std::vector<bool> windowed(layers, true);
     const std::uint64_t pattern = window_pattern_of(config);
     std::uint64_t whole = 0;  // number of first layers that see the whole context
@@ -402,7 +495,7 @@ std::vector<bool> windowed_layers(const JsonCursor& config, std::uint64_t layers
 std::vector<bool> fill_window(ModelCard& card, const JsonCursor& config) {
     const std::uint64_t chunk = count_or_none(config, {"attention_chunk_size"});
     const std::uint64_t sliding =
-        flag(config, "use_sliding_window", true) ? count_or_none(config, {"sliding_window"}) : 0;
+        flag(config, "use_sliding_window", true) ? count_or_none(config, kWindow) : 0;
     if (chunk > 0 && sliding > 0 && chunk != sliding)
         config.at("attention_chunk_size", "a size")
             .complain(fmt::format("no chunks beside a sliding_window of {}", sliding));
@@ -414,8 +507,7 @@ std::vector<bool> fill_window(ModelCard& card, const JsonCursor& config) {
 }
 
 void fill_attention(ModelCard& card, const JsonCursor& config) {
-    card.query_heads =
-        extent(config, {"num_attention_heads", "n_head", "n_heads"}, "the number of query heads");
+    card.query_heads = extent(config, kQueryHeads, "the number of query heads");
     card.kv_heads =
         extent_or(config, {"num_key_value_heads", "num_kv_heads", "multi_query_group_num"}, card.query_heads);
     if (flag(config, "multi_query", false) && !config.find("num_kv_heads")) card.kv_heads = 1;
@@ -475,12 +567,15 @@ std::optional<MixtureOfExperts> experts_of(const JsonCursor& config, const Model
     if (experts <= 1) return {};
     MixtureOfExperts moe;
     moe.experts = experts;
-    moe.active =
-        extent(config, {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_top_k"},
-               "the number of experts per token");
+    const auto active = find_any(config, {"num_experts_per_tok", "num_experts_per_token", "experts_per_token",
+                                          "moe_top_k", "moe_topk", "moe_k"});
+    moe.active = extent_of_every_layer(
+        active ? *active : config.at("num_experts_per_tok", "the number of experts per token"));
     moe.active = std::min(moe.active, moe.experts);
     moe.layers = routed_layers(config, card.layers);
-    moe.expert_ffn = extent(config, {"moe_intermediate_size", "intermediate_size"}, "the width of an expert");
+    const auto width = find_any(config, {"moe_intermediate_size", "intermediate_size"});
+    moe.expert_ffn =
+        extent_of_every_layer(width ? *width : config.at("moe_intermediate_size", "the width of an expert"));
     moe.shared_ffn = count_or_none(config, {"shared_expert_intermediate_size", "shared_intermediate_size"});
     if (moe.shared_ffn == 0) moe.shared_ffn = count_or_none(config, {"n_shared_experts"}) * moe.expert_ffn;
     return moe;
@@ -555,7 +650,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     card.architecture = type ? type->string() : "";
     card.layers =
         extent(config, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, "the number of layers");
-    card.hidden = extent(config, {"hidden_size", "n_embd", "d_model"}, "the width of the residual stream");
+    card.hidden = extent(config, kHidden, "the width of the residual stream");
     card.vocab = extent(config, {"vocab_size", "padded_vocab_size"}, "the size of the vocabulary");
     const auto context =
         find_any(config, {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"});
@@ -572,9 +667,67 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     const bool own_quantization = config.find("quantization_config") || !whole.find("quantization_config");
     const JsonCursor& quantized = own_quantization ? config : whole;
     fill_weights(card, dtypes_of(quantized, options.weight_dtype));
-    card.kv_dtype = options.kv_dtype ? std::string(number_format(*options.kv_dtype).name)
-                                     : kv_dtype_of(quantized).value_or("bf16");
+    std::optional<std::string> kv_dtype = kv_dtype_of(quantized);
+    for (const JsonCursor& stating : {config, whole})
+        if (!kv_dtype) kv_dtype = kv_dtype_option_of(stating);
+    card.kv_dtype =
+        options.kv_dtype ? std::string(number_format(*options.kv_dtype).name) : kv_dtype.value_or("bf16");
     return card;
+}
+
+/// The values that the library transformers assumes for keys that a text_config leaves out.
+struct TextDefaults {
+    std::string_view model_type;
+    std::vector<std::pair<const char*, double>> values;
+};
+
+const std::vector<TextDefaults>& text_defaults() {
+    static const std::vector<TextDefaults> all = {
+        {"gemma3_text",
+         {{"vocab_size", 262208},
+          {"hidden_size", 2304},
+          {"intermediate_size", 9216},
+          {"num_hidden_layers", 26},
+          {"num_attention_heads", 8},
+          {"num_key_value_heads", 4},
+          {"head_dim", 256},
+          {"sliding_window", 4096},
+          {"max_position_embeddings", 131072}}},
+        {"llama",
+         {{"vocab_size", 32000},
+          {"hidden_size", 4096},
+          {"intermediate_size", 11008},
+          {"num_hidden_layers", 32},
+          {"num_attention_heads", 32},
+          {"max_position_embeddings", 2048}}},
+        {"mistral",
+         {{"vocab_size", 32000},
+          {"hidden_size", 4096},
+          {"intermediate_size", 14336},
+          {"num_hidden_layers", 32},
+          {"num_attention_heads", 32},
+          {"num_key_value_heads", 8},
+          {"sliding_window", 4096},
+          {"max_position_embeddings", 131072}}},
+    };
+    return all;
+}
+
+/// Adds the keys that a multimodal model's text_config leaves out, because they have the default values of
+/// its type of model. A config at the top level has all keys.
+void add_text_defaults(JsonValue& config) {
+    auto* fields = std::get_if<JsonValue::Object>(&config.value);
+    if (fields == nullptr || fields->contains("num_hidden_layers")) return;
+    const auto text = fields->find("text_config");
+    if (text == fields->end()) return;
+    auto* own = std::get_if<JsonValue::Object>(&text->second.value);
+    if (own == nullptr) return;
+    const auto type = own->find("model_type");
+    const auto* name = type != own->end() ? std::get_if<std::string>(&type->second.value) : nullptr;
+    if (name == nullptr) return;
+    for (const TextDefaults& defaults : text_defaults())
+        if (defaults.model_type == *name)
+            for (const auto& [key, value] : defaults.values) own->try_emplace(key, JsonValue{value});
 }
 
 /// Adds the content of ModelOpt's file to a config as its quantization_config, the key that other methods
@@ -598,6 +751,7 @@ ModelCard model_card_of_config(std::string_view json, const std::string& where,
                                const std::optional<QuantizationFile>& quantization) {
     JsonValue value = parse_json_value(json, where);
     if (quantization) add_quantization(value, *quantization);
+    add_text_defaults(value);
     const JsonCursor root(value, where);
     const auto inner = root.find("config");  // our own cards contain a config.json and its name
     if (!inner) return card_of(root, where, options);

@@ -366,7 +366,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     }
     show_table(file, directory);
     if (search) {
-        experiments::require_found(file);
+        experiments::require_found(file, search->precision);
     } else {
         experiments::require_valid(file, directory);
     }

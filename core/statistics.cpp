@@ -270,6 +270,10 @@ std::optional<std::uint64_t> refuting_over(double p, std::uint64_t n, double con
     return found;
 }
 
+double beta_share(double value, double a, double b) {
+    return regularized_beta(a, b, value);
+}
+
 double beta_quantile(double probability, double a, double b) {
     double low = 0;
     double high = 1;

@@ -68,6 +68,9 @@ std::optional<std::uint64_t> refuting_over(double p, std::uint64_t n, double con
 /// Returns the 95 % confidence interval of a share that was found in `n` independent trials (Wilson 1927).
 Interval wilson_interval(double share, double n);
 
+/// Returns the share of a beta distribution that lies below `value`; a and b above 0, value in [0, 1].
+double beta_share(double value, double a, double b);
+
 /// Returns the value below which the share `probability` of a beta distribution lies; a and b above 0.
 double beta_quantile(double probability, double a, double b);
 

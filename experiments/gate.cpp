@@ -35,11 +35,13 @@ constexpr std::array<const char*, 2> kSides{"baseline", "candidate"};
 // ---- continuing an earlier gate
 
 reports::GateAsked asked_for(const GatePlan& plan, const Invocation& invocation, const Secrets& secrets) {
-    return {.baseline = secrets.redacted(plan.baseline.shown()),
-            .candidate = secrets.redacted(plan.candidate.shown()),
-            .command = secrets.redacted(invocation.command),
-            .started_at = utc_now(),
-            .options = echo_of(plan.asked)};
+    reports::GateAsked asked{.baseline = secrets.redacted(plan.baseline.shown()),
+                             .candidate = secrets.redacted(plan.candidate.shown()),
+                             .command = secrets.redacted(invocation.command),
+                             .started_at = utc_now(),
+                             .options = echo_of(plan.asked)};
+    redact(asked.options, secrets);
+    return asked;
 }
 
 bool must_stay(const PlanField& field) {
@@ -108,7 +110,7 @@ fs::path directory_of(const Gating& gating, std::uint64_t pair, std::size_t side
 
 /// Reads a run of this gate that an earlier call has finished.
 std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
-    if (!fs::exists(directory / reports::kRunFileName)) return std::nullopt;
+    if (!reports::has_result(directory)) return std::nullopt;
     try {
         GateRun run = gate_run_in(directory);
         if (reports::why_unusable(run.result, is_candidate).empty()) return run;

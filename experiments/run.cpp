@@ -351,13 +351,19 @@ void require_valid(const Measured& measured) {
 }
 
 void require_slos(const RunResult& result) {
-    for (const SloVerdict bad : {SloVerdict::fail, SloVerdict::insufficient}) {
+    const auto texts_of = [&](auto wanted) {
         std::string texts;
-        for (std::size_t i = 0; i < result.slo.size(); ++i)
-            if (result.slo[i].verdict == bad) texts += (texts.empty() ? "" : "; ") + slo_text(result.slo[i]);
-        if (texts.empty()) continue;
-        throw Error(bad == SloVerdict::fail ? ExitCode::gate_failed : ExitCode::gate_inconclusive, texts);
-    }
+        for (const SloResult& slo : result.slo)
+            if (wanted(slo)) texts += (texts.empty() ? "" : "; ") + slo_text(slo);
+        return texts;
+    };
+    const std::string missed =
+        texts_of([](const SloResult& slo) { return slo.verdict == SloVerdict::missed && slo.shown; });
+    if (!missed.empty()) throw Error(ExitCode::gate_failed, missed);
+    const std::string open = texts_of([](const SloResult& slo) {
+        return slo.verdict == SloVerdict::insufficient || (slo.verdict == SloVerdict::missed && !slo.shown);
+    });
+    if (!open.empty()) throw Error(ExitCode::gate_inconclusive, open);
 }
 
 void require_whole(const Measured& run, const Target& target, const std::string& then) {

@@ -43,8 +43,9 @@ std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
 /// ExitCode::measurement_invalid when it is invalid.
 void require_valid(const Measured& measured);
 
-/// Throws for a run with limits on percentiles: Error with ExitCode::gate_failed when one is missed, with
-/// ExitCode::gate_inconclusive when the evidence does not decide one.
+/// Throws for a run with limits on percentiles: Error with ExitCode::gate_failed when one is shown to be
+/// missed, with ExitCode::gate_inconclusive when one is missed without that being shown, or when nothing can
+/// be said about one. A limit that the run is within is no error.
 void require_slos(const RunResult& result);
 
 /// Checks a run that is a part of an experiment. Throws RuntimeError when its result could not be written, it

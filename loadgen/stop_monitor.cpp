@@ -211,7 +211,7 @@ void StopMonitor::check_statistics(TimePoint now) {
         const PercentileValue* percentile = held != nullptr ? held->at(rule.percentile) : nullptr;
         if (percentile == nullptr) continue;
         if (rule.kind == StopKind::slo &&
-            verdict_on(*percentile, rule.limit, metric.better == Better::higher) == SloVerdict::fail)
+            shown_on(*percentile, rule.limit, metric.better == Better::higher) == false)
             meet(rule.kind, now, fmt::format("{} is met after {} requests", rule.text, requests));
         if (rule.kind != StopKind::precision || !percentile->value || !percentile->ci95) continue;
         const double half = (percentile->ci95->high - percentile->ci95->low) / 2;

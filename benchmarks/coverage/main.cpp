@@ -25,17 +25,28 @@ struct Options {
     std::string name;
 };
 
-Cells measured(const Load& load, const Truth& truth, std::uint64_t requests, const Options& options) {
-    Cells sum;
+/// The cells of a load's runs of one length.
+struct Measured {
+    Cells percentiles;
+    RateCells rates;
+};
+
+Measured measured(const Load& load, const Truth& truth, const RateTruth& rates, std::uint64_t requests,
+                  const Options& options) {
+    Measured sum;
     std::mutex guard;
     std::atomic<std::uint64_t> next{0};
     std::vector<std::jthread> threads;
     for (std::uint64_t i = 0; i < options.threads; ++i) {
         threads.emplace_back([&] {
             for (std::uint64_t seed = next++; seed < options.seeds; seed = next++) {
-                const auto cells = cells_of(load, truth, requests, seed);
+                const auto outcome = run_of_load(load, requests, seed);
+                const auto summary = summary_of(load, outcome);
+                const auto cells = cells_of(truth, outcome, summary);
+                const auto of_rates = rate_cells_of(summary, rates);
                 const std::lock_guard lock(guard);
-                add(sum, cells);
+                add(sum.percentiles, cells);
+                for (std::size_t k = 0; k < of_rates.size(); ++k) sum.rates[k] += of_rates[k];
             }
         });
     }
@@ -160,16 +171,22 @@ void measure(const Options& options) {
     fmt::print("| load | n | | TTFT | TPOT | end to end | interactivity | ITL | false passes / fails |\n");
     fmt::print("|---|---|---|---|---|---|---|---|---|\n");
     Pooled pooled;
+    std::vector<std::string> rate_rows;
     for (const Load& load : loads()) {
         if (load.name.find(options.name) == std::string::npos) continue;
         const auto truth = truth_of(load, options.truth_runs, kTruthRequests);
+        const auto rates = rate_truth_of(load, options.truth_runs, kTruthRequests);
         for (std::size_t length = 0; length < kLengths.size(); ++length) {
-            const auto cells = measured(load, truth, kLengths[length], options);
-            print_rows(load, kLengths[length], cells);
-            pool(load, length, cells, pooled);
+            const auto cells = measured(load, truth, rates, kLengths[length], options);
+            print_rows(load, kLengths[length], cells.percentiles);
+            pool(load, length, cells.percentiles, pooled);
+            rate_rows.push_back(fmt::format("| {} | {} | {} | {} |", load.name, kLengths[length],
+                                            text_of(cells.rates[0]), text_of(cells.rates[1])));
         }
     }
     print_pooled(pooled);
+    fmt::print("\n| load | n | output tokens per second | requests per second |\n|---|---|---|---|\n");
+    for (const std::string& row : rate_rows) fmt::print("{}\n", row);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/radix_sort.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -394,6 +395,121 @@ std::optional<Interval> effective_interval(std::span<const double> sorted, doubl
     const Interval interval{percentile(sorted, levels->low), percentile(sorted, levels->high)};
     if (!(interval.low < interval.high)) return std::nullopt;  // both ends are in one group of equal values
     return interval;
+}
+
+namespace {
+
+/// Returns the value farthest from `holding` towards `other` for which `holds`, which holds at `holding`.
+template <class Holds>
+double last_where(double holding, double other, Holds holds) {
+    const double close = std::abs(other - holding) * 1e-7;
+    while (std::abs(other - holding) > close) {
+        const double middle = (holding + other) / 2;
+        (holds(middle) ? holding : other) = middle;
+    }
+    return holding;
+}
+
+}  // namespace
+
+Interval exact_limits(std::span<const double> sorted, double p, double effective_n) {
+    constexpr double kConfidence = 0.99;
+    constexpr double kRounding = 1e-6;
+    Interval limits{0, kInfinity};
+    if (!(effective_n >= 1) || sorted.empty()) return limits;
+    const auto n = static_cast<double>(sorted.size());
+    const double per_sample = n / effective_n;
+    const double allowed_share = 1 - p;
+    // The upper limit for a share of x ÷ n is a beta quantile, which grows with x; and so does the lower one.
+    const auto certifies = [&](double x) {
+        return beta_share(allowed_share, x + 1, effective_n - x) >= kConfidence;
+    };
+    const auto refutes = [&](double x) {
+        return beta_share(allowed_share, x, effective_n - x + 1) < 1 - kConfidence;
+    };
+    if (certifies(0)) {
+        const double allowed = last_where(0, effective_n * allowed_share, certifies);
+        const auto over = static_cast<std::size_t>(std::floor(allowed * per_sample + kRounding));
+        if (over < sorted.size()) limits.high = sorted[sorted.size() - 1 - over];
+    }
+    if (refutes(effective_n)) {
+        const double refuting = last_where(effective_n, effective_n * allowed_share, refutes);
+        const auto over = static_cast<std::size_t>(std::ceil(refuting * per_sample - kRounding));
+        if (over >= 1 && over <= sorted.size()) limits.low = sorted[sorted.size() - over];
+    }
+    return limits;
+}
+
+namespace {
+
+/// Returns how much wider an interval from blocks must be because neighbouring blocks are alike. The lag-1
+/// autocorrelation is raised by 1 ÷ blocks, because removing the mean lowers it by that.
+double widened_by_neighbours(std::span<const double> blocks) {
+    constexpr double kMost = 0.9;
+    const double alike =
+        std::clamp(lag1_autocorrelation(blocks) + 1 / static_cast<double>(blocks.size()), 0.0, kMost);
+    return std::sqrt((1 + alike) / (1 - alike));
+}
+
+}  // namespace
+
+double half_width_of_blocks(std::span<const double> deviations) {
+    const auto blocks = static_cast<double>(deviations.size());
+    double squares = 0;
+    for (const double deviation : deviations) squares += deviation * deviation;
+    return student_t(0.95, blocks - 1) * std::sqrt(squares / (blocks * (blocks - 1))) *
+           widened_by_neighbours(deviations);
+}
+
+std::vector<std::optional<Interval>> sectioned_intervals(std::span<const double> in_order,
+                                                         std::span<const double> percentiles,
+                                                         std::uint64_t rounds) {
+    constexpr double kFewestBeyond = 10;
+    constexpr double kFewestBeyondHigh = 20;
+    constexpr double kHigh = 0.99;
+    constexpr double kWider = 1.25;
+    std::vector<std::optional<Interval>> intervals(percentiles.size());
+    std::vector<double> half(percentiles.size(), 0);
+    std::vector<double> sorted(in_order.begin(), in_order.end());
+    radix_sort(sorted);
+    const auto beyond = [&](double p) {
+        return static_cast<double>(in_order.size()) * std::min(p, 1 - p) + 1e-9;
+    };
+    const auto is_possible = [&](double p) {
+        return beyond(p) >= (p >= kHigh ? kFewestBeyondHigh : kFewestBeyond);
+    };
+    if (std::none_of(percentiles.begin(), percentiles.end(), is_possible)) return intervals;
+    for (const std::uint64_t blocks : kBlockCounts) {
+        if (blocks > rounds) continue;
+        std::vector<std::vector<double>> deviations(percentiles.size());
+        for (std::uint64_t block = 0; block < blocks; ++block) {
+            // The edges are those of whole rounds.
+            const auto edge = [&](std::uint64_t k) {
+                return static_cast<std::size_t>(static_cast<double>(k * rounds / blocks) /
+                                                static_cast<double>(rounds) *
+                                                static_cast<double>(in_order.size()));
+            };
+            const auto part = in_order.subspan(edge(block), edge(block + 1) - edge(block));
+            std::vector<double> values(part.begin(), part.end());
+            if (values.empty()) return intervals;
+            radix_sort(values);
+            for (std::size_t i = 0; i < percentiles.size(); ++i)
+                deviations[i].push_back(percentile(values, percentiles[i]) -
+                                        percentile(sorted, percentiles[i]));
+        }
+        for (std::size_t i = 0; i < percentiles.size(); ++i) {
+            if (beyond(percentiles[i]) < static_cast<double>(blocks)) continue;
+            const bool known = std::all_of(deviations[i].begin(), deviations[i].end(),
+                                           [](double value) { return std::isfinite(value); });
+            half[i] = std::max(half[i], known ? kWider * half_width_of_blocks(deviations[i]) : kInfinity);
+        }
+    }
+    for (std::size_t i = 0; i < percentiles.size(); ++i) {
+        if (!is_possible(percentiles[i]) || !(half[i] > 0) || !std::isfinite(half[i])) continue;
+        const double middle = percentile(sorted, percentiles[i]);
+        intervals[i] = {std::max(sorted.front(), middle - half[i]), middle + half[i]};
+    }
+    return intervals;
 }
 
 Interval decided_limits(std::span<const double> sorted, double p, double effective_n) {

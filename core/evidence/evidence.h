@@ -4,6 +4,7 @@
 // number is the effective sample. It decides confidence intervals, certificates (whether the run is large
 // enough to show at 99 % confidence that a percentile meets a limit) and the verdicts on SLOs.
 // docs/statistics.md explains the method and has its measured coverage.
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -43,6 +44,13 @@ struct LoadMemory {
     std::vector<double> held_by_order =
         {};                                 ///< parts with equal numbers of arrivals; the last may have fewer
     std::vector<double> held_by_time = {};  ///< parts of equal length; without arrivals, the value before
+
+    // Of a closed loop (core/result/rounds.h); 0 in an open loop, and if there are too few rounds:
+    std::uint64_t rounds = 0;  ///< whole rounds of the window that count
+    double round_share = 0;    ///< part of the window's requests that these rounds have
+    /// The number of independent samples that these rounds are worth. A series has at least as much evidence
+    /// as this, even if the dependence of its values cannot be estimated.
+    double round_samples = 0;
 
     bool operator==(const LoadMemory&) const = default;
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
@@ -102,6 +110,29 @@ std::optional<Interval> effective_interval(std::span<const double> sorted, doubl
 /// missed; between them the evidence is insufficient. `high` is +infinity if no limit can be shown to be met,
 /// and `low` is 0 if none can be shown to be missed.
 Interval decided_limits(std::span<const double> sorted, double p, double effective_n);
+
+/// Returns the limits on percentile p that the values decide at 99 % confidence, as decided_limits() does,
+/// but from the exact binomial limits for the share of the values over a limit, times `effective_n`. Neither
+/// needs to be a whole number.
+Interval exact_limits(std::span<const double> sorted, double p, double effective_n);
+
+/// The numbers of blocks that intervals from blocks of rounds are computed with; the widest interval counts.
+inline constexpr std::array<std::uint64_t, 3> kBlockCounts{10, 20, 30};
+
+/// Returns half the width of the 95 % confidence interval of a mean. `deviations` are those of consecutive
+/// blocks, at least two, from the mean. The interval is wider if neighbouring blocks are alike.
+double half_width_of_blocks(std::span<const double> deviations);
+
+/// Returns the 95 % confidence interval of each of `percentiles` by sectioning (Asmussen and Glynn 2007),
+/// for series whose effective sample is too small for effective_interval(). The values, in the order of time
+/// and of the same share of a closed loop's `rounds`, are divided into 10, 20 and 30 blocks of whole rounds;
+/// the spread of the blocks' percentiles about that of all values gives the interval. The widest of the three
+/// counts, a quarter wider. There is no interval if fewer than 10 values (from p99 on, 20) lie beyond the
+/// percentile, or if it falls among failures in a block. Such an interval is never a certificate, because it
+/// assumes that the percentiles of blocks are nearly normal.
+std::vector<std::optional<Interval>> sectioned_intervals(std::span<const double> in_order,
+                                                         std::span<const double> percentiles,
+                                                         std::uint64_t rounds);
 
 /// Returns the smallest number of independent samples for which percentile_levels() has a result for
 /// percentile p. It may have a fraction.

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <cmath>
 
+#include "core/evidence/evidence.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -29,6 +30,13 @@ Ratio per_second(const Totals& t) {
 
 double input_tokens(const Totals& t) {
     return t.fresh_input_tokens + t.cached_input_tokens;
+}
+
+Ratio share_of_good(const Totals& t) {
+    return {t.judged_good, t.judged};
+}
+Ratio cached_share(const Totals& t) {
+    return {t.cached_input_tokens, input_tokens(t)};
 }
 
 constexpr std::array kFigures = {
@@ -58,20 +66,22 @@ constexpr std::array kFigures = {
            per_second<&Totals::time_in_system_s>},
     Figure{figure::kGoodput, "req/s", "Good requests", Better::higher,
            "Requests per second that met every SLO; failures are not good.", was_judged,
-           per_second<&Totals::good_requests>},
+           per_second<&Totals::good_requests>,
+           [](const Totals& t) {
+               return Ratio{t.good_requests, t.requests};
+           }},
     Figure{figure::kGoodputRatio, "ratio", "Share of good requests", Better::higher,
            "Share of the requests due in the stretch that met every SLO; failures are not good.", was_judged,
-           [](const Totals& t) {
-               return Ratio{t.judged_good, t.judged};
-           }},
+           share_of_good, share_of_good},
     Figure{figure::kGoodOutputTokens, "tok/s", "Good output tokens", Better::higher,
            "Output tokens per second of requests that met every SLO.", was_judged,
-           per_second<&Totals::good_output_tokens>},
-    Figure{figure::kCachedPromptRatio, "ratio", "Cached share of prompts", Better::higher,
-           "Prompt tokens that came from a prefix cache, over all prompt tokens.", knows_cached,
+           per_second<&Totals::good_output_tokens>,
            [](const Totals& t) {
-               return Ratio{t.cached_input_tokens, input_tokens(t)};
+               return Ratio{t.good_output_tokens, t.output_tokens};
            }},
+    Figure{figure::kCachedPromptRatio, "ratio", "Cached share of prompts", Better::higher,
+           "Prompt tokens that came from a prefix cache, over all prompt tokens.", knows_cached, cached_share,
+           cached_share},
 };
 
 std::optional<double> value_of(const Figure& figure, const Totals& totals) {
@@ -91,11 +101,69 @@ std::optional<Interval> interval_of(const Figure& figure, double value, std::spa
     const auto mean = block_mean(deviations);
     if (!mean || below <= 0) return std::nullopt;
     const double below_per_block = below / static_cast<double>(blocks.size());
+    return Interval{value + mean->ci95.low / below_per_block, value + mean->ci95.high / below_per_block};
+}
+
+/// Returns the interval of a figure whose value over the whole window is `value`, from blocks of rounds.
+std::optional<Interval> interval_of(const Figure& figure, double value, const RoundBlocks& rounds) {
+    const std::size_t groups = rounds.groups.size();
+    Ratio all;
+    std::vector<Ratio> ratios;
+    for (const Totals& group : rounds.groups) {
+        ratios.push_back(figure.of(group));
+        all.above += ratios.back().above;
+        all.below += ratios.back().below;
+    }
+    if (all.below <= 0) return std::nullopt;
+    const double of_rounds = all.above / all.below;
+    std::optional<double> half;
+    for (const std::uint64_t blocks : kBlockCounts) {
+        if (blocks > groups) continue;
+        std::vector<double> deviations(blocks, 0);
+        for (std::uint64_t block = 0; block < blocks; ++block)
+            for (std::size_t i = block * groups / blocks; i < (block + 1) * groups / blocks; ++i)
+                deviations[block] += ratios[i].above - of_rounds * ratios[i].below;
+        const double below_per_block = all.below / static_cast<double>(blocks);
+        half = std::max(half.value_or(0), half_width_of_blocks(deviations) / below_per_block);
+    }
+    if (!half) return std::nullopt;
+    return Interval{std::min(value, of_rounds - *half), std::max(value, of_rounds + *half)};
+}
+
+/// Returns the interval within what the figure can be. `trials`: the number of independent samples of a share
+/// that was 0 or 1 throughout.
+Interval bounded(const Figure& figure, const Totals& totals, Interval interval, double trials) {
+    constexpr double kTail = 0.025;
+    const Ratio ratio = figure.of(totals);
+    const double value = ratio.above / ratio.below;
+    const bool is_share = figure.unit == "ratio";
     // A figure is never below 0, and a share never above the whole.
-    const double most =
-        figure.unit == "ratio" ? std::max(1.0, value) : std::numeric_limits<double>::infinity();
-    return Interval{std::max(0.0, value + mean->ci95.low / below_per_block),
-                    std::min(most, value + mean->ci95.high / below_per_block)};
+    interval.low = std::max(0.0, interval.low);
+    if (is_share) interval.high = std::min(std::max(1.0, value), interval.high);
+    if (figure.part == nullptr) return interval;
+    const Ratio part = figure.part(totals);
+    if (part.below <= 0) return interval;
+    trials = std::min(trials, std::max(1.0, part.below));  // a class may have fewer requests
+    const double least = std::pow(kTail, 1 / trials);      // Clopper and Pearson 1934, if all were successes
+    if (part.above >= part.below) interval.low = std::min(interval.low, interval.low * least);
+    if (part.above <= 0) {
+        const double whole = part.below / ratio.below;
+        interval.high = std::max(interval.high, (1 - least) * whole);
+    }
+    return interval;
+}
+
+template <class Blocks>
+Figures figures_with(const Totals& totals, const Blocks& blocks, double trials) {
+    Figures found;
+    for (const Figure& figure : kFigures) {
+        const auto value = value_of(figure, totals);
+        if (!value) continue;
+        auto interval = interval_of(figure, *value, blocks);
+        if (interval) interval = bounded(figure, totals, *interval, trials);
+        found.values.push_back({std::string(figure.key), *value, interval});
+    }
+    return found;
 }
 
 }  // namespace
@@ -133,17 +201,15 @@ void Figures::set(std::string_view key, double value, std::optional<Interval> ci
 }
 
 Figures figures_of(const Totals& totals) {
-    return figures_of(totals, {});
+    return figures_of(totals, std::span<const Totals>());
 }
 
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks) {
-    Figures found;
-    for (const Figure& figure : kFigures) {
-        const auto value = value_of(figure, totals);
-        if (!value) continue;
-        found.values.push_back({std::string(figure.key), *value, interval_of(figure, *value, blocks)});
-    }
-    return found;
+    return figures_with(totals, blocks, static_cast<double>(blocks.size()));
+}
+
+Figures figures_of(const Totals& totals, const RoundBlocks& blocks) {
+    return figures_with(totals, blocks, static_cast<double>(blocks.rounds));
 }
 
 }  // namespace paretoken

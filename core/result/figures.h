@@ -3,6 +3,7 @@
 // help text iterates over it, so that a new figure is a new row. A figure is a ratio of two additive sums
 // (core/result/totals.h), so that it can be computed for a class, an interval or several runs together, and
 // its confidence interval follows from blocks of time.
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,8 @@ struct Figure {
 
     bool (*known)(const Totals&) = nullptr;  ///< whether the totals have the sums that the figure needs
     Ratio (*of)(const Totals&) = nullptr;    ///< both parts are linear in the totals
+    /// For a figure that counts a part of requests or tokens: that part and the whole. Otherwise null.
+    Ratio (*part)(const Totals&) = nullptr;
 };
 
 std::span<const Figure> figures();
@@ -74,11 +77,28 @@ struct Figures {
 /// Returns the figures without intervals. A figure that is not known, or whose `below` is 0, is left out.
 Figures figures_of(const Totals& totals);
 
+/// The division of the time that the figures of a closed loop cover.
+struct RoundBlocks {
+    std::uint64_t rounds = 0;        ///< number of rounds (core/result/rounds.h)
+    std::span<const Totals> groups;  ///< totals of groups of whole rounds, in order, at least 10
+};
+
+/// Computes the figures of a closed loop, each with a 95 % confidence interval. `totals` are those of the
+/// whole window. The rounds are divided into 10, 20 and 30 blocks, as far as there are as many groups. The
+/// figure R of all blocks together and the differences `above` − R · `below` of the blocks give an interval
+/// by linearisation; the widest of the three counts. It holds the figure of `totals`, which has the start of
+/// the window too. Limits and shares that are 0 or 1 are treated as in the function below; each round is a
+/// trial.
+Figures figures_of(const Totals& totals, const RoundBlocks& blocks);
+
 /// Computes the figures with 95 % confidence intervals. The time that `totals` covers is divided into blocks
 /// of equal length, and `blocks` holds their totals in order; with fewer than 10 blocks, there are no
 /// intervals. For the interval of a figure, the difference `above` − figure · `below` is computed for each
 /// block (linearisation). The interval of the mean difference, which block_mean() (core/statistics.h) gives,
 /// is divided by the mean `below` and added to the figure. The interval is cut at 0 and, for a share, at 1.
+/// If all blocks have the share 0 or all have 1, their differences tell nothing. The limit of Clopper and
+/// Pearson for as many trials as there are blocks is then the other end of the interval. It also widens the
+/// interval of a rate that counts a part (Figure::part) if that part is nothing or everything.
 Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
 
 }  // namespace paretoken

@@ -91,31 +91,65 @@ double distinct_samples(std::span<const double> sorted) {
     return distinct;
 }
 
+Interval with(Interval interval, double value) {
+    return {std::min(interval.low, value), std::max(interval.high, value)};
+}
+
+/// Gives percentiles of a closed loop their intervals and the limits that they decide, from the values of the
+/// rounds that count. Both hold the percentile's value, which is that of the whole window. Percentiles whose
+/// effective sample is too small for order statistics get an interval from blocks of rounds.
+void add_evidence_of_rounds(std::vector<PercentileValue>& percentiles, std::span<const double> in_order,
+                            const LoadMemory& memory) {
+    std::vector<double> sorted(in_order.begin(), in_order.end());
+    radix_sort(sorted);
+    std::vector<double> levels;
+    std::vector<PercentileValue*> sparse;
+    for (PercentileValue& held : percentiles) {
+        const double value = held.value.value_or(kInfinity);
+        held.decided = with(exact_limits(sorted, held.p, *held.effective_n), value);
+        if (const auto interval = effective_interval(sorted, held.p, *held.effective_n))
+            held.ci95 = with(*interval, value);
+        if (!held.value || *held.effective_n >= samples_for_interval(held.p)) continue;
+        levels.push_back(held.p);
+        sparse.push_back(&held);
+    }
+    if (levels.empty()) return;
+    const auto intervals = sectioned_intervals(in_order, levels, memory.rounds);
+    for (std::size_t i = 0; i < levels.size(); ++i)
+        if (intervals[i]) sparse[i]->ci95 = with(*intervals[i], *sparse[i]->value);
+}
+
+/// The same for loads without rounds, from the values of the whole window.
+void add_evidence(std::vector<PercentileValue>& percentiles, std::span<const double> sorted) {
+    for (PercentileValue& held : percentiles) {
+        held.ci95 = effective_interval(sorted, held.p, *held.effective_n);
+        held.decided = decided_limits(sorted, held.p, *held.effective_n);
+    }
+}
+
 std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, std::span<const double> sorted,
                                             const MetricScope& scope) {
-    std::vector<double> limits;
-    for (const double p : scope.percentiles) limits.push_back(percentile(sorted, p));
-    const double distinct = distinct_samples(sorted);
-    std::vector<double> effective;
-    if (scope.steady)
-        effective = effective_samples(scope.percentiles, [&](std::size_t i) {
-            return std::min(distinct, effective_sample_above(in_order, limits[i], scope.memory));
-        });
     std::vector<PercentileValue> percentiles;
-    for (std::size_t i = 0; i < scope.percentiles.size(); ++i) {
-        PercentileValue held{.p = scope.percentiles[i], .value = if_finite(limits[i])};
-        if (!effective.empty()) {
-            held.effective_n = effective[i];
-            if (scope.memory.is_enough()) {
-                held.ci95 = effective_interval(sorted, held.p, effective[i]);
-                held.decided = decided_limits(sorted, held.p, effective[i]);
-            }
-            if (!held.ci95)
-                held.enough_n =
-                    enough_values(held.p, static_cast<double>(sorted.size()), effective[i], scope.memory);
-        }
-        percentiles.push_back(held);
+    for (const double p : scope.percentiles)
+        percentiles.push_back({.p = p, .value = if_finite(percentile(sorted, p))});
+    if (!scope.steady) return percentiles;
+    const auto n = static_cast<double>(sorted.size());
+    const LoadMemory& memory = scope.memory;
+    const double distinct = distinct_samples(sorted);
+    const auto effective = effective_samples(scope.percentiles, [&](std::size_t i) {
+        const double limit = percentiles[i].value.value_or(kInfinity);
+        return std::min(distinct, effective_sample_above(in_order, limit, memory));
+    });
+    for (std::size_t i = 0; i < percentiles.size(); ++i)
+        percentiles[i].effective_n = std::max(effective[i], std::min(memory.round_samples, n));
+    if (memory.is_enough() && memory.rounds > 0) {
+        const auto kept = static_cast<std::size_t>(std::round(memory.round_share * n));
+        if (kept > 0) add_evidence_of_rounds(percentiles, in_order.last(kept), memory);
+    } else if (memory.is_enough()) {
+        add_evidence(percentiles, sorted);
     }
+    for (PercentileValue& held : percentiles)
+        if (!held.ci95) held.enough_n = enough_values(held.p, n, *held.effective_n, memory);
     set_certified(percentiles);
     return percentiles;
 }
@@ -216,10 +250,15 @@ std::optional<std::uint64_t> enough_values(double p, double n, double effective_
     return static_cast<std::uint64_t>(std::ceil(n * std::max(1.0, longer)));
 }
 
+bool is_from_blocks(const PercentileValue& percentile) {
+    return percentile.ci95 && percentile.effective_n &&
+           *percentile.effective_n < samples_for_interval(percentile.p);
+}
+
 void set_certified(std::vector<PercentileValue>& percentiles) {
     bool lower = true;
     for (auto& held : percentiles) {
-        held.certified = lower && held.ci95 && held.effective_n &&
+        held.certified = lower && held.ci95 && held.effective_n && !is_from_blocks(held) &&
                          *held.effective_n >= static_cast<double>(samples_to_certify(held.p));
         lower = held.certified;
     }

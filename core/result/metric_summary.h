@@ -29,7 +29,8 @@ inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 /// The input of a summary. The members `ci95`, `certified` and `decided` of PercentileValue
 /// (core/result/result.h) all come from the effective sample (core/evidence/evidence.h) and exist only if
 /// the window is steady and long enough. The effective sample is at most the number of different values;
-/// each failure counts as one.
+/// each failure counts as one. In a closed loop it is at least the number of rounds
+/// (core/result/rounds.h), whatever the values are.
 struct MetricScope {
     /// The requests that were scheduled in the window, without warm-up and cancelled ones, in the order of
     /// their scheduled start.
@@ -66,6 +67,11 @@ std::vector<double> effective_samples(std::span<const double> percentiles, Effec
 /// `n`. `n` is the number of values of this run, and `effective_n` is its effective sample. The longer run
 /// must also cover `memory.enough_s`. Returns nothing when `effective_n` is 0.
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
+
+/// Returns whether the percentile's interval comes from blocks of rounds (sectioned_intervals() in
+/// core/evidence/evidence.h), because its effective sample is too small for order statistics. Such an
+/// interval is never a certificate.
+bool is_from_blocks(const PercentileValue& percentile);
 
 /// Sets `certified` of percentiles in ascending order. If a percentile is not certified, all higher ones are
 /// not certified either.

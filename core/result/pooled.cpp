@@ -237,8 +237,9 @@ void PooledFold::find_percentiles() {
         return effective_sample(counts_above(i), weights_, options_.memory);
     });
     for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
-        percentiles_[i].effective_n = effective[i];
-        if (options_.memory.is_enough()) levels_[i] = percentile_levels(kPercentiles[i], effective[i]);
+        const double samples = std::max(effective[i], options_.memory.round_samples);
+        percentiles_[i].effective_n = samples;
+        if (options_.memory.is_enough()) levels_[i] = percentile_levels(kPercentiles[i], samples);
     }
 }
 

@@ -213,8 +213,13 @@ struct PercentileValue {
     bool operator==(const PercentileValue&) const = default;
 };
 
-/// Whether a percentile meets a limit, at 99 % confidence on the effective sample.
-enum class SloVerdict : std::uint8_t { pass, fail, insufficient };
+/// Whether a percentile meets a limit.
+enum class SloVerdict : std::uint8_t {
+    met,           ///< within the limit, shown at 99 % confidence on the effective sample
+    within,        ///< measured within the limit, and not shown
+    missed,        ///< measured over the limit; SloFinding::shown says whether that is shown
+    insufficient,  ///< too few requests to say anything, or no value
+};
 
 /// The result of a run for a limit on a percentile.
 struct SloResult {
@@ -226,6 +231,10 @@ struct SloResult {
     std::optional<double> n_effective = {};  ///< PercentileValue::effective_n
     std::uint64_t over = 0;                  ///< requests of the window that failed or missed the limit
     SloVerdict verdict = SloVerdict::insufficient;
+    bool shown = false;  ///< SloFinding::shown
+    /// The factor by which the number of requests must probably grow until `within` or a `missed` that is not
+    /// shown is decided; absent if the verdict is shown or nothing is known.
+    std::optional<double> times_enough = {};
 
     bool operator==(const SloResult&) const = default;
 };

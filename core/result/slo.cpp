@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
+#include "core/result/validity.h"
 #include "core/spec.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
@@ -211,10 +212,32 @@ std::string name_of(const Slo& slo) {
 }
 
 SloFinding finding_on(const RunResult& result, const Slo& slo) {
+    constexpr std::uint64_t kFewest = 20;
+    constexpr double kHigh = .75;
     const Metric& metric = judged(slo, result.open_loop());
-    const PercentileValue* held = percentile_for(slo, result.metric(key_of(metric)));
+    const bool higher_is_better = metric.better == Better::higher;
+    const MetricSummary* const summary = result.metric(key_of(metric));
+    const PercentileValue* const held = percentile_for(slo, summary);
     if (held == nullptr) return {};
-    return {verdict_on(*held, slo.limit, metric.better == Better::higher), held->value};
+    // The waiting times of an open loop grow for as long as it lasts if the server does not keep up.
+    if (!kept_up(result) && metric.tag != slo.tag) return {SloVerdict::missed, true, held->value};
+    if (const auto shown = shown_on(*held, slo.limit, higher_is_better))
+        return {*shown ? SloVerdict::met : SloVerdict::missed, true, held->value};
+    const auto is_over = [&](double value) {
+        return higher_is_better ? value < slo.limit : value > slo.limit;
+    };
+    const PercentileValue* const median = summary->at(.5);
+    const bool most_are_over = held->p >= kHigh && median != nullptr &&
+                               (median->value ? is_over(*median->value) : falls_among_failures(*summary, .5));
+    if (!held->value) {
+        if (!kept_up(result)) return {SloVerdict::missed, true, {}};
+        if (falls_among_failures(*summary, held->p)) return {SloVerdict::missed, most_are_over, {}};
+        return {};
+    }
+    if (is_over(*held->value)) return {SloVerdict::missed, most_are_over, held->value};
+    if (summary->n < std::max(kFewest, result.concurrency.value_or(0)))
+        return {SloVerdict::insufficient, false, held->value};
+    return {SloVerdict::within, false, held->value};
 }
 
 std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
@@ -241,7 +264,9 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
                       .p = slo.p.value_or(kSloPercentile),
                       .limit = slo.limit,
                       .value = finding.value,
-                      .verdict = finding.verdict};
+                      .verdict = finding.verdict,
+                      .shown = finding.shown};
+        if (!finding.shown) own.times_enough = times_enough(result, slo);
         if (const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())))) {
             own.n = summary->n;
             if (const PercentileValue* held = summary->at(own.p)) own.n_effective = held->effective_n;
@@ -270,13 +295,12 @@ std::string slo_text(const SloResult& result) {
     const std::string limit =
         fmt::format("the limit of {}{}", least ? "at least " : "", amount(result.limit));
     const std::string over = fmt::format("{} of {} requests miss it", result.over, result.n);
-    switch (result.verdict) {
-        case SloVerdict::pass:
-            return fmt::format("{}: meets {} ({})", text, limit, over);
-        case SloVerdict::fail:
-            return fmt::format("{}: misses {} ({})", text, limit, over);
-        case SloVerdict::insufficient:
-            break;
+    if (result.verdict == SloVerdict::met) return fmt::format("{}: meets {} ({})", text, limit, over);
+    if (result.verdict == SloVerdict::missed && result.shown) {
+        const bool is_over =
+            result.value && (least ? *result.value < result.limit : *result.value > result.limit);
+        return fmt::format("{}: misses {} ({})", text, limit,
+                           is_over ? over : over + "; the server did not keep up, or requests failed");
     }
     std::string evidence = "the number of independent requests is not known";
     if (result.n_effective)
@@ -284,26 +308,37 @@ std::string slo_text(const SloResult& result) {
                        ? fmt::format("{} requests count as less than one independent one", result.n)
                        : fmt::format("{} requests count as {} independent ones", result.n,
                                      number_text(std::floor(*result.n_effective)));
+    if (result.times_enough && *result.times_enough > 1)
+        evidence += fmt::format("; about {:.2g} times as many would decide", *result.times_enough);
+    if (result.verdict == SloVerdict::within)
+        return fmt::format("{}: within {}, which is not shown at 99 % ({}; {})", text, limit, over, evidence);
+    if (result.verdict == SloVerdict::missed)
+        return fmt::format("{}: over {}, which is not shown at 99 % ({}; {})", text, limit, over, evidence);
     return fmt::format(
-        "{}: there is insufficient evidence to decide {} ({}; {}); measure more requests or a longer run",
+        "{}: too few requests to tell anything about {} ({}; {}); measure more requests or a longer run",
         text, limit, over, evidence);
 }
 
+SloVerdict worst_of(SloVerdict a, SloVerdict b) {
+    for (const SloVerdict verdict : {SloVerdict::missed, SloVerdict::insufficient, SloVerdict::within})
+        if (a == verdict || b == verdict) return verdict;
+    return SloVerdict::met;
+}
+
 SloVerdict verdict_on_all(const std::vector<SloResult>& results) {
-    SloVerdict all = SloVerdict::pass;
-    for (const SloResult& result : results) {
-        if (result.verdict == SloVerdict::fail) return SloVerdict::fail;
-        if (result.verdict == SloVerdict::insufficient) all = SloVerdict::insufficient;
-    }
+    SloVerdict all = SloVerdict::met;
+    for (const SloResult& result : results) all = worst_of(all, result.verdict);
     return all;
 }
 
 std::string_view name_of(SloVerdict verdict) {
     switch (verdict) {
-        case SloVerdict::pass:
-            return "pass";
-        case SloVerdict::fail:
-            return "fail";
+        case SloVerdict::met:
+            return "met";
+        case SloVerdict::within:
+            return "within";
+        case SloVerdict::missed:
+            return "missed";
         case SloVerdict::insufficient:
             return "insufficient";
     }
@@ -311,20 +346,21 @@ std::string_view name_of(SloVerdict verdict) {
 }
 
 std::optional<SloVerdict> slo_verdict_named(std::string_view name) {
-    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient})
+    if (name == "pass") return SloVerdict::met;  // in results of "paretoken/run/2"
+    if (name == "fail") return SloVerdict::missed;
+    for (const SloVerdict verdict :
+         {SloVerdict::met, SloVerdict::within, SloVerdict::missed, SloVerdict::insufficient})
         if (name_of(verdict) == name) return verdict;
     return std::nullopt;
 }
 
-SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better) {
-    if (!percentile.decided) return SloVerdict::insufficient;
+std::optional<bool> shown_on(const PercentileValue& percentile, double limit, bool higher_is_better) {
+    if (!percentile.decided) return std::nullopt;
     const auto& [low, high] = *percentile.decided;
-    if (higher_is_better) {
-        if (limit <= low) return SloVerdict::pass;
-        return limit > high ? SloVerdict::fail : SloVerdict::insufficient;
-    }
-    if (limit >= high) return SloVerdict::pass;
-    return limit < low ? SloVerdict::fail : SloVerdict::insufficient;
+    const bool is_met = higher_is_better ? limit <= low : limit >= high;
+    const bool is_missed = higher_is_better ? limit > high : limit < low;
+    if (!is_met && !is_missed) return std::nullopt;
+    return is_met;
 }
 
 const std::vector<Slo>& RequestSlos::of(const std::string& text) {

@@ -53,10 +53,10 @@ Slo parse_request_slo(std::string_view text);
 std::string_view name_of(SloVerdict verdict);
 std::optional<SloVerdict> slo_verdict_named(std::string_view name);
 
-/// Judges a percentile by PercentileValue::decided. `limit` is in the metric's unit. The verdict is
-/// insufficient if `decided` is absent (for pooled metrics, and if the window is not steady or too short), or
-/// if the limit lies between the two ends of `decided`.
-SloVerdict verdict_on(const PercentileValue& percentile, double limit, bool higher_is_better);
+/// Returns whether a percentile is shown at 99 % to meet a limit (true) or to miss it (false), by
+/// PercentileValue::decided. `limit` is in the metric's unit. Nothing is shown if `decided` is absent (for
+/// pooled metrics, and if the window is not steady or too short), or if the limit lies between its two ends.
+std::optional<bool> shown_on(const PercentileValue& percentile, double limit, bool higher_is_better);
 
 /// Returns the name of a limit without its value, as parse_slo() reads it: "ttft_p95". The name of a limit
 /// without a percentile has kSloPercentile: "ttft_p90".
@@ -65,16 +65,26 @@ std::string name_of(const Slo& slo);
 /// The finding of one run about one SLO.
 struct SloFinding {
     SloVerdict verdict = SloVerdict::insufficient;
+    bool shown = false;  ///< whether `met` or `missed` is shown at 99 %
     /// The percentile's value; nothing when it falls among failures or was not measured.
     std::optional<double> value = {};
 };
-/// Judges the percentile of an SLO. In an open loop "ttft" and "e2e" count from the intended start. The
-/// verdict is insufficient if the result lacks the metric or the percentile.
+/// Judges the percentile of an SLO. In an open loop "ttft" and "e2e" count from the intended start. The first
+/// of these rules that applies decides:
+/// 1. A limit on a waiting time of an open loop is missed if the server did not keep up (kept_up()), which
+///    shows it, because the time grows for as long as the load lasts.
+/// 2. What is shown at 99 % (shown_on()) is met or missed.
+/// 3. A percentile without a value is missed if it falls among failures, or if the server did not keep up;
+///    otherwise the evidence is insufficient.
+/// 4. A percentile over the limit is missed. It is shown for p75 and above if the median is over the limit
+///    too, because more than half of the requests were.
+/// 5. With fewer than 20 requests, or fewer than are in flight, the evidence is insufficient.
+/// 6. Otherwise the percentile is within the limit.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
-/// Returns the factor by which the number of requests must probably grow until an insufficient finding is
-/// decided. The fields below are those of the limited percentile (PercentileValue). There are three cases, of
-/// which the first that applies is used:
+/// Returns the factor by which the number of requests must probably grow until a finding is shown. The fields
+/// below are those of the limited percentile (PercentileValue). There are three cases, of which the first
+/// that applies is used:
 /// - `decided` is absent and `enough_n` is known. The factor is `enough_n` ÷ the present number of values,
 ///   but at least 1.
 /// - `decided` or `value` is absent, `value` equals the limit, or `decided` has an infinite end on the side
@@ -86,8 +96,8 @@ SloFinding finding_on(const RunResult& result, const Slo& slo);
 /// Returns nothing if the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
-/// Returns one result per limit: the verdict and the value of finding_on(), the number of values and the size
-/// of the effective sample. `over` is 0; count_over() sets it.
+/// Returns one result per limit: the finding of finding_on(), the number of values, the size of the effective
+/// sample and times_enough(). `over` is 0; count_over() sets it.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
 
 /// Adds 1 to SloResult::over of each limit that a request of the window misses, by a failure or by its
@@ -96,11 +106,13 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
                 const RequestRecord& request);
 
-/// Returns a sentence such as "ttft_p95 is 812 ms: misses the limit of 800 ms (14 of 120 requests miss it)";
-/// for an insufficient verdict it says which evidence is missing.
+/// Returns a sentence such as "ttft_p95 is 812 ms: misses the limit of 800 ms (14 of 120 requests miss it)".
+/// What is not shown at 99 % is said to be so, with the evidence there is.
 std::string slo_text(const SloResult& result);
 
-/// Returns fail if one limit fails, pass if all pass or there are none, else insufficient.
+/// Returns the verdict on several limits together: missed if one is missed, else insufficient if one is, else
+/// within if one is, else met.
+SloVerdict worst_of(SloVerdict a, SloVerdict b);
 SloVerdict verdict_on_all(const std::vector<SloResult>& results);
 
 /// The requests' own limits (RequestRecord::slo); each text is parsed once.

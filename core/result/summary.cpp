@@ -9,6 +9,7 @@
 #include "core/result/metrics.h"
 #include "core/result/pooled.h"
 #include "core/result/rates.h"
+#include "core/result/rounds.h"
 #include "core/result/streaming.h"
 #include "core/result/window.h"
 #include "core/statistics.h"
@@ -94,6 +95,10 @@ std::size_t evidence_blocks(TimeSpan window, std::optional<double> median_e2e_s)
     return fitting < kFewest ? 0 : static_cast<std::size_t>(fitting);
 }
 
+bool is_closed_loop(const SummaryOptions& options) {
+    return !options.open_loop && options.concurrency;
+}
+
 /// Returns the memory of the whole load, including all classes and warm-up.
 LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const SummaryOptions& options) {
     std::vector<Stay> stays;
@@ -104,8 +109,7 @@ LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const Su
              .end_s = seconds(end_of(record) - window.begin),
              .waited_s = seconds(record.first_event.value_or(end_of(record)) - record.scheduled)});
     std::sort(stays.begin(), stays.end(), [](const auto& a, const auto& b) { return a.begin_s < b.begin_s; });
-    const bool closed_loop = !options.open_loop && options.concurrency;
-    return memory_of(stays, {0, seconds(window.length())}, closed_loop);
+    return memory_of(stays, {0, seconds(window.length())}, is_closed_loop(options));
 }
 
 /// Returns the requests for the metrics of a window, in the order of their schedule.
@@ -133,6 +137,7 @@ struct FoldOptions {
     LoadMemory memory;
     const SummaryOptions& summary;
     std::vector<double> percentiles;
+    Rounds rounds = {};  ///< of a closed loop
 };
 
 /// Returns the percentiles of every result and the further ones, ascending.
@@ -149,12 +154,17 @@ std::vector<double> with_further(const std::vector<double>& further) {
 class TotalsFold {
   public:
     TotalsFold(const FoldOptions& options, std::optional<double> median_e2e_s)
-        : options_(options.summary), window_span_(options.window.span) {
+        : options_(options.summary), window_span_(options.window.span), rounds_(options.rounds.count) {
         const std::size_t blocks = options.window.steady && median_e2e_s
                                        ? interval_blocks(window_span_, std::max(*median_e2e_s, 1e-9))
                                        : 0;
-        if (window_span_.length() > Duration{})
+        if (rounds_ > 0) {
+            auto edges = options.rounds.edges;
+            edges.insert(edges.begin(), window_span_.begin);
+            window_.emplace(std::move(edges));
+        } else if (window_span_.length() > Duration{}) {
             window_.emplace(window_span_, std::max<std::size_t>(blocks, 1));
+        }
         if (options.run.length() > Duration{}) run_.emplace(options.run, 1);
     }
 
@@ -167,7 +177,9 @@ class TotalsFold {
     void write_to(Scope& scope) const {
         if (window_) {
             scope.totals = window_->total();
-            scope.throughput = figures_of(scope.totals, window_->bins());
+            const std::span<const Totals> bins = window_->bins();
+            scope.throughput = rounds_ > 0 ? figures_of(scope.totals, RoundBlocks{rounds_, bins.subspan(1)})
+                                           : figures_of(scope.totals, bins);
         }
         if (run_) {
             scope.whole_run_totals = run_->total();
@@ -178,6 +190,7 @@ class TotalsFold {
   private:
     const SummaryOptions& options_;
     TimeSpan window_span_;
+    std::uint64_t rounds_;  ///< number of the window's rounds; the first bin is what lies before them
     RequestSlos request_slos_;
     std::optional<TotalsTimeline> window_;
     std::optional<TotalsTimeline> run_;
@@ -427,8 +440,15 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
     summary.run = run_of(requests);
     summary.window = window.span;
     summary.window_report = report_of(window, summary.run);
-    const FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options,
-                           with_further(options.percentiles)};
+    FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options,
+                     with_further(options.percentiles)};
+    if (window.steady && is_closed_loop(options)) {
+        fold.rounds =
+            rounds_of(measured_in(RequestRows(requests), window.span), window.span, *options.concurrency);
+        fold.memory.rounds = fold.rounds.count;
+        fold.memory.round_share = fold.rounds.share;
+        fold.memory.round_samples = samples_of(fold.rounds, *options.concurrency);
+    }
     const auto seconds = seconds_of(summary.run);
     std::optional<TotalsTimeline> per_second;
     if (seconds) per_second.emplace(seconds->span, seconds->count);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "core/result/window.h"
 
@@ -116,6 +117,12 @@ TotalsTimeline::TotalsTimeline(TimeSpan span, std::size_t bins)
     for (Totals& bin : bins_) bin.seconds = bin_s_;
 }
 
+TotalsTimeline::TotalsTimeline(std::vector<TimePoint> edges)
+    : span_{edges.front(), edges.back()}, bin_s_(0), edges_(std::move(edges)), bins_(edges_.size() - 1) {
+    for (std::size_t bin = 0; bin < bins_.size(); ++bin)
+        bins_[bin].seconds = seconds(edges_[bin + 1] - edges_[bin]);
+}
+
 Totals TotalsTimeline::total() const {
     Totals sum;
     for (const Totals& bin : bins_) sum += bin;
@@ -125,8 +132,19 @@ Totals TotalsTimeline::total() const {
 
 Totals* TotalsTimeline::bin_of(TimePoint at) {
     if (!span_.contains(at)) return nullptr;
-    const auto bin = static_cast<std::size_t>(seconds(at - span_.begin) / bin_s_);
-    return &bins_[std::min(bin, bins_.size() - 1)];
+    return &bins_[number_of(at)];
+}
+
+std::size_t TotalsTimeline::number_of(TimePoint at) const {
+    if (!edges_.empty()) {
+        const auto after = std::upper_bound(edges_.begin(), edges_.end(), at);
+        return static_cast<std::size_t>(after - edges_.begin()) - 1;
+    }
+    return std::min(static_cast<std::size_t>(seconds(at - span_.begin) / bin_s_), bins_.size() - 1);
+}
+
+double TotalsTimeline::edge_s(std::size_t bin) const {
+    return edges_.empty() ? static_cast<double>(bin) * bin_s_ : seconds(edges_[bin] - span_.begin);
 }
 
 void TotalsTimeline::add(const RequestRecord& record, Judgement judgement) {
@@ -153,13 +171,11 @@ void TotalsTimeline::add_time_in_system(const RequestRecord& record) {
     const TimePoint from = std::max(record.started, span_.begin);
     const TimePoint to = std::min(end_of(record), span_.end);
     if (to <= from) return;
-    const double begin = seconds(from - span_.begin) / bin_s_;
-    const double end = seconds(to - span_.begin) / bin_s_;
-    for (auto bin = static_cast<std::size_t>(begin); bin < bins_.size(); ++bin) {
-        const auto edge = static_cast<double>(bin);
-        if (edge >= end) break;
-        bins_[bin].time_in_system_s += (std::min(end, edge + 1) - std::max(begin, edge)) * bin_s_;
-    }
+    const double begin = seconds(from - span_.begin);
+    const double end = seconds(to - span_.begin);
+    for (std::size_t bin = number_of(from); bin < bins_.size() && edge_s(bin) < end; ++bin)
+        bins_[bin].time_in_system_s +=
+            std::max(0.0, std::min(end, edge_s(bin + 1)) - std::max(begin, edge_s(bin)));
 }
 
 void TotalsTimeline::add_prompt(const RequestRecord& record) {
@@ -219,15 +235,14 @@ void TotalsTimeline::add_tokens(TimePoint at, double from, double to, const Answ
 void TotalsTimeline::add_tokens_evenly(TimeSpan span, double from, double to, const Answered& request) {
     if (to <= from) return;
     if (span.end <= span.begin) return add_tokens(span.end, from, to, request);
-    const double begin = seconds(span.begin - span_.begin) / bin_s_;
-    const double end = seconds(span.end - span_.begin) / bin_s_;
+    if (span.begin >= span_.end) return;
+    const double begin = seconds(span.begin - span_.begin);
+    const double end = seconds(span.end - span_.begin);
     const auto token_at = [&](double at) { return from + (to - from) * (at - begin) / (end - begin); };
-    const auto count = static_cast<double>(bins_.size());
-    for (auto bin = static_cast<std::size_t>(std::clamp(begin, 0.0, count)); bin < bins_.size(); ++bin) {
-        const auto edge = static_cast<double>(bin);
-        if (edge >= end) break;
-        const double low = std::max(begin, edge);
-        const double high = std::min(end, edge + 1);
+    for (std::size_t bin = number_of(std::max(span.begin, span_.begin));
+         bin < bins_.size() && edge_s(bin) < end; ++bin) {
+        const double low = std::max(begin, edge_s(bin));
+        const double high = std::min(end, edge_s(bin + 1));
         if (high > low) credit(bins_[bin], token_at(low), token_at(high), request);
     }
 }

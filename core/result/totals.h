@@ -6,6 +6,7 @@
 // their time in the system is included. Warm-up, cancelled and abandoned requests count with their tokens.
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/record/record.h"
@@ -68,11 +69,14 @@ Totals work_of_request(double fresh_input_tokens, double cached_input_tokens, do
 /// The judgement of a request by SLOs.
 enum class Judgement : std::uint8_t { not_judged, bad, good };
 
-/// Totals per equal bin of an interval of time. Values outside of the interval are dropped.
+/// Totals per bin of an interval of time. Values outside of the interval are dropped.
 class TotalsTimeline {
   public:
-    /// `bins` at least 1.
+    /// Divides `span` into equal bins, at least 1.
     TotalsTimeline(TimeSpan span, std::size_t bins);
+    /// Divides the time from the first edge to the last one at the others. `edges`: at least two, ascending;
+    /// two neighbours may be equal.
+    explicit TotalsTimeline(std::vector<TimePoint> edges);
 
     /// Credits a request to the bins of its times. Without events, the tokens of the first arrival are
     /// credited at the time of the first event, and the others evenly between the first event and the last. A
@@ -84,7 +88,9 @@ class TotalsTimeline {
     Totals total() const;
 
   private:
-    Totals* bin_of(TimePoint at);  ///< null outside of the interval
+    Totals* bin_of(TimePoint at);               ///< null outside of the interval
+    std::size_t number_of(TimePoint at) const;  ///< number of the bin; the time must lie in the interval
+    double edge_s(std::size_t bin) const;       ///< begin of a bin, in seconds since that of the interval
     void add_time_in_system(const RequestRecord& record);
     void add_prompt(const RequestRecord& record);
     void add_output(const RequestRecord& record, bool good);
@@ -101,7 +107,8 @@ class TotalsTimeline {
     void add_tokens_evenly(TimeSpan span, double from, double to, const Answered& request);
 
     TimeSpan span_;
-    double bin_s_;
+    double bin_s_;                    ///< length of each bin; 0 if they are not equal
+    std::vector<TimePoint> edges_{};  ///< empty if the bins are equal
     std::vector<Totals> bins_;
 };
 

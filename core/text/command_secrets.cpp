@@ -28,11 +28,36 @@ std::vector<std::string_view> words_in(std::string_view command) {
     return words;
 }
 
+/// Returns whether the word is the scheme of an Authorization header, after which the secret follows.
+bool is_scheme(std::string_view word) {
+    const std::string lower = in_lower_case(word);
+    return lower == "bearer" || lower == "basic" || lower == "token";
+}
+
 bool may_be_secret(std::string_view value) {
     constexpr std::size_t kShortestNumber = 12;
     const bool is_number = value.find_first_not_of("0123456789.") == std::string_view::npos;
     return !value.starts_with('-') && !value.starts_with('$') && !value.starts_with('{') &&
-           (!is_number || value.size() >= kShortestNumber);
+           !is_scheme(value) && (!is_number || value.size() >= kShortestNumber);
+}
+
+/// Returns the position at which the last word of a name begins: after a separator, or at a capital letter
+/// ("accessToken", "APIKey").
+std::size_t last_word_of(std::string_view name) {
+    const auto is_upper = [&](std::size_t i) { return name[i] >= 'A' && name[i] <= 'Z'; };
+    const auto is_lower = [&](std::size_t i) { return name[i] >= 'a' && name[i] <= 'z'; };
+    for (std::size_t i = name.size(); i-- > 1;) {
+        if (std::string_view("-_.").find(name[i - 1]) != std::string_view::npos) return i;
+        if (is_upper(i) && (!is_upper(i - 1) || (i + 1 < name.size() && is_lower(i + 1)))) return i;
+    }
+    return 0;
+}
+
+/// Adds what follows "Bearer" in a text.
+void add_bearers(Secrets& secrets, std::string_view text) {
+    const std::vector<std::string_view> words = words_in(text);
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+        if (in_lower_case(words[i]) == "bearer" && may_be_secret(words[i + 1])) secrets.add(words[i + 1]);
 }
 
 /// Returns the position after the JSON string whose opening quote is at `begin`, or the size of the text.
@@ -45,13 +70,20 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
 }  // namespace
 
 bool is_secret_option(std::string_view name) {
-    constexpr std::array<std::string_view, 10> kWords{"key",    "keys",    "apikey",     "token",
-                                                      "secret", "passwd",  "credential", "credentials",
-                                                      "auth",   "password"};
-    const std::size_t separator = name.find_last_of("-_.");
-    const std::string last =
-        in_lower_case(separator == std::string_view::npos ? name : name.substr(separator + 1));
+    constexpr std::array<std::string_view, 14> kWords{
+        "key",        "keys",        "apikey", "token",    "secret",        "secrets", "passwd",
+        "credential", "credentials", "auth",   "password", "authorization", "bearer",  "passphrase"};
+    const std::string last = in_lower_case(name.substr(last_word_of(name)));
     return std::find(kWords.begin(), kWords.end(), last) != kWords.end();
+}
+
+void add_setting(Secrets& secrets, std::string_view name, std::string_view value) {
+    add_bearers(secrets, value);
+    if (!is_secret_option(name) || !may_be_secret(value)) return;
+    secrets.add(value);
+    const auto space = value.find(' ');
+    if (space != std::string_view::npos && is_scheme(value.substr(0, space)))
+        secrets.add(value.substr(space + 1));
 }
 
 void add_command(Secrets& secrets, std::string_view command) {
@@ -62,27 +94,55 @@ void add_command(Secrets& secrets, std::string_view command) {
         const std::size_t equals = word.find('=');
         const std::string_view name = word.substr(0, equals);
         std::string_view value;
+        const bool is_header = word.ends_with(':') && is_secret_option(word.substr(0, word.size() - 1));
         if (equals != std::string_view::npos && is_secret_option(name) && equals + 1 < word.size())
             value = word.substr(equals + 1);
-        else if (i + 1 < words.size() &&
-                 ((word.starts_with('-') && is_secret_option(name)) || in_lower_case(word) == "bearer"))
+        else if (i + 1 < words.size() && (is_header || (word.starts_with('-') && is_secret_option(name)) ||
+                                          in_lower_case(word) == "bearer"))
             value = words[i + 1];
+        if (is_header && i + 2 < words.size() && is_scheme(value)) value = words[i + 2];
         if (!value.empty() && may_be_secret(value)) secrets.add(value);
     }
 }
 
 void add_json(Secrets& secrets, std::string_view object) {
     constexpr std::string_view kBlank = " \t\r\n";
-    for (std::size_t at = 0; (at = object.find('"', at)) != std::string_view::npos;) {
-        const std::size_t end = end_of_string(object, at);
-        const std::string_view name = object.substr(at + 1, end - at - std::min<std::size_t>(2, end - at));
-        at = end;
-        const std::size_t colon = object.find_first_not_of(kBlank, end);
-        if (colon == std::string_view::npos || object[colon] != ':') continue;
-        const std::size_t value = object.find_first_not_of(kBlank, colon + 1);
-        if (value == std::string_view::npos || object[value] != '"') continue;
-        at = end_of_string(object, value);
-        if (is_secret_option(name) && at > value + 2) secrets.add(object.substr(value + 1, at - value - 2));
+    constexpr std::string_view kEndOfNumber = " \t\r\n,:{}[]\"";
+    std::vector<std::string_view> holders;  // the secret keys of the open objects and lists; "" for others
+    std::string_view key;                   // the secret key whose value is next; "" for other keys
+    const auto held_by = [&] { return holders.empty() ? std::string_view() : holders.back(); };
+    for (std::size_t at = 0; (at = object.find_first_not_of(kBlank, at)) != std::string_view::npos;) {
+        const char c = object[at];
+        if (c == '"') {
+            const std::size_t end = end_of_string(object, at);
+            const std::string_view text =
+                object.substr(at + 1, end - at - std::min<std::size_t>(2, end - at));
+            at = end;
+            const std::size_t next = object.find_first_not_of(kBlank, end);
+            if (next != std::string_view::npos && object[next] == ':') {
+                key = is_secret_option(text) ? text : held_by();
+                at = next + 1;
+            } else if (!text.empty()) {
+                if (!key.empty()) secrets.add(text);
+                add_setting(secrets, key, text);
+            }
+        } else if (c == '{' || c == '[') {
+            holders.push_back(key);
+            ++at;
+        } else if (c == '}' || c == ']') {
+            if (!holders.empty()) holders.pop_back();
+            key = held_by();
+            ++at;
+        } else if (c == ',' || c == ':') {
+            if (c == ',') key = held_by();
+            ++at;
+        } else {  // a number, true, false or null
+            const std::size_t end = std::min(object.find_first_of(kEndOfNumber, at), object.size());
+            const std::string_view value = object.substr(at, end - at);
+            if (value.find_first_not_of("0123456789.") == std::string_view::npos)
+                add_setting(secrets, key, value);
+            at = end;
+        }
     }
 }
 

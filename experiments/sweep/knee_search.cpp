@@ -50,25 +50,28 @@ std::optional<double> KneeSearch::between(double pass, double fail) const {
     return level;
 }
 
-std::optional<double> KneeSearch::unconfirmed() const {
-    std::optional<double> highest = doubtful_;
-    if (const auto passed = highest_pass()) highest = std::max(highest.value_or(0), *passed);
-    if (!highest || (confirmed_ && *highest <= *confirmed_) || (fail_ && *highest >= *fail_))
-        return std::nullopt;
-    return highest;
+std::optional<double> KneeSearch::within() const {
+    std::optional<double> highest = std::max(doubtful_, highest_pass());
+    if (fail_ && highest && *highest >= *fail_) highest = highest_pass();
+    return std::max(highest, confirmed_);
 }
 
-/// Plans the second run of a level. It alone must prove the result, so it gets twice the requests.
+/// Returns the smallest power of two that is at least `times` × `longer`, at most kLongest.
+std::uint64_t KneeSearch::lengthened(std::uint64_t longer, double times) {
+    std::uint64_t power = 2 * longer;
+    while (power < kLongest && static_cast<double>(power) < times * static_cast<double>(longer)) power *= 2;
+    return std::min(power, kLongest);
+}
+
+/// Plans the second run of a level. It alone must prove the result, so it gets at least twice the requests.
 void KneeSearch::confirm(double level) {
-    next_ = SearchStep{level, std::min(kLongest, 2 * passed_.at(level)), true};
+    const Passed& passed = passed_.at(level);
+    next_ = SearchStep{level, lengthened(passed.longer, passed.times_enough), true};
 }
 
-void KneeSearch::insufficient(const SearchStep& step, double times_enough) {
+void KneeSearch::undecided(const SearchStep& step, double times_enough) {
     if (step.longer < kLongest && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
-        std::uint64_t longer = 2 * step.longer;
-        while (longer < kLongest &&
-               static_cast<double>(longer) < times_enough * static_cast<double>(step.longer))
-            longer *= 2;
+        const std::uint64_t longer = lengthened(step.longer, times_enough);
         if (!step.confirms) longer_ = std::max(longer_, longer);
         next_ = SearchStep{step.level, longer, step.confirms};
         return;
@@ -90,27 +93,34 @@ void KneeSearch::tell(SloVerdict verdict, double requests_per_s, double times_en
         (rates_.empty() || step.level > rates_.back().first))
         rates_.emplace_back(step.level, requests_per_s);
     switch (verdict) {
-        case SloVerdict::pass:
+        case SloVerdict::met:
             if (step.confirms) {
                 confirmed_ = step.level;
                 return end("the passing level was measured twice");
             }
-            passed_[step.level] = step.longer;
+            passed_[step.level] = {step.longer, 1};
             break;
-        case SloVerdict::fail:
+        case SloVerdict::within:
+            if (step.confirms) return undecided(step, times_enough);
+            passed_[step.level] = {step.longer, std::max(times_enough, 2.0)};
+            break;
+        case SloVerdict::missed:
             if (!fail_ || step.level < *fail_) fail_ = step.level;
             passed_.erase(passed_.lower_bound(step.level), passed_.end());
             doubling_ = false;
             break;
         case SloVerdict::insufficient:
-            return insufficient(step, times_enough);
+            return undecided(step, times_enough);
     }
     decide();
 }
 
-/// Returns whether only one run is left, which is used to confirm the level that was found.
+/// Returns whether only those runs are left that are used to confirm the level that was found: one, or two if
+/// it has not been shown yet that the level meets the SLOs.
 bool KneeSearch::is_last_run() const {
-    return !passed_.empty() && runs_ + 1 >= options_.max_runs;
+    if (passed_.empty()) return false;
+    const std::uint64_t kept = passed_.rbegin()->second.times_enough > 1 ? 2 : 1;
+    return runs_ + kept >= options_.max_runs;
 }
 
 void KneeSearch::double_or_halve() {
@@ -139,7 +149,7 @@ void KneeSearch::decide() {
     if (!pass) {
         if (doubtful_)
             return end(fmt::format(
-                "level {:g} met the SLOs once, but the run that should confirm this has too little evidence",
+                "level {:g} was within the SLOs, and the run that should show this has too little evidence",
                 *doubtful_));
         if (!fail_)
             return end(fmt::format(

@@ -1,13 +1,15 @@
 #pragma once
-// Finds the highest load that meets SLOs. A level is a load that is measured. The search doubles the level
-// until a level fails or the server is saturated. If already the first level fails, the search halves the
-// level until one passes. It then bisects between the highest level that passed and the lowest level that
-// failed. Finally it confirms the highest level that passed by a second run with new requests, usually twice
-// as many, because the best of many noisy measurements is biased. If a run has too little evidence, its level
-// is measured again with 2, 4 or 8 (kLongest) times the number of requests that levels have at first: the
-// smallest factor that is probably enough, or kLongest. Later levels begin with the same factor, unless the
-// repeated run was the confirming one. A level is not repeated if `max_runs` leaves no run for it. The search
-// measures nothing itself: it returns the next level to measure, and the caller reports the result to it.
+// Finds the highest load that meets SLOs. A level is a load that is measured. It passes if its run meets the
+// SLOs or is within them, and fails if it misses one. The search doubles the level until a level fails or the
+// server is saturated. If already the first level fails, the search halves the level until one passes. It
+// then bisects between the highest level that passed and the lowest level that failed. Finally it confirms
+// the highest level that passed by a second run with new requests, usually twice as many, because the best of
+// many noisy measurements is biased; this run must show that the SLOs are met. If it does not, or if the run
+// of a level is insufficient, the level is measured again with 2, 4 or 8 (kLongest) times the number of
+// requests that levels have at first: the smallest factor that is probably enough, or kLongest. After an
+// insufficient run, later levels begin with the same factor. A level is not repeated if `max_runs` leaves no
+// run for it. The search measures nothing itself: it returns the next level to measure, and the caller
+// reports the result to it.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -46,15 +48,14 @@ class KneeSearch {
     std::optional<SearchStep> next() const { return next_; }
 
     /// Takes the result of next(): the verdict on all SLOs together and the rate at which requests were
-    /// completed. For an insufficient run, `times_enough` is the factor by which it needs more requests for a
-    /// decision.
+    /// completed. `times_enough`: the factor by which a run that is within the SLOs or insufficient needs
+    /// more requests for a decision.
     void tell(SloVerdict verdict, double requests_per_s, double times_enough = 2);
 
     /// Returns the level that passed in both of its runs; nothing when none did.
     std::optional<double> pass() const { return confirmed_; }
-    /// Returns the highest level that passed in its first run only; nothing unless it lies above pass() (if
-    /// any) and below fail() (if any).
-    std::optional<double> unconfirmed() const;
+    /// Returns the highest level below fail() (if any) that passed in its latest run.
+    std::optional<double> within() const;
     /// Returns the lowest level that failed; nothing when none did.
     std::optional<double> fail() const { return fail_; }
     std::uint64_t runs() const { return runs_; }
@@ -64,9 +65,16 @@ class KneeSearch {
     const std::string& ended() const { return ended_; }
 
   private:
+    /// The run of a level that passed.
+    struct Passed {
+        std::uint64_t longer = 1;  ///< SearchStep::longer
+        double times_enough = 1;   ///< above 1: it was only within the SLOs, and needs so many more requests
+    };
+
     void decide();
     void end(std::string why);
-    void insufficient(const SearchStep& step, double times_enough);
+    void undecided(const SearchStep& step, double times_enough);
+    static std::uint64_t lengthened(std::uint64_t longer, double times);
     void confirm(double level);
     std::optional<double> highest_pass() const;
     void double_or_halve();
@@ -77,10 +85,10 @@ class KneeSearch {
     KneeSearchOptions options_;
     std::optional<SearchStep> next_;
     std::uint64_t runs_ = 0;
-    std::map<double, std::uint64_t> passed_;  ///< level that passed → factor of its requests
-    std::set<double> insufficient_;           ///< levels that were left without a decision
-    std::uint64_t longer_ = 1;                ///< factor of the requests of a new level
-    std::optional<double> doubtful_;  ///< level that passed, but had too little evidence the second time
+    std::map<double, Passed> passed_;  ///< level that passed → its run
+    std::set<double> insufficient_;    ///< levels that were left without a decision
+    std::uint64_t longer_ = 1;         ///< factor of the requests of a new level
+    std::optional<double> doubtful_;   ///< level that passed, and was not shown to the second time
     std::optional<double> fail_;
     std::optional<double> confirmed_;
     std::vector<std::pair<double, double>> rates_;  ///< level and requests/s of the doubling, in order

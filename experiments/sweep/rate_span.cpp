@@ -34,7 +34,7 @@ LoadPlan pilot_at(const SweepPlan& plan, double in_flight) {
 
 RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& directory,
                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
-    if (fs::exists(directory / reports::kRunFileName)) {
+    if (reports::has_result(directory)) {
         RunResult before = reports::read_run_directory(directory);
         if (!before.partial) return before;
     }

@@ -34,7 +34,7 @@ SweepPoint point_of(const SloSearchPlan& plan, const SearchStep& step) {
 /// Returns the plan of a step. A longer step has more requests, or more time.
 LoadPlan asked_for(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
     constexpr std::uint64_t kRequests = 100;
-    constexpr std::uint64_t kPerSlot = 10;
+    constexpr std::uint64_t kPerSlot = 20;  // whole rounds, which show at least what a limit is within
     LoadPlan asked = plan_at(plan.sweep, point);
     if (!asked.stop.requests && !asked.stop.duration) {
         asked.stop.requests = kRequests;
@@ -58,8 +58,7 @@ bool only_failed(const RunResult& result) {
 double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {
     double most = 1;
     for (const Slo& slo : slos)
-        if (finding_on(result, slo).verdict == SloVerdict::insufficient)
-            most = std::max(most, times_enough(result, slo).value_or(2));
+        if (!finding_on(result, slo).shown) most = std::max(most, times_enough(result, slo).value_or(2));
     return most > 1 ? most : 2;
 }
 
@@ -69,8 +68,7 @@ std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint
     const auto old = std::find_if(file.points.begin(), file.points.end(), [&](const SweepPoint& p) {
         return p.directory == point.directory && p.state == PointState::done;
     });
-    if (old == file.points.end() || !fs::exists(directory / point.directory / reports::kRunFileName))
-        return std::nullopt;
+    if (old == file.points.end() || !reports::has_result(directory / point.directory)) return std::nullopt;
     RunResult result = reports::read_run_directory(directory / point.directory);
     if (result.partial) return std::nullopt;
     return result;
@@ -111,7 +109,46 @@ std::optional<double> confirmed_in(const SweepFile& file, const SloSearchPlan& p
         if (point.repeat != 2 || (fail && point.load >= *fail) || (highest && point.load <= *highest))
             continue;
         const auto result = measured_before(file, point, directory);
-        if (result && verdict_on_all(*result, plan.slos) == SloVerdict::pass) highest = point.load;
+        if (result && verdict_on_all(*result, plan.slos) == SloVerdict::met) highest = point.load;
+    }
+    return highest;
+}
+
+/// The highest level that was measured within all SLOs.
+struct Within {
+    double level = 0;
+    std::string text;
+};
+
+/// Returns a clause on the distance of a run from each limit, and how much longer a run would show it.
+std::string distance_text(const RunResult& result) {
+    constexpr double kPercent = 100;
+    std::string text;
+    double times = 1;
+    for (const SloResult& slo : result.slo) {
+        text +=
+            fmt::format("{}{} is {:.0f} % of its limit, {} of {} requests miss it", text.empty() ? "" : "; ",
+                        slo.key, slo.value.value_or(0) / slo.limit * kPercent, slo.over, slo.n);
+        times = std::max(times, slo.times_enough.value_or(1));
+    }
+    if (times > 1)
+        text +=
+            fmt::format("; a run of about {:.2g} minutes would show it", times * result.window.run_s / 60);
+    return text;
+}
+
+/// Returns the highest level below `fail` whose latest run met all SLOs or was within them, of this search or
+/// of an earlier one that it continues.
+std::optional<Within> within_in(const SweepFile& file, const SloSearchPlan& plan, const fs::path& directory,
+                                std::optional<double> fail) {
+    std::optional<Within> highest;
+    for (const SweepPoint& point : file.points) {
+        if ((fail && point.load >= *fail) || (highest && point.load < highest->level)) continue;
+        const auto result = measured_before(file, point, directory);
+        if (!result) continue;
+        const SloVerdict verdict = verdict_on_all(*result, plan.slos);
+        if (verdict == SloVerdict::met || verdict == SloVerdict::within)
+            highest = Within{point.load, distance_text(*result)};
     }
     return highest;
 }
@@ -119,22 +156,19 @@ std::optional<double> confirmed_in(const SweepFile& file, const SloSearchPlan& p
 }  // namespace
 
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
-    if (!kept_up(result)) return SloVerdict::fail;
-    SloVerdict all = SloVerdict::pass;
-    for (const Slo& slo : slos) {
-        const SloVerdict verdict = finding_on(result, slo).verdict;
-        if (verdict == SloVerdict::fail) return verdict;
-        if (verdict == SloVerdict::insufficient) all = verdict;
-    }
-    if (all == SloVerdict::insufficient && result.validity.verdict == Verdict::invalid && only_failed(result))
-        return SloVerdict::fail;
+    if (!kept_up(result)) return SloVerdict::missed;
+    SloVerdict all = SloVerdict::met;
+    for (const Slo& slo : slos) all = worst_of(all, finding_on(result, slo).verdict);
+    const bool is_shown = all == SloVerdict::met || all == SloVerdict::missed;
+    if (!is_shown && result.validity.verdict == Verdict::invalid && only_failed(result))
+        return SloVerdict::missed;
     return all;
 }
 
 std::string binding_of(const RunResult& result, const SloSearchPlan& plan) {
     if (!kept_up(result)) return "the server does not keep up with the arrivals";
     for (std::size_t i = 0; i < plan.slos.size(); ++i)
-        if (finding_on(result, plan.slos[i]).verdict == SloVerdict::fail) return plan.slo_texts[i];
+        if (finding_on(result, plan.slos[i]).verdict == SloVerdict::missed) return plan.slo_texts[i];
     return "too many requests fail";
 }
 
@@ -178,15 +212,17 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
             shortest_e2e_s = result->percentile("e2e_s", 0.5);
         }
         const SloVerdict verdict = verdict_on_all(*result, plan.slos);
-        if (verdict == SloVerdict::fail && (!search.fail() || step->level <= *search.fail()))
+        if (verdict == SloVerdict::missed && (!search.fail() || step->level <= *search.fail()))
             found.binding = binding_of(*result, plan);
         search.tell(verdict, rate, times_enough_for_all(*result, plan.slos));
         longest = std::max(longest, (Clock::now() - step_began) / static_cast<std::int64_t>(step->longer));
     }
     found.fail = search.fail();
     found.pass = confirmed_in(file, plan, directory, found.fail);
-    found.unconfirmed = search.unconfirmed();
-    if (found.pass && found.unconfirmed && *found.unconfirmed <= *found.pass) found.unconfirmed.reset();
+    if (auto within = within_in(file, plan, directory, found.fail)) {
+        found.within = within->level;
+        found.within_text = std::move(within->text);
+    }
     found.runs = search.runs();
     found.ended = out_of_time ? "--max-time allows no further run" : search.ended();
     found.elasticity = search.elasticity();
@@ -220,15 +256,25 @@ std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSea
     return shell_line(words);
 }
 
-void require_found(const reports::SweepFile& file) {
+void require_found(const reports::SweepFile& file, double precision) {
     const reports::SweepSearch& search = *file.search;
-    if (search.pass) return;
+    const auto is_next_to = [&](double pass, double within) {
+        return within <= pass * precision || (file.axis == name_of(Axis::concurrency) && within - pass <= 1);
+    };
+    if (search.pass && (!search.within || is_next_to(*search.pass, *search.within))) return;
     const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
-    const bool undecided_below =
+    if (search.within)
+        throw Error(ExitCode::gate_inconclusive,
+                    fmt::format("{:g} is the highest load that was measured within {}, and {}: {}",
+                                *search.within, slos,
+                                search.pass ? fmt::format("only {:g} was shown to meet them", *search.pass)
+                                            : "no load was shown to meet them",
+                                search.ended));
+    const bool insufficient_below =
         search.fail && std::any_of(file.points.begin(), file.points.end(), [&](const SweepPoint& point) {
             return point.load < *search.fail && point.slo == SloVerdict::insufficient;
         });
-    if (search.fail && !search.unconfirmed && !undecided_below)
+    if (search.fail && !insufficient_below)
         throw Error(ExitCode::gate_failed,
                     fmt::format("no load was found that meets {}: {}", slos, search.ended));
     throw Error(ExitCode::gate_inconclusive,

@@ -31,14 +31,13 @@ void search_knee(const Target& target, const SloSearchPlan& plan, reports::Sweep
                  const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                  const loadgen::Interruption& interruption);
 
-/// Returns the verdict of a run on all SLOs together. It is fail if the server did not keep up or one SLO is
-/// certainly missed, and pass if all are certainly met. If neither holds, it is fail for a run that is
-/// invalid because requests failed, otherwise insufficient.
+/// Returns the verdict of a run on all SLOs together (worst_of()). It is missed if the server did not keep
+/// up, and for a run that is invalid because requests failed, unless it is shown to meet all.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
-/// Returns the reason why the verdict on a run is fail (verdict_on_all()): a clause that says that the server
-/// does not keep up, otherwise the text of the first SLO that is missed, otherwise a clause that says that
-/// too many requests fail.
+/// Returns the reason why the verdict on a run is missed (verdict_on_all()): a clause that says that the
+/// server does not keep up, otherwise the text of the first SLO that is missed, otherwise a clause that says
+/// that too many requests fail.
 std::string binding_of(const RunResult& result, const SloSearchPlan& plan);
 
 /// Returns the command, as one line for a shell, that continues the search in `directory` with 8 more runs.
@@ -48,10 +47,10 @@ std::string binding_of(const RunResult& result, const SloSearchPlan& plan);
 std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
                               const std::filesystem::path& directory, const Invocation& invocation);
 
-/// Does nothing if the search in `file`, which must have one, found a load (SweepSearch::pass). Otherwise it
-/// throws Error: with ExitCode::gate_failed if a level failed, no lower level passed in a first run
-/// (SweepSearch::unconfirmed), and no lower level had too little evidence; else with
-/// ExitCode::gate_inconclusive.
-void require_found(const reports::SweepFile& file);
+/// Does nothing if the search in `file`, which must have one, found a load (SweepSearch::pass), and none that
+/// is more than `precision` (SloSearchPlan::precision) higher was measured within the SLOs. Otherwise it
+/// throws Error: with ExitCode::gate_failed if a level failed and no lower level was within the SLOs or
+/// insufficient; else with ExitCode::gate_inconclusive.
+void require_found(const reports::SweepFile& file, double precision);
 
 }  // namespace paretoken::experiments

@@ -21,6 +21,7 @@
 #include "core/spec.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
+#include "experiments/target/redaction.h"
 #include "experiments/target/server_command.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
@@ -38,7 +39,7 @@ using reports::SweepPoint;
 
 /// Returns whether the point was measured and its run still exists.
 bool is_kept(const SweepPoint& point, const fs::path& directory) {
-    return point.state == PointState::done && fs::exists(directory / point.directory / reports::kRunFileName);
+    return point.state == PointState::done && reports::has_result(directory / point.directory);
 }
 
 /// Returns whether the point is kept and not invalid; an invalid point is measured again.
@@ -49,7 +50,7 @@ bool is_measured(const SweepPoint& point, const fs::path& directory) {
 void refuse_foreign_runs(const SweepFile& file, const fs::path& directory) {
     for (const SweepPoint& point : file.points) {
         const fs::path run = directory / point.directory;
-        if (fs::exists(run / reports::kRunFileName))
+        if (reports::has_result(run))
             throw UsageError(
                 fmt::format("{} holds a result, but {}, which would list it, is missing; give another --out, "
                             "or --overwrite to replace the result",
@@ -457,11 +458,14 @@ LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
 }
 
 SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation) {
+    Secrets secrets = secrets_of(plan.asked, "");  // a command line holds the name of the key's variable
+    for (const std::string& url : plan.against) secrets.add_url(url);
     SweepFile file;
     file.axis = name_of(plan.axis);
     file.started_at = utc_now();
-    file.command = invocation.command;
+    file.command = secrets.redacted(invocation.command);
     file.options = echo_of(plan.asked);
+    redact(file.options, secrets);
     if (!plan.against.empty()) file.comparison = reports::SweepComparison{.servers = servers_of(plan)};
     for (const Cell& cell : plan.cells) {
         std::vector<double> levels = plan.levels;

@@ -40,7 +40,12 @@ Secrets secrets_of(const LoadPlan& plan, const std::string& api_key) {
     add_command(secrets, plan.server.command);
     add_command(secrets, plan.server.after_run_command);
     add_json(secrets, plan.sampling.extra_body);
+    for (const auto& [name, value] : plan.metadata) add_setting(secrets, name, value);
     return secrets;
+}
+
+void redact(PlanEcho& options, const Secrets& secrets) {
+    redact_values(options, secrets);
 }
 
 void redact(Begun& begun, const Secrets& secrets) {

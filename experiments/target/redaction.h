@@ -11,12 +11,14 @@
 namespace paretoken::experiments {
 
 /// Returns the API key, the values of headers, the credentials and query values in the plan's URLs (except
-/// harmless ones such as api-version), and the values of those environment variables of the server
-/// (--server-env) whose names suggest a secret. Throws UsageError if --scrape is wrong.
+/// harmless ones such as api-version), the values of those environment variables of the server (--server-env)
+/// and labels (--metadata) whose names suggest a secret, and the secrets in the server's commands and in the
+/// body of the requests. Throws UsageError if --scrape is wrong.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
 // These hide `secrets` in the texts that may hold them: command line, URLs, model, metadata, options, and
 // what the server tells about itself.
+void redact(PlanEcho& options, const Secrets& secrets);
 void redact(Begun& begun, const Secrets& secrets);
 void redact(ServerScrape& scrape, const Secrets& secrets);
 /// Leaves `recorded.begun`, and the error texts in the records, which RedactingSink hides in the files.

@@ -8,7 +8,9 @@
 #include "core/error.h"
 #include "core/result/distinct_runs.h"
 #include "core/result/validity.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
+#include "reports/files/server_lines.h"
 
 namespace paretoken::reports {
 namespace fs = std::filesystem;
@@ -30,11 +32,16 @@ void require_name(const std::string& name) {
         fmt::format("cannot {} {}: {}; choose another --store", what, path.string(), error.message()));
 }
 
-void copy_run(const fs::path& from, const fs::path& to) {
+/// Copies a run without its events, which are large. Its result is written anew, because run.json may be
+/// missing.
+void copy_run(const fs::path& from, const fs::path& to, const RunResult& result) {
     std::error_code error;
     fs::create_directories(to, error);
     if (error) cannot("create", to, error);
-    for (const std::string_view name : {kRunFileName, kRecordsFileName, kAnswersFileName, kProbeFileName}) {
+    write_run(to, result);
+    for (const std::string_view name :
+         {kBegunFileName, kEndedFileName, kRecordsFileName, std::string_view(kServerFileName),
+          kAnswersFileName, kProbeFileName}) {
         if (!fs::exists(from / name)) continue;
         fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
         if (error) cannot("write", to / name, error);
@@ -50,8 +57,9 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
         throw UsageError(
             fmt::format("{} holds a baseline '{}'; --overwrite replaces it", root_.string(), name));
     DistinctRuns distinct;
+    std::vector<RunResult> results;
     for (const fs::path& run : runs) {
-        const RunResult result = read_run_directory(run);
+        const RunResult& result = results.emplace_back(read_run_directory(run));
         distinct.add(result, run.string());
         if (result.validity.verdict != Verdict::invalid) continue;
         const std::string why = gravest_reason(result.validity);
@@ -63,7 +71,8 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
     const fs::path beside = root_ / fmt::format(".{}.new", name);
     std::error_code error;
     fs::remove_all(beside, error);
-    for (std::size_t i = 0; i < runs.size(); ++i) copy_run(runs[i], beside / fmt::format("{:02}", i + 1));
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        copy_run(runs[i], beside / fmt::format("{:02}", i + 1), results[i]);
     fs::remove_all(directory, error);
     fs::rename(beside, directory, error);
     if (error) cannot("write", directory, error);
@@ -77,7 +86,7 @@ std::vector<StoredBaseline> BaselineStore::list() const {
         if (!entry.is_directory() || name.starts_with('.')) continue;
         found.push_back({name, entry.path(), {}});
         for (const auto& run : fs::directory_iterator(entry.path(), error))
-            if (fs::exists(run.path() / kRunFileName)) found.back().runs.push_back(run.path());
+            if (has_result(run.path())) found.back().runs.push_back(run.path());
         std::sort(found.back().runs.begin(), found.back().runs.end());
     }
     std::sort(found.begin(), found.end(),

@@ -161,6 +161,8 @@ void fields(Archive& a, Is<SloResult> auto& v) {
     a("n_effective", v.n_effective);
     a("over", v.over);
     a("verdict", v.verdict);
+    a("shown", v.shown);
+    a("times_enough", v.times_enough);
 }
 
 template <class Archive>
@@ -507,7 +509,7 @@ void fields(Archive& a, Is<ProbeOutcome> auto& v) {
 template <class Archive>
 void fields(Archive& a, Is<FileMark> auto& v) {
     a.required("bytes", v.bytes);
-    a.required("end_hash", v.end_hash);
+    a.required("sha256", v.sha256);
 }
 
 template <class Archive>
@@ -606,7 +608,8 @@ template <class Archive>
 void fields(Archive& a, Is<SweepSearch> auto& v) {
     a.required("slo", v.slos);
     a("pass", v.pass);
-    a("unconfirmed", v.unconfirmed);
+    a("within", v.within);
+    a("within_text", v.within_text);
     a("fail", v.fail);
     a("binding", v.binding);
     a("runs", v.runs);
@@ -1064,7 +1067,8 @@ void fields(Archive& a, Is<Choice> auto& v) {
     a("interactivity", v.interactivity);
     a("margins", v.margins);
     a("why_not", v.why_not);
-    a("undecided", v.undecided);
+    a("shown", v.shown);
+    a("within", v.within);
     a("command", v.command);
 }
 
@@ -1577,7 +1581,9 @@ BegunFile parse_begun_json(std::string_view text, const std::string& where) {
 }
 
 std::string ended_json(const Recorded& recorded, const std::map<std::string, FileMark>& files) {
-    Json json = {{"schema", std::string(kEndedSchema)}, {"files", Writer::json_of(files)}};
+    Json json = {{"schema", std::string(kEndedSchema)},
+                 {"run_id", recorded.begun.provenance.run_id},
+                 {"files", Writer::json_of(files)}};
     json.update(Writer::json_of(recorded, recorded.observed.began));
     return text_of(json, -1) + "\n";
 }
@@ -1588,6 +1594,13 @@ std::map<std::string, FileMark> parse_ended_json(std::string_view text, const st
     expect(json, "schema", kEndedSchema, where);
     Reader reader(json, where, "", recorded.observed.began);
     fields(reader, recorded);
+    std::string run_id;
+    reader.required("run_id", run_id);
+    if (run_id != recorded.begun.provenance.run_id)
+        throw UsageError(fmt::format(
+            "{} is of the run {}, and the begun.json beside it of the run {}: they are files of two "
+            "runs; restore the file that was replaced",
+            where, run_id, recorded.begun.provenance.run_id));
     std::map<std::string, FileMark> files;
     reader.required("files", files);
     return files;

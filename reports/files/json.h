@@ -39,7 +39,7 @@ RunResult parse_run_json(std::string_view text, const std::string& where);
 /// What tells a file that a run wrote from another one.
 struct FileMark {
     std::uint64_t bytes = 0;
-    std::string end_hash = {};  ///< content_hash() of its last 64 KiB
+    std::string sha256 = {};  ///< in hexadecimal digits
 
     bool operator==(const FileMark&) const = default;
 };
@@ -54,7 +54,8 @@ BegunFile parse_begun_json(std::string_view text, const std::string& where);
 
 /// The content of ended.json: the end of a run, its probe, what is missing in its records, the client's
 /// report and the failed scrapes. Times are in seconds since `recorded.observed.began`, which must be set
-/// before they are read into `recorded`. The other members of `recorded` are not used.
+/// before they are read into `recorded`, and so must `recorded.begun`, whose run must be the same. The other
+/// members of `recorded` are not used.
 ///
 /// `files` tells the record files apart from others.
 std::string ended_json(const Recorded& recorded, const std::map<std::string, FileMark>& files);

@@ -1,9 +1,11 @@
 #include "reports/files/recorded_files.h"
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
-#include <algorithm>
+#include <array>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,7 +13,6 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/text/content_hash.h"
 #include "reports/files/events.h"
 #include "reports/files/json.h"
 #include "reports/files/records.h"
@@ -25,28 +26,42 @@ namespace {
 
 /// Returns the mark of a file; nothing if there is no such file.
 std::optional<FileMark> mark_of(const fs::path& path) {
-    constexpr std::uint64_t kEnd = 64 << 10;
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) return std::nullopt;
-    FileMark mark{.bytes = static_cast<std::uint64_t>(file.tellg())};
-    std::string end(std::min(mark.bytes, kEnd), '\0');
-    file.seekg(static_cast<std::streamoff>(mark.bytes - end.size()));
-    file.read(end.data(), static_cast<std::streamsize>(end.size()));
-    mark.end_hash = content_hash(end);
+    constexpr std::size_t kPiece = std::size_t{1} << 20;
+    std::error_code error;
+    std::ifstream file(path, std::ios::binary);
+    if (!file || !fs::is_regular_file(path, error)) return std::nullopt;
+    const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> hash(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+    EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr);
+    FileMark mark;
+    std::string piece(kPiece, '\0');
+    while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
+        const auto got = static_cast<std::size_t>(file.gcount());
+        EVP_DigestUpdate(hash.get(), piece.data(), got);
+        mark.bytes += got;
+    }
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    EVP_DigestFinal_ex(hash.get(), digest.data(), &size);
+    for (unsigned int i = 0; i < size; ++i) mark.sha256 += fmt::format("{:02x}", digest[i]);
     return mark;
 }
 
-/// Refuses record files that are not those that the run wrote: copies with more or fewer records, or the
-/// files of another run. A file that is missing is left to its reader.
+/// Refuses record files that are not those that the run wrote: copies with more or fewer records, files that
+/// were changed, or the files of another run. Only events.bin may be missing, because it is large.
 void refuse_other_files(const fs::path& directory, const std::map<std::string, FileMark>& files) {
     for (const auto& [name, written] : files) {
-        const auto found = mark_of(directory / name);
-        if (!found || *found == written) continue;
+        const fs::path path = directory / name;
+        const auto found = mark_of(path);
+        if (!found && name == kEventsFileName) continue;
+        if (!found)
+            throw UsageError(fmt::format(
+                "{} is missing, and the run wrote it; restore the file, or measure again", path.string()));
+        if (*found == written) continue;
         throw UsageError(
-            fmt::format("{}: the run wrote a file of {} bytes, and this is another one, of {} bytes; restore "
-                        "the file of the "
-                        "run, or measure again",
-                        (directory / name).string(), written.bytes, found->bytes));
+            fmt::format("{}: the run wrote a file of {} bytes, and this is another one, of {} bytes, or it "
+                        "was changed; restore "
+                        "the file of the run, or measure again",
+                        path.string(), written.bytes, found->bytes));
     }
 }
 
@@ -84,22 +99,30 @@ StoredRun read_recorded(const fs::path& directory) {
 
     const fs::path ended_path = directory / kEndedFileName;
     recorded.ended = fs::exists(ended_path);
-    if (recorded.ended)
-        refuse_other_files(directory, parse_ended_json(read_file(ended_path), ended_path.string(), recorded));
-    const RecordFiles files = record_files_in(directory);
-    if (!recorded.ended && !fs::exists(files.lines))
+    if (!recorded.ended && fs::exists(directory / kRunFileName))
         throw UsageError(
-            fmt::format("{} is of a run that was killed or is still running, and {} is missing "
-                        "beside it; wait for its end, or run it again",
-                        begun_path.string(), kRecordsFileName));
+            fmt::format("{} is missing, and {} beside it says that the run has ended; restore the "
+                        "file, or measure again",
+                        ended_path.string(), kRunFileName));
+    std::future<void> checked;  // the files are hashed while they are read
+    if (recorded.ended)
+        checked = std::async(std::launch::async, refuse_other_files, directory,
+                             parse_ended_json(read_file(ended_path), ended_path.string(), recorded));
+    const RecordFiles files = record_files_in(directory);
+    const auto refuse_without = [&](const std::string& what) {
+        throw UsageError(
+            fmt::format("{} is of a run that did not end or is still running, and {}; wait for its "
+                        "end, or run it again",
+                        begun_path.string(), what));
+    };
+    if (!recorded.ended && !fs::exists(files.lines))
+        refuse_without(fmt::format("{} is missing beside it", kRecordsFileName));
     recorded.observed.records = read_requests(files.lines);
     if (!recorded.ended && recorded.observed.records.empty())
-        throw UsageError(
-            fmt::format("{} is of a run that was killed or is still running, and {} holds no "
-                        "finished request; wait for its end, or run it again",
-                        begun_path.string(), kRecordsFileName));
+        refuse_without(fmt::format("{} holds no finished request", kRecordsFileName));
     recorded.events = std::make_shared<EventsFile>(files.events, TimePoint{});
     read_server_lines(directory / kServerFileName, {}, recorded.observed);
+    if (checked.valid()) checked.get();
     return stored;
 }
 

@@ -175,15 +175,31 @@ void write_run(const fs::path& directory, const RunResult& result) {
     write_file_atomically(directory / kRunFileName, run_json(result));
 }
 
+bool has_result(const fs::path& directory) {
+    return fs::exists(directory / kRunFileName) ||
+           (holds_recorded(directory) && fs::exists(directory / kEndedFileName));
+}
+
 RunResult read_run_directory(const fs::path& directory) {
     const fs::path path = directory / kRunFileName;
-    if (fs::exists(path)) return parse_run_json(read_file(path), path.string());
-    if (!holds_recorded(directory))
-        throw UsageError(fmt::format(
-            "{} holds no {}: it is not a run directory; give a directory that `paretoken run --out` wrote",
-            directory.string(), kRunFileName));
-    const StoredRun stored = read_recorded(directory);
-    return result_of(stored.recorded, stored.judging);
+    if (!fs::exists(path)) {
+        if (!holds_recorded(directory))
+            throw UsageError(
+                fmt::format("{} holds no {} and no {}: it is not a run directory, or it lacks both; give a "
+                            "directory that "
+                            "`paretoken run --out` wrote",
+                            directory.string(), kRunFileName, kBegunFileName));
+        const StoredRun stored = read_recorded(directory);
+        return result_of(stored.recorded, stored.judging);
+    }
+    try {
+        return parse_run_json(read_file(path), path.string());
+    } catch (const UsageError& error) {
+        if (!holds_recorded(directory)) throw;
+        throw UsageError(
+            fmt::format("{}; if {} is deleted, `paretoken report` makes it again from the records",
+                        error.what(), kRunFileName));
+    }
 }
 
 void restore_run(const fs::path& directory, const RunResult& result) {

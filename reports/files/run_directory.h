@@ -48,6 +48,10 @@ void write_run(const std::filesystem::path& directory, const RunResult& result);
 /// Throws a UsageError that names what is missing or malformed, as read_recorded() does.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
+/// Returns whether the directory holds the result of a run that has ended, or the records from which it
+/// follows.
+bool has_result(const std::filesystem::path& directory);
+
 /// Writes the run.json of a run that has ended if it is missing. Errors are ignored, because the directory
 /// may be read-only.
 void restore_run(const std::filesystem::path& directory, const RunResult& result);

@@ -209,7 +209,11 @@ void read_server_lines(const std::filesystem::path& path, TimePoint zero, Observ
         servers.resize(std::max(servers.size(), number + 1));
         add_scrape(servers[number], std::move(scrape));
     });
-    if (!servers.empty()) observed.server = combined(std::move(servers));
+    if (servers.empty()) return;
+    ServerScrapes read = combined(std::move(servers));
+    read.failed = observed.server.failed;
+    read.last_failure = observed.server.last_failure;
+    observed.server = std::move(read);
 }
 
 }  // namespace paretoken::reports

@@ -44,9 +44,10 @@ class ServerLines {
     std::set<std::pair<std::string, std::uint32_t>> begun_;  ///< places and servers with a line
 };
 
-/// Reads the lines of a file into `observed`: `server`, `exporters` and `power`, with times since `zero`. A
-/// missing file counts as an empty one, and a last line that is cut off is left out. Throws a UsageError that
-/// names the file, the line and what is wrong.
+/// Reads the lines of a file into `observed`: `server`, `exporters` and `power`, with times since `zero`. The
+/// number of failed scrapes and the reason of the last one, which no line has, stay as they are. A missing
+/// file counts as an empty one, and a last line that is cut off is left out. Throws a UsageError that names
+/// the file, the line and what is wrong.
 void read_server_lines(const std::filesystem::path& path, TimePoint zero, Observations& observed);
 
 }  // namespace paretoken::reports

@@ -118,8 +118,8 @@ CheckItem certified_slo(const GateReport& report, Runs runs) {
         if (row.title.starts_with("Limit ")) add(row.metric, row.verdict == GateVerdict::pass);
     for (const GateRun& run : runs)
         for (const SloResult& slo : run.result.slo)
-            if (slo.verdict != SloVerdict::pass || &run == runs.data())
-                add(slo_text(slo), slo.verdict == SloVerdict::pass);
+            if (slo.verdict != SloVerdict::met || &run == runs.data())
+                add(slo_text(slo), slo.verdict == SloVerdict::met);
     if (texts.empty() || !all)
         return {"limits certified", false,
                 fmt::format("--limit 'ttft_p95<800ms' with enough requests{}",

@@ -513,16 +513,17 @@ bool take(const Look& look, const GateInput& input, std::vector<Judged>& judged)
 
 // ---- limits on the candidate alone
 
-SloVerdict verdict_in(const GateQuantity& quantity, const GateLimit& limit, const RunResult& run) {
+/// Returns whether a run shows that the limit is met (true) or missed (false).
+std::optional<bool> shown_in(const GateQuantity& quantity, const GateLimit& limit, const RunResult& run) {
     if (quantity.kind == GateKind::percentile) {
         const PercentileValue* const held = percentile_of(quantity, run);
-        return held == nullptr ? SloVerdict::insufficient : verdict_on(*held, limit.limit, !limit.at_most);
+        return held == nullptr ? std::nullopt : shown_on(*held, limit.limit, !limit.at_most);
     }
     const auto interval = own_interval(quantity, run);
-    if (!interval) return SloVerdict::insufficient;
-    if (limit.at_most ? interval->high <= limit.limit : interval->low >= limit.limit) return SloVerdict::pass;
-    const bool missed = limit.at_most ? interval->low > limit.limit : interval->high < limit.limit;
-    return missed ? SloVerdict::fail : SloVerdict::insufficient;
+    if (!interval) return std::nullopt;
+    if (limit.at_most ? interval->high <= limit.limit : interval->low >= limit.limit) return true;
+    if (limit.at_most ? interval->low > limit.limit : interval->high < limit.limit) return false;
+    return std::nullopt;
 }
 
 GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
@@ -533,9 +534,9 @@ GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
     std::size_t missed = 0;
     std::vector<GateValue> values;
     for (const GateRun& run : runs) {
-        const SloVerdict verdict = verdict_in(quantity, limit, run.result);
-        passed += verdict == SloVerdict::pass ? 1 : 0;
-        missed += verdict == SloVerdict::fail ? 1 : 0;
+        const auto shown = shown_in(quantity, limit, run.result);
+        passed += shown == true ? 1 : 0;
+        missed += shown == false ? 1 : 0;
         values.push_back(value_of(quantity, run.result));
     }
     row.candidate = typical(values);

@@ -53,51 +53,65 @@ std::string command_again(const RunResult& result) {
     return shell_line(argv);
 }
 
-/// Whether the point is fit apart from its limits, fails none of them, and has too few requests to decide at
-/// least one.
-bool is_undecided(const ReportPoint& point, const std::vector<Slo>& slos) {
-    if (!unfit_because(point, {}).empty()) return false;
-    bool undecided = false;
-    for (const Slo& slo : slos) {
-        const SloFinding found = finding_on(point.result, slo);
-        if (!found.value || found.verdict == SloVerdict::fail) return false;
-        undecided = undecided || found.verdict == SloVerdict::insufficient;
-    }
-    return undecided;
+/// Returns the verdict on all limits of a point that is fit apart from them.
+SloVerdict verdict_of(const ReportPoint& point, const std::vector<Slo>& slos) {
+    SloVerdict all = SloVerdict::met;
+    for (const Slo& slo : slos) all = worst_of(all, finding_on(point.result, slo).verdict);
+    return all;
 }
 
-std::string undecided_text(const ReportPoint& point) {
-    return fmt::format("{}{} would be cheaper, and has too few requests to tell whether it meets the limits",
+std::string within_text(const ReportPoint& point) {
+    return fmt::format("{}{} is cheaper and was measured within the limits, which is not shown at 99 %",
                        point.load_label,
                        point.cost ? " at $" + dollars(point.cost->usd_per_m_output) : std::string());
 }
 
+/// Returns the limit that the smallest load misses, if it misses one: no larger load will meet it.
+std::string missed_by_smallest(const Configuration& configuration, const std::vector<Slo>& slos) {
+    const ReportPoint* smallest = nullptr;
+    for (const ReportPoint& point : configuration.points)
+        if (unfit_because(point, {}).empty() && (smallest == nullptr || point.load < smallest->load))
+            smallest = &point;
+    if (smallest == nullptr || verdict_of(*smallest, slos) != SloVerdict::missed) return {};
+    for (const Slo& slo : slos)
+        if (finding_on(smallest->result, slo).verdict == SloVerdict::missed)
+            return fmt::format("{}, even at the smallest load, {}", margin_of(*smallest, slo),
+                               smallest->load_label);
+    return {};
+}
+
 Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
     Choice choice{.configuration = index};
-    const ReportPoint* best = nullptr;
+    const ReportPoint* shown = nullptr;
+    const ReportPoint* within = nullptr;
     const ReportPoint* nearest = nullptr;  // the cheapest point that does not fit, to give the reason
-    const ReportPoint* undecided = nullptr;
     for (const ReportPoint& point : configuration.points) {
         if (!point.output_tokens_per_s) continue;
-        if (is_undecided(point, slos) && (undecided == nullptr || cost_of(point) < cost_of(*undecided)))
-            undecided = &point;
-        const ReportPoint*& held = unfit_because(point, slos).empty() ? best : nearest;
+        const bool is_fit = unfit_because(point, slos).empty();
+        const ReportPoint*& held = !is_fit                                      ? nearest
+                                   : verdict_of(point, slos) == SloVerdict::met ? shown
+                                                                                : within;
         if (held == nullptr || cost_of(point) < cost_of(*held)) held = &point;
     }
+    const ReportPoint* const best = shown != nullptr ? shown : within;
     if (best == nullptr) {
-        choice.why_not = nearest != nullptr
-                             ? fmt::format("{}: {}", nearest->load_label, unfit_because(*nearest, slos))
-                             : "no run with output tokens";
+        choice.why_not = missed_by_smallest(configuration, slos);
+        if (choice.why_not.empty())
+            choice.why_not = nearest != nullptr
+                                 ? fmt::format("{}: {}", nearest->load_label, unfit_because(*nearest, slos))
+                                 : "no run with output tokens";
         return choice;
     }
-    if (undecided != nullptr && cost_of(*undecided) < cost_of(*best))
-        choice.undecided = undecided_text(*undecided);
+    choice.shown = shown != nullptr;
+    if (shown != nullptr && within != nullptr && cost_of(*within) < cost_of(*shown))
+        choice.within = within_text(*within);
     choice.load_label = best->load_label;
     if (best->cost) choice.usd_per_m_output = best->cost->usd_per_m_output;
     choice.output_tokens_per_s = best->output_tokens_per_s;
     choice.interactivity = best->interactivity;
     for (const Slo& slo : slos) choice.margins.push_back(margin_of(*best, slo));
-    choice.command = command_again(best->result);
+    if (!choice.shown) choice.margins.emplace_back("within the limits, not shown at 99 %");
+    choice.command = command_again(choice.within.empty() ? best->result : within->result);
     return choice;
 }
 
@@ -114,24 +128,27 @@ std::uint64_t requests_sent(const RunResult& result) {
 }
 
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
+    std::string first;
     for (const Slo& slo : slos) {
         const SloFinding found = finding_on(point.result, slo);
         const MetricSummary* summary = point.result.metric(headline_key(slo.tag, point.open_loop));
-        if (summary == nullptr || summary->n == 0) return fmt::format("{} was not measured", slo.tag);
-        if (!found.value && !kept_up(point.result))
-            return fmt::format("{}, so that {} has no value", kDidNotKeepUp, name_of(slo));
-        if (!found.value) return fmt::format("misses the SLO: {} falls among failures", name_of(slo));
-        switch (found.verdict) {
-            case SloVerdict::pass:
-                break;
-            case SloVerdict::fail:
-                return fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
-                                   value_text(slo.tag, *found.value), value_text(slo.tag, slo.limit));
-            case SloVerdict::insufficient:
-                return fmt::format("too few requests to tell whether the SLO on {} is met", name_of(slo));
-        }
+        std::string why;
+        if (summary == nullptr || summary->n == 0)
+            why = fmt::format("{} was not measured", slo.tag);
+        else if (!found.value && !kept_up(point.result))
+            why = fmt::format("{}, so that {} has no value", kDidNotKeepUp, name_of(slo));
+        else if (found.verdict == SloVerdict::missed)
+            return found.value
+                       ? fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
+                                     value_text(slo.tag, *found.value), value_text(slo.tag, slo.limit))
+                       : fmt::format("misses the SLO: {} falls among failures", name_of(slo));
+        else if (!found.value)
+            why = fmt::format("{} has no value", name_of(slo));
+        else if (found.verdict == SloVerdict::insufficient)
+            why = fmt::format("too few requests to tell anything about the SLO on {}", name_of(slo));
+        if (first.empty()) first = std::move(why);
     }
-    return {};
+    return first;
 }
 
 std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos) {

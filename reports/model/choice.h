@@ -1,7 +1,7 @@
 #pragma once
 // Chooses the cheapest configuration that meets the user's limits. The result is a table with one row per
-// configuration, the cheapest first. The row of a configuration that was not shown to meet the limits gives
-// the reason. The functions are pure.
+// configuration, the cheapest first. Its run is shown to meet the limits, or was measured within them if none
+// is shown. The row of a configuration without such a run gives the reason. The functions are pure.
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +14,9 @@ namespace paretoken::reports {
 /// The number of all requests of a run, including failed, cancelled and warm-up requests.
 std::uint64_t requests_sent(const RunResult& result);
 
-/// A clause about the first SLO that was not shown to be met: it was not measured, has no value because the
-/// server did not keep up with the arrivals, is missed, or has too few requests to decide it. Empty if all
-/// SLOs are met.
+/// A clause about the first SLO that a point does not keep: it was not measured, has no value because the
+/// server did not keep up with the arrivals, is missed, or has too few requests to tell anything. A missed
+/// SLO goes first. Empty if all SLOs are met or the point is within them.
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 
 /// The reason why a point is on no front, as a clause: the run is invalid, never reached its load, has no

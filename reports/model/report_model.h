@@ -179,15 +179,16 @@ struct Configuration {
 /// The cheapest run of a configuration that meets the limits.
 struct Choice {
     std::size_t configuration = 0;  ///< index of the configuration in the model
-    std::string load_label = {};    ///< load of the run; empty if no run was shown to meet the limits
+    std::string load_label = {};    ///< load of the run; empty if no run meets the limits or is within them
+    bool shown = false;             ///< whether the run is shown at 99 % to meet the limits
     std::optional<double> usd_per_m_output = {};
     std::optional<double> output_tokens_per_s = {};
     std::optional<double> interactivity = {};
     std::vector<std::string> margins = {};  ///< one text per limit: "ttft_p95 48.1 ms of 800 ms"
     std::string why_not = {};               ///< reason why no run can be chosen; empty if one is
-    std::string undecided = {};  ///< a cheaper run with too few requests to decide: "c=64 at $0.161 would be
-                                 ///< cheaper, …"; empty if there is none
-    std::string command = {};    ///< command that measures the run again
+    std::string within = {};   ///< a cheaper run that was measured within the limits: "c=64 at $0.161 is
+                               ///< cheaper and …"; empty if there is none
+    std::string command = {};  ///< command that measures the run again, or the one that `within` names
 
     bool operator==(const Choice&) const = default;
 };

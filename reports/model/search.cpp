@@ -22,12 +22,14 @@ std::string unit_of(const std::string& axis) {
 /// The name of the series that a point belongs to, by its verdict on the limit.
 std::string_view series_name(SloVerdict verdict) {
     switch (verdict) {
-        case SloVerdict::pass:
+        case SloVerdict::met:
             return "meets the limit";
-        case SloVerdict::fail:
+        case SloVerdict::within:
+            return "within the limit, not shown at 99 %";
+        case SloVerdict::missed:
             return "misses the limit";
         case SloVerdict::insufficient:
-            return "undecided";
+            return "too few requests";
     }
     return "";
 }
@@ -45,8 +47,11 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
                     .series = {},
                     .lines = {{"limit", slo.limit * factor}}};
     if (search.search.pass) picture.marks.push_back({"shown to meet all", *search.search.pass});
+    if (search.search.within && search.search.within != search.search.pass)
+        picture.marks.push_back({"within all", *search.search.within});
     if (search.search.fail) picture.marks.push_back({"misses", *search.search.fail});
-    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient}) {
+    for (const SloVerdict verdict :
+         {SloVerdict::met, SloVerdict::missed, SloVerdict::within, SloVerdict::insufficient}) {
         PictureSeries series{std::string(series_name(verdict)), {}};
         for (const LoadedRun& run : runs) {
             if (run.sweep != search.directory) continue;
@@ -56,9 +61,7 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
                                      .y = *finding.value * factor,
                                      .valid = verdict != SloVerdict::insufficient,
                                      .row = run.directory,
-                                     .note = verdict == SloVerdict::insufficient
-                                                 ? "undecided: too little evidence at 99 %"
-                                                 : ""});
+                                     .note = finding.shown ? "" : "not shown at 99 %"});
         }
         std::stable_sort(series.points.begin(), series.points.end(),
                          [](const PicturePoint& a, const PicturePoint& b) { return a.x < b.x; });
@@ -83,9 +86,10 @@ std::string found_text(const SweepSearch& search, const std::string& axis) {
     const std::string unit = unit_of(axis);
     std::string text = search.pass ? fmt::format("{:g}{} is the highest load that was shown to meet {}",
                                                  *search.pass, unit, slos)
-                                   : fmt::format("No load was shown to meet {}", slos);
-    if (search.unconfirmed)
-        text += fmt::format("; {:g} met them once and was not shown to again", *search.unconfirmed);
+                                   : fmt::format("No load was shown at 99 % to meet {}", slos);
+    if (search.within && search.within != search.pass)
+        text = fmt::format("{:g}{} is the highest load that was measured within {} ({}). {}", *search.within,
+                           unit, slos, search.within_text, text);
     if (search.fail) {
         const bool is_limit =
             std::find(search.slos.begin(), search.slos.end(), search.binding) != search.slos.end();

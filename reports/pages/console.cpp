@@ -323,15 +323,17 @@ std::string spread_text(const SweepRepeats& repeats) {
     return text;
 }
 
-/// The SLO knee: the highest load that meets the limits in every repeat, below the lowest that misses one.
+/// The SLO knee: the highest load that meets the limits or is within them in every repeat, below the lowest
+/// that misses one.
 std::optional<double> knee_of(std::span<const SweepPoint> points) {
     double lowest_fail = std::numeric_limits<double>::infinity();
     for (const SweepPoint& point : points)
-        if (point.slo == SloVerdict::fail) lowest_fail = std::min(lowest_fail, point.load);
+        if (point.slo == SloVerdict::missed) lowest_fail = std::min(lowest_fail, point.load);
     std::optional<double> knee;
     for (const SweepPoint& point : points) {
         const bool passes = std::all_of(points.begin(), points.end(), [&](const SweepPoint& other) {
-            return other.load != point.load || other.slo == SloVerdict::pass;
+            return other.load != point.load || other.slo == SloVerdict::met ||
+                   other.slo == SloVerdict::within;
         });
         if (passes && point.load < lowest_fail && (!knee || point.load > *knee)) knee = point.load;
     }
@@ -354,6 +356,7 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
                 {}};
     constexpr double kMilliseconds = 1e3;
     std::string notes;
+    bool within = false;
     bool insufficient = false;
     const std::optional<double> knee = knee_of(points);
     for (const SweepPoint& point : points) {
@@ -363,6 +366,7 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
                                           : std::string(name_of(point.state));
         if (point.slo) state += fmt::format(", SLO {}", paretoken::name_of(*point.slo));
         if (point.slo && knee == point.load) state += " ◀ knee";
+        within = within || point.slo == SloVerdict::within;
         insufficient = insufficient || point.slo == SloVerdict::insufficient;
         table.rows.push_back(
             {label, cell_of(point.requests_per_s), cell_of(point.output_tokens_per_s),
@@ -372,11 +376,13 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
              point.state == PointState::done ? grouped(point.failed) : "–", state});
         if (!point.error.empty()) notes += labelled(label, printable(point.error, 300));
     }
-    if (insufficient)
-        notes += labelled(
-            "insufficient",
-            "the requests do not decide the SLO at 99 % confidence: there are too few independent ones, or "
-            "no steady state was found; measure more (--num-prompts) or longer (--duration)");
+    if (within)
+        notes +=
+            labelled("within",
+                     "measured within the limits, which is not shown at 99 % confidence: there are too few "
+                     "independent requests, or no steady state was found; more (--num-prompts) or longer "
+                     "(--duration) would show it");
+    if (insufficient) notes += labelled("insufficient", "too few requests to tell anything about the limits");
     std::string text = text_of(table);
     if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
     return text + notes;

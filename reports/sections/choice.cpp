@@ -8,11 +8,12 @@
 namespace paretoken::reports {
 namespace {
 
-/// The margins to each limit and cheaper runs that are undecided, or the reason why there is no choice.
+/// The margins to each limit and a cheaper run that was measured within them, or the reason why there is no
+/// choice.
 std::string remark_of(const Choice& choice) {
     std::string remark =
         choice.why_not.empty() ? fmt::format("{}", fmt::join(choice.margins, "\n")) : choice.why_not;
-    if (!choice.undecided.empty()) remark += (remark.empty() ? "" : "\n") + choice.undecided;
+    if (!choice.within.empty()) remark += (remark.empty() ? "" : "\n") + choice.within;
     return remark;
 }
 
@@ -43,16 +44,18 @@ std::vector<Section> choice_sections(const ReportModel& model) {
     const bool limited = !choice.slos.empty();
     Section section{"choice", limited ? "Cheapest within your limits" : "Cheapest"};
     section.blocks.push_back({Paragraph{
-        limited ? fmt::format("The limits are {}. A run meets a limit where it shows that at 99 % "
-                              "confidence.",
-                              fmt::join(choice.slos, " and "))
-                : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
+        limited
+            ? fmt::format("The limits are {}. A run meets a limit where it shows that at 99 % "
+                          "confidence; a run whose measured percentile keeps a limit without showing that "
+                          "is within it.",
+                          fmt::join(choice.slos, " and "))
+            : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
     section.blocks.push_back({choice_table(model)});
     if (const std::string& command = choice.ranked.front().command; !command.empty())
         section.blocks.push_back({Folded{
             "Measure the cheapest again",
             {{Paragraph{"The cheapest of several measured runs is partly so by chance: measure it again "
-                        "before you decide."}},
+                        "before you decide, with more requests where it was only within the limits."}},
              {Command{command}}}}});
     return {std::move(section)};
 }

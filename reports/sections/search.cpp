@@ -11,8 +11,9 @@ std::vector<Section> search_sections(const ReportModel& model) {
     Section section{
         "search",
         "The highest load within the limits",
-        {{Paragraph{"Each marker is one run of the search. A run meets or misses a limit where its requests "
-                    "decide it at 99 % confidence; hollow markers are undecided."}}}};
+        {{Paragraph{
+            "Each marker is one run of the search. A run meets a limit where its requests show that at "
+            "99 % confidence; hollow markers are of runs with too few requests."}}}};
     for (std::size_t i = 0; i < model.searches.size(); ++i) {
         const SearchPicture& search = model.searches[i];
         Part part{.title = {}, .blocks = {{Paragraph{search.text}}}};

@@ -77,9 +77,10 @@ struct SweepRepeats {
 struct SweepSearch {
     std::vector<std::string> slos = {};  ///< SLOs as the user wrote them
     std::optional<double> pass = {};     ///< highest load that met all SLOs in two runs
-    /// The highest load that met all SLOs in one run, and whose second run was not made or had too little
-    /// evidence. It is above `pass` and below `fail`, where these exist.
-    std::optional<double> unconfirmed = {};
+    /// The highest load below `fail` that met all SLOs or was within them in its latest run. It is above
+    /// `pass` if its second run was not made, or did not show that it meets them.
+    std::optional<double> within = {};
+    std::string within_text = {};  ///< clause on the run at `within`: its distance from each limit
     /// The lowest load whose run missed an SLO, whose arrivals the server did not keep up with, or whose run
     /// is invalid because of its failed requests and decides no SLO.
     std::optional<double> fail = {};

@@ -205,6 +205,86 @@ TEST(ModelCard, RefusesSettingsOfAttentionThatItDoesNotUnderstand) {
               card_of(""));
 }
 
+TEST(ModelCard, AcceptsSettingsThatDoNotChangeTheKvCache) {
+    for (const char* const harmless :
+         {R"("parallel_attn": true)", R"("num_ln_in_parallel_attn": 2)", R"("use_logn_attn": true)",
+          R"("use_dynamic_ntk": true)", R"("full_attn_mod": 1)", R"("compression_ratio": 1.0)",
+          R"("dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192})",
+          R"("attention_head_dim": 8)", R"("attention_head_dim": 8, "head_dim": 8)",
+          R"("use_cla": false, "cla_share_factor": 2)"})
+        EXPECT_EQ(card_of(std::string(", ") + harmless), card_of("")) << harmless;
+    for (const char* const other :
+         {R"("full_attn_mod": 2)", R"("compression_ratio": 2.0)", R"("attention_head_dim": 16)",
+          R"("attention_head_dim": 8, "head_dim": 16)", R"("use_cla": true, "cla_share_factor": 2)",
+          R"("cla_share_factor": 2)", R"("_sliding_window_pattern": 6)",
+          R"("sliding_window": 32, "sliding_window_size": 64)"})
+        EXPECT_NE(complaint_about_config(config(std::string(", ") + other)).find("not understood"),
+                  std::string::npos)
+            << other;
+}
+
+TEST(ModelCard, ReadsOtherWaysOfWritingAWindow) {
+    const ModelCard all = card_of(R"(, "sliding_window": 32)");
+    EXPECT_EQ(card_of(R"(, "sliding_window": 32, "sliding_window_size": 32)"), all);
+    EXPECT_EQ(card_of(R"(, "sliding_window_size": 32)"), all);
+    EXPECT_EQ(card_of(R"(, "sliding_window": 32, "sliding_window_pattern": "LLLG")"),
+              card_of(R"(, "sliding_window": 32, "sliding_window_pattern": 4)"));
+    EXPECT_EQ(card_of(R"(, "sliding_window": 32, "sliding_window_pattern": "LG")").windowed_layers, 2u);
+    const std::string types = R"(, "sliding_window": 32, "layer_types":
+        ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"])";
+    EXPECT_EQ(card_of(types + R"(, "_sliding_window_pattern": 6)"), card_of(types));
+    EXPECT_NE(complaint_about_config(config(R"(, "sliding_window": 32, "sliding_window_pattern": "LLX")"))
+                  .find("L for each local layer"),
+              std::string::npos);
+}
+
+TEST(ModelCard, DoesNotAdviseToLeaveOutWhatChangesTheKvCache) {
+    const std::string complaint = complaint_about_config(config(R"(, "cross_attention_layers": [1, 3])"));
+    EXPECT_NE(complaint.find("cross_attention_layers: a setting of attention"), std::string::npos);
+    EXPECT_EQ(complaint.find("without it"), std::string::npos) << complaint;
+    EXPECT_NE(complaint_about_config(config(R"(, "attention_flavour": 7)")).find("without it"),
+              std::string::npos);
+}
+
+TEST(ModelCard, ReadsExpertsThatAreStatedPerLayerOrUnderOtherNames) {
+    const ModelCard usual =
+        card_of(R"(, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32)");
+    EXPECT_EQ(card_of(R"(, "num_experts": 8, "moe_k": 2, "moe_intermediate_size": 32)"), usual);
+    EXPECT_EQ(card_of(R"(, "num_experts": 8, "moe_topk": [2, 2, 2, 2],
+                         "moe_intermediate_size": [32, 32, 32, 32])"),
+              usual);
+    EXPECT_NE(complaint_about_config(config(R"(, "num_experts": 8, "moe_topk": [2, 2, 4, 2],
+                                                "moe_intermediate_size": 32)"))
+                  .find("expected 2, the value of the first layer"),
+              std::string::npos);
+}
+
+TEST(ModelCard, TakesTheDefaultsOfATextConfigByItsType) {
+    const ModelCard gemma = model_card_of_config(R"({"model_type": "gemma3", "text_config": {
+        "model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+        "num_hidden_layers": 34, "sliding_window": 1024}})",
+                                                 "config.json");
+    EXPECT_EQ(gemma.vocab, 262208u);
+    EXPECT_EQ(gemma.query_heads, 8u);
+    EXPECT_EQ(kv_bytes_per_sequence(gemma, 8192), 2.0 * 4 * 256 * 2 * (5 * 8192 + 29 * 1024));
+    EXPECT_NEAR(static_cast<double>(gemma.parameters) / kGiga, 3.88, 0.01);
+    const ModelCard llava = model_card_of_config(R"({"model_type": "llava", "text_config": {
+        "model_type": "llama", "max_position_embeddings": 4096, "vocab_size": 32064}})",
+                                                 "config.json");
+    EXPECT_EQ(kv_bytes_per_token(llava), 2.0 * 32 * 32 * 128 * 2);
+    EXPECT_EQ(llava.max_context, 4096u);
+    EXPECT_NEAR(static_cast<double>(llava.parameters) / kGiga, 6.74, 0.01);
+    const ModelCard pixtral = model_card_of_config(R"({"model_type": "llava", "text_config": {
+        "model_type": "mistral", "head_dim": 128, "hidden_size": 5120, "intermediate_size": 14336,
+        "num_hidden_layers": 40, "num_key_value_heads": 8, "sliding_window": null, "vocab_size": 131072}})",
+                                                   "config.json");
+    EXPECT_EQ(kv_bytes_per_token(pixtral), 2.0 * 40 * 8 * 128 * 2);
+    EXPECT_EQ(pixtral.query_heads, 32u);
+    EXPECT_EQ(pixtral.windowed_layers, 0u);
+    EXPECT_NE(complaint_about_config(R"({"text_config": {"model_type": "other"}})").find("missing"),
+              std::string::npos);
+}
+
 TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
     const ModelCard plain = card_of("");
     EXPECT_EQ(plain.weight_dtype, "bf16");
@@ -277,6 +357,9 @@ TEST(ModelCard, KeepsTheKvCacheInTheTypeThatTheConfigSays) {
     EXPECT_EQ(kv_of(R"(, "kv_cache_scheme": {"num_bits": 8, "type": "int"})"), "int8");
     EXPECT_EQ(kv_of(R"(, "kv_cache_quant_algo": "FP8")"), "fp8");
     EXPECT_EQ(kv_of(R"(, "kv_cache_quant_algo": "NVFP4")"), "nvfp4");
+    EXPECT_EQ(kv_of(R"(, "kv_cache_dtype": "fp8")"), "fp8");
+    EXPECT_EQ(card_of(R"(, "kv_cache_dtype": "fp8_e4m3")").kv_dtype, "fp8");
+    EXPECT_EQ(card_of(R"(, "kv_cache_dtype": "auto")").kv_dtype, "bf16");
     EXPECT_EQ(card_of(R"(, "quantization_config": {"quant_method": "fp8", "kv_cache_quant_algo": "FP8"})",
                       {.weight_dtype = {}, .kv_dtype = "bf16"})
                   .kv_dtype,

@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BINARY, Case, environment, paretoken, request_lines, simulated_server, started, wait_until
+from harness import BINARY, Case, environment, paretoken, refused_port, request_lines, simulated_server, started, wait_until
 
 KILLS = int(os.environ.get("KILLS", "12"))
 SEED = int(os.environ.get("SEED", "12"))
@@ -61,6 +61,19 @@ class Killed(Case):
                     self.kill_one(address, out, moments.uniform(0, 1.2 * SECONDS))
                     ended += self.check_report(out)
         self.assertLess(ended, KILLS, "not one run was killed before its end")
+
+    def test_none_gives_back_its_result_where_run_json_was_deleted(self):
+        loads = (("--concurrency", 4, "--num-warmups", 3, "--num-prompts", 60, "--goodput", "ttft:500", "--slo", "e2e_p90:9s"),
+                 ("--request-rate", 40, "--num-prompts", 80, "--scrape", f"http://127.0.0.1:{refused_port()}/metrics"),
+                 ("--class", "a:concurrency=2", "--class", "b:rate=20,isl=64", "--duration", "2s", "--events", "sample=3"))
+        for number, load in enumerate(loads):
+            with self.subTest(load=load):
+                out = self.directory / f"kept{number}"
+                paretoken("run", "sim:llama3-8b-h100-bf16", "--isl", 32, "--osl", 16, *load, "--out", out)
+                before = (out / "run.json").read_text()
+                (out / "run.json").unlink()
+                paretoken("report", out, "--out", self.directory / "page.html")
+                self.assertEqual((out / "run.json").read_text(), before)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,9 @@ inline const std::vector<Load>& loads() {
         {.name = "closed 16", .profile = fp8, .concurrency = 16},
         {.name = "closed 16, fixed lengths", .profile = fp8, .concurrency = 16, .isl = "512", .osl = "128"},
         {.name = "closed 16, hiccups", .profile = fp8 + "?hiccup=5ms-20ms/2s", .concurrency = 16},
+        {.name = "closed 4, fixed lengths", .profile = fp8, .concurrency = 4, .isl = "1024", .osl = "128"},
         {.name = "closed 64", .profile = fp8, .concurrency = 64},
+        {.name = "closed 64, fixed lengths", .profile = fp8, .concurrency = 64, .isl = "1024", .osl = "128"},
         {.name = "closed 256", .profile = fp8, .concurrency = 256},
         {.name = "open 30 %", .profile = bf16, .arrivals = "poisson:rate=4"},
         {.name = "open 30 %, bursts", .profile = bf16, .arrivals = "gamma:rate=4,burstiness=0.25"},
@@ -217,9 +219,9 @@ inline Cell judged(const PercentileValue* held, double truth, bool higher_is_bet
         cell.covered = held->ci95->low <= truth && truth <= held->ci95->high ? 1 : 0;
         cell.widths = (held->ci95->high - held->ci95->low) / truth;
     }
-    const auto verdict = verdict_on(*held, truth, higher_is_better);
-    cell.false_passes = verdict == SloVerdict::pass ? 1 : 0;
-    cell.false_fails = verdict == SloVerdict::fail ? 1 : 0;
+    const auto shown = shown_on(*held, truth, higher_is_better);
+    cell.false_passes = shown == true ? 1 : 0;
+    cell.false_fails = shown == false ? 1 : 0;
     return cell;
 }
 
@@ -234,10 +236,43 @@ inline void add_share(Cell& cell, const std::vector<double>& values, double trut
     cell.share_squares += share * share;
 }
 
-/// Makes one run and returns its cells.
-inline Cells cells_of(const Load& load, const Truth& truth, std::uint64_t requests, std::uint64_t seed) {
-    const auto outcome = run_of_load(load, requests, seed);
-    const auto summary = summary_of(load, outcome);
+/// Returns the keys of the rates that are judged (core/result/figures.h).
+inline const std::array<std::string_view, 2>& rate_keys() {
+    static constexpr std::array kHeld{figure::kOutputTokens, figure::kRequests};
+    return kHeld;
+}
+
+/// One value for each of `rate_keys()`.
+using RateTruth = std::array<double, 2>;
+using RateCells = std::array<Cell, 2>;
+
+/// Estimates the true rates as the means over `runs` runs of `requests` requests each.
+inline RateTruth rate_truth_of(const Load& load, std::uint64_t runs, std::uint64_t requests) {
+    RateTruth truth{};
+    for (std::uint64_t run = 0; run < runs; ++run) {
+        const auto summary = summary_of(load, run_of_load(load, requests, 2'000'000 + run));
+        for (std::size_t i = 0; i < truth.size(); ++i)
+            truth[i] += summary.throughput.at(rate_keys()[i]).value_or(0) / static_cast<double>(runs);
+    }
+    return truth;
+}
+
+/// Returns the cells of one run's rates.
+inline RateCells rate_cells_of(const RunSummary& summary, const RateTruth& truth) {
+    RateCells cells;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        cells[i].runs = 1;
+        const auto interval = summary.throughput.interval(rate_keys()[i]);
+        if (!interval) continue;
+        cells[i].given = 1;
+        cells[i].covered = interval->low <= truth[i] && truth[i] <= interval->high ? 1 : 0;
+        cells[i].widths = (interval->high - interval->low) / truth[i];
+    }
+    return cells;
+}
+
+/// Returns the cells of one run.
+inline Cells cells_of(const Truth& truth, const testing::KeptOutcome& outcome, const RunSummary& summary) {
     std::vector<const RequestRecord*> in_window;
     for (const auto& record : outcome.records)
         if (summary.window.contains(record.scheduled)) in_window.push_back(&record);
@@ -257,6 +292,12 @@ inline Cells cells_of(const Load& load, const Truth& truth, std::uint64_t reques
         }
     }
     return cells;
+}
+
+/// Makes one run and returns its cells.
+inline Cells cells_of(const Load& load, const Truth& truth, std::uint64_t requests, std::uint64_t seed) {
+    const auto outcome = run_of_load(load, requests, seed);
+    return cells_of(truth, outcome, summary_of(load, outcome));
 }
 
 inline void add(Cells& sum, const Cells& cells) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -192,6 +193,71 @@ TEST(DecidedLimits, are_met_by_no_limit_when_too_many_failed) {
     values.insert(values.end(), 20, kInfinity);
     EXPECT_EQ(decided_limits(values, 0.9, 100).high, kInfinity);
     EXPECT_EQ(decided_limits(values, 0.9, 100).low, kInfinity);
+}
+
+TEST(ExactLimits, are_those_of_early_stopping_where_every_request_is_independent) {
+    for (const double p : {0.5, 0.9, 0.95})
+        EXPECT_EQ(exact_limits(one_to(500), p, 500), decided_limits(one_to(500), p, 500)) << p;
+    EXPECT_EQ(exact_limits(one_to(90), 0.95, 90).high, 90) << "90 rounds without a miss certify p95";
+    EXPECT_EQ(exact_limits(one_to(89), 0.95, 89).high, kInfinity);
+    EXPECT_EQ(exact_limits(one_to(100), 0.9, 0), (Interval{0, kInfinity}));
+}
+
+TEST(ExactLimits, allow_a_few_requests_over_a_limit_before_they_are_a_whole_sample) {
+    const auto values = one_to(2000);  // 20 of them are worth one independent sample
+    EXPECT_EQ(exact_limits(values, 0.95, 89.5).high, kInfinity);
+    EXPECT_LT(exact_limits(values, 0.95, 110).high, 2000);
+    EXPECT_EQ(decided_limits(values, 0.95, 110).high, 2000);
+}
+
+TEST(ExactLimits, are_met_by_no_limit_when_too_many_failed) {
+    auto values = one_to(80);
+    values.insert(values.end(), 20, kInfinity);
+    EXPECT_EQ(exact_limits(values, 0.9, 100).high, kInfinity);
+    EXPECT_EQ(exact_limits(values, 0.9, 100).low, kInfinity);
+}
+
+/// Returns the values of `rounds` rounds of 16 requests that run in step: the requests of a round differ
+/// little, and the rounds differ by an exponential time of mean 1.
+std::vector<double> values_in_step(std::size_t rounds, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<double> values;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        const double of_round = random.exponential();
+        for (int i = 0; i < 16; ++i) values.push_back(of_round * (1 + 0.001 * random.uniform()));
+    }
+    return values;
+}
+
+TEST(SectionedIntervals, contain_the_true_percentile_of_rounds_in_step) {
+    constexpr std::size_t kRounds = 60;
+    const std::array<double, 2> levels{0.5, 0.75};
+    std::array<int, 2> covered{};
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        const auto intervals = sectioned_intervals(values_in_step(kRounds, seed), levels, kRounds);
+        for (std::size_t i = 0; i < levels.size(); ++i) {
+            const double truth = -std::log(1 - levels[i]);
+            ASSERT_TRUE(intervals[i]);
+            covered[i] += intervals[i]->low <= truth && truth <= intervals[i]->high ? 1 : 0;
+        }
+    }
+    EXPECT_GE(covered[0], 184);
+    EXPECT_GE(covered[1], 184);
+}
+
+TEST(SectionedIntervals, need_values_beyond_the_percentile_and_no_failures_at_it) {
+    const std::array<double, 3> levels{0.5, 0.9, 0.99};
+    const auto of = [&](std::vector<double> values) { return sectioned_intervals(values, levels, 20); };
+    const auto few = of(values_in_step(6, 1));  // 96 values, 9 of them beyond p90
+    EXPECT_TRUE(few[0]);
+    EXPECT_FALSE(few[1]);
+    const auto more = of(values_in_step(20, 1));  // 320 values, 3 of them beyond p99
+    EXPECT_TRUE(more[1]);
+    EXPECT_FALSE(more[2]);
+    auto failing = values_in_step(20, 1);
+    std::fill_n(failing.begin(), 12, kInfinity);  // most of the first block
+    EXPECT_FALSE(of(failing)[0]);
+    EXPECT_FALSE(of(std::vector<double>(320, 1.0))[0]) << "equal values have no spread";
 }
 
 std::vector<Stay> poisson_stays(std::size_t n, double rate, double stay_s, std::uint64_t seed) {

@@ -88,6 +88,76 @@ TEST(Figures, have_intervals_within_what_they_can_be) {
     EXPECT_EQ(figures.interval(figure::kGoodputRatio)->high, 1);
 }
 
+std::vector<Totals> judged_blocks(std::size_t count, double good) {
+    std::vector<Totals> blocks(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        Totals& block = blocks[i];
+        block.seconds = 1;
+        block.requests = block.judged = 10;
+        block.good_requests = block.judged_good = good;
+        block.output_tokens = 100 + static_cast<double>(i % 3);
+        block.good_output_tokens = good * 10;
+    }
+    return blocks;
+}
+
+Totals sum_of(const std::vector<Totals>& blocks) {
+    Totals sum;
+    for (const Totals& block : blocks) sum += block;
+    return sum;
+}
+
+TEST(Figures, know_a_share_of_everything_or_nothing_only_as_well_as_the_number_of_blocks_allows) {
+    const double least = std::pow(0.025, 1.0 / 40);  // .912: Clopper and Pearson
+    const auto all_good = judged_blocks(40, 10);
+    for (const Figures& figures :
+         {figures_of(sum_of(all_good), all_good), figures_of(sum_of(all_good), RoundBlocks{40, all_good})}) {
+        ASSERT_TRUE(figures.interval(figure::kGoodputRatio));
+        EXPECT_NEAR(figures.interval(figure::kGoodputRatio)->low, least, 1e-9);
+        EXPECT_EQ(figures.interval(figure::kGoodputRatio)->high, 1);
+        EXPECT_NEAR(figures.interval(figure::kGoodput)->low, 10 * least, 1e-9);
+    }
+    const auto none_good = judged_blocks(40, 0);
+    const Figures figures = figures_of(sum_of(none_good), RoundBlocks{40, none_good});
+    EXPECT_EQ(figures.interval(figure::kGoodputRatio)->low, 0);
+    EXPECT_NEAR(figures.interval(figure::kGoodputRatio)->high, 1 - least, 1e-9);
+    EXPECT_NEAR(figures.interval(figure::kGoodput)->high, 10 * (1 - least), 1e-9);
+    const auto some_good = judged_blocks(40, 5);
+    const auto part = figures_of(sum_of(some_good), some_good).interval(figure::kGoodputRatio);
+    EXPECT_NEAR(part->low, 0.5, 1e-9);
+    EXPECT_NEAR(part->high, 0.5, 1e-9);
+}
+
+// 95 % intervals of a rate over 400 loops of 40 rounds, which take an exponential time each.
+TEST(Figures, of_a_closed_loop_have_intervals_that_cover_the_rate_of_its_rounds) {
+    int covered = 0;
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        Random random(seed);
+        std::vector<Totals> rounds(40);
+        for (Totals& round : rounds) {
+            round.seconds = 1 + random.exponential();
+            round.output_tokens = 200;
+        }
+        const auto interval =
+            figures_of(sum_of(rounds), RoundBlocks{40, rounds}).interval(figure::kOutputTokens);
+        ASSERT_TRUE(interval);
+        covered += interval->low <= 100 && 100 <= interval->high ? 1 : 0;
+    }
+    EXPECT_GE(covered, 376);
+    std::vector<Totals> few(9);
+    for (Totals& round : few) round.seconds = 1;
+    EXPECT_FALSE(figures_of(sum_of(few), RoundBlocks{9, few}).interval(figure::kOutputTokens));
+}
+
+TEST(Figures, of_a_closed_loop_hold_the_value_of_the_whole_window) {
+    auto rounds = judged_blocks(20, 10);
+    Totals window = sum_of(rounds);
+    window.output_tokens *= 1.1;  // a fast start
+    const Figures figures = figures_of(window, RoundBlocks{20, rounds});
+    EXPECT_GE(figures.interval(figure::kOutputTokens)->high, *figures.at(figure::kOutputTokens));
+    EXPECT_LT(figures.interval(figure::kOutputTokens)->low, 101.5);
+}
+
 // 95 % intervals of a ratio of two random sums, over 400 samples of 40 blocks: the truth is E[cached] /
 // E[prompt] = .5.
 TEST(Figures, have_intervals_that_cover_the_ratio_of_two_sums) {

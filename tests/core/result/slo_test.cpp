@@ -101,35 +101,102 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
                                      .n = 3,
                                      .n_effective = 2.5,
                                      .over = 1,
-                                     .verdict = SloVerdict::pass}));
+                                     .verdict = SloVerdict::met,
+                                     .shown = true}));
     EXPECT_EQ(results[1].over, 2U);
-    EXPECT_EQ(results[1].verdict, SloVerdict::fail);
-    EXPECT_EQ(verdict_on_all(results), SloVerdict::fail);
+    EXPECT_EQ(results[1].verdict, SloVerdict::missed);
+    EXPECT_EQ(verdict_on_all(results), SloVerdict::missed);
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("misses the limit of 300 ms (2 of 3 requests miss it)"));
+    results[1].shown = false;
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("over the limit of 300 ms, which is not shown at 99 %"));
+    results[1].verdict = SloVerdict::within;
+    results[1].times_enough = 4;
+    EXPECT_EQ(verdict_on_all(results), SloVerdict::within);
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("within the limit of 300 ms, which is not shown at 99 %"));
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("about 4 times as many would decide"));
     results[1].verdict = SloVerdict::insufficient;
     EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
-    EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::pass);
+    EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::met);
     EXPECT_EQ(slo_text(results[0]),
               "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it)");
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("insufficient evidence"));
+    EXPECT_THAT(slo_text(results[1]), HasSubstr("too few requests to tell anything"));
     EXPECT_THAT(slo_text(results[1]), HasSubstr("3 requests count as 2 independent ones"));
-    for (const SloVerdict verdict : {SloVerdict::pass, SloVerdict::fail, SloVerdict::insufficient})
+    for (const SloVerdict verdict :
+         {SloVerdict::met, SloVerdict::within, SloVerdict::missed, SloVerdict::insufficient})
         EXPECT_EQ(slo_verdict_named(name_of(verdict)), verdict);
+    EXPECT_EQ(slo_verdict_named("pass"), SloVerdict::met) << "as earlier versions wrote it";
     EXPECT_EQ(slo_verdict_named("maybe"), std::nullopt);
 }
 
-TEST(Slo, of_a_percentile_is_found_from_what_the_run_decided) {
+/// A run of 100 requests with these percentiles of TTFT.
+RunResult run_with(std::vector<PercentileValue> percentiles) {
     RunResult run;
     MetricSummary ttft;
     ttft.key = "ttft_s";
-    ttft.percentiles = {{.p = 0.95, .value = 0.5, .decided = Interval{0.4, 0.6}}};
+    ttft.n = 100;
+    ttft.percentiles = std::move(percentiles);
     run.metrics = {ttft};
-    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:700")).verdict, SloVerdict::pass);
-    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:300")).verdict, SloVerdict::fail);
-    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:500")).verdict, SloVerdict::insufficient);
-    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:500")).value, 0.5);
-    EXPECT_EQ(finding_on(run, parse_slo("tpot_p95:500")).verdict, SloVerdict::insufficient);
+    return run;
+}
+
+SloVerdict verdict_of(const RunResult& run, std::string_view slo) {
+    return finding_on(run, parse_slo(slo)).verdict;
+}
+
+TEST(Slo, of_a_percentile_is_found_from_what_the_run_decided) {
+    RunResult run = run_with({{.p = 0.95, .value = 0.5, .decided = Interval{0.4, 0.6}}});
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::met);
+    EXPECT_TRUE(finding_on(run, parse_slo("ttft_p95:700")).shown);
+    EXPECT_EQ(verdict_of(run, "ttft_p95:300"), SloVerdict::missed);
+    EXPECT_TRUE(finding_on(run, parse_slo("ttft_p95:300")).shown);
+    EXPECT_EQ(verdict_of(run, "ttft_p95:550"), SloVerdict::within);
+    EXPECT_EQ(verdict_of(run, "ttft_p95:450"), SloVerdict::missed);
+    EXPECT_FALSE(finding_on(run, parse_slo("ttft_p95:450")).shown);
+    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:550")).value, 0.5);
+    EXPECT_EQ(verdict_of(run, "tpot_p95:500"), SloVerdict::insufficient) << "not measured";
     run.request_rate = 4;  // an open loop is judged from the intended start, which this run lacks
-    EXPECT_EQ(finding_on(run, parse_slo("ttft_p95:700")).verdict, SloVerdict::insufficient);
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::insufficient);
+}
+
+TEST(Slo, that_most_requests_miss_is_shown_to_be_missed_whatever_the_window_says) {
+    const RunResult run =
+        run_with({{.p = 0.5, .value = 0.6}, {.p = 0.75, .value = 0.7}, {.p = 0.95, .value = 0.9}});
+    EXPECT_TRUE(finding_on(run, parse_slo("ttft_p95:500")).shown);
+    EXPECT_TRUE(finding_on(run, parse_slo("ttft_p75:500")).shown);
+    EXPECT_FALSE(finding_on(run, parse_slo("ttft_p95:800")).shown) << "the median is within the limit";
+    EXPECT_FALSE(finding_on(run, parse_slo("ttft_p50:500")).shown)
+        << "half of the requests show nothing of p50";
+    EXPECT_EQ(verdict_of(run, "ttft_p50:500"), SloVerdict::missed);
+}
+
+TEST(Slo, is_insufficient_only_with_next_to_no_requests) {
+    RunResult run = run_with({{.p = 0.95, .value = 0.5}});
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::within) << "a window that is not steady";
+    run.concurrency = 128;
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::insufficient) << "not one answer per slot";
+    run.concurrency.reset();
+    run.metrics.front().n = 19;
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::insufficient);
+    EXPECT_EQ(verdict_of(run, "ttft_p95:300"), SloVerdict::missed);
+}
+
+TEST(Slo, without_a_value_is_missed_where_the_server_failed_or_did_not_keep_up) {
+    RunResult run = run_with({{.p = 0.5, .value = 0.1}, {.p = 0.95, .value = {}}});
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::insufficient)
+        << "unknown, as beyond what users waited";
+    run.window.overloaded = true;
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::missed);
+    run.request_rate = 4;
+    run.metrics.front().key = "ttft_intended_s";
+    run.metrics.front().percentiles.back().value = .3;
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::missed) << "the wait grows with the load";
+    run.request_rate.reset();
+    run.metrics.front().key = "ttft_s";
+    run.metrics.front().percentiles.back().value.reset();
+    run.window.overloaded = false;
+    run.metrics.front().failed_mass = .2;
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::missed);
+    EXPECT_FALSE(finding_on(run, parse_slo("ttft_p95:700")).shown);
 }
 
 TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_decide_it) {
@@ -186,17 +253,17 @@ TEST(Slo, an_open_loop_judges_from_the_scheduled_start) {
     EXPECT_FALSE(is_good(record, {{"e2e", 0.62}}, true));
 }
 
-TEST(SloVerdict, needs_a_limit_beyond_what_the_values_decide) {
+TEST(ShownOn, needs_a_limit_beyond_what_the_values_decide) {
     PercentileValue p90{.p = 0.9, .value = 1.0};
-    EXPECT_EQ(verdict_on(p90, 2, false), SloVerdict::insufficient);
+    EXPECT_EQ(shown_on(p90, 2, false), std::nullopt);
     p90.decided = Interval{0.8, 1.2};
-    EXPECT_EQ(verdict_on(p90, 1.2, false), SloVerdict::pass);
-    EXPECT_EQ(verdict_on(p90, 1.1, false), SloVerdict::insufficient);
-    EXPECT_EQ(verdict_on(p90, 0.8, false), SloVerdict::insufficient);
-    EXPECT_EQ(verdict_on(p90, 0.7, false), SloVerdict::fail);
-    EXPECT_EQ(verdict_on(p90, 0.8, true), SloVerdict::pass);
-    EXPECT_EQ(verdict_on(p90, 1, true), SloVerdict::insufficient);
-    EXPECT_EQ(verdict_on(p90, 1.3, true), SloVerdict::fail);
+    EXPECT_EQ(shown_on(p90, 1.2, false), true);
+    EXPECT_EQ(shown_on(p90, 1.1, false), std::nullopt);
+    EXPECT_EQ(shown_on(p90, 0.8, false), std::nullopt);
+    EXPECT_EQ(shown_on(p90, 0.7, false), false);
+    EXPECT_EQ(shown_on(p90, 0.8, true), true);
+    EXPECT_EQ(shown_on(p90, 1, true), std::nullopt);
+    EXPECT_EQ(shown_on(p90, 1.3, true), false);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/random.h"
+#include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
 #include "core/statistics.h"
 #include "tests/core/load_script.h"
@@ -175,6 +176,69 @@ TEST(Summary, the_window_of_a_steady_closed_loop_shows_the_servers_rate) {
               *summary.throughput.at(figure::kOutputTokens));
     EXPECT_FALSE(summary.whole_run.interval(figure::kOutputTokens));
     EXPECT_NEAR(summary.window_report.end_s, summary.window_report.run_s, 1);
+}
+
+/// Returns a closed loop of 16 whose requests run in step: those of a round begin and end together, and the
+/// rounds take different times.
+std::vector<RequestRecord> in_step(std::size_t rounds) {
+    constexpr int kInFlight = 16;
+    Random random(7);
+    std::vector<RequestRecord> records;
+    TimePoint at = kStart;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        const script::Service service = script::jittered({}, 0.3, random);
+        for (int i = 0; i < kInFlight; ++i) {
+            script::Service own = service;
+            own.ttft += std::chrono::microseconds(random.below(1000));
+            own.gap = (length_of(service) - own.ttft) / (own.tokens - 1);
+            records.push_back(script::answered(at, own));
+            records.back().index = records.size();
+        }
+        at += length_of(service) + 1ms;
+    }
+    return records;
+}
+
+TEST(Summary, of_a_closed_loop_in_step_has_as_much_evidence_as_rounds) {
+    const auto summary = summarize(in_step(120), closed(16));
+    ASSERT_TRUE(summary.window_report.steady) << summary.window_report.how;
+    const PercentileValue& p95 = *find(summary, "ttft_s")->at(0.95);
+    EXPECT_GE(*p95.effective_n, 100);
+    ASSERT_TRUE(p95.ci95);
+    EXPECT_FALSE(is_from_blocks(p95));
+    EXPECT_TRUE(p95.certified);
+    EXPECT_EQ(shown_on(p95, 0.2, false), true);
+    EXPECT_EQ(shown_on(p95, 0.09, false), false);
+    EXPECT_EQ(shown_on(p95, *p95.value, false), std::nullopt);
+    EXPECT_GE(*find(summary, "itl_s")->at(0.95)->effective_n, 100);
+}
+
+TEST(Summary, of_a_closed_loop_gives_intervals_from_blocks_where_rounds_are_too_few) {
+    const auto summary = summarize(in_step(70), closed(16));
+    ASSERT_TRUE(summary.window_report.steady) << summary.window_report.how;
+    const PercentileValue& p95 = *find(summary, "ttft_s")->at(0.95);
+    ASSERT_LT(*p95.effective_n, 72);
+    ASSERT_TRUE(p95.ci95);
+    EXPECT_TRUE(is_from_blocks(p95));
+    EXPECT_FALSE(p95.certified);
+    EXPECT_LE(p95.ci95->low, *p95.value);
+    EXPECT_GE(p95.ci95->high, *p95.value);
+    EXPECT_FALSE(is_from_blocks(*find(summary, "ttft_s")->at(0.5)));
+}
+
+TEST(Summary, of_a_closed_loop_has_rates_with_intervals_from_its_rounds) {
+    SummaryOptions options = closed(16);
+    options.slos = {parse_slo("ttft:10000")};
+    const auto summary = summarize(in_step(40), options);
+    const auto rate = summary.throughput.interval(figure::kOutputTokens);
+    ASSERT_TRUE(rate);
+    EXPECT_LT(rate->low, *summary.throughput.at(figure::kOutputTokens));
+    EXPECT_GT(rate->high, *summary.throughput.at(figure::kOutputTokens));
+    const auto good = summary.throughput.interval(figure::kGoodputRatio);
+    ASSERT_TRUE(good);
+    EXPECT_EQ(good->high, 1);
+    EXPECT_LT(good->low, 0.95) << "about 36 rounds do not show that every request is good";
+    EXPECT_GT(good->low, 0.85);
 }
 
 TEST(Summary, is_the_same_in_whatever_order_records_come) {

@@ -44,6 +44,30 @@ TEST(Totals, of_any_division_of_time_add_up_to_the_same) {
     }
 }
 
+TEST(Totals, of_unequal_parts_of_time_add_up_to_the_same_too) {
+    auto records = script::closed_loop(4, 120, {});
+    for (std::size_t i = 0; i < records.size(); i += 3) records[i].events.clear();
+    const TimePoint begin = kStart - 1s;
+    TotalsTimeline one({begin, kStart + 3500ms}, 1);
+    TotalsTimeline many({begin, begin + 1200ms, begin + 1200ms, kStart + 2s, kStart + 3500ms});
+    TotalsTimeline middle({begin + 1200ms, kStart + 2s}, 1);
+    for (const auto& record : records) {
+        one.add(record, Judgement::good);
+        many.add(record, Judgement::good);
+        middle.add(record, Judgement::good);
+    }
+    ASSERT_EQ(many.bins().size(), 4U);
+    EXPECT_DOUBLE_EQ(many.total().seconds, 4.5);
+    EXPECT_NEAR(many.total().output_tokens, one.total().output_tokens, 1e-6);
+    EXPECT_NEAR(many.total().time_in_system_s, one.total().time_in_system_s, 1e-6);
+    EXPECT_EQ(many.bins()[1], Totals{}) << "a part without length";
+    const Totals& third = many.bins()[2];
+    EXPECT_DOUBLE_EQ(third.seconds, 1.8);
+    EXPECT_NEAR(third.output_tokens, middle.total().output_tokens, 1e-6);
+    EXPECT_NEAR(third.time_in_system_s, middle.total().time_in_system_s, 1e-6);
+    EXPECT_EQ(third.judged_good, middle.total().judged_good);
+}
+
 TEST(Totals, credit_output_tokens_at_the_time_of_their_events) {
     TotalsTimeline timeline({kStart, kStart + 5s}, 5);
     timeline.add(script::answered(kStart, {.ttft = 1s, .gap = 1s, .tokens = 4}));

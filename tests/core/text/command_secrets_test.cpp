@@ -15,6 +15,13 @@ TEST(CommandToShow, hides_the_values_of_secret_options_and_variables) {
               "curl -H 'Authorization: Bearer ***' http://***@h/");
 }
 
+TEST(CommandToShow, hides_the_values_of_secret_headers) {
+    EXPECT_EQ(command_to_show("curl -H 'Authorization: Basic dXNlcjpwYXNz' -H 'X-Api-Key: sk-12345' h"),
+              "curl -H 'Authorization: Basic ***' -H 'X-Api-Key: ***' h");
+    EXPECT_EQ(command_to_show("serve --authorization 'Bearer sk-12345'"),
+              "serve --authorization 'Bearer ***'");
+}
+
 TEST(CommandToShow, leaves_what_is_no_secret) {
     for (const char* const command :
          {"vllm serve m --max-num-batched-tokens 8192 --tokenizer meta/llama --seed-key 1234", "",
@@ -27,6 +34,31 @@ TEST(JsonToShow, hides_the_texts_of_secret_keys_at_any_depth) {
               R"({"max_tokens": 8192, "a": {"api_key" : "***"}, "b": "sk-other"})");
     for (const char* const text : {"{\"api_key\": \"", "{\"api_key", "\"", "{}", R"({"key": 12345678})"})
         EXPECT_EQ(json_to_show(text), text);
+}
+
+TEST(JsonToShow, hides_everything_below_a_secret_key) {
+    EXPECT_EQ(json_to_show(R"({"auth": {"user": "alice", "list": ["one1", {"x": "two2"}]}, "a": "plain"})"),
+              R"({"auth": {"user": "***", "list": ["***", {"x": "***"}]}, "a": "plain"})");
+    EXPECT_EQ(json_to_show(R"({"keys": ["first", "second"], "b": ["third"]})"),
+              R"({"keys": ["***", "***"], "b": ["third"]})");
+    EXPECT_EQ(json_to_show(R"({"secret": 1234567890123456, "n": 8192})"), R"({"secret": ***, "n": 8192})");
+}
+
+TEST(JsonToShow, knows_the_words_of_keys_by_their_capital_letters) {
+    EXPECT_EQ(json_to_show(R"({"accessToken": "abcd", "myApiKey": "efgh", "APIKey": "ijkl"})"),
+              R"({"accessToken": "***", "myApiKey": "***", "APIKey": "***"})");
+    EXPECT_EQ(json_to_show(R"({"maxTokens": "abcd", "monkey": "efgh", "keyName": "ijkl"})"),
+              R"({"maxTokens": "abcd", "monkey": "efgh", "keyName": "ijkl"})");
+}
+
+TEST(JsonToShow, hides_what_authorises) {
+    EXPECT_EQ(json_to_show(R"({"Authorization": "Basic dXNlcjpwYXNz", "auth": "abcd"})"),
+              R"({"Authorization": "***", "auth": "***"})");
+    EXPECT_EQ(json_to_show(R"({"headers": ["X-Any: Bearer sk-12345"], "x": "bearer sk-67890"})"),
+              R"({"headers": ["X-Any: Bearer ***"], "x": "bearer ***"})");
+    Secrets secrets;
+    add_json(secrets, R"({"Authorization": "Basic dXNlcjpwYXNz"})");
+    EXPECT_EQ(secrets.redacted("got dXNlcjpwYXNz"), "got ***");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<SearchStep> steps_of(
 
 Judge passes_up_to(double knee) {
     return
-        [knee](const SearchStep& step) { return step.level <= knee ? SloVerdict::pass : SloVerdict::fail; };
+        [knee](const SearchStep& step) { return step.level <= knee ? SloVerdict::met : SloVerdict::missed; };
 }
 
 TEST(KneeSearch, finds_every_knee_of_whole_levels_within_its_precision_and_runs) {
@@ -55,8 +55,8 @@ TEST(KneeSearch, finds_rates_below_one) {
 TEST(KneeSearch, certifies_only_what_passed_twice) {
     KneeSearch search({});
     const auto steps = steps_of(search, [](const SearchStep& step) {  // 8 passes once by luck
-        if (step.level == 8 && step.confirms) return SloVerdict::fail;
-        return step.level <= 8 ? SloVerdict::pass : SloVerdict::fail;
+        if (step.level == 8 && step.confirms) return SloVerdict::missed;
+        return step.level <= 8 ? SloVerdict::met : SloVerdict::missed;
     });
     ASSERT_TRUE(search.pass());
     EXPECT_LT(*search.pass(), 8);
@@ -68,7 +68,7 @@ TEST(KneeSearch, lengthens_a_level_that_is_insufficient_instead_of_judging_it) {
     KneeSearch search({});
     const auto steps = steps_of(search, [](const SearchStep& step) {
         if (step.level == 4 && step.longer < 4) return SloVerdict::insufficient;
-        return step.level <= 4 ? SloVerdict::pass : SloVerdict::fail;
+        return step.level <= 4 ? SloVerdict::met : SloVerdict::missed;
     });
     EXPECT_EQ(search.pass(), 4);
     EXPECT_EQ(steps[2], (SearchStep{4, 1, false}));
@@ -84,7 +84,7 @@ TEST(KneeSearch, lengthens_by_as_much_as_the_evidence_asks_for) {
         search,
         [](const SearchStep& step) {
             if (step.longer < 8) return SloVerdict::insufficient;
-            return step.level <= 4 ? SloVerdict::pass : SloVerdict::fail;
+            return step.level <= 4 ? SloVerdict::met : SloVerdict::missed;
         },
         [](double c) { return c; }, 5.5);
     EXPECT_EQ(steps[0], (SearchStep{1, 1, false}));
@@ -96,19 +96,46 @@ TEST(KneeSearch, lengthens_by_as_much_as_the_evidence_asks_for) {
 TEST(KneeSearch, certifies_a_lower_level_where_the_highest_cannot_be_decided_again) {
     KneeSearch search({.max_runs = 30});
     steps_of(search, [](const SearchStep& step) {
-        if (step.level > 40) return SloVerdict::fail;
-        return step.level > 32 && step.confirms ? SloVerdict::insufficient : SloVerdict::pass;
+        if (step.level > 40) return SloVerdict::missed;
+        return step.level > 32 && step.confirms ? SloVerdict::insufficient : SloVerdict::met;
     });
     EXPECT_EQ(search.pass(), 32);
-    ASSERT_TRUE(search.unconfirmed());
-    EXPECT_GT(*search.unconfirmed(), 32);
-    EXPECT_LE(*search.unconfirmed(), 40);
+    ASSERT_TRUE(search.within());
+    EXPECT_GT(*search.within(), 32);
+    EXPECT_LE(*search.within(), 40);
+}
+
+TEST(KneeSearch, goes_on_from_a_level_that_is_within_and_shows_the_highest_one_at_the_end) {
+    KneeSearch search({});
+    const auto steps = steps_of(
+        search,
+        [](const SearchStep& step) {
+            if (step.level > 64) return SloVerdict::missed;
+            return step.longer < 8 ? SloVerdict::within : SloVerdict::met;
+        },
+        [](double c) { return c; }, 5);
+    ASSERT_TRUE(search.pass()) << search.ended();
+    EXPECT_EQ(search.pass(), search.within());
+    EXPECT_GE(*search.pass(), 60);
+    for (const SearchStep& step : steps) EXPECT_TRUE(step.confirms || step.longer == 1) << step.level;
+    EXPECT_EQ(steps.back(), (SearchStep{*search.pass(), 8, true})) << "as long as the evidence asks for";
+}
+
+TEST(KneeSearch, of_levels_that_are_never_shown_still_knows_the_highest_that_is_within) {
+    KneeSearch search({});
+    steps_of(search, [](const SearchStep& step) {
+        return step.level > 64 ? SloVerdict::missed : SloVerdict::within;
+    });
+    EXPECT_FALSE(search.pass());
+    ASSERT_TRUE(search.within());
+    EXPECT_EQ(*search.within(), 64);
+    EXPECT_LE(*search.fail(), 91);
 }
 
 TEST(KneeSearch, keeps_its_last_run_for_the_level_that_was_found) {
     KneeSearch search({.max_runs = 7});
     const auto steps = steps_of(search, [](const SearchStep& step) {
-        return step.level <= 2 ? SloVerdict::pass : SloVerdict::insufficient;
+        return step.level <= 2 ? SloVerdict::met : SloVerdict::insufficient;
     });
     EXPECT_EQ(search.pass(), 2);
     EXPECT_EQ(steps.size(), 7U);
@@ -118,8 +145,8 @@ TEST(KneeSearch, keeps_its_last_run_for_the_level_that_was_found) {
 TEST(KneeSearch, goes_beyond_a_level_without_evidence_to_one_that_fails_for_certain) {
     KneeSearch search({});
     steps_of(search, [](const SearchStep& step) {
-        if (step.level <= 2) return SloVerdict::pass;
-        return step.level < 8 ? SloVerdict::insufficient : SloVerdict::fail;
+        if (step.level <= 2) return SloVerdict::met;
+        return step.level < 8 ? SloVerdict::insufficient : SloVerdict::missed;
     });
     EXPECT_EQ(search.pass(), 2);
     EXPECT_EQ(search.fail(), 8);
@@ -129,7 +156,7 @@ TEST(KneeSearch, looks_below_a_level_half_way_that_cannot_be_decided) {
     KneeSearch search({.max_runs = 30});
     steps_of(search, [](const SearchStep& step) {
         if (step.level == 32) return SloVerdict::insufficient;
-        return step.level < 32 ? SloVerdict::pass : SloVerdict::fail;
+        return step.level < 32 ? SloVerdict::met : SloVerdict::missed;
     });
     ASSERT_TRUE(search.pass());
     EXPECT_GT(*search.pass(), 28);

@@ -57,16 +57,17 @@ TEST_F(VirtualSearch, brackets_the_knee_that_every_whole_level_shows) {
         texts["seed"] = {"99"};
         const Measured longer = measured(texts, "at" + texts["concurrency"].front());
         EXPECT_EQ(verdict_on_all(longer.result, plan.slos),
-                  level == *file.search->pass ? SloVerdict::pass : SloVerdict::fail)
+                  level == *file.search->pass ? SloVerdict::met : SloVerdict::missed)
             << level;
     }
-    EXPECT_NO_THROW(require_found(file));
+    EXPECT_NO_THROW(require_found(file, plan.precision));
 }
 
 TEST_F(VirtualSearch, of_a_rate_stops_where_the_server_does_not_keep_up) {
     SloSearchPlan plan = plan_for({"ttft_p90:1000000"}, Axis::request_rate);
     plan.sweep.asked.targets = {"sim:llama3-8b-h100-bf16?max_num_seqs=4"};
     plan.sweep.levels = {2, 65536};
+    plan.max_runs = 16;
     const reports::SweepFile file = searched(plan, "rate");
     ASSERT_TRUE(file.search->pass) << file.search->ended;
     ASSERT_TRUE(file.search->fail);
@@ -97,7 +98,7 @@ TEST_F(VirtualSearch, names_failed_requests_as_the_reason_of_a_run_that_decides_
     const SloSearchPlan plan = plan_for({"ttft_p95:500"});
     RunResult few;
     few.validity = {Verdict::invalid, {{Verdict::invalid, "errors", "30 % of the requests failed"}}};
-    EXPECT_EQ(verdict_on_all(few, plan.slos), SloVerdict::fail);
+    EXPECT_EQ(verdict_on_all(few, plan.slos), SloVerdict::missed);
     EXPECT_EQ(binding_of(few, plan), "too many requests fail");
 }
 
@@ -127,7 +128,7 @@ TEST_F(VirtualSearch, goes_on_with_what_an_earlier_one_has_measured) {
 /// Returns the exit code of a search: that of the error that require_found() throws, or ok.
 ExitCode code_of(const reports::SweepFile& file) {
     try {
-        require_found(file);
+        require_found(file, 1.1);
     } catch (const Error& error) {
         return error.code();
     }
@@ -152,11 +153,15 @@ TEST_F(VirtualSearch, that_finds_nothing_says_so_with_its_exit_code) {
     EXPECT_EQ(file.search->binding, "ttft_p95:0.001");
     EXPECT_EQ(code_of(file), ExitCode::gate_failed);
     reports::SweepFile once = file;
-    once.search->unconfirmed = 8;  // met the limits once: neither proved nor refuted
+    once.search->within = 8;  // neither shown nor refuted
     EXPECT_EQ(code_of(once), ExitCode::gate_inconclusive);
+    once.search->pass = 4;
+    EXPECT_EQ(code_of(once), ExitCode::gate_inconclusive) << "twice as much may be possible";
+    once.search->pass = 7.5;
+    EXPECT_EQ(code_of(once), ExitCode::ok) << "next to it";
     reports::SweepFile below = file;  // a level below the failed one has too little evidence
     below.search->fail = 2;
-    below.points = {{.load = 1, .slo = SloVerdict::insufficient}, {.load = 2, .slo = SloVerdict::fail}};
+    below.points = {{.load = 1, .slo = SloVerdict::insufficient}, {.load = 2, .slo = SloVerdict::missed}};
     EXPECT_EQ(code_of(below), ExitCode::gate_inconclusive);
     reports::SweepFile unknown = file;
     unknown.search.emplace().slos = {"ttft_p99:1"};

@@ -44,6 +44,18 @@ TEST_F(VirtualSweep, measures_every_level_and_keeps_it) {
     EXPECT_NO_THROW(require_valid(file, directory_));
 }
 
+TEST(FreshSweep, hides_the_secrets_of_commands_bodies_and_labels) {
+    SweepPlan plan{.asked = plan_of({}), .levels = {1}};
+    plan.asked.server.command = "serve --api-key sk-server --hf-token hf_server";
+    plan.asked.server.after_run_command = "tell --api-key sk-after";
+    plan.asked.sampling.extra_body = R"({"auth": {"x": "sk-body"}})";
+    plan.asked.metadata["api_key"] = "sk-label";
+    const reports::SweepFile file =
+        fresh_sweep(plan, {{"paretoken"}, "paretoken sk-server hf_server sk-after sk-body sk-label"});
+    EXPECT_EQ(file.command, "paretoken *** *** *** *** ***");
+    for (const auto& [name, text] : file.options) EXPECT_EQ(text.find("sk-"), std::string::npos) << name;
+}
+
 TEST_F(VirtualSweep, refuses_to_go_on_with_another_workload_load_or_way_of_measuring) {
     swept(salted(), {1, 2}, "sweep");
     const auto before = everything("sweep");

@@ -16,6 +16,12 @@ TEST(SecretsOf, are_also_those_in_commands_and_in_the_body) {
     for (const auto& [name, text] : echo_of(plan)) EXPECT_EQ(text.find("sk-"), std::string::npos) << name;
 }
 
+TEST(SecretsOf, are_also_labels_whose_names_say_so) {
+    LoadPlan plan;
+    plan.metadata = {{"api_key", "sk-label"}, {"tokenizer", "llama"}, {"seed_key", "12345"}};
+    EXPECT_EQ(secrets_of(plan, "").redacted("sk-label, llama and 12345"), "***, llama and 12345");
+}
+
 TEST(Redaction, hides_secrets_in_the_errors_of_every_scope) {
     Secrets secrets;
     secrets.add("hunter22hunter22");

@@ -517,7 +517,7 @@ ReportModel full_report() {
                                 .output_tokens_per_s = 2,
                                 .interactivity = 3,
                                 .margins = {"ttft_p95 48 ms of 800 ms"},
-                                .undecided = "c=16 would be cheaper"}}};
+                                .within = "c=16 is cheaper"}}};
     model.cost = CostSheet{.hit = .5, .target_usd_per_m = 1, .needed_output_tokens_per_s = 2};
     model.cost->apis = {
         {.name = "api", .as_of = "2026-11-01", .cached = .1, .break_even_tokens_per_month = 1e9}};

@@ -192,6 +192,21 @@ TEST(Refold, refuses_files_that_are_not_those_of_the_run) {
         write_file_atomically(path(name), written);
     }
     EXPECT_EQ(run.refolded({}), run.result());
+    const std::string lines = read_file(path("requests.jsonl"));
+    std::string changed = lines;
+    changed[changed.find("\"completion_tokens\":8") + 20] = '9';
+    write_file_atomically(path("requests.jsonl"), changed);
+    EXPECT_THAT(refused(), HasSubstr("requests.jsonl: the run wrote")) << "one digit was changed";
+    write_file_atomically(path("requests.jsonl"), lines);
+    const std::string begun = read_file(path("begun.json"));
+    Begun other = run.recorded.begun;
+    other.provenance.run_id = "another";
+    write_begun(run.directory.path(), other, {});
+    EXPECT_THAT(refused(), AllOf(HasSubstr("ended.json is of the run"), HasSubstr("another")));
+    write_file_atomically(path("begun.json"), begun);
+    std::filesystem::remove(path("events.bin"));
+    EXPECT_EQ(run.refolded({}).counts.without_events, 400U) << "a large file that may be deleted";
+    run.write();
 
     const std::string ended = read_file(path("ended.json"));
     for (RequestRecord& record : run.requests) record.bytes_received = 1 + record.index % 9;

@@ -612,11 +612,11 @@ TEST(Join, KeepsAPointOnTheFrontWhoseIntervalMeetsTheSloThoughItsPercentileIsNot
     EXPECT_TRUE(build_report({uncertified}, options).configurations.front().points.front().on_front);
 }
 
-TEST(Join, KeepsOffTheFrontWhatDoesNotCertainlyMeetTheSlos) {
+TEST(Join, KeepsOffTheFrontWhatMissesTheSlos) {
     JoinOptions options = cpu_options();
     options.slos = {{"ttft", 0.101}};
-    EXPECT_THAT(build_report({run(1, 60, 60)}, options).configurations.front().points.front().why_not,
-                HasSubstr("too few requests"));
+    EXPECT_TRUE(build_report({run(1, 60, 60)}, options).configurations.front().points.front().on_front)
+        << "measured within the limit";
     options.slos = {{"ttft", 0.05}};
     EXPECT_THAT(build_report({run(1, 60, 60)}, options).configurations.front().points.front().why_not,
                 HasSubstr("misses the SLO"));

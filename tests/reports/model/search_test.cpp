@@ -28,6 +28,7 @@ LoadedRun run_at(std::uint64_t concurrency, double value, Interval decided) {
     run.result.concurrency = concurrency;
     MetricSummary ttft;
     ttft.key = "ttft_s";
+    ttft.n = 100;
     ttft.percentiles = {{.p = 0.95, .value = value, .decided = decided}};
     run.result.metrics = {ttft};
     return run;
@@ -45,7 +46,7 @@ TEST(SearchPicture, holds_each_run_by_what_it_says_of_the_limit) {
     const SearchPicture picture = picture_of(search(), runs());
     ASSERT_EQ(picture.pictures.size(), 1U);
     const Picture& chart = picture.pictures.front();
-    ASSERT_EQ(chart.series.size(), 3U);
+    ASSERT_EQ(chart.series.size(), 4U);
     EXPECT_EQ(chart.series[0].name, "meets the limit");
     ASSERT_EQ(chart.series[0].points.size(), 2U) << "runs of another sweep are left out";
     EXPECT_EQ(chart.series[0].points[0].x, 4);
@@ -53,7 +54,9 @@ TEST(SearchPicture, holds_each_run_by_what_it_says_of_the_limit) {
     ASSERT_EQ(chart.series[1].points.size(), 1U);
     EXPECT_EQ(chart.series[1].points[0].x, 16);
     ASSERT_EQ(chart.series[2].points.size(), 1U);
-    EXPECT_FALSE(chart.series[2].points[0].valid) << "hollow";
+    EXPECT_EQ(chart.series[2].name, "within the limit, not shown at 99 %");
+    EXPECT_EQ(chart.series[2].points[0].note, "not shown at 99 %");
+    EXPECT_TRUE(chart.series[3].points.empty());
     EXPECT_THAT(chart.lines, ElementsAre(PictureLine{"limit", 500}));
     EXPECT_THAT(chart.marks, ElementsAre(PictureMark{"shown to meet all", 8}, PictureMark{"misses", 16}));
 }
@@ -76,10 +79,12 @@ TEST(SearchText, says_what_binds) {
         HasSubstr("8 req/s is the highest load that was shown to meet ttft_p95:500; at 16, the server "
                   "does not keep up with the arrivals."));
     rate.pass.reset();
-    rate.unconfirmed = 12;
+    rate.within = 12;
+    rate.within_text = "ttft_p95 is 37 % of its limit, 0 of 640 requests miss it";
     EXPECT_THAT(
         found_text(rate, "request_rate"),
-        HasSubstr("No load was shown to meet ttft_p95:500; 12 met them once and was not shown to again"));
+        HasSubstr("12 req/s is the highest load that was measured within ttft_p95:500 (ttft_p95 is 37 % of "
+                  "its limit, 0 of 640 requests miss it). No load was shown at 99 % to meet ttft_p95:500"));
 }
 
 TEST(SearchPicture, stands_on_the_page_and_in_Markdown_with_the_command_that_narrows_it) {
@@ -93,7 +98,7 @@ TEST(SearchPicture, stands_on_the_page_and_in_Markdown_with_the_command_that_nar
     EXPECT_THAT(html, HasSubstr("<span>--max-runs</span> <span>13</span>"));
     const std::string markdown = markdown_report(model);
     EXPECT_THAT(markdown, HasSubstr("(limit 500, shown to meet all at 8, misses at 16)"));
-    EXPECT_THAT(markdown, HasSubstr("| 12 |  |  | 490\\* |"));
+    EXPECT_THAT(markdown, HasSubstr("| 12 |  |  | 490"));
     EXPECT_THAT(markdown, HasSubstr("    paretoken sweep u --out d --max-runs 13\n"));
 }
 

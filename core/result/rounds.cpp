@@ -1,0 +1,39 @@
+#include "core/result/rounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace paretoken {
+
+Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_flight) {
+    constexpr std::uint64_t kFewest = 10;
+    constexpr std::uint64_t kFewestAtStart = 2;
+    constexpr std::uint64_t kShareAtStart = 10;  // one in ten
+    const std::uint64_t whole = measured.size() / in_flight;
+    const std::uint64_t at_start = std::max(kFewestAtStart, whole / kShareAtStart);
+    if (whole < at_start + kFewest) return {};
+    Rounds rounds;
+    rounds.count = whole - at_start;
+    const std::uint64_t first = measured.size() - rounds.count * in_flight;
+    rounds.share = static_cast<double>(rounds.count * in_flight) / static_cast<double>(measured.size());
+    const std::uint64_t groups = std::min(rounds.count, Rounds::kMostGroups);
+    std::uint64_t group = 0;
+    std::uint64_t place = 0;
+    measured.for_each([&](const RequestRecord& request) {
+        if (group < groups && place == first + group * rounds.count / groups * in_flight) {
+            rounds.edges.push_back(request.scheduled);
+            ++group;
+        }
+        ++place;
+    });
+    rounds.edges.push_back(window.end);
+    return rounds;
+}
+
+double samples_of(const Rounds& rounds, std::uint64_t in_flight) {
+    constexpr std::uint64_t kFewestRequests = 4;
+    return std::floor(static_cast<double>(rounds.count * in_flight) /
+                      static_cast<double>(std::max(in_flight, kFewestRequests)));
+}
+
+}  // namespace paretoken

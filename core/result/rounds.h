@@ -1,0 +1,38 @@
+#pragma once
+// The rounds of a closed loop. A round is as many consecutive requests, in the order of their dispatch, as
+// the load keeps in flight. The requests of one round share the state of the server, and may even run in
+// step, but each round sees the server anew. Therefore a closed loop has at least as much evidence as it has
+// rounds (docs/statistics.md).
+#include <cstdint>
+#include <vector>
+
+#include "core/record/request_table.h"
+#include "core/units.h"
+
+namespace paretoken {
+
+struct Rounds {
+    /// The whole rounds of the window without those at its start, which may differ from the others: two
+    /// rounds or, if this is more, a tenth. A remainder that is no whole round is left out at the start too.
+    std::uint64_t count = 0;
+    double share = 0;  ///< part of the window's requests that these rounds have
+    /// The beginnings of groups of whole rounds, and the end of the last group. The groups are as equal as
+    /// whole rounds allow; there is one per round, but there are at most kMostGroups.
+    std::vector<TimePoint> edges = {};
+
+    static constexpr std::uint64_t kMostGroups = 60;
+
+    bool operator==(const Rounds&) const = default;
+};
+
+/// Divides the requests of a closed loop's window into rounds. `measured`: the requests that are scheduled in
+/// the window, in the order of their schedule. `in_flight`: the number that the load keeps in flight, at
+/// least 1. There are no rounds (count 0) if fewer than 10 would be left.
+Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_flight);
+
+/// Returns the number of independent samples that the rounds are worth. Rounds of fewer than 4 requests are
+/// taken together until they have 4: the number in flight says nothing about how long a server that is nearly
+/// alone with a request remembers what it did before.
+double samples_of(const Rounds& rounds, std::uint64_t in_flight);
+
+}  // namespace paretoken

@@ -1,0 +1,69 @@
+#include "core/result/rounds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/load_script.h"
+
+namespace paretoken {
+namespace {
+
+using namespace std::chrono_literals;
+using script::kStart;
+
+/// Returns the rounds of `count` requests that start one second apart.
+Rounds of_requests(std::size_t count, std::uint64_t in_flight) {
+    std::vector<RequestRecord> records;
+    for (std::size_t i = 0; i < count; ++i)
+        records.push_back(script::answered(kStart + std::chrono::seconds(i), {}));
+    const RequestTable table(records);
+    return rounds_of(RequestRows(table), {kStart, kStart + std::chrono::seconds(count)}, in_flight);
+}
+
+TEST(Rounds, leave_out_the_start_of_the_window_and_a_remainder_there) {
+    const Rounds rounds = of_requests(103, 5);  // 20 whole rounds: 2 and the remainder of 3 are left out
+    EXPECT_EQ(rounds.count, 18U);
+    EXPECT_DOUBLE_EQ(rounds.share, 90.0 / 103);
+    ASSERT_EQ(rounds.edges.size(), 19U);
+    EXPECT_EQ(rounds.edges.front(), kStart + 13s);
+    EXPECT_EQ(rounds.edges[1], kStart + 18s);
+    EXPECT_EQ(rounds.edges.back(), kStart + 103s) << "the end of the window";
+    EXPECT_EQ(of_requests(500, 5).count, 90U) << "a tenth is more than 2";
+}
+
+TEST(Rounds, are_none_where_fewer_than_ten_would_be_left) {
+    EXPECT_EQ(of_requests(59, 5).count, 0U);
+    EXPECT_TRUE(of_requests(59, 5).edges.empty());
+    EXPECT_EQ(of_requests(60, 5).count, 10U);
+    EXPECT_EQ(of_requests(0, 5), Rounds{});
+}
+
+TEST(Rounds, are_never_fewer_in_a_longer_window) {
+    std::uint64_t before = 0;
+    for (std::size_t count = 0; count < 400; count += 3) {
+        const std::uint64_t now = of_requests(count, 3).count;
+        EXPECT_GE(now, before) << count;
+        before = now;
+    }
+}
+
+TEST(Rounds, form_at_most_sixty_groups_of_whole_rounds) {
+    const Rounds rounds = of_requests(1000, 4);  // 225 rounds from request 100 on
+    EXPECT_EQ(rounds.count, 225U);
+    ASSERT_EQ(rounds.edges.size(), 61U);
+    EXPECT_EQ(rounds.edges.front(), kStart + 100s);
+    for (std::size_t i = 0; i + 1 < rounds.edges.size(); ++i) {
+        const auto length = rounds.edges[i + 1] - rounds.edges[i];
+        EXPECT_TRUE(length == 12s || length == 16s) << "three or four rounds";
+    }
+}
+
+TEST(Rounds, count_as_a_sample_from_four_requests_on) {
+    EXPECT_EQ(samples_of(Rounds{.count = 50}, 64), 50);
+    EXPECT_EQ(samples_of(Rounds{.count = 50}, 4), 50);
+    EXPECT_EQ(samples_of(Rounds{.count = 50}, 2), 25);
+    EXPECT_EQ(samples_of(Rounds{.count = 50}, 1), 12);
+}
+
+}  // namespace
+}  // namespace paretoken
