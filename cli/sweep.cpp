@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,8 @@ namespace {
 using experiments::Axis;
 using experiments::SweepPlan;
 
+constexpr std::uint64_t kMostRuns = 12;  // of a search, unless an option says something else
+
 /// The options of a sweep, besides those of a run.
 struct SweepOptions {
     PlanOptions plan;
@@ -45,7 +48,7 @@ struct SweepOptions {
     std::string restart = "changed";
     std::string search;
     double precision = 1.1;
-    std::uint64_t max_runs = 12;
+    std::optional<std::uint64_t> max_runs = {};
     std::string max_time;
     std::string at;
     std::vector<std::string> links;
@@ -228,15 +231,16 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
             "--search slo goes over one cell and chooses its own repeats; leave --grid, --cells and "
             "--repeat out");
     if (!(options.precision > 1)) throw UsageError("--precision must be above 1");
-    if (options.max_runs < 2)
+    if (options.max_runs.value_or(kMostRuns) < 2)
         throw UsageError("--max-runs must be at least 2: what passes is measured twice");
     experiments::SloSearchPlan search{
-        .sweep = plan, .precision = options.precision, .max_runs = options.max_runs};
+        .sweep = plan, .precision = options.precision, .max_runs = options.max_runs.value_or(kMostRuns)};
     if (!options.links.empty())
         throw UsageError(
             "--search slo measures one server, and --link starts one for each level; leave --link out");
     if (!options.max_time.empty())
         search.max_time = naming("--max-time", [&] { return parse_duration(options.max_time); });
+    if (search.max_time && !options.max_runs) search.max_runs = std::numeric_limits<std::uint64_t>::max();
     if (!options.at.empty()) search.at = naming("--at", [&] { return parse_number(options.at); });
     search.slos = experiments::percentile_slos_of(plan.asked);
     search.slo_texts = plan.asked.slos;
@@ -287,7 +291,9 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
         return;
     }
     if (search) {
-        print("# a search of at most {} runs; the command of the first run:\n", search->max_runs);
+        print("# a search {}; the command of the first run:\n",
+              search->max_time ? fmt::format("that ends within {}", text_of(*search->max_time))
+                               : fmt::format("of at most {} runs", search->max_runs));
         listed.levels.resize(1);
     }
     const std::filesystem::path directory = plan.asked.out.empty() ? "runs/TIME" : plan.asked.out;
@@ -469,13 +475,15 @@ void add_sweep(CLI::App& app) {
         ->default_str("1.1")
         ->needs(search)
         ->group(searching);
-    sub->add_option("--max-runs", options->max_runs, "Largest number of runs of a search")
+    sub->add_option("--max-runs", options->max_runs,
+                    "Largest number of runs of a search [12, or no limit with --max-time]")
         ->type_name("COUNT")
-        ->default_str("12")
         ->needs(search)
         ->group(searching);
-    sub->add_option("--max-time", options->max_time,
-                    "Time limit of a search (30m): no run is begun that would probably exceed it")
+    sub->add_option(
+           "--max-time", options->max_time,
+           "Time limit of a search (30m; virtual time with --virtual): runs are as long as a decision "
+           "needs, and none is begun that would probably exceed the limit")
         ->type_name("DURATION")
         ->needs(search)
         ->group(searching);

@@ -382,23 +382,6 @@ std::size_t start_to_cut(std::span<const double> series) {
     return best * kBatch;
 }
 
-std::optional<BlockMean> block_mean(std::span<const double> blocks) {
-    constexpr std::size_t kFewest = 10;
-    constexpr double kIndependent = 0.2;
-    if (blocks.size() < kFewest) return std::nullopt;
-    std::vector<double> merged(blocks.begin(), blocks.end());
-    while (merged.size() / 2 >= kFewest && lag1_autocorrelation(merged) >= kIndependent) {
-        merged = means_of_blocks(merged, 2);
-    }
-    const double left = std::clamp(lag1_autocorrelation(merged), 0.0, 0.99);
-    const double widened = left < kIndependent ? 1 : std::sqrt((1 + left) / (1 - left));
-    const auto n = static_cast<double>(merged.size());
-    const double half =
-        student_t(0.95, n - 1) * moments_of(merged).standard_deviation / std::sqrt(n) * widened;
-    const double mean = moments_of(blocks).mean;
-    return BlockMean{mean, {mean - half, mean + half}, merged.size()};
-}
-
 Interval wilson_interval(double share, double n) {
     constexpr double kZ = 1.959964;
     const double z2 = kZ * kZ / n;

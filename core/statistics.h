@@ -122,17 +122,4 @@ double rank_sum_p_value(std::span<const double> a, std::span<const double> b);
 /// means of 5 values) is smallest (MSER-5: White, Cobb and Spratt 2000).
 std::size_t start_to_cut(std::span<const double> series);
 
-/// The mean of a series of equal blocks and its interval. The blocks are merged in pairs until their lag-1
-/// autocorrelation is below .2, but never to fewer than 10. If merging has to stop before that, the interval
-/// is widened by the remaining autocorrelation.
-struct BlockMean {
-    double mean = 0;
-    Interval ci95;
-    std::size_t blocks = 0;  ///< number of blocks after merging
-
-    bool operator==(const BlockMean&) const = default;
-};
-/// Returns the mean; nothing for fewer than 10 blocks.
-std::optional<BlockMean> block_mean(std::span<const double> blocks);
-
 }  // namespace paretoken

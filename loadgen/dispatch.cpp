@@ -8,25 +8,46 @@ namespace {
 
 constexpr Duration kFirstRest = std::chrono::milliseconds(10);
 constexpr int kMostDoublings = 7;  // up to 1.28 s
+constexpr Duration kLongestBetweenOpenings = std::chrono::seconds(1);
 
 }  // namespace
 
-Slots::Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, Duration ramp_up)
+Slots::Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, std::optional<Duration> ramp_up)
     : capped_(cap.has_value()) {
+    if (!ramp_up) {
+        for (std::uint64_t slot = share.worker; slot < cap.value_or(0); slot += share.workers) ++unopened_;
+        opens_at_ = begin;
+        apart_ = kLongestBetweenOpenings;
+        return;
+    }
     for (std::uint64_t slot = share.worker; slot < cap.value_or(0); slot += share.workers) {
         const double opened = static_cast<double>(slot) / static_cast<double>(*cap);
-        free_.push(begin + from_seconds(seconds(ramp_up) * opened));
+        free_.push(begin + from_seconds(seconds(*ramp_up) * opened));
     }
 }
 
 std::optional<TimePoint> Slots::free_since() const {
     if (!capped_) return TimePoint::min();
+    if (is_opening_next()) return opens_at_;
     if (free_.empty()) return std::nullopt;
     return free_.top();
 }
 
 void Slots::take() {
-    if (capped_) free_.pop();
+    if (!capped_) return;
+    if (!is_opening_next()) return free_.pop();
+    --unopened_;
+    opens_at_ += apart_;
+}
+
+void Slots::open_next(TimePoint at) {
+    opens_at_ = std::min(opens_at_, at);
+}
+
+void Slots::open_within(TimePoint at, Duration time) {
+    if (unopened_ == 0) return;
+    apart_ = std::min(apart_, time / static_cast<std::int64_t>(unopened_));
+    open_next(at + apart_);
 }
 
 void Slots::give_back(TimePoint free_since) {
@@ -111,6 +132,7 @@ std::optional<Start> Dispatcher::start_opening(TimePoint now, TimePoint& wait_un
     if (!free_since) return std::nullopt;
     const Planned planned = *schedule_.next();
     schedule_.pop();
+    if (slots_.is_opening_next()) opener_ = RequestKey{planned.index, planned.warmup};
     slots_.take();
     has_conversations_ |= planned.turns > 1;
     if (schedule_.at_once()) return start(planned, *free_since, {}, now);
@@ -152,12 +174,17 @@ std::optional<Planned> Dispatcher::next_planned() const {
 }
 
 void Dispatcher::on_first_token(const RequestKey& request, TimePoint at) {
+    if (opener_ == request) {
+        opener_.reset();
+        slots_.open_next(at);
+    }
     if (without_first_token_.erase(request) > 0) prefills_.give_back(at);
 }
 
 void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed,
                           const std::optional<Planned>& follow_up) {
     on_first_token(request, slot_free);
+    if (!std::exchange(any_ended_, true)) slots_.open_within(slot_free, slot_free - begin_);
     --in_flight_;
     failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;
     const Duration rest =

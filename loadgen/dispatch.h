@@ -41,7 +41,8 @@ using Step = std::variant<Start, Wait, Done>;
 /// The rules that pace requests besides their arrivals and the cap on those in flight.
 struct Pacing {
     std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
-    Duration ramp_up{};                          ///< time over which the slots open evenly
+    /// Time over which the slots open evenly; nothing: they open one by one (Slots::open_next()).
+    std::optional<Duration> ramp_up = Duration{};
     /// The pause of a closed loop's slot after each request, and of a conversation before each further turn.
     std::optional<RandomDuration> think_time = {};
     std::optional<HangUp> hang_up = {};
@@ -54,8 +55,9 @@ class Slots {
   public:
     Slots() = default;  ///< slots without a cap
 
-    /// Makes worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`.
-    Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, Duration ramp_up);
+    /// Makes worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`, or
+    /// one by one without it.
+    Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, std::optional<Duration> ramp_up);
 
     bool capped() const { return capped_; }
     /// Returns the earliest time at which a slot is free, which may be in the past or in the future. Returns
@@ -66,9 +68,19 @@ class Slots {
     /// Adds a slot that is free from the given time on.
     void give_back(TimePoint free_since);
 
+    /// Returns whether free_since() refers to one of the slots that open one by one, which opens then.
+    bool is_opening_next() const { return unopened_ > 0 && (free_.empty() || opens_at_ <= free_.top()); }
+    /// Opens the next of the slots that open one by one, unless its time has come before.
+    void open_next(TimePoint at);
+    /// Spreads the slots that have not opened yet evenly over a time that begins at `at`.
+    void open_within(TimePoint at, Duration time);
+
   private:
     bool capped_ = false;
     std::priority_queue<TimePoint, std::vector<TimePoint>, std::greater<>> free_;
+    std::uint64_t unopened_ = 0;
+    TimePoint opens_at_{};  ///< latest time at which the next of them opens
+    Duration apart_{};      ///< longest time between two openings
 };
 
 class Dispatcher {
@@ -138,6 +150,8 @@ class Dispatcher {
     std::optional<StopKind> ended_by_;
     Slots slots_;
     Slots prefills_;
+    std::optional<RequestKey> opener_;              ///< request whose first token opens the next slot
+    bool any_ended_ = false;                        ///< whether a request has ended
     std::set<RequestKey> without_first_token_;      ///< filled only while prefills are capped
     std::multimap<TimePoint, Planned> follow_ups_;  ///< follow-ups by the time when they are due
     bool has_conversations_ = false;                ///< whether one with several turns was opened

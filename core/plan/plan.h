@@ -41,7 +41,7 @@ struct RequestClass {
     std::optional<Spec> arrivals = {};              ///< arrival process; a resolved plan always has it
     std::optional<std::uint64_t> concurrency = {};  ///< largest number of requests in flight
     std::optional<std::uint64_t> prefill_concurrency = {};  ///< most requests without a first token
-    std::optional<Duration> ramp_up = {};       ///< closed loop: time over which the slots open evenly
+    std::string ramp_up = {};                   ///< closed loop: "auto", or the time over which slots open
     std::string think_time = {};                ///< pause of a slot or a conversation after each request, in
                                                 ///< the form of core/plan/random_duration.h
     std::string cancel = {};                    ///< users who hang up, in the form of core/plan/hang_up.h

@@ -292,6 +292,13 @@ struct DatasetField {
     }
 };
 
+void set_ramp_up(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
+    std::string text = only(texts);
+    if (text == "0") text = "0s";
+    if (text != "auto") (void)parse_duration(text);
+    plan.classes[request_class].ramp_up = std::move(text);
+}
+
 void set_ratio(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
     const double ratio = parse_number(only(texts));
     within<kRatios>(ratio);
@@ -901,12 +908,14 @@ constexpr std::array kFields = {
     PlanField{.name = "ramp_up",
               .flags = "--ramp-up",
               .group = kPace,
-              .type = duration,
               .kind = load,
               .of_class = true,
-              .help = "Closed loop: time over which the slots open evenly (4s), instead of all at once",
+              .help = "Closed loop: time over which the slots open evenly (4s), 0s for all at once, or auto: "
+                      "each slot opens when the request of the slot before it has its first token, and the "
+                      "last at the latest after twice the time of the first request [auto; 0s with "
+                      "--think-time and --request-rate inf]",
               .get = RampUp::get,
-              .set = RampUp::set_checked<above_zero>},
+              .set = set_ramp_up},
     PlanField{.name = "think_time",
               .flags = "--think-time",
               .group = kPace,
@@ -959,7 +968,7 @@ constexpr std::array kFields = {
               .type = count,
               .kind = load,
               .help = "Number of measured requests, or of conversations if the dataset has several turns "
-                      "[without --duration: 100, or 10 per slot if that is more; for a trace: its rows]",
+                      "[without --duration: 100, or 20 per slot if that is more; for a trace: its rows]",
               .get = Requests::get,
               .set = set_requests},
     PlanField{.name = "duration",

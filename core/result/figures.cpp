@@ -90,44 +90,30 @@ std::optional<double> value_of(const Figure& figure, const Totals& totals) {
     return ratio.above / ratio.below;
 }
 
-std::optional<Interval> interval_of(const Figure& figure, double value, std::span<const Totals> blocks) {
-    std::vector<double> deviations;
-    double below = 0;
-    for (const Totals& block : blocks) {
-        const Ratio ratio = figure.of(block);
-        deviations.push_back(ratio.above - value * ratio.below);
-        below += ratio.below;
-    }
-    const auto mean = block_mean(deviations);
-    if (!mean || below <= 0) return std::nullopt;
-    const double below_per_block = below / static_cast<double>(blocks.size());
-    return Interval{value + mean->ci95.low / below_per_block, value + mean->ci95.high / below_per_block};
-}
-
-/// Returns the interval of a figure whose value over the whole window is `value`, from blocks of rounds.
-std::optional<Interval> interval_of(const Figure& figure, double value, const RoundBlocks& rounds) {
-    const std::size_t groups = rounds.groups.size();
+/// Returns the interval of a figure whose value over the whole window is `value`, from groups of blocks.
+std::optional<Interval> interval_of(const Figure& figure, double value, std::span<const Totals> of_groups) {
+    const std::size_t groups = of_groups.size();
     Ratio all;
     std::vector<Ratio> ratios;
-    for (const Totals& group : rounds.groups) {
+    for (const Totals& group : of_groups) {
         ratios.push_back(figure.of(group));
         all.above += ratios.back().above;
         all.below += ratios.back().below;
     }
     if (all.below <= 0) return std::nullopt;
-    const double of_rounds = all.above / all.below;
+    const double of_all = all.above / all.below;
     std::optional<double> half;
     for (const std::uint64_t blocks : kBlockCounts) {
         if (blocks > groups) continue;
         std::vector<double> deviations(blocks, 0);
         for (std::uint64_t block = 0; block < blocks; ++block)
             for (std::size_t i = block * groups / blocks; i < (block + 1) * groups / blocks; ++i)
-                deviations[block] += ratios[i].above - of_rounds * ratios[i].below;
+                deviations[block] += ratios[i].above - of_all * ratios[i].below;
         const double below_per_block = all.below / static_cast<double>(blocks);
         half = std::max(half.value_or(0), half_width_of_blocks(deviations) / below_per_block);
     }
     if (!half) return std::nullopt;
-    return Interval{std::min(value, of_rounds - *half), std::max(value, of_rounds + *half)};
+    return Interval{std::min(value, of_all - *half), std::max(value, of_all + *half)};
 }
 
 /// Returns the interval within what the figure can be. `trials`: the number of independent samples of a share
@@ -151,19 +137,6 @@ Interval bounded(const Figure& figure, const Totals& totals, Interval interval, 
         interval.high = std::max(interval.high, (1 - least) * whole);
     }
     return interval;
-}
-
-template <class Blocks>
-Figures figures_with(const Totals& totals, const Blocks& blocks, double trials) {
-    Figures found;
-    for (const Figure& figure : kFigures) {
-        const auto value = value_of(figure, totals);
-        if (!value) continue;
-        auto interval = interval_of(figure, *value, blocks);
-        if (interval) interval = bounded(figure, totals, *interval, trials);
-        found.values.push_back({std::string(figure.key), *value, interval});
-    }
-    return found;
 }
 
 }  // namespace
@@ -200,16 +173,16 @@ void Figures::set(std::string_view key, double value, std::optional<Interval> ci
     values.push_back({std::string(key), value, ci95});
 }
 
-Figures figures_of(const Totals& totals) {
-    return figures_of(totals, std::span<const Totals>());
-}
-
-Figures figures_of(const Totals& totals, std::span<const Totals> blocks) {
-    return figures_with(totals, blocks, static_cast<double>(blocks.size()));
-}
-
-Figures figures_of(const Totals& totals, const RoundBlocks& blocks) {
-    return figures_with(totals, blocks, static_cast<double>(blocks.rounds));
+Figures figures_of(const Totals& totals, const Blocks& blocks) {
+    Figures found;
+    for (const Figure& figure : kFigures) {
+        const auto value = value_of(figure, totals);
+        if (!value) continue;
+        auto interval = interval_of(figure, *value, blocks.groups);
+        if (interval) interval = bounded(figure, totals, *interval, static_cast<double>(blocks.trials));
+        found.values.push_back({std::string(figure.key), *value, interval});
+    }
+    return found;
 }
 
 }  // namespace paretoken

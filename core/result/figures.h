@@ -74,31 +74,20 @@ struct Figures {
     void set(std::string_view key, double value, std::optional<Interval> ci95 = std::nullopt);
 };
 
-/// Returns the figures without intervals. A figure that is not known, or whose `below` is 0, is left out.
-Figures figures_of(const Totals& totals);
-
-/// The division of the time that the figures of a closed loop cover.
-struct RoundBlocks {
-    std::uint64_t rounds = 0;        ///< number of rounds (core/result/rounds.h)
-    std::span<const Totals> groups;  ///< totals of groups of whole rounds, in order, at least 10
+/// The division of the time that figures cover into groups that follow each other.
+struct Blocks {
+    std::uint64_t trials = 0;             ///< number of independent samples of a share
+    std::span<const Totals> groups = {};  ///< their totals; with fewer than 10 there are no intervals
 };
 
-/// Computes the figures of a closed loop, each with a 95 % confidence interval. `totals` are those of the
-/// whole window. The rounds are divided into 10, 20 and 30 blocks, as far as there are as many groups. The
-/// figure R of all blocks together and the differences `above` − R · `below` of the blocks give an interval
-/// by linearisation; the widest of the three counts. It holds the figure of `totals`, which has the start of
-/// the window too. Limits and shares that are 0 or 1 are treated as in the function below; each round is a
-/// trial.
-Figures figures_of(const Totals& totals, const RoundBlocks& blocks);
-
-/// Computes the figures with 95 % confidence intervals. The time that `totals` covers is divided into blocks
-/// of equal length, and `blocks` holds their totals in order; with fewer than 10 blocks, there are no
-/// intervals. For the interval of a figure, the difference `above` − figure · `below` is computed for each
-/// block (linearisation). The interval of the mean difference, which block_mean() (core/statistics.h) gives,
-/// is divided by the mean `below` and added to the figure. The interval is cut at 0 and, for a share, at 1.
-/// If all blocks have the share 0 or all have 1, their differences tell nothing. The limit of Clopper and
-/// Pearson for as many trials as there are blocks is then the other end of the interval. It also widens the
-/// interval of a rate that counts a part (Figure::part) if that part is nothing or everything.
-Figures figures_of(const Totals& totals, std::span<const Totals> blocks);
+/// Computes the figures, each with a 95 % confidence interval. `totals` are those of the whole window. A
+/// figure that is not known, or whose `below` is 0, is left out. The groups are joined to 10, 20 and 30
+/// blocks, as far as there are as many groups. The figure R of all blocks together and the differences
+/// `above` − R · `below` of the blocks give an interval by linearisation; the widest of the three counts. It
+/// holds the figure of `totals`, which may cover a start that no group has. The interval is cut at 0 and, for
+/// a share, at 1. If all blocks have the share 0 or all have 1, their differences tell nothing. The limit of
+/// Clopper and Pearson for `trials` is then the other end of the interval. It also widens the interval of a
+/// rate that counts a part (Figure::part) if that part is nothing or everything.
+Figures figures_of(const Totals& totals, const Blocks& blocks = {});
 
 }  // namespace paretoken

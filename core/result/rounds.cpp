@@ -36,4 +36,35 @@ double samples_of(const Rounds& rounds, std::uint64_t in_flight) {
                       static_cast<double>(std::max(in_flight, kFewestRequests)));
 }
 
+std::optional<double> in_step(const RequestRows& measured, std::uint64_t in_flight) {
+    constexpr std::uint64_t kFewestInFlight = 4;
+    constexpr std::uint64_t kFewestRounds = 3;
+    if (in_flight < kFewestInFlight || measured.size() < kFewestRounds * in_flight + 1) return std::nullopt;
+    double longest_shares = 0;  // sum over the rounds
+    double rounds = 0;
+    std::uint64_t place = 0;
+    TimePoint begin;   // of the round
+    TimePoint before;  // the dispatch before
+    Duration longest{};
+    measured.for_each([&](const RequestRecord& request) {
+        const TimePoint at = request.scheduled;
+        if (place > 0) longest = std::max(longest, at - before);
+        if (place % in_flight == 0) {
+            if (place > 0 && at > begin) {
+                longest_shares += seconds(longest) / seconds(at - begin);
+                ++rounds;
+            }
+            begin = at;
+            longest = {};
+        }
+        before = at;
+        ++place;
+    });
+    if (rounds == 0) return std::nullopt;
+    double by_chance = 0;
+    for (std::uint64_t k = 1; k <= in_flight; ++k)
+        by_chance += 1 / static_cast<double>(k) / static_cast<double>(in_flight);
+    return std::max(0.0, (longest_shares / rounds - by_chance) / (1 - by_chance));
+}
+
 }  // namespace paretoken

@@ -4,6 +4,7 @@
 // step, but each round sees the server anew. Therefore a closed loop has at least as much evidence as it has
 // rounds (docs/statistics.md).
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/record/request_table.h"
@@ -34,5 +35,12 @@ Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_
 /// taken together until they have 4: the number in flight says nothing about how long a server that is nearly
 /// alone with a request remembers what it did before.
 double samples_of(const Rounds& rounds, std::uint64_t in_flight);
+
+/// Returns how far the requests run in step: 1 if all requests of a round are sent at the same moment, and
+/// about 0 if they are sent independently of each other. It is the mean, over the whole rounds, of the
+/// longest time without a dispatch as a part of the round's time, rescaled from what is expected of in_flight
+/// independent dispatches (their harmonic number ÷ their number) to 1. Nothing with fewer than 4 in flight or
+/// fewer than 3 whole rounds.
+std::optional<double> in_step(const RequestRows& measured, std::uint64_t in_flight);
 
 }  // namespace paretoken

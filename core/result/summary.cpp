@@ -178,8 +178,8 @@ class TotalsFold {
         if (window_) {
             scope.totals = window_->total();
             const std::span<const Totals> bins = window_->bins();
-            scope.throughput = rounds_ > 0 ? figures_of(scope.totals, RoundBlocks{rounds_, bins.subspan(1)})
-                                           : figures_of(scope.totals, bins);
+            scope.throughput = figures_of(
+                scope.totals, rounds_ > 0 ? Blocks{rounds_, bins.subspan(1)} : Blocks{bins.size(), bins});
         }
         if (run_) {
             scope.whole_run_totals = run_->total();
@@ -442,9 +442,10 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
     summary.window_report = report_of(window, summary.run);
     FoldOptions fold{summary.run, window, memory_of_load(requests, window.span, options), options,
                      with_further(options.percentiles)};
+    const RequestRows measured = measured_in(RequestRows(requests), window.span);
+    if (is_closed_loop(options)) summary.window_report.in_step = in_step(measured, *options.concurrency);
     if (window.steady && is_closed_loop(options)) {
-        fold.rounds =
-            rounds_of(measured_in(RequestRows(requests), window.span), window.span, *options.concurrency);
+        fold.rounds = rounds_of(measured, window.span, *options.concurrency);
         fold.memory.rounds = fold.rounds.count;
         fold.memory.round_share = fold.rounds.share;
         fold.memory.round_samples = samples_of(fold.rounds, *options.concurrency);

@@ -56,11 +56,18 @@ std::optional<double> KneeSearch::within() const {
     return std::max(highest, confirmed_);
 }
 
-/// Returns the smallest power of two that is at least `times` × `longer`, at most kLongest.
-std::uint64_t KneeSearch::lengthened(std::uint64_t longer, double times) {
+/// Returns the smallest power of two that is at least `times` × `longer`, at most KneeSearchOptions::longest.
+std::uint64_t KneeSearch::lengthened(std::uint64_t longer, double times) const {
     std::uint64_t power = 2 * longer;
-    while (power < kLongest && static_cast<double>(power) < times * static_cast<double>(longer)) power *= 2;
-    return std::min(power, kLongest);
+    while (power < options_.longest && static_cast<double>(power) < times * static_cast<double>(longer))
+        power *= 2;
+    return std::min(power, options_.longest);
+}
+
+void KneeSearch::limit(std::uint64_t longest) {
+    while (options_.longest > std::max<std::uint64_t>(longest, 1)) options_.longest /= 2;
+    longer_ = std::min(longer_, options_.longest);
+    if (next_) next_->longer = std::min(next_->longer, options_.longest);
 }
 
 /// Plans the second run of a level. It alone must prove the result, so it gets at least twice the requests.
@@ -70,7 +77,7 @@ void KneeSearch::confirm(double level) {
 }
 
 void KneeSearch::undecided(const SearchStep& step, double times_enough) {
-    if (step.longer < kLongest && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
+    if (step.longer < options_.longest && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
         const std::uint64_t longer = lengthened(step.longer, times_enough);
         if (!step.confirms) longer_ = std::max(longer_, longer);
         next_ = SearchStep{step.level, longer, step.confirms};
@@ -154,7 +161,7 @@ void KneeSearch::decide() {
         if (!fail_)
             return end(fmt::format(
                 "level {:g} has too little evidence, even with {} times the requests of its first run",
-                options_.from, kLongest));
+                options_.from, options_.longest));
         const double halved = options_.whole ? std::floor(*fail_ / 2) : *fail_ / 2;
         if (insufficient_.contains(halved))
             return end(fmt::format(

@@ -5,11 +5,11 @@
 // then bisects between the highest level that passed and the lowest level that failed. Finally it confirms
 // the highest level that passed by a second run with new requests, usually twice as many, because the best of
 // many noisy measurements is biased; this run must show that the SLOs are met. If it does not, or if the run
-// of a level is insufficient, the level is measured again with 2, 4 or 8 (kLongest) times the number of
-// requests that levels have at first: the smallest factor that is probably enough, or kLongest. After an
-// insufficient run, later levels begin with the same factor. A level is not repeated if `max_runs` leaves no
-// run for it. The search measures nothing itself: it returns the next level to measure, and the caller
-// reports the result to it.
+// of a level is insufficient, the level is measured again with 2, 4, 8 … times the number of requests
+// that levels have at first, at most KneeSearchOptions::longest: the smallest factor that is probably enough.
+// After an insufficient run, later levels begin with the same factor. A level is not repeated if `max_runs`
+// leaves no run for it. The search measures nothing itself: it returns the next level to measure, and the
+// caller reports the result to it.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -27,6 +27,7 @@ struct KneeSearchOptions {
     bool whole = true;       ///< whether levels are whole numbers
     double precision = 1.1;  ///< the bisection ends when fail ÷ pass is at most this
     std::uint64_t max_runs = 12;
+    std::uint64_t longest = 8;  ///< largest SearchStep::longer, a power of two
 };
 
 /// One measurement.
@@ -40,12 +41,13 @@ struct SearchStep {
 
 class KneeSearch {
   public:
-    static constexpr std::uint64_t kLongest = 8;  ///< largest SearchStep::longer
-
     explicit KneeSearch(const KneeSearchOptions& options);
 
     /// Returns the next level to measure; nothing when the search is over. It stays the same until tell().
     std::optional<SearchStep> next() const { return next_; }
+
+    /// Limits the length of the next step and of all further ones to `longest` times that of a first run.
+    void limit(std::uint64_t longest);
 
     /// Takes the result of next(): the verdict on all SLOs together and the rate at which requests were
     /// completed. `times_enough`: the factor by which a run that is within the SLOs or insufficient needs
@@ -74,7 +76,7 @@ class KneeSearch {
     void decide();
     void end(std::string why);
     void undecided(const SearchStep& step, double times_enough);
-    static std::uint64_t lengthened(std::uint64_t longer, double times);
+    std::uint64_t lengthened(std::uint64_t longer, double times) const;
     void confirm(double level);
     std::optional<double> highest_pass() const;
     void double_or_halve();

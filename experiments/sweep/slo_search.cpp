@@ -21,6 +21,32 @@ using reports::PointState;
 using reports::SweepFile;
 using reports::SweepPoint;
 
+constexpr std::uint64_t kLongest = 8;             // times the requests of a first run
+constexpr std::uint64_t kLongestInBudget = 1024;  // where a time limit bounds the search
+
+/// The time that a search may still take.
+class TimeBudget {
+  public:
+    explicit TimeBudget(std::optional<Duration> all) : left_(all) {}
+
+    /// Takes the time of a run that was `longer` times as long as a first run.
+    void spend(Duration time, std::uint64_t longer) {
+        longest_ = std::max(longest_, time / static_cast<std::int64_t>(longer));
+        if (left_) *left_ -= time;
+    }
+
+    /// Returns how many times as long as a first run the next one may be; 0 if none fits.
+    std::uint64_t fitting() const {
+        if (!left_) return kLongest;
+        if (longest_ <= Duration{}) return kLongestInBudget;
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(*left_ / longest_, 0));
+    }
+
+  private:
+    std::optional<Duration> left_;
+    Duration longest_{};  ///< longest time of a first run so far
+};
+
 SweepPoint point_of(const SloSearchPlan& plan, const SearchStep& step) {
     SweepPoint point =
         pending_point(plan.sweep.axis, step.level, plan.sweep.cells.front(), step.confirms ? 2 : 1);
@@ -179,26 +205,32 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
                        .most = levels.back(),
                        .whole = plan.sweep.axis == Axis::concurrency,
                        .precision = plan.precision,
-                       .max_runs = plan.max_runs});
+                       .max_runs = plan.max_runs,
+                       .longest = plan.max_time ? kLongestInBudget : kLongest});
     reports::SweepSearch found{.slos = plan.slo_texts};
     double lowest = 0;
     std::optional<double> shortest_e2e_s;
-    const TimePoint began = Clock::now();
-    Duration longest{};
+    TimeBudget budget(plan.max_time);
     bool out_of_time = false;
-    while (const auto step = search.next()) {
-        const TimePoint step_began = Clock::now();
-        if (plan.max_time &&
-            step_began - began + longest * static_cast<std::int64_t>(step->longer) > *plan.max_time) {
+    while (search.next()) {
+        const std::uint64_t fitting = budget.fitting();
+        if (fitting == 0) {
             out_of_time = true;
             break;
         }
+        search.limit(fitting);
+        const auto step = search.next();
         const SweepPoint point = point_of(plan, *step);
         auto result = measured_before(file, point, directory);
-        watcher.point_begins(search.runs() + 1, plan.max_runs, point.load_label, result.has_value());
-        if (!result)
+        watcher.point_begins(search.runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
+                             result.has_value());
+        if (!result) {
+            const TimePoint began = Clock::now();
             result = measured_now(target, asked_for(plan, *step, point), file, point, directory, invocation,
                                   watcher, interruption);
+            budget.spend(target.in_virtual_time() ? from_seconds(result->window.run_s) : Clock::now() - began,
+                         step->longer);
+        }
         if (result->validity.verdict == Verdict::invalid && !only_failed(*result))
             throw Error(
                 ExitCode::measurement_invalid,
@@ -215,7 +247,6 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
         if (verdict == SloVerdict::missed && (!search.fail() || step->level <= *search.fail()))
             found.binding = binding_of(*result, plan);
         search.tell(verdict, rate, times_enough_for_all(*result, plan.slos));
-        longest = std::max(longest, (Clock::now() - step_began) / static_cast<std::int64_t>(step->longer));
     }
     found.fail = search.fail();
     found.pass = confirmed_in(file, plan, directory, found.fail);
@@ -249,7 +280,9 @@ std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSea
     const bool whole = plan.sweep.axis == Axis::concurrency;
     if (is_bracket && whole && *search.fail - *search.pass <= 1) return {};
     auto words = with_option(invocation.argv, "--out", directory.string());
-    words = with_option(std::move(words), "--max-runs", fmt::format("{}", search.runs + kMoreRuns));
+    words = plan.max_time
+                ? with_option(std::move(words), "--max-time", paretoken::text_of(*plan.max_time * 2))
+                : with_option(std::move(words), "--max-runs", fmt::format("{}", search.runs + kMoreRuns));
     if (is_bracket && *search.fail <= *search.pass * plan.precision)
         words = with_option(std::move(words), "--precision",
                             fmt::format("{:g}", 1 + (plan.precision - 1) / kNarrower));

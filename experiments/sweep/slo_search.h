@@ -19,8 +19,10 @@ struct SloSearchPlan {
     std::vector<std::string> slo_texts = {};  ///< the SLOs as the user wrote them
     double precision = 1.1;                   ///< KneeSearchOptions::precision
     std::uint64_t max_runs = 12;
-    std::optional<Duration> max_time = {};  ///< time limit: no run begins that would probably exceed it
-    std::optional<double> at = {};          ///< load whose share of saturation is reported
+    /// Time limit, in virtual time for runs in virtual time: no run begins that would probably exceed it, and
+    /// a run is as long as a decision needs.
+    std::optional<Duration> max_time = {};
+    std::optional<double> at = {};  ///< load whose share of saturation is reported
 };
 
 /// Searches, and writes sweep.json with every step and the result, which is also in `file.search`. Throws

@@ -21,7 +21,7 @@ namespace paretoken::experiments {
 namespace {
 
 constexpr std::uint64_t kFewestRequests = 100;
-constexpr std::uint64_t kRequestsPerSlot = 10;
+constexpr std::uint64_t kRequestsPerSlot = 20;  // whole rounds, as many as show what a limit is within
 
 void name_dataset(RequestClass& of) {
     if (of.dataset.name.empty()) of.dataset.name = of.dataset_path.empty() ? "synthetic" : "custom";
@@ -90,7 +90,7 @@ void check_pacing(const RequestClass& of, std::uint64_t warmups) {
     if (arrivals.at_once) return;
     if (arrivals.recorded && warmups > 0)
         throw UsageError("--num-warmups: a trace has no requests in addition to its own");
-    if (of.ramp_up)
+    if (!of.ramp_up.empty())
         throw UsageError(
             "--ramp-up opens the slots of a closed loop; in an open loop give --arrivals "
             "ramp:from=…,to=…,over=…");
@@ -194,7 +194,11 @@ std::optional<std::uint64_t> requests_of(const LoadPlan& plan, const loadgen::Ar
 loadgen::Pacing pacing_of(const RequestClass& of) {
     loadgen::Pacing pacing;
     pacing.prefills = of.prefill_concurrency;
-    pacing.ramp_up = of.ramp_up.value_or(Duration{});
+    const bool closed_loop = loadgen::arrivals_of(of.arrivals.value()).at_once;
+    if (of.ramp_up != "auto" && !of.ramp_up.empty())
+        pacing.ramp_up = parse_duration(of.ramp_up);
+    else if (closed_loop && of.think_time.empty())
+        pacing.ramp_up.reset();
     if (!of.think_time.empty()) pacing.think_time.emplace(of.think_time);
     if (!of.cancel.empty()) pacing.hang_up = parse_hang_up(of.cancel);
     return pacing;
@@ -297,8 +301,10 @@ LoadPlan with_load(LoadPlan plan) {
             throw UsageError(
                 fmt::format("--class {}: a class needs a load: rate=, arrivals= or concurrency=", of.name));
         of.arrivals = arrivals_of(of);
-        if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency)
+        if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency) {
             of.concurrency = slots_of(of, plan.stop);
+            if (of.ramp_up.empty()) of.ramp_up = "0s";
+        }
         check_pacing(of, plan.warmups);
         of.request_rate.reset();
         of.burstiness.reset();
@@ -306,7 +312,7 @@ LoadPlan with_load(LoadPlan plan) {
     if (plan.classes.size() > 1) return with_end_of_classes(std::move(plan), ends);
     const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
     if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends) {
-        const std::uint64_t slots = plan.classes.front().concurrency.value_or(kRequestsPerSlot);
+        const std::uint64_t slots = plan.classes.front().concurrency.value_or(0);
         plan.stop.requests = std::max(kFewestRequests, kRequestsPerSlot * slots);
     }
     return plan;

@@ -235,6 +235,7 @@ void fields(Archive& a, Is<SteadyTest> auto& v) {
 template <class Archive>
 void fields(Archive& a, Is<Window> auto& v) {
     a("zero_s", v.zero_s);
+    a("in_step", v.in_step);
     a("begin_s", v.begin_s);
     a("end_s", v.end_s);
     a("run_s", v.run_s);
@@ -1069,6 +1070,7 @@ void fields(Archive& a, Is<Choice> auto& v) {
     a("why_not", v.why_not);
     a("shown", v.shown);
     a("within", v.within);
+    a("missed", v.missed);
     a("command", v.command);
 }
 
@@ -1735,9 +1737,14 @@ Json chart_xs(const ReportPoint& point) {
 /// The axes that the page can draw the front with.
 Json chart_axes(const FrontNote& front) {
     Json xs = Json::array();
-    for (const FrontX& x : front_xs())
+    for (const FrontX& x : front_xs()) {
         xs.push_back(
             {{"name", x.name}, {"title", x.title}, {"short", x.brief}, {"more", x.higher_is_better}});
+        const auto limit = std::find_if(front.limits.begin(), front.limits.end(),
+                                        [&](const AxisLimit& one) { return one.x == x.name; });
+        if (limit != front.limits.end())
+            xs.back()["limit"] = {{"value", Writer::json_of(limit->value)}, {"text", limit->text}};
+    }
     Json ys = Json::array();
     for (const FrontY& y : front_ys())
         ys.push_back(
@@ -1779,6 +1786,7 @@ Json chart_point(const ReportPoint& point, Commands& commands) {
             {"band", cost && cost->price_band ? Writer::json_of(*cost->price_band) : Json()},
             {"certified", point.certified},
             {"invalid", point.result.validity.verdict == Verdict::invalid},
+            {"slo", point.limits ? Json(name_of(*point.limits)) : Json()},
             {"whyNot", point.why_not.starts_with("dominated by") ? "" : point.why_not},
             {"at", point.result.provenance.started_at},
             {"gpus", std::max<std::uint32_t>(point.result.provenance.hardware_count, 1)},

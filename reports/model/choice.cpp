@@ -53,17 +53,18 @@ std::string command_again(const RunResult& result) {
     return shell_line(argv);
 }
 
-/// Returns the verdict on all limits of a point that is fit apart from them.
-SloVerdict verdict_of(const ReportPoint& point, const std::vector<Slo>& slos) {
-    SloVerdict all = SloVerdict::met;
-    for (const Slo& slo : slos) all = worst_of(all, finding_on(point.result, slo).verdict);
-    return all;
+/// "c=64 at $0.161"
+std::string load_and_cost(const ReportPoint& point) {
+    return point.load_label + (point.cost ? " at $" + dollars(point.cost->usd_per_m_output) : std::string());
 }
 
 std::string within_text(const ReportPoint& point) {
-    return fmt::format("{}{} is cheaper and was measured within the limits, which is not shown at 99 %",
-                       point.load_label,
-                       point.cost ? " at $" + dollars(point.cost->usd_per_m_output) : std::string());
+    return load_and_cost(point) +
+           " is cheaper and was measured within the limits, which is not shown at 99 %";
+}
+
+std::string missed_text(const ReportPoint& point, const std::vector<Slo>& slos) {
+    return load_and_cost(point) + ": " + missed_slo(point, slos);
 }
 
 /// Returns the limit that the smallest load misses, if it misses one: no larger load will meet it.
@@ -72,7 +73,7 @@ std::string missed_by_smallest(const Configuration& configuration, const std::ve
     for (const ReportPoint& point : configuration.points)
         if (unfit_because(point, {}).empty() && (smallest == nullptr || point.load < smallest->load))
             smallest = &point;
-    if (smallest == nullptr || verdict_of(*smallest, slos) != SloVerdict::missed) return {};
+    if (smallest == nullptr || verdict_on_all(*smallest, slos) != SloVerdict::missed) return {};
     for (const Slo& slo : slos)
         if (finding_on(smallest->result, slo).verdict == SloVerdict::missed)
             return fmt::format("{}, even at the smallest load, {}", margin_of(*smallest, slo),
@@ -88,9 +89,9 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     for (const ReportPoint& point : configuration.points) {
         if (!point.output_tokens_per_s) continue;
         const bool is_fit = unfit_because(point, slos).empty();
-        const ReportPoint*& held = !is_fit                                      ? nearest
-                                   : verdict_of(point, slos) == SloVerdict::met ? shown
-                                                                                : within;
+        const ReportPoint*& held = !is_fit                                          ? nearest
+                                   : verdict_on_all(point, slos) == SloVerdict::met ? shown
+                                                                                    : within;
         if (held == nullptr || cost_of(point) < cost_of(*held)) held = &point;
     }
     const ReportPoint* const best = shown != nullptr ? shown : within;
@@ -105,6 +106,8 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     choice.shown = shown != nullptr;
     if (shown != nullptr && within != nullptr && cost_of(*within) < cost_of(*shown))
         choice.within = within_text(*within);
+    if (nearest != nullptr && cost_of(*nearest) < cost_of(*best) && unfit_because(*nearest, {}).empty())
+        choice.missed = missed_text(*nearest, slos);
     choice.load_label = best->load_label;
     if (best->cost) choice.usd_per_m_output = best->cost->usd_per_m_output;
     choice.output_tokens_per_s = best->output_tokens_per_s;
@@ -116,6 +119,12 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
 }
 
 }  // namespace
+
+SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos) {
+    SloVerdict all = SloVerdict::met;
+    for (const Slo& slo : slos) all = worst_of(all, finding_on(point.result, slo).verdict);
+    return all;
+}
 
 double cost_of(const ReportPoint& point) {
     if (point.cost) return point.cost->usd_per_m_output;

@@ -23,6 +23,9 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 /// output tokens or no tokens/s per user, or missed_slo() gives one. Empty if there is no reason.
 std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos);
 
+/// The verdict on all limits together (worst_of()) of a point that is usable.
+SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos);
+
 /// The value by which points are ranked, the smallest first: dollars per million output tokens if they are
 /// known, otherwise the deployment's time per output token in seconds, or infinity without output tokens.
 double cost_of(const ReportPoint& point);

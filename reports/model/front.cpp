@@ -218,6 +218,16 @@ void place_within_each(std::vector<Configuration>& configurations, const FrontOp
     }
 }
 
+std::vector<AxisLimit> limits_on_axes(const std::vector<Slo>& slos) {
+    std::vector<AxisLimit> limits;
+    for (const FrontX& x : kXs)
+        for (const Slo& slo : slos)
+            if (slo.tag == x.tag && slo.p == x.p)
+                limits.push_back({std::string(x.name), slo.limit * x.scale,
+                                  fmt::format("{} {}", name_of(slo), significant(slo.limit * x.scale))});
+    return limits;
+}
+
 std::string title_of(const Configuration& configuration) {
     return configuration.name.empty() ? configuration.title : configuration.name;
 }
@@ -287,6 +297,8 @@ FrontNote place_on_fronts(std::vector<Configuration>& configurations, const Fron
         for (ReportPoint& point : configuration.points) {
             point.places.assign(kXs.size() * kYs.size(), {});
             point.why_not = unfit_because(point, options.slos);
+            point.fits = point.why_not.empty();
+            if (!options.slos.empty()) point.limits = verdict_on_all(point, options.slos);
         }
     place_within_each(configurations, options);
     for (std::size_t x = 0; x < kXs.size(); ++x)
@@ -312,9 +324,12 @@ FrontNote place_on_fronts(std::vector<Configuration>& configurations, const Fron
                 point.why_not =
                     fmt::format("no {}: it falls among failures or was not measured", kXs[options.x].name);
         }
-    return {std::string(kXs[options.x].name), std::string(kYs[options.y].name),
-            separations(configurations, options, !kYs[options.y].higher_is_better), options.anyway,
-            options.over_time};
+    return {.x = std::string(kXs[options.x].name),
+            .y = std::string(kYs[options.y].name),
+            .separate = separations(configurations, options, !kYs[options.y].higher_is_better),
+            .anyway = options.anyway,
+            .limits = limits_on_axes(options.slos),
+            .over_time = options.over_time};
 }
 
 }  // namespace paretoken::reports

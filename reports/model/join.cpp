@@ -498,6 +498,12 @@ std::string model_title(const Served& served, const RunResult& result, const car
     return card.name + " " + card.weight_dtype;
 }
 
+/// A mean length in whole tokens, or with three digits if it is short: "1,024", "12.5"
+std::string length_text(double tokens) {
+    constexpr double kShort = 100;
+    return tokens < kShort ? significant(tokens) : grouped(static_cast<std::uint64_t>(std::llround(tokens)));
+}
+
 /// The mean of a length over the requests of each run: "512", or "892 to 3,600" if it differs by more than a
 /// tenth between runs, as where the classes of requests have other shares at another load.
 std::string range_of(const std::vector<ReportPoint>& points, double Lengths::*member) {
@@ -509,8 +515,8 @@ std::string range_of(const std::vector<ReportPoint>& points, double Lengths::*me
         least = std::min(least, length);
         most = std::max(most, length);
     }
-    if (most <= kAlike * least) return significant(lengths_of(points.front().result).*member);
-    return fmt::format("{} to {}", significant(least), significant(most));
+    if (most <= kAlike * least) return length_text(lengths_of(points.front().result).*member);
+    return fmt::format("{} to {}", length_text(least), length_text(most));
 }
 
 /// "72 % of input cached", or the range over the runs.

@@ -127,11 +127,13 @@ struct ReportPoint {
     std::optional<double> limit_tolerance;  ///< edge_tolerance(): `of_limit` is an error only above 1 + this
     std::optional<Gap> gap;                 ///< parts of the step's time
     std::optional<Utilisation> utilisation = {};
-    bool reached = true;    ///< whether the run sent at least as many requests as its concurrency; if not, no
-                            ///< chart draws it
-    bool on_front = false;  ///< whether it is on the front over all comparable configurations
-    bool within_noise = false;  ///< as in FrontPlace
-    bool on_own_front = false;  ///< whether it is on the front of its own configuration
+    bool reached = true;  ///< whether the run sent at least as many requests as its concurrency; if not, no
+                          ///< chart draws it
+    bool fits = true;     ///< whether nothing keeps it from a front: it is usable and misses no limit
+    std::optional<SloVerdict> limits;  ///< verdict on all limits of the report together, if there are any
+    bool on_front = false;             ///< whether it is on the front over all comparable configurations
+    bool within_noise = false;         ///< as in FrontPlace
+    bool on_own_front = false;         ///< whether it is on the front of its own configuration
     std::string why_not;  ///< reason why it is not on the front: "dominated by c=8 on NVIDIA L40S", "invalid:
                           ///< loop_lag"; empty if it is
     std::vector<FrontPlace> places;  ///< its place for every pair of axes, by place_of_axes()
@@ -186,8 +188,9 @@ struct Choice {
     std::optional<double> interactivity = {};
     std::vector<std::string> margins = {};  ///< one text per limit: "ttft_p95 48.1 ms of 800 ms"
     std::string why_not = {};               ///< reason why no run can be chosen; empty if one is
-    std::string within = {};   ///< a cheaper run that was measured within the limits: "c=64 at $0.161 is
-                               ///< cheaper and …"; empty if there is none
+    std::string within = {};  ///< a cheaper run that was measured within the limits: "c=64 at $0.161 is
+                              ///< cheaper and …"; empty if there is none
+    std::string missed = {};  ///< a cheaper run that misses a limit, with its figures; empty if there is none
     std::string command = {};  ///< command that measures the run again, or the one that `within` names
 
     bool operator==(const Choice&) const = default;
@@ -200,13 +203,23 @@ struct ChoiceTable {
     bool operator==(const ChoiceTable&) const = default;
 };
 
-/// The axes of the front, and the configurations that it does not compare.
+/// A limit on the quantity of a horizontal axis of the front.
+struct AxisLimit {
+    std::string x;     ///< name of the axis: "ttft_p95"
+    double value = 0;  ///< in the unit that the axis shows
+    std::string text;  ///< "ttft_p95:800"
+
+    bool operator==(const AxisLimit&) const = default;
+};
+
+/// The axes of the front, the limits on them, and the configurations that it does not compare.
 struct FrontNote {
     std::string x;                      ///< name of the horizontal axis: "interactivity_p90"
     std::string y;                      ///< name of the vertical axis: "usd_per_m"
     std::vector<std::string> separate;  ///< sentences that say which configurations are not compared, and why
     bool anyway = false;                ///< whether they are compared nevertheless (--anyway)
-    bool over_time = false;             ///< whether the chart opens with the history of each load (--x date)
+    std::vector<AxisLimit> limits = {};
+    bool over_time = false;  ///< whether the chart opens with the history of each load (--x date)
 
     bool operator==(const FrontNote&) const = default;
 };

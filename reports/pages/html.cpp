@@ -101,14 +101,13 @@ struct Figure {
     std::string note;
 };
 
-/// The valid point with the best `value`: the largest one, or the smallest one unless `largest`.
+/// The point that fits with the best `value`: the largest one, or the smallest one unless `largest`.
 template <class Value>
 const ReportPoint* best_point(const Configuration& configuration, bool largest, Value value) {
     const ReportPoint* best = nullptr;
     for (const ReportPoint& point : configuration.points) {
         const std::optional<double> candidate = value(point);
-        if (!candidate || !std::isfinite(*candidate) || point.result.validity.verdict == Verdict::invalid)
-            continue;
+        if (!candidate || !std::isfinite(*candidate) || !point.fits) continue;
         const double sign = largest ? 1 : -1;
         if (!best || sign * *candidate > sign * *value(*best)) best = &point;
     }
@@ -123,8 +122,12 @@ std::vector<Figure> figures_of(const Configuration& configuration) {
     const auto per_user = [](const ReportPoint& p) { return p.interactivity; };
     const auto of_limit = [](const ReportPoint& p) { return p.of_limit; };
     std::vector<Figure> figures;
-    if (const ReportPoint* p = best_point(configuration, false, usd))
-        figures.push_back({"Cheapest", "$" + dollars(*usd(*p)), "per M output, " + p->load_label});
+    if (const ReportPoint* p = best_point(configuration, false, usd)) {
+        std::string note = "per M output, " + p->load_label;
+        if (p->limits == SloVerdict::within) note += ", not shown at 99 %";
+        figures.push_back(
+            {p->limits ? "Cheapest within the limits" : "Cheapest", "$" + dollars(*usd(*p)), note});
+    }
     if (const ReportPoint* p = best_point(configuration, true, per_user))
         figures.push_back({"Fastest for a user", significant(per_user(*p)), "tok/s, " + p->load_label});
     if (const ReportPoint* p = best_point(configuration, true, rate))
@@ -223,7 +226,12 @@ std::string frontier_section(const ReportModel& model) {
         "<ul class=\"key\"><li><span class=\"marker\" data-key=\"filled\"></span>on the Pareto front"
         "<li><span class=\"marker\" data-key=\"hollow\"></span>off the front; the tooltip and the table say "
         "why"
-        "<li><span class=\"marker\" data-key=\"dashed\"></span>not certified; the tooltip says why"
+        "<li><span class=\"marker\" data-key=\"dashed\"></span>not certified; the tooltip says why";
+    if (!model.choice.slos.empty())
+        html +=
+            "<li><span class=\"marker\" data-key=\"dotted\"></span>within the limits, not shown at 99 %"
+            "<li><span class=\"marker\" data-key=\"slashed\"></span>misses a limit";
+    html +=
         "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
         "<li>bars: 95 % interval of throughput";
     if (banded) html += "<li>pale bars: the card's price band";
@@ -708,11 +716,13 @@ std::string page_of(const ReportModel& model, std::string_view state) {
     const std::string after_front = at(SectionPlace::after_front);
     const std::string after_load = at(SectionPlace::after_load);
     const bool has_runs = !model.configurations.empty() || sections.empty();
-    const std::string body = !has_runs  // page that shows only experiments on caches, and devices
-                                 ? before_answers + after_front + after_load
-                                 : before_answers + answers_section(model) + frontier_section(model) +
-                                       after_front + load_section() + after_load + numbers_section(model) +
-                                       trust_section(model);
+    const bool has_many = model.configurations.size() > 1;  // the chart compares them at a glance
+    const std::string body =
+        !has_runs  // page that shows only experiments on caches, and devices
+            ? before_answers + after_front + after_load
+            : (has_many ? frontier_section(model) + before_answers + answers_section(model)
+                        : before_answers + answers_section(model) + frontier_section(model)) +
+                  after_front + load_section() + after_load + numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model, sections);
     return filled_in(asset("report.html"), {{"policy", policy},
                                             {"served", served},

@@ -8,12 +8,13 @@
 namespace paretoken::reports {
 namespace {
 
-/// The margins to each limit and a cheaper run that was measured within them, or the reason why there is no
-/// choice.
+/// The margins to each limit, a cheaper run that was measured within them and one that misses one, or the
+/// reason why there is no choice.
 std::string remark_of(const Choice& choice) {
     std::string remark =
         choice.why_not.empty() ? fmt::format("{}", fmt::join(choice.margins, "\n")) : choice.why_not;
-    if (!choice.within.empty()) remark += (remark.empty() ? "" : "\n") + choice.within;
+    for (const std::string& other : {choice.within, choice.missed})
+        if (!other.empty()) remark += (remark.empty() ? "" : "\n") + other;
     return remark;
 }
 

@@ -223,28 +223,6 @@ TEST(LevelShift, FindsTheChangePointOfPettittsTest) {
     EXPECT_EQ(level_shift_of(one_to(4)), LevelShift{});
 }
 
-TEST(BlockMean, needs_ten_blocks) {
-    EXPECT_FALSE(block_mean(one_to(9)));
-    EXPECT_TRUE(block_mean(noise(10, 1)));
-}
-
-TEST(BlockMean, merges_correlated_blocks_and_never_below_ten) {
-    EXPECT_EQ(block_mean(noise(64, 2))->blocks, 64U);
-    EXPECT_LT(block_mean(correlated(640, 0.9, 2))->blocks, 200U);
-    EXPECT_EQ(block_mean(one_to(160))->blocks, 10U);
-}
-
-TEST(BlockMean, covers_the_truth_as_often_as_it_says) {
-    for (const double memory : {0.0, 0.7}) {
-        int covered = 0;
-        for (std::uint64_t seed = 0; seed < 500; ++seed) {
-            const auto found = block_mean(correlated(400, memory, seed));
-            covered += found->ci95.low <= 0 && 0 <= found->ci95.high ? 1 : 0;
-        }
-        EXPECT_GE(covered, memory == 0 ? 460 : 440) << memory;
-    }
-}
-
 TEST(StartToCut, is_as_long_as_the_values_differ_from_the_rest) {
     Random random(2);
     std::vector<double> values;

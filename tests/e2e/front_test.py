@@ -3,6 +3,7 @@ curves."""
 
 import json
 import pathlib
+import re
 import shlex
 import shutil
 import tempfile
@@ -67,7 +68,8 @@ class Fronts(Case):
         _, limited = self.report("--quality", "same", "--slo", "ttft_p95:95")
         # The limit is shown to be met at 99 % confidence: the upper end of the interval is within it.
         def certain_limit(point):
-            return point["run"]["metrics"]["ttft_s"]["decided"]["p95"][1] or float("inf")
+            decided = point["run"]["metrics"]["ttft_s"].get("decided", {})
+            return decided.get("p95", [0, None])[1] or float("inf")
 
         within = [(c, p) for c, p in points_of(limited) if percentile(p, "ttft_s", "p95") <= 0.095]
         certain = [(c, p) for c, p in within if certain_limit(p) <= 0.095]
@@ -105,6 +107,27 @@ class Fronts(Case):
         self.assertEqual(made["workload"]["fingerprint"], point["run"]["workload"]["fingerprint"])
         self.assertEqual(made["plan"]["concurrency"], point["run"]["plan"]["concurrency"])
         self.assertEqual(made["provenance"]["hardware"], point["run"]["provenance"]["hardware"])
+
+    def test_limits_are_answered_with_what_is_shown_what_is_within_and_what_is_missed(self):
+        sweeps = []
+        for profile in ("h100-sxm/bf16", "h100-sxm/fp8", "l40s/bf16", "l40s/fp8"):
+            sweeps.append(self.directory / profile.replace("/", "-"))
+            self.succeeds(paretoken("sweep", f"sim:llama3-8b/{profile}", "--virtual", "--isl", 1024, "--osl", 128, "--concurrency",
+                                    "1..128", "--num-prompts", 2000, "--out", sweeps[-1]))
+        page, model = self.report("--quality", "same", "--slo", "ttft_p95:800 tpot_p95:20", sweeps=sweeps)
+        choices = {model["configurations"][c["configuration"]]["title"].rsplit(":", 1)[1]: c for c in model["choice"]["ranked"]}
+        fast = choices["llama3-8b/h100-sxm/fp8"]
+        self.assertIs(model["choice"]["ranked"][0], fast)
+        self.assertIs(fast["shown"], True)
+        self.assertRegex(fast["within"], r"^c=64 at \$0\.1\d+ is cheaper and was measured within the limits")
+        self.assertRegex(fast["missed"], r"^c=128 at \$0\.1\d+: misses the SLO: tpot_p95 is 2\d\.\d ms, the limit 20\.0 ms$")
+        self.assertRegex(choices["llama3-8b/l40s/bf16"]["why_not"], r"^tpot_p95 26\.\d ms of 20\.0 ms, even at the smallest load, c=1$")
+        text = page.read_text()
+        self.assertIn("1,024 in : 128 out", text)
+        self.assertLess(text.index('id="frontier"'), text.index("Cheapest within your limits"), "the chart comes first")
+        cards = re.findall(r"<dt>Cheapest within the limits<dd>\$[\d.]+ <small>per M output, (c=\d+)", text)
+        self.assertIn("c=64", cards)
+        self.assertNotIn("c=128", cards)
 
     def test_dollars_stand_three_ways_beside_apis_with_the_source_of_the_split(self):
         page, model = self.report("--quality", "same", "--split", "api:claude-sonnet-4.6", "--target-usd-per-m", 1)

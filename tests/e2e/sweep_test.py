@@ -297,7 +297,7 @@ class Search(Case):
         search = json.loads((out / "sweep.json").read_text())["search"]
         self.assertLess(search["pass"], search["fail"])
         self.assertLessEqual(search["runs"], 12)
-        self.assertEqual(search["binding"], "ttft_p95:60")
+        self.assertEqual(search["binding"], "tpot_p95:9")
         self.assertIn("is the highest load that was shown to meet ttft_p95:60 tpot_p95:9", " ".join(done.stdout.split()))
         again = self.succeeds(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:60", "--slo", "tpot_p95:9", "--out", out))
         self.assertEqual(json.loads((out / "sweep.json").read_text())["search"], search)
@@ -323,6 +323,24 @@ class Search(Case):
             narrower = json.loads((out / "sweep.json").read_text())["search"]
             self.assertGreater(narrower["runs"], search["runs"])
             self.assertLessEqual(narrower["fail"] / narrower["pass"], search["fail"] / search["pass"])
+
+    def test_a_new_user_s_command_names_the_load_that_a_person_would_see(self):
+        command = ("sweep", "sim:llama3-8b/h100-sxm/fp8", "--virtual", "--isl", 1024, "--osl", 128, "--search", "slo",
+                   "--slo", "ttft_p95:800", "--slo", "tpot_p95:20")
+        out = self.directory / "twelve"
+        done = paretoken(*command, "--out", out)
+        self.assertIn(done.returncode, (0, 5), done.stderr)
+        search = json.loads((out / "sweep.json").read_text())["search"]
+        self.assertGreaterEqual(search["within"], 64)
+        self.assertLessEqual(search["runs"], 12)
+        out = self.directory / "hour"
+        self.succeeds(paretoken(*command, "--max-time", "60m", "--out", out))
+        search = json.loads((out / "sweep.json").read_text())["search"]
+        self.assertGreaterEqual(search["pass"], 64)
+        self.assertIn("--max-time 7200s", search["narrow"])
+        points = json.loads((out / "sweep.json").read_text())["points"]
+        seconds = [json.loads((out / point["directory"] / "run.json").read_text())["window"]["run_s"] for point in points]
+        self.assertLess(sum(seconds), 3600, "the budget is of virtual time")
 
     def test_its_exit_code_says_what_was_found(self):
         self.fails_clearly(paretoken("sweep", *self.LOAD, "--slo", "ttft_p95:0.01", "--out", self.directory / "none"), 1,

@@ -1,5 +1,6 @@
 #include "loadgen/dispatch.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -179,6 +180,30 @@ TEST(Dispatcher, ARampOpensTheSlotsOfAllWorkersEvenly) {
     std::sort(opened.begin(), opened.end());
     ASSERT_EQ(opened.size(), 20U);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(opened[static_cast<std::size_t>(i)], at(200 * i));
+}
+
+TEST(Dispatcher, OpensEachSlotAtTheFirstTokenOfTheSlotBefore) {
+    Dispatcher d = dispatcher("at_once", {.requests = 20}, 4, {.ramp_up = std::nullopt});
+    EXPECT_EQ(starts(d, at(0)).size(), 1U);
+    EXPECT_EQ(std::get<Wait>(d.next(at(1))).until, at(1000)) << "at the latest after a second";
+    d.on_first_token(measured(0), at(20));
+    const auto second = starts(d, at(21));
+    ASSERT_EQ(second.size(), 1U);
+    EXPECT_EQ(second[0].scheduled, at(20));
+    EXPECT_EQ(starts(d, at(1021)).size(), 1U) << "the second has no first token after a second";
+    d.on_first_token(measured(1), at(1030));
+    EXPECT_TRUE(starts(d, at(1030)).empty()) << "it has no slot to open any more";
+}
+
+TEST(Dispatcher, OpensTheSlotsThatAreLeftWithinTheTimeOfTheFirstRequest) {
+    Dispatcher d = dispatcher("at_once", {.requests = 20}, 5, {.ramp_up = std::nullopt});
+    ASSERT_EQ(starts(d, at(0)).size(), 1U);
+    d.finished(measured(0), at(100), false);
+    std::vector<TimePoint> opened;
+    for (TimePoint now = at(100); now <= at(200); now += milliseconds(1))
+        for (const Start& start : starts(d, now)) opened.push_back(start.scheduled);
+    EXPECT_THAT(opened, ::testing::ElementsAre(at(100), at(100), at(125), at(150), at(175)))
+        << "the slot that came free and the one that its first token opens, and then the others";
 }
 
 TEST(Dispatcher, ASlotPausesForTheThinkTimeAndThenTheNextRequestIsDue) {

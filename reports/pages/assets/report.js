@@ -38,10 +38,11 @@
     shape.setAttribute("fill", style === "filled" ? ink : "none");
     if (style === "dashed") shape.setAttribute("stroke-dasharray", "2.6 2");
     svg.append(shape);
-    if (style === "crossed") {
-      const cross = shape.cloneNode();
-      cross.setAttribute("d", "M-6.5-6.5L6.5 6.5M6.5-6.5L-6.5 6.5");
-      svg.append(cross);
+    const inside = { crossed: "M-6.5-6.5L6.5 6.5M6.5-6.5L-6.5 6.5", slashed: "M-6.5 6.5L6.5-6.5", dotted: "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0" };
+    if (inside[style]) {
+      const more = shape.cloneNode();
+      more.setAttribute("d", inside[style]);
+      svg.append(more);
     }
     span.append(svg);
     return span;
@@ -117,9 +118,15 @@
     if (!point.certified) context.setLineDash([2.4, 2]);
     context.stroke(path);
     context.setLineDash([]);
-    if (point.invalid) {
+    if (point.invalid || point.slo === "missed") {
       context.lineWidth = 1.9;
-      context.stroke(new Path2D("M-6.5-6.5L6.5 6.5M6.5-6.5L-6.5 6.5"));
+      context.stroke(new Path2D(point.invalid ? "M-6.5-6.5L6.5 6.5M6.5-6.5L-6.5 6.5" : "M-6.5 6.5L6.5-6.5"));
+    }
+    if (point.slo === "within" && !point.invalid) {
+      context.fillStyle = point.filled && point.certified ? colour("paper") : ink;
+      context.beginPath();
+      context.arc(0, 0, 2.2, 0, 2 * Math.PI);
+      context.fill();
     }
     context.restore();
   }
@@ -374,11 +381,22 @@
     if (isNumber(point.ofLimit)) lines.push(`${significant(100 * point.ofLimit)} % of the hardware's limit at this load`);
     const reason = whyNot(point, own);
     if (reason) lines.push(reason);
+    if (point.slo === "within") lines.push("within the limits, which is not shown at 99 %");
     if (!point.certified) lines.push(`p90 ${NOT_CERTIFIED}`);
     return {
       x: overTime() ? Date.parse(point.at) : point.xs[across], y: value, interval, band: dollars ? point.band : null, lines, label: point.label,
       command: data.commands[point.command], filled: placeOf(point)[0] === 1, certified: point.certified, invalid: point.invalid,
+      slo: point.slo,
     };
+  }
+
+  /** The points of one configuration that none of its other points beats, from left to right. */
+  function ownCurve(points) {
+    const better = (a, b, more) => (more ? a >= b : a <= b);
+    const [moreX, moreY] = [axes.xs[across].more, axes.ys[up].more];
+    const beats = (a, b) => better(a.x, b.x, moreX) && better(a.y, b.y, moreY) && (a.x !== b.x || a.y !== b.y);
+    const valid = points.filter((p) => !p.invalid);
+    return valid.filter((p) => !valid.some((other) => beats(other, p))).sort((a, b) => a.x - b.x);
   }
 
   const isDrawn = (p) => isNumber(p.x) && isNumber(p.y) && p.x > 0 && p.y > 0;
@@ -416,6 +434,8 @@
     const points = shownPoints(configuration).map((point) => frontierPoint(point, series)).filter(isDrawn);
     if (overTime()) return historySets(points, series, ink, switches);
     const front = points.filter((p) => p.filled && !p.invalid).sort((a, b) => a.x - b.x);
+    const own = ownCurve(points);
+    const isPart = ({ p0DataIndex, p1DataIndex }) => own[p0DataIndex].filled && own[p1DataIndex].filled;
     const gpus = configuration.points.length ? configuration.points[0].gpus : 1;
     const [, key] = LIMITS.find(([kind]) => kind === limitKind) || [];
     const curve = axes.xs[across].name === LIMITED_AXIS && key
@@ -424,10 +444,39 @@
       : { borderDash: [9, 4], borderWidth: 1.8, shaded: true, cheaperIsDown: inDollars() };
     return [
       lineSet(series, ink, switches, curve, style),
+      lineSet(series, faded(ink, 0.6), switches, own.map(({ x, y }) => ({ x, y })), {
+        borderDash: [3, 4], borderWidth: 1.2, segment: { borderColor: (part) => (isPart(part) ? "transparent" : undefined) },
+      }),
       lineSet(series, ink, switches, front.map(({ x, y }) => ({ x, y })), {}),
       markedSet(series, ink, switches, points),
     ];
   }
+
+  /** The limit on the quantity of the horizontal axis: a line with its words, and the excluded side shaded. */
+  const limitOnAxis = {
+    id: "limitOnAxis",
+    beforeDatasetsDraw(chart) {
+      const { limit, more } = axes.xs[across];
+      if (!limit) return;
+      const { ctx, chartArea, scales } = chart;
+      const at = Math.min(Math.max(scales.x.getPixelForValue(limit.value), chartArea.left), chartArea.right);
+      clipToArea(chart);
+      ctx.fillStyle = faded(colour("faint"), 0.18);
+      if (more) ctx.fillRect(chartArea.left, chartArea.top, at - chartArea.left, chartArea.height);
+      else ctx.fillRect(at, chartArea.top, chartArea.right - at, chartArea.height);
+      ctx.strokeStyle = ctx.fillStyle = colour("ink");
+      ctx.lineWidth = 1.5;
+      ctx.beginPath();
+      ctx.moveTo(at, chartArea.top);
+      ctx.lineTo(at, chartArea.bottom);
+      ctx.stroke();
+      ctx.font = `13px ${Chart.defaults.font.family}`;
+      ctx.textBaseline = "top";
+      const width = ctx.measureText(limit.text).width;
+      ctx.fillText(limit.text, at + 6 + width > chartArea.right ? at - 6 - width : at + 6, chartArea.top + 6);
+      ctx.restore();
+    },
+  };
 
   /** What runs would come to elsewhere: hollow, dashed and on no front. Only the default axis is estimated. */
   function estimatedSets() {
@@ -485,7 +534,7 @@
     draw("frontier", datasets, {
       x: overTime() ? timeAxis(measured.map((p) => p.x)) : axis(xs, narrow && across === 0 ? "Tokens/s per user, p90: faster →" : axes.xs[across].title, 1),
       y: axis(ys, dollars ? costTitle : `Output tokens/s${perGpu ? " per GPU" : ""}: more →`, 1),
-    }, [impossible, priceBands, intervals, markers, labels]);
+    }, [impossible, limitOnAxis, priceBands, intervals, markers, labels]);
   }
 
   const pricedTitle = one("#frontier-title")?.textContent;

@@ -64,12 +64,12 @@ TEST(Figures, of_blocks_have_an_interval_that_holds_the_value) {
         blocks.push_back(random_totals(random));
         totals += blocks.back();
     }
-    for (const FigureValue& held : figures_of(totals, blocks).values) {
+    for (const FigureValue& held : figures_of(totals, Blocks{blocks.size(), blocks}).values) {
         ASSERT_TRUE(held.ci95) << held.key;
         EXPECT_LE(held.ci95->low, held.value) << held.key;
         EXPECT_GE(held.ci95->high, held.value) << held.key;
     }
-    EXPECT_FALSE(figures_of(totals, std::span(blocks).first(9)).interval(figure::kOutputTokens));
+    EXPECT_FALSE(figures_of(totals, Blocks{9, std::span(blocks).first(9)}).interval(figure::kOutputTokens));
 }
 
 TEST(Figures, have_intervals_within_what_they_can_be) {
@@ -82,7 +82,7 @@ TEST(Figures, have_intervals_within_what_they_can_be) {
     blocks[3].output_tokens = 1000;  // all of them in one block
     blocks[7].judged_good = 0;
     for (const Totals& block : blocks) totals += block;
-    const Figures figures = figures_of(totals, blocks);
+    const Figures figures = figures_of(totals, Blocks{blocks.size(), blocks});
     ASSERT_TRUE(figures.interval(figure::kOutputTokens) && figures.interval(figure::kGoodputRatio));
     EXPECT_EQ(figures.interval(figure::kOutputTokens)->low, 0);
     EXPECT_EQ(figures.interval(figure::kGoodputRatio)->high, 1);
@@ -110,20 +110,18 @@ Totals sum_of(const std::vector<Totals>& blocks) {
 TEST(Figures, know_a_share_of_everything_or_nothing_only_as_well_as_the_number_of_blocks_allows) {
     const double least = std::pow(0.025, 1.0 / 40);  // .912: Clopper and Pearson
     const auto all_good = judged_blocks(40, 10);
-    for (const Figures& figures :
-         {figures_of(sum_of(all_good), all_good), figures_of(sum_of(all_good), RoundBlocks{40, all_good})}) {
-        ASSERT_TRUE(figures.interval(figure::kGoodputRatio));
-        EXPECT_NEAR(figures.interval(figure::kGoodputRatio)->low, least, 1e-9);
-        EXPECT_EQ(figures.interval(figure::kGoodputRatio)->high, 1);
-        EXPECT_NEAR(figures.interval(figure::kGoodput)->low, 10 * least, 1e-9);
-    }
+    const Figures all = figures_of(sum_of(all_good), Blocks{40, all_good});
+    ASSERT_TRUE(all.interval(figure::kGoodputRatio));
+    EXPECT_NEAR(all.interval(figure::kGoodputRatio)->low, least, 1e-9);
+    EXPECT_EQ(all.interval(figure::kGoodputRatio)->high, 1);
+    EXPECT_NEAR(all.interval(figure::kGoodput)->low, 10 * least, 1e-9);
     const auto none_good = judged_blocks(40, 0);
-    const Figures figures = figures_of(sum_of(none_good), RoundBlocks{40, none_good});
+    const Figures figures = figures_of(sum_of(none_good), Blocks{40, none_good});
     EXPECT_EQ(figures.interval(figure::kGoodputRatio)->low, 0);
     EXPECT_NEAR(figures.interval(figure::kGoodputRatio)->high, 1 - least, 1e-9);
     EXPECT_NEAR(figures.interval(figure::kGoodput)->high, 10 * (1 - least), 1e-9);
     const auto some_good = judged_blocks(40, 5);
-    const auto part = figures_of(sum_of(some_good), some_good).interval(figure::kGoodputRatio);
+    const auto part = figures_of(sum_of(some_good), Blocks{40, some_good}).interval(figure::kGoodputRatio);
     EXPECT_NEAR(part->low, 0.5, 1e-9);
     EXPECT_NEAR(part->high, 0.5, 1e-9);
 }
@@ -138,22 +136,21 @@ TEST(Figures, of_a_closed_loop_have_intervals_that_cover_the_rate_of_its_rounds)
             round.seconds = 1 + random.exponential();
             round.output_tokens = 200;
         }
-        const auto interval =
-            figures_of(sum_of(rounds), RoundBlocks{40, rounds}).interval(figure::kOutputTokens);
+        const auto interval = figures_of(sum_of(rounds), Blocks{40, rounds}).interval(figure::kOutputTokens);
         ASSERT_TRUE(interval);
         covered += interval->low <= 100 && 100 <= interval->high ? 1 : 0;
     }
     EXPECT_GE(covered, 376);
     std::vector<Totals> few(9);
     for (Totals& round : few) round.seconds = 1;
-    EXPECT_FALSE(figures_of(sum_of(few), RoundBlocks{9, few}).interval(figure::kOutputTokens));
+    EXPECT_FALSE(figures_of(sum_of(few), Blocks{9, few}).interval(figure::kOutputTokens));
 }
 
 TEST(Figures, of_a_closed_loop_hold_the_value_of_the_whole_window) {
     auto rounds = judged_blocks(20, 10);
     Totals window = sum_of(rounds);
     window.output_tokens *= 1.1;  // a fast start
-    const Figures figures = figures_of(window, RoundBlocks{20, rounds});
+    const Figures figures = figures_of(window, Blocks{20, rounds});
     EXPECT_GE(figures.interval(figure::kOutputTokens)->high, *figures.at(figure::kOutputTokens));
     EXPECT_LT(figures.interval(figure::kOutputTokens)->low, 101.5);
 }
@@ -170,7 +167,8 @@ TEST(Figures, have_intervals_that_cover_the_ratio_of_two_sums) {
             blocks.push_back(random_totals(random));
             totals += blocks.back();
         }
-        const auto interval = figures_of(totals, blocks).interval(figure::kCachedPromptRatio);
+        const auto interval =
+            figures_of(totals, Blocks{blocks.size(), blocks}).interval(figure::kCachedPromptRatio);
         ASSERT_TRUE(interval);
         covered += interval->low <= 0.5 && 0.5 <= interval->high ? 1 : 0;
     }

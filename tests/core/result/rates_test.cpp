@@ -127,7 +127,7 @@ TEST(Intervals, of_a_rate_hold_it_and_need_ten_blocks_of_three_requests) {
     const auto blocks = script::blocks_of(records, window, interval_blocks(window, 0.2), {});
     Totals totals;
     for (const Totals& block : blocks) totals += block;
-    const auto found = figures_of(totals, blocks);
+    const auto found = figures_of(totals, Blocks{blocks.size(), blocks});
     const auto interval = found.interval(figure::kOutputTokens);
     ASSERT_TRUE(interval);
     const double rate = *found.at(figure::kOutputTokens);

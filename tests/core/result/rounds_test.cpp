@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "core/random.h"
 #include "tests/core/load_script.h"
 
 namespace paretoken {
@@ -63,6 +66,27 @@ TEST(Rounds, count_as_a_sample_from_four_requests_on) {
     EXPECT_EQ(samples_of(Rounds{.count = 50}, 4), 50);
     EXPECT_EQ(samples_of(Rounds{.count = 50}, 2), 25);
     EXPECT_EQ(samples_of(Rounds{.count = 50}, 1), 12);
+}
+
+/// Returns how far `rounds` rounds of 8 run in step, each of 1 s, whose requests are sent within `spread`.
+std::optional<double> in_step_when_sent_within(Duration spread, int rounds) {
+    Random random(3);
+    std::vector<RequestRecord> records;
+    for (int round = 0; round < rounds; ++round)
+        for (int i = 0; i < 8; ++i)
+            records.push_back(
+                script::answered(kStart + round * 1s + from_seconds(random.uniform() * seconds(spread)), {}));
+    std::sort(records.begin(), records.end(),
+              [](const auto& a, const auto& b) { return a.scheduled < b.scheduled; });
+    const RequestTable table(records);
+    return in_step(RequestRows(table), 8);
+}
+
+TEST(InStep, is_the_time_without_a_dispatch_beyond_that_of_independent_ones) {
+    EXPECT_GT(*in_step_when_sent_within(10ms, 50), 0.95);
+    EXPECT_NEAR(*in_step_when_sent_within(500ms, 50), 0.4, 0.15);
+    EXPECT_LT(*in_step_when_sent_within(1s, 50), 0.1);
+    EXPECT_FALSE(in_step_when_sent_within(10ms, 3));
 }
 
 }  // namespace

@@ -300,7 +300,9 @@ TEST(Certified, counts_equal_values_as_one_sample) {
     for (int i = 0; i < 541; ++i)
         records.push_back(script::answered(kStart + i * 1s, {.ttft = (100 + random.below(48)) * 1ms}));
     // A closed loop has as many samples as it has groups of four requests, however few values they have.
-    for (const auto& [options, most] : {std::pair(SummaryOptions{.open_loop = true}, 48.0), {closed(1), 135.0}}) {
+    SummaryOptions open;
+    open.open_loop = true;
+    for (const auto& [options, most] : {std::pair(open, 48.0), {closed(1), 135.0}}) {
         const auto summary = summarize(records, options);
         const auto* ttft = find(summary, "ttft_s");
         for (const auto& held : ttft->percentiles) {

@@ -215,6 +215,17 @@ TEST(Validity, a_server_that_does_not_stream_makes_the_run_invalid) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("the server did not stream"));
 }
 
+TEST(Validity, a_loop_in_step_is_told_with_the_remedy) {
+    auto run = clean_run();
+    run.window.in_step = 0.4;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.window.in_step = 0.9;
+    const auto validity = validity_of(run);
+    EXPECT_EQ(validity.verdict, Verdict::warn);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"in_step"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("--ramp-up auto"));
+}
+
 TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
     const auto reason_for = [](std::uint64_t Counts::*part) {
         auto run = clean_run();

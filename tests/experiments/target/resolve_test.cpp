@@ -26,6 +26,12 @@ TEST(WithLoad, is_one_at_a_time_when_nothing_is_said) {
     EXPECT_EQ(plan.stop.requests, 100U);
 }
 
+TEST(WithLoad, makes_as_many_requests_as_twenty_rounds_need_and_at_least_a_hundred) {
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"4"}}})).stop.requests, 100U);
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"16"}}})).stop.requests, 320U);
+    EXPECT_EQ(with_load(plan_of({{"request_rate", {"4"}}})).stop.requests, 100U);
+}
+
 TEST(WithLoad, a_rate_makes_an_open_loop_and_a_cap_is_its_most_in_flight) {
     LoadPlan plan = plan_of({{"request_rate", {"4"}}});
     EXPECT_EQ(text_of(*loaded(plan).arrivals), "poisson:rate=4");
@@ -92,6 +98,18 @@ TEST(LoadOptions, hold_the_pace_and_no_more_workers_than_any_cap) {
     EXPECT_EQ(pacing.prefills, 2U);
     EXPECT_EQ(pacing.ramp_up, std::chrono::seconds(4));
     EXPECT_EQ(pacing.think_time, RandomDuration("1s"));
+}
+
+TEST(LoadOptions, open_the_slots_of_a_closed_loop_one_by_one_unless_something_else_is_asked_for) {
+    const auto ramp_up = [](const PlanTexts& texts) {
+        return load_options(with_load(plan_of(texts))).classes.front().pacing.ramp_up;
+    };
+    EXPECT_FALSE(ramp_up({{"concurrency", {"8"}}}));
+    EXPECT_FALSE(ramp_up({{"concurrency", {"8"}}, {"ramp_up", {"auto"}}}));
+    EXPECT_EQ(ramp_up({{"concurrency", {"8"}}, {"ramp_up", {"0s"}}}), Duration{});
+    EXPECT_EQ(ramp_up({{"concurrency", {"8"}}, {"think_time", {"1s"}}}), Duration{});
+    EXPECT_EQ(ramp_up({{"request_rate", {"inf"}}, {"num_prompts", {"8"}}}), Duration{});
+    EXPECT_EQ(ramp_up({{"request_rate", {"4"}}}), Duration{});
 }
 
 TEST(WithLoad, leaves_a_trace_its_rows_and_adds_none) {
