@@ -62,7 +62,7 @@ Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<st
       pacing_(pacing),
       begin_(begin),
       slots_(cap, schedule_.share(), begin, pacing.ramp_up),
-      prefills_(pacing.prefills, schedule_.share(), begin, {}) {}
+      prefills_(pacing.prefills, schedule_.share(), begin, Duration{}) {}
 
 /// Ends the opening of conversations. A closed loop with conversations keeps its slots filled until the first
 /// of them ends.

@@ -42,9 +42,9 @@ TEST_F(VirtualRun, leaves_the_same_records_every_time) {
 }
 
 // After an intended change: paretoken run 'sim:llama3-8b-h100-bf16?jitter=0' --virtual --isl
-// 'uniform:min=16;max=64' --osl 8 --num-prompts 24 --concurrency 3 makes requests.jsonl anew.
+// 'uniform:min=16;max=64' --osl 8 --num-prompts 24 --concurrency 3 --ramp-up 0 makes requests.jsonl anew.
 TEST_F(VirtualRun, leaves_the_records_that_it_always_left) {
-    measured(plain(), "run");
+    measured(with("ramp_up", "0s"), "run");
     EXPECT_EQ(records("run"), paretoken::testing::golden("virtual/requests.jsonl"));
 }
 

@@ -265,7 +265,7 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"concurrency", {"0"}}}, "--concurrency");
     refused({{"concurrency", {"many"}}}, "--concurrency");
     refused({{"prefill_concurrency", {"0"}}}, "--prefill-concurrency");
-    refused({{"ramp_up", {"slowly"}}}, "--ramp-up slowly");
+    refused({{"ramp_up", {"slowly"}}}, "--ramp-up 'slowly'");
     refused({{"think_time", {"a while"}}}, "--think-time 'a while'");
     refused({{"request_rate", {"-1"}}}, "--request-rate");
     refused({{"burstiness", {"0"}}}, "--burstiness");

@@ -26,12 +26,6 @@ TEST(WithLoad, is_one_at_a_time_when_nothing_is_said) {
     EXPECT_EQ(plan.stop.requests, 100U);
 }
 
-TEST(WithLoad, makes_as_many_requests_as_twenty_rounds_need_and_at_least_a_hundred) {
-    EXPECT_EQ(with_load(plan_of({{"concurrency", {"4"}}})).stop.requests, 100U);
-    EXPECT_EQ(with_load(plan_of({{"concurrency", {"16"}}})).stop.requests, 320U);
-    EXPECT_EQ(with_load(plan_of({{"request_rate", {"4"}}})).stop.requests, 100U);
-}
-
 TEST(WithLoad, a_rate_makes_an_open_loop_and_a_cap_is_its_most_in_flight) {
     LoadPlan plan = plan_of({{"request_rate", {"4"}}});
     EXPECT_EQ(text_of(*loaded(plan).arrivals), "poisson:rate=4");
@@ -135,8 +129,10 @@ TEST(PlanFields, help_on_stop_names_every_rule) {
         EXPECT_THAT(std::string(plan_field_named("stop")->help), HasSubstr(std::string(row.name)));
 }
 
-TEST(WithLoad, has_ten_requests_for_every_slot_unless_they_or_a_duration_are_given) {
-    EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}})).stop.requests, 320U);
+TEST(WithLoad, has_twenty_requests_for_every_slot_unless_they_or_a_duration_are_given) {
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}})).stop.requests, 640U);
+    EXPECT_EQ(with_load(plan_of({{"concurrency", {"4"}}})).stop.requests, 100U);
+    EXPECT_EQ(with_load(plan_of({{"request_rate", {"4"}}})).stop.requests, 100U);
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}, {"num_prompts", {"5"}}})).stop.requests, 5U);
     EXPECT_FALSE(with_load(plan_of({{"duration", {"5s"}}})).stop.requests);
 }

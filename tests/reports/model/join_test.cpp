@@ -129,7 +129,7 @@ TEST(Join, DrawsALimitThatNoRunExceedsWhereTheirRequestsDifferInLength) {
     const ReportModel model = build_report({long_prompts, simulated(64, 40, 2500)}, options);
     ASSERT_EQ(model.configurations.size(), 1u);
     const Configuration& c = model.configurations.front();
-    EXPECT_THAT(c.workload, StartsWith("512 to 4,100 in : 128 out, chat"));
+    EXPECT_THAT(c.workload, StartsWith("512 to 4,096 in : 128 out, chat"));
     for (const ReportPoint& point : c.points) {
         ASSERT_TRUE(point.of_limit);
         const double own_limit = point.output_tokens_per_s.value() / *point.of_limit;

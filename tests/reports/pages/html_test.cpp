@@ -41,11 +41,15 @@ TEST(HtmlReport, AnswersFirstAndProvesAfter) {
     const std::string page = html_report(sample::report());
     std::size_t at = 0;
     for (const char* part :
-         {"<h1>SmolLM2-135M on two cores", "the hardware floor is", "What a token costs", "What load does",
+         {"<h1>SmolLM2-135M on two cores", "What a token costs", "the hardware floor is", "What load does",
           "Every number", "Can it be trusted", "loop_lag", "The limit of", "Price card", "Each run"}) {
         at = page.find(part, at);
         ASSERT_NE(at, std::string::npos) << part;
     }
+    ReportModel one = sample::report();
+    one.configurations.resize(1);
+    EXPECT_LT(html_report(one).find("the hardware floor is"), html_report(one).find("What a token costs"))
+        << "only several configurations begin with the chart that compares them";
     for (const char* expected : {"no slot available", "9f86d081884c7d65", "bench-3", "kernel receive stamps",
                                  "2026-11-cpu", "weight bandwidth", "compute (no GEMM was measured)",
                                  "its workload fingerprint differs", "$0.0526", "Cheapest"})
@@ -161,7 +165,10 @@ TEST(HtmlReport, WithoutAPriceSaysWhatIsMissing) {
 TEST(HtmlReport, NeverCallsAnInvalidRunTheBest) {
     ReportModel model = sample::report();
     model.configurations.resize(1);
-    for (ReportPoint& p : model.configurations[0].points) p.result.validity.verdict = Verdict::invalid;
+    for (ReportPoint& p : model.configurations[0].points) {
+        p.result.validity.verdict = Verdict::invalid;
+        p.fits = false;
+    }
     EXPECT_THAT(html_report(model), Not(HasSubstr("Cheapest")));
 }
 
