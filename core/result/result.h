@@ -149,8 +149,8 @@ struct Window {
     bool overloaded = false;
     std::string how;                  ///< one sentence
     std::vector<SteadyTest> tests{};  ///< tests for trends and shifts of the window's series
-    /// How far the requests of a closed loop run in step: 1 for rounds of requests that are all sent at the
-    /// same moment, 0 for independent requests (core/result/rounds.h).
+    /// How far the requests of a closed loop run in step: 1 if all requests of a round are sent at the same
+    /// moment, 0 for independent requests (core/result/rounds.h).
     std::optional<double> in_step = {};
     double zero_s = 0;  ///< the run's start on the clock of requests.jsonl, which begins with the warm-up
 

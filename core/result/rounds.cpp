@@ -36,6 +36,31 @@ double samples_of(const Rounds& rounds, std::uint64_t in_flight) {
                       static_cast<double>(std::max(in_flight, kFewestRequests)));
 }
 
+namespace {
+
+/// Returns how many requests without a first token a new request meets on average.
+double waiting_met(const RequestRows& measured) {
+    std::vector<TimePoint> sent;
+    std::vector<TimePoint> first;
+    measured.for_each([&](const RequestRecord& request) {
+        if (!request.sent || !request.first_event) return;
+        sent.push_back(*request.sent);
+        first.push_back(*request.first_event);
+    });
+    if (sent.empty()) return 0;
+    std::sort(sent.begin(), sent.end());
+    std::sort(first.begin(), first.end());
+    double met = 0;
+    std::size_t answered = 0;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        while (answered < first.size() && first[answered] <= sent[i]) ++answered;
+        met += static_cast<double>(i - std::min(i, answered));
+    }
+    return met / static_cast<double>(sent.size());
+}
+
+}  // namespace
+
 std::optional<double> in_step(const RequestRows& measured, std::uint64_t in_flight) {
     constexpr std::uint64_t kFewestInFlight = 4;
     constexpr std::uint64_t kFewestRounds = 3;
@@ -61,6 +86,7 @@ std::optional<double> in_step(const RequestRows& measured, std::uint64_t in_flig
         ++place;
     });
     if (rounds == 0) return std::nullopt;
+    if (waiting_met(measured) < 1) return 0;
     double by_chance = 0;
     for (std::uint64_t k = 1; k <= in_flight; ++k)
         by_chance += 1 / static_cast<double>(k) / static_cast<double>(in_flight);

@@ -256,8 +256,8 @@ constexpr std::array kChecks = {
           0.01, kNever},
     Check{"in_step",
           "the requests run in step, so that most of them wait for the others' prompts and the time to first "
-          "token tells how the load began (lengths that vary and --ramp-up auto avoid it): time between "
-          "rounds in which nothing is sent",
+          "token tells how the load began (lengths that vary and --ramp-up auto avoid it): time "
+          "between rounds in which nothing is sent",
           "of what it would be if all were sent at once",
           [](const RunResult& run) { return run.window.in_step; }, 0.5, kNever},
     Check{"connection_wait", "p99 of the wait for a connection", "of the median TTFT", connection_wait, 0.05,

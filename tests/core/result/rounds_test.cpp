@@ -68,25 +68,31 @@ TEST(Rounds, count_as_a_sample_from_four_requests_on) {
     EXPECT_EQ(samples_of(Rounds{.count = 50}, 1), 12);
 }
 
-/// Returns how far `rounds` rounds of 8 run in step, each of 1 s, whose requests are sent within `spread`.
-std::optional<double> in_step_when_sent_within(Duration spread, int rounds) {
+/// Returns how far rounds of 8 requests run in step. Each takes 1 s, and its requests are sent within
+/// `spread` and get their first tokens one after the other, each after `prefill`.
+std::optional<double> in_step_when_sent_within(Duration spread, Duration prefill, int rounds = 50) {
     Random random(3);
     std::vector<RequestRecord> records;
-    for (int round = 0; round < rounds; ++round)
-        for (int i = 0; i < 8; ++i)
-            records.push_back(
-                script::answered(kStart + round * 1s + from_seconds(random.uniform() * seconds(spread)), {}));
-    std::sort(records.begin(), records.end(),
-              [](const auto& a, const auto& b) { return a.scheduled < b.scheduled; });
+    for (int round = 0; round < rounds; ++round) {
+        std::vector<Duration> offsets;
+        for (int i = 0; i < 8; ++i) offsets.push_back(from_seconds(random.uniform() * seconds(spread)));
+        std::sort(offsets.begin(), offsets.end());
+        Duration busy_until{};
+        for (const Duration at : offsets) {
+            busy_until = std::max(busy_until, at) + prefill;
+            records.push_back(script::answered(kStart + round * 1s + at, {.ttft = busy_until - at}));
+        }
+    }
     const RequestTable table(records);
     return in_step(RequestRows(table), 8);
 }
 
-TEST(InStep, is_the_time_without_a_dispatch_beyond_that_of_independent_ones) {
-    EXPECT_GT(*in_step_when_sent_within(10ms, 50), 0.95);
-    EXPECT_NEAR(*in_step_when_sent_within(500ms, 50), 0.4, 0.15);
-    EXPECT_LT(*in_step_when_sent_within(1s, 50), 0.1);
-    EXPECT_FALSE(in_step_when_sent_within(10ms, 3));
+TEST(InStep, is_the_time_without_a_dispatch_where_requests_wait_for_each_other) {
+    EXPECT_GT(*in_step_when_sent_within(1ms, 10ms), 0.9);
+    EXPECT_LT(*in_step_when_sent_within(1s, 10ms), 0.1);
+    EXPECT_GT(*in_step_when_sent_within(200ms, 100ms), 0.6) << "they wait for the prompts of the others";
+    EXPECT_EQ(*in_step_when_sent_within(200ms, 10ms), 0) << "they do not wait for each other";
+    EXPECT_FALSE(in_step_when_sent_within(1ms, 10ms, 2));
 }
 
 }  // namespace
