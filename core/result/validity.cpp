@@ -348,6 +348,17 @@ std::optional<Reason> substance_of(const RunResult& run, const ValidityOptions&)
     return std::nullopt;
 }
 
+/// Returns a reason if no answer is whole because users hung up on all that did not fail.
+std::optional<Reason> hang_ups_of(const RunResult& run, const ValidityOptions&) {
+    if (run.counts.ok > 0 || run.counts.abandoned == 0) return std::nullopt;
+    return Reason{
+        Verdict::warn, "no_whole_answer",
+        fmt::format("users hung up on {} of {} requests (--cancel), and no answer came to its end: "
+                    "the end-to-end latency and the rate of requests are not known, nor is any other "
+                    "time that is longer than the users waited; lower p= or raise after=",
+                    run.counts.abandoned, run.counts.requests)};
+}
+
 std::optional<Reason> missing_end_of(const RunResult& run, const ValidityOptions& options) {
     if (options.ended) return std::nullopt;
     return Reason{Verdict::invalid, "interrupted",
@@ -421,8 +432,8 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 4> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of};
-constexpr std::array<ReasonOf, 6> kJudgedLast = {thrashing_of,       other_model_of, unanswered_of,
-                                                 artificial_text_of, warm_cache_of,  losses_of};
+constexpr std::array<ReasonOf, 7> kJudgedLast = {
+    hang_ups_of, thrashing_of, other_model_of, unanswered_of, artificial_text_of, warm_cache_of, losses_of};
 
 }  // namespace
 

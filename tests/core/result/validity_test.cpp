@@ -149,6 +149,18 @@ TEST(Validity, failures_warn_and_failures_alone_are_invalid) {
     EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"all_failed", "errors"}));
 }
 
+TEST(Validity, no_answer_is_whole_if_users_hang_up_on_all) {
+    auto run = clean_run();
+    run.counts.abandoned = 5;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.counts.ok = 0;
+    run.counts.abandoned = run.counts.requests = 50;
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"no_whole_answer"});
+    EXPECT_EQ(validity.verdict, Verdict::warn);
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("users hung up on 50 of 50 requests"));
+}
+
 TEST(Validity, figures_above_the_whole_are_written_without_an_exponent) {
     auto run = clean_run();
     run.workload.output_length = Asked{8, 8 + 8 * 1000};
