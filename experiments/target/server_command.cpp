@@ -279,19 +279,13 @@ bool is_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Returns whether the URL's host is an address of the loopback, so that nobody else can have its port.
-bool is_loopback(const http::Url& url) {
-    return url.host == "localhost" || url.host == "::1" || url.host == "[::1]" ||
-           url.host.starts_with("127.");
-}
-
 /// Returns the first printed URL at which a process of the group listens; empty if there is none. The URL of
 /// another server, such as a dashboard, must get neither the load nor the key.
 std::string own_url_in(std::string_view printed, pid_t group) {
     for (const std::string& url : urls_in(printed)) {
         try {
             const http::Url parsed = http::parse_url(url);
-            if (is_loopback(parsed) && listens(group, static_cast<std::uint16_t>(parsed.port))) return url;
+            if (http::is_loopback(parsed) && listens(group, static_cast<std::uint16_t>(parsed.port))) return url;
         } catch (const UsageError&) {  // a port that cannot exist
         }
     }
