@@ -369,7 +369,12 @@ std::optional<Reason> missing_end_of(const RunResult& run, const ValidityOptions
 
 std::optional<Reason> interruption_of(const RunResult& run, const ValidityOptions& options) {
     if (!run.partial || !options.ended) return std::nullopt;
-    return Reason{Verdict::warn, "partial", "interrupted: this is what had been measured"};
+    const bool lacks_quality = run.plan.contains("probe") && !run.quality;
+    return Reason{Verdict::warn, "partial",
+                  lacks_quality
+                      ? "interrupted: this is what had been measured; the questions of --probe were "
+                        "not all answered, so that the run has no quality"
+                      : "interrupted: this is what had been measured"};
 }
 
 std::optional<Reason> unanswered_of(const RunResult&, const ValidityOptions& options) {

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 MetricSummary with_median(std::string key, double median) {
     MetricSummary metric;
@@ -331,6 +332,12 @@ TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
     EXPECT_EQ(validity.verdict, Verdict::warn);
     EXPECT_EQ(checks_of(validity), (std::vector<std::string>{"no_steady_state", "partial"}));
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("latency rose"));
+    EXPECT_THAT(validity.reasons[1].text, Not(HasSubstr("--probe")));
+    run.plan["probe"] = "questions.jsonl";
+    EXPECT_THAT(validity_of(run).reasons[1].text,
+                HasSubstr("the questions of --probe were not all answered"));
+    run.quality.emplace();
+    EXPECT_THAT(validity_of(run).reasons[1].text, Not(HasSubstr("--probe")));
 }
 
 TEST(GravestReason, IsTheFirstOfTheSeverityOfTheVerdict) {
