@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/result/metrics.h"
 #include "core/text/number_text.h"
 
 namespace paretoken {
@@ -426,6 +427,24 @@ std::optional<Reason> artificial_text_of(const RunResult& run, const ValidityOpt
                   fmt::format("{}, so that its speed depends on the text, but {}", what, why)};
 }
 
+/// Returns a reason if events are missing although the plan keeps all, and nothing else says that records
+/// were lost.
+std::optional<Reason> missing_events_of(const RunResult& run, const ValidityOptions& options) {
+    const auto kept = run.plan.find("events");
+    const bool keeps_all = kept != run.plan.end() && kept->second == "all";
+    if (run.counts.without_events == 0 || !keeps_all || !options.lost.empty()) return std::nullopt;
+    std::string names;
+    for (const Metric& metric : metrics())
+        if (metric.pool != nullptr) names += (names.empty() ? "" : ", ") + std::string(metric.tag);
+    return Reason{
+        Verdict::warn, "events_missing",
+        fmt::format(
+            "the events of {} requests are missing, because events.bin is not there or is not complete: "
+            "the metrics that are computed from events ({}) leave these requests out, and the rates "
+            "spread their tokens evenly; put the file back and remove run.json, or measure again",
+            run.counts.without_events, names)};
+}
+
 std::optional<Reason> losses_of(const RunResult&, const ValidityOptions& options) {
     if (options.lost.empty()) return std::nullopt;
     return Reason{Verdict::invalid, "records_lost", options.lost + "."};
@@ -437,8 +456,9 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 4> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of};
-constexpr std::array<ReasonOf, 7> kJudgedLast = {
-    hang_ups_of, thrashing_of, other_model_of, unanswered_of, artificial_text_of, warm_cache_of, losses_of};
+constexpr std::array<ReasonOf, 8> kJudgedLast = {hang_ups_of,       thrashing_of,       other_model_of,
+                                                 unanswered_of,     artificial_text_of, warm_cache_of,
+                                                 missing_events_of, losses_of};
 
 }  // namespace
 

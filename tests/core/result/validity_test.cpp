@@ -162,6 +162,23 @@ TEST(Validity, no_answer_is_whole_if_users_hang_up_on_all) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("users hung up on 50 of 50 requests"));
 }
 
+TEST(Validity, events_that_the_plan_keeps_are_not_missing_without_a_word) {
+    auto run = clean_run();
+    run.counts.without_events = 3;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid) << "it is not known whether they were kept";
+    run.plan["events"] = "none";
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.plan["events"] = "sample=10";
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.plan["events"] = "all";
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"events_missing"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("the events of 3 requests are missing"));
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("(itl, icl"));
+    EXPECT_EQ(checks_of(validity_of(run, {.lost = "the disk was full"})),
+              std::vector<std::string>{"records_lost"});
+}
+
 TEST(Validity, figures_above_the_whole_are_written_without_an_exponent) {
     auto run = clean_run();
     run.workload.output_length = Asked{8, 8 + 8 * 1000};
