@@ -1,6 +1,7 @@
 #include "core/result/validity.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -427,6 +428,13 @@ std::optional<Reason> artificial_text_of(const RunResult& run, const ValidityOpt
                   fmt::format("{}, so that its speed depends on the text, but {}", what, why)};
 }
 
+std::optional<Reason> impossible_metrics_of(const RunResult& run, const ValidityOptions&) {
+    if (!run.server || run.server->impossible.empty()) return std::nullopt;
+    return Reason{Verdict::warn, "impossible_metrics",
+                  fmt::format("the server's metrics cannot be true, and figures from them are left out: {}",
+                              fmt::join(run.server->impossible, "; "))};
+}
+
 /// Returns a reason if events are missing although the plan keeps all, and nothing else says that records
 /// were lost.
 std::optional<Reason> missing_events_of(const RunResult& run, const ValidityOptions& options) {
@@ -456,9 +464,9 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 4> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of};
-constexpr std::array<ReasonOf, 8> kJudgedLast = {hang_ups_of,       thrashing_of,       other_model_of,
-                                                 unanswered_of,     artificial_text_of, warm_cache_of,
-                                                 missing_events_of, losses_of};
+constexpr std::array<ReasonOf, 9> kJudgedLast = {hang_ups_of,           thrashing_of,       other_model_of,
+                                                 unanswered_of,         artificial_text_of, warm_cache_of,
+                                                 impossible_metrics_of, missing_events_of,  losses_of};
 
 }  // namespace
 

@@ -162,6 +162,15 @@ TEST(Validity, no_answer_is_whole_if_users_hang_up_on_all) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("users hung up on 50 of 50 requests"));
 }
 
+TEST(Validity, metrics_that_cannot_be_true_are_named) {
+    auto run = clean_run();
+    run.server.emplace().impossible = {"hits fell although the server did not start again"};
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"impossible_metrics"});
+    EXPECT_EQ(validity.verdict, Verdict::warn);
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("left out: hits fell although"));
+}
+
 TEST(Validity, events_that_the_plan_keeps_are_not_missing_without_a_word) {
     auto run = clean_run();
     run.counts.without_events = 3;
