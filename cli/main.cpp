@@ -59,7 +59,7 @@ void raise_descriptor_limit() {
 
 int main(int argc, char** argv) {
     raise_descriptor_limit();
-    paretoken::cli::ignore_gone_readers();
+    paretoken::cli::let_writes_fail();
     CLI::App app{
         "Measures what an LLM endpoint delivers, what the hardware could deliver, and what a million tokens "
         "costs.",

@@ -5,8 +5,9 @@
 
 namespace paretoken::cli {
 
-void ignore_gone_readers() {
+void let_writes_fail() {
     (void)::signal(SIGPIPE, SIG_IGN);
+    (void)::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool reader_has_gone(int file) {

@@ -22,8 +22,9 @@ void print(fmt::format_string<Values...> format, Values&&... values) {
     cli::print(stdout, format, std::forward<Values>(values)...);
 }
 
-/// Lets a write to a pipe whose reader has gone fail, in place of ending the process by SIGPIPE.
-void ignore_gone_readers();
+/// Lets a write fail, in place of ending the process by a signal, if it goes to a pipe whose reader has gone
+/// (SIGPIPE) or beyond the limit on the size of a file (`ulimit -f`, SIGXFSZ).
+void let_writes_fail();
 
 /// Returns whether `file` is a pipe or a socket from which nothing will be read any more.
 bool reader_has_gone(int file);

@@ -406,12 +406,12 @@ class LiveReport {
         if (model_) return reports::served_html_report(*model_, state_);
         std::string where;
         for (const std::string& directory : command_.directories)
-            where += fmt::format(" <code>{}</code>", reports::html_escaped(directory));
+            where += " " + reports::html_escaped(directory);
         return fmt::format(
             "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" "
-            "content=\"2\"><title>paretoken report</title><p>No run has ended yet in{}. This page looks "
-            "again "
-            "every two seconds.</p></html>\n",
+            "content=\"2\"><title>paretoken report</title><p>No run has ended yet in<code>{0}</code>. This "
+            "page looks again every two seconds. <code>paretoken report{0}</code> shows what a run has "
+            "measured so far, or had measured when it was killed.</p></html>\n",
             where);
     }
 

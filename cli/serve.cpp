@@ -14,6 +14,8 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <random>
 
 #include "cli/commands.h"
 #include "cli/invocation.h"
@@ -41,7 +43,7 @@ struct ServeOptions {
     std::string api_key_env;
     std::string tls_certificate;
     std::string tls_key;
-    std::uint64_t seed = 0;
+    std::optional<std::uint64_t> seed;
     std::string dialect = "vllm";
     std::string spin = "80us";
     std::vector<std::string> quirks;
@@ -59,7 +61,8 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     server.api_key = options.api_key_env.empty() ? options.api_key : api_key_in(options.api_key_env, true);
     server.tls_certificate = options.tls_certificate;
     server.tls_key = options.tls_key;
-    server.seed = options.seed;
+    server.seed = options.seed.value_or(0);
+    if (!options.seed) server.engine_seed = std::random_device()();  // two servers that are compared differ
     server.dialect = *sim::dialect_named(options.dialect);
     server.spin = naming("--spin", [&] { return parse_duration(options.spin); });
     for (const auto& text : options.quirks)
@@ -161,8 +164,10 @@ void add_serve(CLI::App& app) {
                                  fmt::join(sim::dialect_names(), " or ")))
         ->check(CLI::IsMember(sim::dialect_names()))
         ->capture_default_str();
-    command->add_option("--seed", options->seed, "Seed of step jitter, hiccups, accepted drafts and texts")
-        ->capture_default_str();
+    command->add_option(
+        "--seed", options->seed,
+        "Seed of step jitter, hiccups, accepted drafts and texts [texts: 0; the others: a new "
+        "one for every start]");
     command
         ->add_option("--spin", options->spin,
                      "Time before each deadline for which the server polls instead of sleeping")

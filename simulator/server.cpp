@@ -183,7 +183,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
           dialect_(traits_of(options_.dialect)),
           keep_alive_(options_.keep_alive.value_or(dialect_.keep_alive)),
           pieces_(model_.vocabulary),
-          engine_(engine_of(options_.profile, options_.seed)),
+          engine_(engine_of(options_.profile, options_.engine_seed.value_or(options_.seed))),
           identity_(identity_of(options_)),
           io_(io),
           acceptor_(listening(io, options_.host, options_.port)),

@@ -31,6 +31,8 @@ struct ServerOptions {
     std::string tls_certificate;                ///< PEM files; both empty means plain HTTP
     std::string tls_key;
     std::uint64_t seed = 0;
+    /// Seed of step jitter, hiccups and accepted drafts; absent: `seed`.
+    std::optional<std::uint64_t> engine_seed = {};
     Dialect dialect = Dialect::vllm;
     std::optional<KeepAliveLimits> keep_alive = {};  ///< limits; absent means the dialect's
     std::vector<Fault> faults;                       ///< misbehaviour to inject

@@ -1141,7 +1141,7 @@ constexpr std::array kFields = {
               .kind = load,
               .help = "Class of requests with options of its own, which take precedence over those of the "
                       "command line: 'interactive:rate=4,isl=512,osl=128,goodput=ttft:500'. May be repeated. "
-                      "Keys are the names of options; ';' stands for ',' within a value",
+                      "Keys are the names of options; within a value, ';' stands for ',' and ';;' for ';'",
               .get = ClassSpecs::get,
               .set = set_class_specs},
     PlanField{.name = "priority",
@@ -1521,12 +1521,19 @@ const PlanField* class_field_named(std::string_view key) {
     return field != nullptr && field->of_class && !field->flags.empty() ? field : nullptr;
 }
 
-/// Returns a class's value, in which ';' means ',', and between SLOs a blank. Lengths keep it, as in any
-/// Spec.
-std::string class_value(const PlanField& field, std::string text) {
-    const bool is_length = field.name == kInputLength || field.name == kOutputLength;
-    if (!is_length) std::replace(text.begin(), text.end(), ';', field.words ? ' ' : ',');
-    return text;
+constexpr std::string_view kClassSeparators = "within a value, ';' stands for ',' and ';;' for ';'";
+
+/// Returns a class's value, in which ';' means ',', and between SLOs a blank, and ';;' means ';'. Lengths
+/// keep it, as in any Spec.
+std::string class_value(const PlanField& field, const std::string& text) {
+    if (field.name == kInputLength || field.name == kOutputLength) return text;
+    std::string value;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool is_double = text.compare(i, 2, ";;") == 0;
+        value += text[i] != ';' || is_double ? text[i] : field.words ? ' ' : ',';
+        i += is_double ? 1 : 0;
+    }
+    return value;
 }
 
 /// Returns the values that one class gives, by field. Throws UsageError.
@@ -1545,8 +1552,8 @@ std::map<const PlanField*, std::string> class_values(const std::string& text) {
             for (const PlanField& other : kFields)
                 if (other.of_class && !other.flags.empty()) known.push_back(other.name);
             throw UsageError(
-                fmt::format("--class {}: '{}' is not KEY=VALUE of a class; keys are rate, path, {}", name,
-                            part, fmt::join(known, ", ")));
+                fmt::format("--class {}: '{}' is not KEY=VALUE of a class; keys are rate, path, {}; {}", name,
+                            part, fmt::join(known, ", "), kClassSeparators));
         }
         if (!values.emplace(field, class_value(*field, part.substr(equals + 1))).second)
             throw UsageError(fmt::format("--class {}: {} is given twice", name, key));
@@ -1588,7 +1595,9 @@ void set_class(LoadPlan& plan, std::size_t number, const std::string& spec) {
             if (field.clear != nullptr) field.clear(plan, number);
             field.set(plan, number, {given->second});
         } catch (const UsageError& error) {
-            throw UsageError(fmt::format("--class {}: {} {}", of.name, field.name, error.what()));
+            const bool has_separator = spec.find(';') != std::string::npos;
+            throw UsageError(fmt::format("--class {}: {} {}{}{}", of.name, field.name, error.what(),
+                                         has_separator ? "; " : "", has_separator ? kClassSeparators : ""));
         }
     }
 }

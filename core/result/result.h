@@ -350,6 +350,9 @@ struct ServerFigures {
     std::map<std::string, std::string> config = {};  ///< the server's own settings, secrets hidden
     std::uint64_t scrapes = 0;
     std::uint64_t failed_scrapes = 0;
+    /// Why counters cannot be true and their figures are left out, one clause each: "vllm:prompt_tokens_total
+    /// fell although the server did not start again".
+    std::vector<std::string> impossible = {};
     std::string note;  ///< reason for missing figures, one sentence
 
     bool operator==(const ServerFigures&) const = default;

@@ -57,11 +57,13 @@ struct NameAndPercentile {
     std::optional<double> p;
 };
 
-/// Reads "97" → .97, "97.5" and "975" → .975; returns nothing below 10 or from 100 on.
+/// Reads "97" → .97, "97.5" and "975" → .975; returns nothing below 10 or from 100 on. Digits without a point
+/// that end in a zero, such as "100" and "500", are no name of a percentile below 100.
 std::optional<double> any_percentile(std::string_view digits) {
     std::string all(digits);
     const auto point = all.find('.');
     if (point != std::string::npos && point != 2) return {};
+    if (point == std::string::npos && all.size() > 2 && all.back() == '0') return {};
     std::erase(all, '.');
     constexpr std::size_t kMostDigits = 6;
     if (all.size() < 2 || all.size() > kMostDigits || all.front() == '0' ||

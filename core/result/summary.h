@@ -26,11 +26,11 @@ struct SummaryOptions {
     std::vector<TimeSpan> constant_rate = {};
     /// The number of requests that a closed loop keeps in flight. Nothing if there is no cap on requests in
     /// flight, or if think times or a cap on prefills keep the load below that cap.
-    std::optional<std::uint64_t> concurrency;
+    std::optional<std::uint64_t> concurrency = {};
     /// The time since which free slots are no longer filled. If it is absent, the time at which the last
     /// request was started is used.
-    std::optional<TimePoint> last_dispatch;
-    std::vector<Slo> slos;
+    std::optional<TimePoint> last_dispatch = {};
+    std::vector<Slo> slos = {};
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
     std::vector<double> percentiles = {};  ///< percentiles of requests to compute besides kPercentiles
 };

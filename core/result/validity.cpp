@@ -1,6 +1,7 @@
 #include "core/result/validity.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/result/metrics.h"
 #include "core/text/number_text.h"
 
 namespace paretoken {
@@ -354,6 +356,17 @@ std::optional<Reason> substance_of(const RunResult& run, const ValidityOptions&)
     return std::nullopt;
 }
 
+/// Returns a reason if no answer is whole because users hung up on all that did not fail.
+std::optional<Reason> hang_ups_of(const RunResult& run, const ValidityOptions&) {
+    if (run.counts.ok > 0 || run.counts.abandoned == 0) return std::nullopt;
+    return Reason{
+        Verdict::warn, "no_whole_answer",
+        fmt::format("users hung up on {} of {} requests (--cancel), and no answer came to its end: "
+                    "the end-to-end latency and the rate of requests are not known, nor is any other "
+                    "time that is longer than the users waited; lower p= or raise after=",
+                    run.counts.abandoned, run.counts.requests)};
+}
+
 std::optional<Reason> missing_end_of(const RunResult& run, const ValidityOptions& options) {
     if (options.ended) return std::nullopt;
     return Reason{Verdict::invalid, "interrupted",
@@ -364,7 +377,12 @@ std::optional<Reason> missing_end_of(const RunResult& run, const ValidityOptions
 
 std::optional<Reason> interruption_of(const RunResult& run, const ValidityOptions& options) {
     if (!run.partial || !options.ended) return std::nullopt;
-    return Reason{Verdict::warn, "partial", "interrupted: this is what had been measured"};
+    const bool lacks_quality = run.plan.contains("probe") && !run.quality;
+    return Reason{Verdict::warn, "partial",
+                  lacks_quality
+                      ? "interrupted: this is what had been measured; the questions of --probe were "
+                        "not all answered, so that the run has no quality"
+                      : "interrupted: this is what had been measured"};
 }
 
 std::optional<Reason> unanswered_of(const RunResult&, const ValidityOptions& options) {
@@ -416,6 +434,31 @@ std::optional<Reason> artificial_text_of(const RunResult& run, const ValidityOpt
                   fmt::format("{}, so that its speed depends on the text, but {}", what, why)};
 }
 
+std::optional<Reason> impossible_metrics_of(const RunResult& run, const ValidityOptions&) {
+    if (!run.server || run.server->impossible.empty()) return std::nullopt;
+    return Reason{Verdict::warn, "impossible_metrics",
+                  fmt::format("the server's metrics cannot be true, and figures from them are left out: {}",
+                              fmt::join(run.server->impossible, "; "))};
+}
+
+/// Returns a reason if events are missing although the plan keeps all, and nothing else says that records
+/// were lost.
+std::optional<Reason> missing_events_of(const RunResult& run, const ValidityOptions& options) {
+    const auto kept = run.plan.find("events");
+    const bool keeps_all = kept != run.plan.end() && kept->second == "all";
+    if (run.counts.without_events == 0 || !keeps_all || !options.lost.empty()) return std::nullopt;
+    std::string names;
+    for (const Metric& metric : metrics())
+        if (metric.pool != nullptr) names += (names.empty() ? "" : ", ") + std::string(metric.tag);
+    return Reason{
+        Verdict::warn, "events_missing",
+        fmt::format(
+            "the events of {} requests are missing, because events.bin is not there or is not complete: "
+            "the metrics that are computed from events ({}) leave these requests out, and the rates "
+            "spread their tokens evenly; put the file back and remove run.json, or measure again",
+            run.counts.without_events, names)};
+}
+
 std::optional<Reason> losses_of(const RunResult&, const ValidityOptions& options) {
     if (options.lost.empty()) return std::nullopt;
     return Reason{Verdict::invalid, "records_lost", options.lost + "."};
@@ -427,8 +470,9 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 4> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of};
-constexpr std::array<ReasonOf, 6> kJudgedLast = {thrashing_of,       other_model_of, unanswered_of,
-                                                 artificial_text_of, warm_cache_of,  losses_of};
+constexpr std::array<ReasonOf, 9> kJudgedLast = {hang_ups_of,           thrashing_of,       other_model_of,
+                                                 unanswered_of,         artificial_text_of, warm_cache_of,
+                                                 impossible_metrics_of, missing_events_of,  losses_of};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace paretoken {
@@ -122,6 +123,29 @@ void add_histogram(std::span<const ServerScrape> scrapes, TimeSpan span, const s
     figures[key + "_mean_s"] = sum.over(span) / count.over(span);
 }
 
+/// Returns the counters that fell although their server did not start again. A restart sets all of its
+/// counters to 0, so that most of them fall at once.
+std::set<std::string> fallen_counters(std::span<const ServerScrape> scrapes) {
+    std::set<std::string> fallen;
+    std::map<std::string, double> before;
+    for (const ServerScrape& scrape : scrapes) {
+        std::set<std::string> now_lower;
+        std::size_t counted = 0;
+        for (const ServerMetric& metric : server_metrics()) {
+            if (metric.kind != MetricKind::counter) continue;
+            const std::string key(metric.key);
+            const auto value = value_in(scrape, key);
+            if (!value || !std::isfinite(*value)) continue;
+            double& earlier = before.try_emplace(key, 0).first->second;
+            counted += earlier > 0 ? 1 : 0;
+            if (*value < earlier) now_lower.insert(key);
+            earlier = *value;
+        }
+        if (2 * now_lower.size() < counted) fallen.merge(now_lower);
+    }
+    return fallen;
+}
+
 std::optional<double> at(const std::map<std::string, double>& figures, const std::string& key) {
     const auto found = figures.find(key);
     if (found == figures.end()) return std::nullopt;
@@ -162,20 +186,63 @@ const ServerScrape& nearest(const std::vector<ServerScrape>& scrapes, TimePoint 
                              });
 }
 
-/// Adds ratios of counters, if something was counted.
-void add_ratios(bool cached_on_top, std::map<std::string, double>& figures) {
-    const auto hits = at(figures, "prefix_hits");
+/// A part of what another counter counts.
+struct PartOf {
+    std::string_view part;
+    std::string_view whole;
+};
+constexpr std::array kParts = {PartOf{"prefix_hits", "prefix_queries"},
+                               PartOf{"accepted_tokens", "draft_tokens"}};
+/// Returns the parts that grew by more than their whole.
+std::set<std::string> too_large_parts(const std::map<std::string, double>& figures) {
+    std::set<std::string> parts;
+    for (const auto& [part, whole] : kParts) {
+        const auto own = at(figures, std::string(part));
+        const auto all = at(figures, std::string(whole));
+        if (own && all && *own > kMostShare * *all) parts.emplace(part);
+    }
+    return parts;
+}
+
+/// Adds ratios of counters, if something was counted. There is none of a part that is larger than its whole.
+/// `figures` lacks the counters of `fallen`.
+void add_ratios(bool cached_on_top, const std::set<std::string>& fallen,
+                std::map<std::string, double>& figures) {
+    const std::set<std::string> too_large = too_large_parts(figures);
+    const auto part = [&](const std::string& key) {
+        return too_large.contains(key) ? std::nullopt : at(figures, key);
+    };
+    const auto hits = part("prefix_hits");
     auto queries = at(figures, "prefix_queries");
-    if (!queries) queries = at(figures, "prompt_tokens");
+    if (!queries && !fallen.contains("prefix_queries")) queries = at(figures, "prompt_tokens");
     if (hits && queries) {
         const double asked = cached_on_top ? *queries + *hits : *queries;
         if (asked > 0) figures["prefix_hit_ratio"] = std::clamp(*hits / asked, 0.0, 1.0);
     }
-    const auto accepted = at(figures, "accepted_tokens");
+    const auto accepted = part("accepted_tokens");
     const auto drafted = at(figures, "draft_tokens");
     const auto drafts = at(figures, "drafts");
-    if (accepted && drafted && *drafted > 0) figures["acceptance_ratio"] = *accepted / *drafted;
+    if (accepted && drafted && *drafted > 0)
+        figures["acceptance_ratio"] = std::min(*accepted / *drafted, 1.0);
     if (accepted && drafts && *drafts > 0) figures["tokens_per_pass"] = 1 + *accepted / *drafts;
+}
+
+/// Returns one sentence for each fault of the counters over `scrapes`, whose growth is `figures`.
+std::vector<std::string> faults_of_counters(std::span<const ServerScrape> scrapes,
+                                            const std::map<std::string, double>& figures) {
+    const auto name = [&](const std::string& key) {
+        const auto found = scrapes.front().sources.find(key);
+        return found == scrapes.front().sources.end() ? key : found->second;
+    };
+    std::vector<std::string> faults;
+    for (const std::string& key : fallen_counters(scrapes))
+        faults.push_back(fmt::format("{} fell although the server did not start again", name(key)));
+    for (const auto& [part, whole] : kParts)
+        if (too_large_parts(figures).contains(std::string(part)))
+            faults.push_back(fmt::format("{} grew by {:g}, and {} by {:g}, of which it is a part",
+                                         name(std::string(part)), figures.at(std::string(part)),
+                                         name(std::string(whole)), figures.at(std::string(whole))));
+    return faults;
 }
 
 }  // namespace
@@ -320,13 +387,15 @@ ServerScrapes combined(std::vector<ServerScrapes> servers) {
 std::vector<double> accepted_per_position(std::span<const ServerScrape> scrapes, TimeSpan span) {
     std::vector<double> shares;
     const Growth drafts(scrapes, [](const ServerScrape& scrape) { return value_in(scrape, "drafts"); });
-    if (!drafts.is_known() || !(drafts.over(span) > 0)) return shares;
+    if (!drafts.is_known() || !(drafts.over(span) > 0) || fallen_counters(scrapes).contains("drafts"))
+        return shares;
     for (std::size_t i = 0; i < scrapes.back().accepted_by_position.size(); ++i) {
         const Growth accepted(scrapes, [i](const ServerScrape& scrape) {
             const auto& by_position = scrape.accepted_by_position;
             return i < by_position.size() ? std::optional(by_position[i]) : std::nullopt;
         });
         if (!accepted.is_known()) break;
+        if (accepted.over(span) > kMostShare * drafts.over(span)) return {};
         shares.push_back(std::clamp(accepted.over(span) / drafts.over(span), 0.0, 1.0));
     }
     return shares;
@@ -335,6 +404,7 @@ std::vector<double> accepted_per_position(std::span<const ServerScrape> scrapes,
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span) {
     std::map<std::string, double> figures;
     if (scrapes.size() < 2) return figures;
+    const std::set<std::string> fallen = fallen_counters(scrapes);
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
         switch (metric.kind) {
@@ -344,14 +414,14 @@ std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes
                 add_gauge(scrapes, span, key, figures);
                 break;
             case MetricKind::counter:
-                add_counter(scrapes, span, key, figures);
+                if (!fallen.contains(key)) add_counter(scrapes, span, key, figures);
                 break;
             case MetricKind::histogram:
                 add_histogram(scrapes, span, key, figures);
                 break;
         }
     }
-    add_ratios(excludes_cached(scrapes.front()), figures);
+    add_ratios(excludes_cached(scrapes.front()), fallen, figures);
     return figures;
 }
 
@@ -371,6 +441,7 @@ std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSp
     server.accepted_per_position = accepted_per_position(scrapes, window);
     server.window = figures_over(scrapes, window);
     server.whole_run = figures_over(scrapes, {scrapes.front().at, scrapes.back().at + Duration(1)});
+    server.impossible = faults_of_counters(scrapes, server.whole_run);
     return server;
 }
 

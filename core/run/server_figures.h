@@ -62,6 +62,9 @@ struct ServerScrape {
     bool operator==(const ServerScrape&) const = default;
 };
 
+/// The largest share that is possible: servers may count a little more than they have.
+inline constexpr double kMostShare = 1.1;
+
 /// The most series kept of one place (a server or an exporter), so that the result stays readable.
 inline constexpr std::size_t kMostKeptSeries = 256;
 
@@ -102,8 +105,9 @@ ServerScrapes combined(std::vector<ServerScrapes> servers);
 ///   counter       KEY: the growth within `span`
 ///   histogram     KEY_mean_s: the mean of the samples that were added within `span`
 /// Ratios of counters are included too, e.g. "acceptance_ratio". Between two scrapes, a counter is assumed to
-/// grow linearly. A counter that falls was reset and started again at 0. The result is empty if there are
-/// fewer than two scrapes.
+/// grow linearly. A counter that falls was reset and started again at 0 if at least half of the counters fall
+/// with it; otherwise it is left out, because that is impossible. A ratio of a part that is larger than its
+/// whole (more hits than queries) is left out too. The result is empty if there are fewer than two scrapes.
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span);
 
 /// Returns, for each position in a draft of speculative decoding, the share of the drafts verified in `span`

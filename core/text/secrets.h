@@ -29,6 +29,7 @@ class Secrets {
     void add_url(std::string_view url);
 
     bool empty() const { return known_.empty(); }
+    const std::vector<std::string>& known() const { return known_; }  ///< all forms of all secrets
 
     /// Returns `text` with every occurrence of a known secret replaced by kHidden. If `text` was cut to a
     /// length limit, it may end within a secret. Therefore, if it ends with the first 6 or more bytes of a

@@ -44,9 +44,10 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
     posix_spawn_file_actions_adddup2(&actions, output.write, STDOUT_FILENO);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    sigset_t ignored_here;  // main() ignores SIGPIPE, which other programs do not expect
+    sigset_t ignored_here;  // main() ignores these signals, which other programs do not expect
     sigemptyset(&ignored_here);
     sigaddset(&ignored_here, SIGPIPE);
+    sigaddset(&ignored_here, SIGXFSZ);
     posix_spawnattr_setsigdefault(&attributes, &ignored_here);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
 

@@ -133,22 +133,30 @@ void sleep_briefly() {
 
 // ---- the guard: a process that makes only calls that are allowed between fork and exec
 
-/// Copies the server's output into its log: the first bytes at once, the last bytes at the end.
+/// Copies the server's output into its log, with the secrets hidden: the first bytes at once, the last bytes
+/// at the end.
 class LogCopy {
   public:
+    explicit LogCopy(const std::vector<std::string>& secrets) : secrets_(secrets) {}
+
     /// Copies all available output. Returns false at the end of the output.
     bool copy(int from, int to) {
         while (true) {
-            const ssize_t got = ::read(from, buffer_, sizeof buffer_);
+            const ssize_t got = ::read(from, buffer_ + begun_, kRead);
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) return errno == EAGAIN;
             if (got == 0) return false;
-            keep(buffer_, static_cast<std::size_t>(got), to);
+            hide_and_keep(begun_ + static_cast<std::size_t>(got), to);
         }
     }
 
     /// Writes the last bytes that were held back.
     void finish(int to) {
+        if (begun_ < Secrets::kShortest)
+            keep(buffer_, begun_, to);
+        else
+            keep(Secrets::kHidden.data(), Secrets::kHidden.size(), to);
+        begun_ = 0;
         if (held_ == 0) return;
         static constexpr char kNote[] =
             "\n[paretoken: the log is at its limit; what follows are the last lines]\n";
@@ -171,6 +179,46 @@ class LogCopy {
         }
     }
 
+    /// Returns the first secret in a text and its place, the longest one if there are several; its size is 0
+    /// if there is none.
+    std::string_view first_secret_in(std::string_view text) const {
+        std::string_view first = text.substr(text.size());
+        for (const std::string& secret : secrets_) {
+            const std::size_t at = text.find(secret);
+            if (at == std::string_view::npos) continue;
+            const std::string_view found = text.substr(at, secret.size());
+            if (found.data() < first.data() || (found.data() == first.data() && found.size() > first.size()))
+                first = found;
+        }
+        return first;
+    }
+
+    /// Returns the length of the longest end of a text with which a secret begins.
+    std::size_t begun_secret_in(std::string_view text) const {
+        std::size_t longest = 0;
+        for (const std::string& secret : secrets_)
+            for (std::size_t length = std::min({secret.size() - 1, text.size(), kMostBegun});
+                 length > longest; --length)
+                if (text.ends_with(std::string_view(secret).substr(0, length))) longest = length;
+        return longest;
+    }
+
+    /// Keeps the first `size` bytes of the buffer with the secrets hidden, except for the end that may be the
+    /// beginning of a secret.
+    void hide_and_keep(std::size_t size, int to) {
+        std::string_view text(buffer_, size);
+        while (true) {
+            const std::string_view secret = first_secret_in(text);
+            if (secret.empty()) break;
+            keep(text.data(), static_cast<std::size_t>(secret.data() - text.data()), to);
+            keep(Secrets::kHidden.data(), Secrets::kHidden.size(), to);
+            text = text.substr(static_cast<std::size_t>(secret.data() - text.data()) + secret.size());
+        }
+        begun_ = begun_secret_in(text);
+        keep(text.data(), text.size() - begun_, to);
+        std::memmove(buffer_, text.data() + text.size() - begun_, begun_);
+    }
+
     void keep(const char* bytes, std::size_t size, int to) {
         const std::size_t room = kLongestServerLog - 2 * kTail - written_;
         const std::size_t now = size < room ? size : room;
@@ -179,7 +227,12 @@ class LogCopy {
         for (std::size_t i = now; i < size; ++i) tail_[held_++ % sizeof tail_] = bytes[i];
     }
 
-    char buffer_[4096] = {};
+    static constexpr std::size_t kMostBegun = std::size_t{16} << 10;
+    static constexpr std::size_t kRead = std::size_t{4} << 10;
+
+    const std::vector<std::string>& secrets_;
+    char buffer_[kMostBegun + kRead] = {};
+    std::size_t begun_ = 0;  ///< bytes at the start of the buffer that may be the beginning of a secret
     char tail_[kTail] = {};
     std::size_t held_ = 0;     ///< bytes that passed through tail_
     std::size_t written_ = 0;  ///< bytes in the log
@@ -187,7 +240,7 @@ class LogCopy {
 
 /// Waits for a byte on `pipe` (all is well) or its end (our process has ended, so the group is killed).
 /// Copies `output` into `log` meanwhile.
-[[noreturn]] void guard(int pipe, int output, int log, pid_t group) {
+[[noreturn]] void guard(int pipe, int output, int log, pid_t group, const std::vector<std::string>& secrets) {
     constexpr int kBeyondStandard = 64;
     ::setpgid(0, 0);
     int target = 0;
@@ -196,7 +249,7 @@ class LogCopy {
     for (int i = 0; i < 3; ++i) ::dup2(held[i], i);
     ::close_range(3, ~0U, 0);
     ::fcntl(1, F_SETFL, ::fcntl(1, F_GETFL) | O_NONBLOCK);
-    LogCopy copying;
+    LogCopy copying(secrets);
     pollfd files[2] = {{.fd = 0, .events = POLLIN, .revents = 0}, {.fd = 1, .events = POLLIN, .revents = 0}};
     while (true) {
         if (::poll(files, 2, -1) < 0) continue;  // interrupted
@@ -279,19 +332,14 @@ bool is_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Returns whether the URL's host is an address of the loopback, so that nobody else can have its port.
-bool is_loopback(const http::Url& url) {
-    return url.host == "localhost" || url.host == "::1" || url.host == "[::1]" ||
-           url.host.starts_with("127.");
-}
-
 /// Returns the first printed URL at which a process of the group listens; empty if there is none. The URL of
 /// another server, such as a dashboard, must get neither the load nor the key.
 std::string own_url_in(std::string_view printed, pid_t group) {
     for (const std::string& url : urls_in(printed)) {
         try {
             const http::Url parsed = http::parse_url(url);
-            if (is_loopback(parsed) && listens(group, static_cast<std::uint16_t>(parsed.port))) return url;
+            if (http::is_loopback(parsed) && listens(group, static_cast<std::uint16_t>(parsed.port)))
+                return url;
         } catch (const UsageError&) {  // a port that cannot exist
         }
     }
@@ -399,10 +447,7 @@ void run_to_end(const std::string& command, const std::vector<std::string>& envi
 }
 
 CommandServer::CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop)
-    : url_(command.url),
-      log_(command.log),
-      secrets_(command.secrets),
-      start_{.command = command.secrets.redacted(command.text)} {
+    : url_(command.url), log_(command.log), start_{.command = command.secrets.redacted(command.text)} {
     std::string port;
     if (names_port(command)) {
         port = fmt::format("{}", free_port());
@@ -429,7 +474,8 @@ CommandServer::CommandServer(const ServerCommandLine& command, Watcher& watcher,
     group_ = spawn(std::move(words), environment, output_write.number());
     output_write.close();
     guard_ = ::fork();
-    if (guard_ == 0) guard(alive_read.number(), output_read.number(), log.number(), group_);
+    if (guard_ == 0)
+        guard(alive_read.number(), output_read.number(), log.number(), group_, command.secrets.known());
     const int fork_failed = guard_ < 0 ? errno : 0;
     guard_pipe_ = alive_write.release();
     try {
@@ -531,14 +577,6 @@ void CommandServer::end() {
         }
     }
     ::close(guard_pipe_);
-    hide_secrets_in_log();
-}
-
-void CommandServer::hide_secrets_in_log() const {
-    if (secrets_.empty()) return;
-    const std::string text = text_in(log_, kLongestServerLog, false);
-    const std::string hidden = secrets_.redacted(text);
-    if (hidden != text) std::ofstream(log_, std::ios::binary | std::ios::trunc) << hidden;
 }
 
 }  // namespace paretoken::experiments

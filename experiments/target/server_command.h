@@ -35,7 +35,7 @@ struct ServerCommandLine {
     /// which a process of the server's group listens.
     std::string url = {};
     std::string ready_url = {};  ///< URL or path for is_ready()
-    Secrets secrets = {};        ///< hidden in the stored command, and in the log when the server has ended
+    Secrets secrets = {};        ///< hidden in the stored command and in the log
 };
 
 /// The server could not be started, was not ready in time, or has ended.
@@ -75,7 +75,6 @@ class CommandServer {
   private:
     void wait_until_ready(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
     std::string last_words();
-    void hide_secrets_in_log() const;
 
     pid_t group_ = -1;
     pid_t guard_ = -1;
@@ -84,7 +83,6 @@ class CommandServer {
     std::optional<int> status_;
     std::string url_;
     std::filesystem::path log_;
-    Secrets secrets_;
     ServerStart start_;
 };
 

@@ -139,4 +139,8 @@ Url parse_url(std::string_view text) {
     return url;
 }
 
+bool is_loopback(const Url& url) {
+    return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
+}
+
 }  // namespace paretoken::http

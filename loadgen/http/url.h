@@ -32,4 +32,7 @@ struct Url {
 /// version comes before it. Throws UsageError naming the mistake in the text, without the secrets in it.
 Url parse_url(std::string_view text);
 
+/// Returns whether the host is an address of the loopback or its name, so that nobody else can have its port.
+bool is_loopback(const Url& url);
+
 }  // namespace paretoken::http

@@ -44,7 +44,6 @@ const std::map<std::string, MetricKind, std::less<>>& kinds_by_name() {
 /// Returns the samples without those of known quantities that cannot be true, whose faults are added to
 /// `left_out`.
 std::vector<Sample> possible_ones(std::vector<Sample> samples, std::vector<std::string>& left_out) {
-    constexpr double kMostShare = 1.1;  // servers may count a little more than they have
     std::set<std::pair<std::string, Labels>> seen;
     std::erase_if(samples, [&](const Sample& sample) {
         const auto kind = kinds_by_name().find(without_total(sample.name));

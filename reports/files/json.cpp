@@ -311,6 +311,7 @@ void fields(Archive& a, Is<ServerFigures> auto& v) {
     a("config", v.config);
     a("scrapes", v.scrapes);
     a("failed_scrapes", v.failed_scrapes);
+    a("impossible", v.impossible);
     a("note", v.note);
 }
 

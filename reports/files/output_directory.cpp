@@ -8,9 +8,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "core/error.h"
@@ -25,6 +27,9 @@ namespace {
 
 constexpr std::string_view kLockName = ".paretoken.lock";
 constexpr int kMostSuffixes = 10'000;
+/// The time for which a lock is waited for. A process that was killed holds its lock until the system has
+/// freed what it had.
+constexpr auto kLongestEnd = std::chrono::seconds(1);
 
 [[noreturn]] void cannot_create(const fs::path& path, const std::string& why) {
     throw RuntimeError(
@@ -161,6 +166,8 @@ void OutputDirectory::create(const OutputRequest& request) {
 }
 
 void OutputDirectory::lock() {
+    constexpr auto kPoll = std::chrono::milliseconds(20);
+    const auto give_up = std::chrono::steady_clock::now() + kLongestEnd;
     const fs::path file = path_ / kLockName;
     while (true) {
         lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -171,6 +178,10 @@ void OutputDirectory::lock() {
         if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             const std::string holder = holder_of(lock_);
             ::close(std::exchange(lock_, -1));
+            if (std::chrono::steady_clock::now() < give_up) {
+                std::this_thread::sleep_for(kPoll);
+                continue;
+            }
             throw RuntimeError(fmt::format("{} is writing to {}; wait for its end, or give another --out",
                                            holder, path_.string()));
         }

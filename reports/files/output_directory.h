@@ -17,7 +17,8 @@ struct OutputRequest {
 };
 
 /// Holds a lock (flock) on the file DIRECTORY/.paretoken.lock, whose text names the holder's process and
-/// host. The system releases the lock of a process that died, and the next process then locks the same file.
+/// host. The system releases the lock of a process that died, and the next process then locks the same file;
+/// since this may take the system a moment, a lock that is held is waited for, for at most a second.
 /// On a file system without locks the file only shows the last holder and keeps nobody out.
 class OutputDirectory {
   public:

@@ -46,6 +46,19 @@ std::optional<FileMark> mark_of(const fs::path& path) {
     return mark;
 }
 
+/// Refuses a directory that has the name of a record file.
+void refuse_directories(const fs::path& directory) {
+    for (const std::string_view name : {kBegunFileName, kEndedFileName, kRecordsFileName, kEventsFileName,
+                                        std::string_view(kServerFileName)}) {
+        std::error_code error;
+        if (fs::is_directory(directory / name, error))
+            throw UsageError(
+                fmt::format("{} is a directory, and a run writes a file of that name; put the file back, or "
+                            "measure again",
+                            (directory / name).string()));
+    }
+}
+
 /// Refuses record files that are not those that the run wrote: copies with more or fewer records, files that
 /// were changed, or the files of another run. Only events.bin may be missing, because it is large.
 void refuse_other_files(const fs::path& directory, const std::map<std::string, FileMark>& files) {
@@ -91,6 +104,7 @@ StoredRun read_recorded(const fs::path& directory) {
             fmt::format("{} is missing: the records of this run are incomplete, or those of an "
                         "earlier version; restore the file, or measure again",
                         begun_path.string()));
+    refuse_directories(directory);
     StoredRun stored;
     Recorded& recorded = stored.recorded;
     BegunFile begun = parse_begun_json(read_file(begun_path), begun_path.string());

@@ -80,6 +80,18 @@ bool is_run(const fs::path& directory) {
     return fs::exists(directory / kRunFileName) || holds_recorded(directory);
 }
 
+/// Refuses the records of a run that lacks the files without which they cannot be read.
+void refuse_incomplete_run(const fs::path& directory) {
+    std::error_code error;
+    if (!fs::exists(directory / kRecordsFileName, error)) return;
+    if (!fs::exists(directory / kEventsFileName, error) && !fs::exists(directory / kEndedFileName, error))
+        return;
+    throw UsageError(fmt::format(
+        "{} holds the {} of a run, but neither {} nor {}, which say what was measured; put one of them back, "
+        "or move the directory away and measure again",
+        directory.string(), kRecordsFileName, kRunFileName, kBegunFileName));
+}
+
 /// Adds the run directories at or below `path`. `caches` is null if the runs of an experiment on prefix
 /// caching count as runs like any others.
 void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
@@ -103,6 +115,7 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
         return;
     }
     if (is_cache) return;
+    refuse_incomplete_run(path);
     std::vector<fs::path> below;
     std::error_code error;
     for (const auto& entry :

@@ -125,6 +125,41 @@ std::optional<double> mean_of_server(const std::vector<GateRun>& runs, std::stri
     return sum / static_cast<double>(runs.size());
 }
 
+/// Returns the mean time in the servers' queues, in seconds: as the servers report it, or the mean number of
+/// waiting requests ÷ the rate of requests (Little's law).
+std::optional<double> mean_queue_s(const std::vector<GateRun>& runs) {
+    if (const auto told = mean_of_server(runs, "queue_mean_s")) return told;
+    const auto waiting = mean_of_server(runs, "waiting");
+    const auto rate = mean_figure(runs, figure::kRequests);
+    if (!waiting || !rate || !(*rate > 0)) return std::nullopt;
+    return *waiting / *rate;
+}
+
+std::optional<double> mean_ttft_s(const std::vector<GateRun>& runs) {
+    double sum = 0;
+    for (const GateRun& run : runs) {
+        const MetricSummary* const ttft = run.result.metric("ttft_s");
+        if (ttft == nullptr || !ttft->mean) return std::nullopt;
+        sum += *ttft->mean;
+    }
+    if (runs.empty()) return std::nullopt;
+    return sum / static_cast<double>(runs.size());
+}
+
+/// Returns a text such as "requests wait 820 ms in the queue on average, and 3 ms in the baseline"; empty if
+/// less than half of the growth of TTFT is time in the queue, or if this is not known.
+std::string longer_queue(const GateInput& input) {
+    constexpr double kMostOfIt = .5;
+    const auto before = mean_queue_s(input.baseline);
+    const auto after = mean_queue_s(input.candidate);
+    const auto ttft_before = mean_ttft_s(input.baseline);
+    const auto ttft_after = mean_ttft_s(input.candidate);
+    if (!before || !after || !ttft_before || !ttft_after || *ttft_after <= *ttft_before) return "";
+    if (*after - *before < kMostOfIt * (*ttft_after - *ttft_before)) return "";
+    return fmt::format("requests wait {:.3g} ms in the queue on average, and {:.3g} ms in the baseline",
+                       *after * 1e3, *before * 1e3);
+}
+
 /// Returns a sentence such as " The servers' own metrics: requests waiting 0.1 before, 6.3 now."; empty if
 /// the servers report nothing or no large difference.
 std::string servers_say(const GateInput& input) {
@@ -158,6 +193,11 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
     const Found ttft = ttft_of(rows);
     const Found itl = itl_of(rows);
     const std::string hits = lost_hits(input);
+    const std::string queue = longer_queue(input);
+    if (ttft == Found::worse && itl != Found::worse && !queue.empty())
+        return fmt::format(
+            "TTFT is worse and ITL {}: {}{}{}. Compare the load, the number of slots and the batch size.",
+            predicate(itl), queue, hits.empty() ? "" : "; ", hits);
     if (ttft == Found::worse && !hits.empty())
         return itl == Found::worse ? fmt::format("TTFT and ITL are worse: {}.", hits)
                                    : fmt::format("TTFT is worse and ITL {}: {}.", predicate(itl), hits);

@@ -132,11 +132,15 @@ class BatchingEngine final : public Engine {
 
     void abort(std::uint64_t id) override {
         const auto wanted = [id](const Sequence& sequence) { return sequence.id == id; };
-        std::erase_if(waiting_, wanted);
-        std::erase_if(running_, [&](const Sequence& sequence) {
-            if (wanted(sequence)) cache_.release(sequence.holding->blocks);
-            return wanted(sequence);
-        });
+        if (const auto running = std::find_if(running_.begin(), running_.end(), wanted);
+            running != running_.end()) {
+            cache_.release(running->holding->blocks);
+            running_.erase(running);
+            return;
+        }
+        // Most requests that are given up are among the first that arrived.
+        const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), wanted);
+        if (waiting != waiting_.end()) waiting_.erase(waiting);
     }
 
     std::optional<TimePoint> next_begin() const override {

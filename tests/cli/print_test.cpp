@@ -1,6 +1,7 @@
 #include "cli/print.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
@@ -9,7 +10,7 @@ namespace paretoken::cli {
 namespace {
 
 TEST(Print, goes_on_when_the_reader_of_a_pipe_has_gone) {
-    ignore_gone_readers();
+    let_writes_fail();
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     std::FILE* const stream = ::fdopen(ends[1], "w");
@@ -32,6 +33,20 @@ TEST(Print, does_not_take_a_full_disk_for_a_reader_that_has_gone) {
     EXPECT_NE(std::fflush(full), 0);
     EXPECT_FALSE(reader_has_gone(::fileno(full)));
     std::fclose(full);
+}
+
+TEST(Print, goes_on_when_a_file_reaches_the_limit_on_its_size) {
+    let_writes_fail();
+    std::FILE* const file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    EXPECT_NO_THROW(print(file, "{}\n", std::string(100'000, 'x')));
+    EXPECT_NE(std::ferror(file), 0);
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::fclose(file);
 }
 
 }  // namespace

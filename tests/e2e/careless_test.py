@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pty
+import resource
 import signal
 import subprocess
 import time
@@ -133,6 +134,15 @@ class Files(Case):
         (self.out / "requests.jsonl").symlink_to("/dev/full")
         done = paretoken("run", *TINY, "--num-prompts", 20, "--out", self.out)
         self.fails_clearly(done, 3, "requests.jsonl", "No space left")
+        self.assertRegex(done.stdout, "Time to first token")
+
+    def test_a_limit_on_the_size_of_files_is_told_like_a_full_disk(self):
+        def limit_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+        done = subprocess.run([BINARY, "run", *map(str, TINY), "--num-prompts", "200", "--out", self.out], text=True,
+                              capture_output=True, timeout=60, env=environment(), check=False, preexec_fn=limit_files)
+        self.fails_clearly(done, 3, "requests.jsonl", "File too large")
         self.assertRegex(done.stdout, "Time to first token")
 
     def test_a_full_standard_output_is_said(self):

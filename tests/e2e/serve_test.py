@@ -50,6 +50,18 @@ class Serve(Case):
         self.fails_clearly(paretoken("serve", "--api-key-env", "NO_SUCH_KEY"), 2, "--api-key-env", "NO_SUCH_KEY")
         self.fails_clearly(paretoken("serve", "--api-key", "k", "--api-key-env", "K"), 2, "--api-key")
 
+    def test_two_servers_differ_in_the_engine_unless_a_seed_is_given(self):
+        def tokens_of_steps(*options):
+            body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 200, "ignore_eos": True, "stream": True}
+            with simulated_server("--profile", "llama3-8b-h100-bf16?speculative_tokens=3&acceptance=.5", *options) as address:
+                texts = [event["choices"][0]["delta"].get("content", "")
+                         for event in events(ask(f"{address}/v1/chat/completions", body)) if event.get("choices")]
+            return texts
+        self.assertEqual(tokens_of_steps("--seed", 7), tokens_of_steps("--seed", 7))
+        first, second = tokens_of_steps(), tokens_of_steps()
+        self.assertNotEqual(first, second)
+        self.assertEqual("".join(first), "".join(second), "the texts are the same")
+
     def test_it_listens_on_the_loopback_address_unless_told(self):
         with simulated_server("--profile", "ideal") as address:
             self.assertTrue(address.startswith("http://127.0.0.1:"), address)

@@ -43,6 +43,7 @@ class ServedReport(Case):
             status, text = fetched(address)
             self.assertEqual(status, 200)
             self.assertIn("No run has ended yet", text)
+            self.assertIn(f"<code>paretoken report {self.directory / 'runs'}</code> shows what a run has measured so far", text)
             self.assertEqual(fetched(address, "/report.json")[0], 404)
             self.land("a")
             first = fetched(address, "/version")[1]

@@ -303,6 +303,27 @@ TEST(VirtualLoad, EndsWhenItIsStopped) {
     EXPECT_EQ(outcome.records.size(), sink.records.size());
 }
 
+/// Ends the load when the first request has ended.
+class EndingSink final : public RecordSink {
+  public:
+    void record(RequestRecord&& record) override {
+        cut.request_stop();
+        outcomes.push_back(record.outcome);
+    }
+    std::stop_source cut;
+    std::vector<Outcome> outcomes;
+};
+
+TEST(VirtualLoad, IsCutOffAfterTheStepInWhichThatIsAsked) {
+    EndingSink sink;
+    Progress progress;
+    const auto dataset = synthetic_prompts(16, 4);
+    const auto outcome = make_virtual_load(from(closed_loop(4, 1000), *dataset), on("llama3-8b-h100-bf16"),
+                                           sink, progress, {{}, sink.cut.get_token()});
+    EXPECT_TRUE(outcome.interrupted);
+    EXPECT_LE(std::count(sink.outcomes.begin(), sink.outcomes.end(), Outcome::ok), 4);
+}
+
 /// Returns a server that ends about 10.4 of these requests per second.
 VirtualOptions small_server() {
     return on("llama3-8b-h100-bf16?max_num_seqs=8");

@@ -366,6 +366,20 @@ TEST(Classes, have_what_they_say_over_what_all_have_in_common) {
     EXPECT_EQ(echo_of(plan).at("batch.concurrency"), "2");
 }
 
+TEST(Classes, write_a_semicolon_of_a_value_twice) {
+    const LoadPlan asked =
+        plan_of({{"class",
+                  {"a:arrivals=steps:rates=2;;8;each=5s,cancel=p=.5;after=uniform:min=1s;;max=3s",
+                   "b:dataset=shared_prefix:groups=8;levels=1000;;500;unique=200"}}});
+    EXPECT_EQ(plan_of(texts_of(asked)), asked);
+    const LoadPlan plan = with_classes(asked);
+    EXPECT_EQ(plan.classes[0].arrivals->fields.at("rates"), "2;8");
+    EXPECT_EQ(plan.classes[0].arrivals->fields.at("each"), "5s");
+    EXPECT_EQ(plan.classes[0].cancel, "p=.5,after=uniform:min=1s;max=3s");
+    EXPECT_EQ(plan.classes[1].dataset.fields.at("levels"), "1000;500");
+    EXPECT_EQ(plan.classes[1].dataset.fields.at("unique"), "200");
+}
+
 TEST(Classes, are_refused_by_name) {
     const auto message = [](const Texts& specs) {
         try {
@@ -380,6 +394,8 @@ TEST(Classes, are_refused_by_name) {
     EXPECT_THAT(message({"a:rate=1,colour=red"}), HasSubstr("--class a: 'colour=red' is not KEY=VALUE"));
     EXPECT_THAT(message({"a:rate=0"}), HasSubstr("--class a: request_rate '0': a rate is above 0"));
     EXPECT_THAT(message({"a:rate=1,rate=2"}), HasSubstr("given twice"));
+    for (const char* steps : {"a:arrivals=steps:rates=2;8;each=5s", "a:arrivals=steps:rates=2;;8,each=5s"})
+        EXPECT_THAT(message({steps}), HasSubstr("';' stands for ',' and ';;' for ';'")) << steps;
 }
 
 TEST(Targets, are_cut_where_an_address_begins) {

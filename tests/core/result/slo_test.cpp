@@ -62,7 +62,10 @@ TEST(Slo, any_percentile_may_be_named_where_requests_are_folded_for_it) {
     EXPECT_EQ(any("ttft_p975:800"), (Slo{"ttft", 0.8, 0.975}));
     EXPECT_EQ(any("ttft_p999:1s"), parse_slo("ttft_p999:1s"));
     EXPECT_EQ(name_of(any("ttft_p97.5:800")), "ttft_p975");
-    for (const char* text : {"ttft_p5:5", "ttft_p05:5", "ttft_p100.5:5", "ttft_p9.75:5", "ttft_p99999999:5"})
+    EXPECT_EQ(any("ttft_p10:800"), (Slo{"ttft", 0.8, 0.10}));
+    EXPECT_EQ(any("ttft_p97.50:800"), (Slo{"ttft", 0.8, 0.975}));
+    for (const char* text : {"ttft_p5:5", "ttft_p05:5", "ttft_p100:5", "ttft_p1000:5", "ttft_p500:5",
+                             "ttft_p100.5:5", "ttft_p9.75:5", "ttft_p99999999:5"})
         EXPECT_THROW(any(text), UsageError) << text;
 }
 

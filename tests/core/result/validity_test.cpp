@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 MetricSummary with_median(std::string key, double median) {
     MetricSummary metric;
@@ -147,6 +148,44 @@ TEST(Validity, failures_warn_and_failures_alone_are_invalid) {
     run.window.steady = false;
     EXPECT_EQ(validity_of(run).verdict, Verdict::invalid);
     EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"all_failed", "errors"}));
+}
+
+TEST(Validity, no_answer_is_whole_if_users_hang_up_on_all) {
+    auto run = clean_run();
+    run.counts.abandoned = 5;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.counts.ok = 0;
+    run.counts.abandoned = run.counts.requests = 50;
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"no_whole_answer"});
+    EXPECT_EQ(validity.verdict, Verdict::warn);
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("users hung up on 50 of 50 requests"));
+}
+
+TEST(Validity, metrics_that_cannot_be_true_are_named) {
+    auto run = clean_run();
+    run.server.emplace().impossible = {"hits fell although the server did not start again"};
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"impossible_metrics"});
+    EXPECT_EQ(validity.verdict, Verdict::warn);
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("left out: hits fell although"));
+}
+
+TEST(Validity, events_that_the_plan_keeps_are_not_missing_without_a_word) {
+    auto run = clean_run();
+    run.counts.without_events = 3;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid) << "it is not known whether they were kept";
+    run.plan["events"] = "none";
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.plan["events"] = "sample=10";
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.plan["events"] = "all";
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"events_missing"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("the events of 3 requests are missing"));
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("(itl, icl"));
+    EXPECT_EQ(checks_of(validity_of(run, {.lost = "the disk was full"})),
+              std::vector<std::string>{"records_lost"});
 }
 
 TEST(Validity, figures_above_the_whole_are_written_without_an_exponent) {
@@ -330,6 +369,12 @@ TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
     EXPECT_EQ(validity.verdict, Verdict::warn);
     EXPECT_EQ(checks_of(validity), (std::vector<std::string>{"no_steady_state", "partial"}));
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("latency rose"));
+    EXPECT_THAT(validity.reasons[1].text, Not(HasSubstr("--probe")));
+    run.plan["probe"] = "questions.jsonl";
+    EXPECT_THAT(validity_of(run).reasons[1].text,
+                HasSubstr("the questions of --probe were not all answered"));
+    run.quality.emplace();
+    EXPECT_THAT(validity_of(run).reasons[1].text, Not(HasSubstr("--probe")));
 }
 
 TEST(GravestReason, IsTheFirstOfTheSeverityOfTheVerdict) {

@@ -30,6 +30,15 @@ TEST(ChildProcess, SaysWhichSignalEndedIt) {
     EXPECT_EQ(child.wait(), 128 + SIGKILL);
 }
 
+TEST(ChildProcess, EndsByTheSignalsThatThisProcessIgnores) {
+    for (const int number : {SIGPIPE, SIGXFSZ}) {
+        const auto before = ::signal(number, SIG_IGN);
+        ChildProcess child("/bin/sh", {"-c", "kill -" + std::to_string(number) + " $$"});
+        EXPECT_EQ(child.wait(), 128 + number);
+        (void)::signal(number, before);
+    }
+}
+
 TEST(ChildProcess, DoesNotOutliveItsOwnerEvenWhenItIgnoresASignal) {
     std::string pid;
     {

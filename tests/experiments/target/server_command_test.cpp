@@ -158,8 +158,24 @@ TEST_F(ServerCommand, keeps_no_secret_in_its_log_or_its_stored_command) {
                           .secrets = secrets},
                          watcher_, stop_.get_token());
     EXPECT_THAT(server.start().command, ::testing::Not(HasSubstr("sk-12345")));
+    EXPECT_EQ(bytes("server.log"), "the key is ***\n") << "while the server runs";
     server.end();
     EXPECT_EQ(bytes("server.log"), "the key is ***\n");
+}
+
+TEST_F(ServerCommand, keeps_no_secret_in_its_log_that_is_printed_in_pieces) {
+    Secrets secrets;
+    secrets.add("sk-12345");
+    CommandServer server(
+        {.text = "printf 'a sk-1'; sleep .2; printf '2345 b sk-12 c sk-12345sk-12345'; sleep .2; "
+                 "printf ' s'; sleep .2; echo; exec " +
+                 python_server("self.send_response(200); self.end_headers()"),
+         .log = directory_ / "server.log",
+         .shell = true,
+         .secrets = secrets},
+        watcher_, stop_.get_token());
+    server.end();
+    EXPECT_EQ(bytes("server.log"), "a *** b sk-12 c ****** s\n");
 }
 
 TEST_F(ServerCommand, that_prints_without_end_fills_no_disk_and_keeps_its_last_lines) {

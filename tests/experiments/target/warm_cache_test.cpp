@@ -8,6 +8,7 @@
 #include "core/result/figures.h"
 #include "core/result/validity.h"
 #include "experiments/target/provenance.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -112,7 +113,9 @@ TEST_F(WarmCache, needs_the_same_server_the_same_file_and_a_cache_that_is_not_em
 }
 
 TEST_F(WarmCache, is_none_for_prompts_that_a_new_salt_changes) {
-    store("c0001", run_of(.09));
+    RunResult salted = run_of(.09);
+    salted.plan["salt_prompts"] = "true";
+    store("c0001", salted);
     RunResult begun = run_of();
     begun.workload.salt = "new";
     plan_.salt_prompts = true;
@@ -120,6 +123,47 @@ TEST_F(WarmCache, is_none_for_prompts_that_a_new_salt_changes) {
     EXPECT_THAT(before(run_of()), SizeIs(1)) << "the same --salt";
     plan_.classes.front().dataset.name = "mooncake";
     EXPECT_THAT(before(run_of()), IsEmpty()) << "its prompts are generated";
+}
+
+TEST_F(WarmCache, is_none_after_prompts_that_a_salt_changed) {
+    RunResult salted = run_of(.01);
+    salted.plan["salt_prompts"] = "true";
+    salted.workload.salt = "old";
+    store("c0001", salted);
+    EXPECT_THAT(before(run_of()), IsEmpty());
+    RunResult begun = run_of();
+    begun.workload.salt = "old";
+    EXPECT_THAT(before(begun), IsEmpty()) << "--salt alone does not change the prompts of a file";
+    plan_.salt_prompts = true;
+    EXPECT_THAT(before(begun), SizeIs(1));
+    begun.workload.seed = 7;
+    EXPECT_THAT(before(begun), IsEmpty()) << "the words of a salt depend on the seed";
+    store("c0001", run_of(.09));
+    begun.workload.seed = 0;
+    EXPECT_THAT(before(begun), IsEmpty()) << "the earlier prompts had no words of a salt before them";
+}
+
+TEST_F(WarmCache, may_come_from_a_run_that_was_killed) {
+    RunResult run = run_of();
+    const Begun begun{.provenance = run.provenance, .plan = run.plan, .workload = run.workload};
+    std::filesystem::create_directories(directory_ / "c0001");
+    reports::write_begun(directory_ / "c0001", begun, {});
+    const auto earlier = before(run);
+    ASSERT_THAT(earlier, SizeIs(1)) << "none of its requests ended, but they were sent";
+    EXPECT_EQ(earlier.front().cached_share, std::nullopt);
+}
+
+TEST_F(WarmCache, is_that_of_a_server_under_another_name_of_the_loopback) {
+    RunResult other = run_of(.09);
+    other.provenance.url = "http://localhost:8000";
+    store("c0001", other);
+    EXPECT_THAT(before(run_of()), SizeIs(1));
+    RunResult two = run_of();
+    two.provenance.url = "http://localhost:8000,http://10.0.0.1:8000";
+    EXPECT_THAT(before(two), IsEmpty());
+    other.provenance.url = "http://127.0.0.1:8000,http://10.0.0.1:8000";
+    store("c0001", other);
+    EXPECT_THAT(before(two), SizeIs(1));
 }
 
 TEST_F(WarmCache, of_the_simulated_server_is_as_old_as_its_target) {

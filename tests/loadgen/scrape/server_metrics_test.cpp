@@ -226,6 +226,60 @@ TEST(ServerFiguresOver, ratios_are_of_what_was_counted_in_the_stretch) {
         << "llama.cpp counts computed tokens, and cached ones beside them";
 }
 
+TEST(ServerFiguresOver, counters_that_cannot_be_true_give_no_ratio) {
+    const auto figures_of = [](const std::string& before, const std::string& after) {
+        const ServerScrapes scrapes{.scrapes = {scraped(before, kStart), scraped(after, kStart + 1s)},
+                                    .last_failure = {}};
+        return *server_figures(scrapes, {kStart, kStart + 1s});
+    };
+    const auto more_hits =
+        figures_of("vllm:prefix_cache_queries_total 100\nvllm:prefix_cache_hits_total 90\n",
+                   "vllm:prefix_cache_queries_total 200\nvllm:prefix_cache_hits_total 590\n");
+    EXPECT_FALSE(more_hits.window.contains("prefix_hit_ratio"));
+    EXPECT_THAT(more_hits.impossible,
+                ::testing::ElementsAre("vllm:prefix_cache_hits_total grew by 500, and "
+                                       "vllm:prefix_cache_queries_total by 100, of which it is a part"));
+    const auto drafts = [](int drafted, int accepted, int first) {
+        return fmt::format(
+            "vllm:spec_decode_num_drafts_total {0}\nvllm:spec_decode_num_draft_tokens_total {0}\n"
+            "vllm:spec_decode_num_accepted_tokens_total {1}\n"
+            "vllm:spec_decode_num_accepted_tokens_per_pos_total{{position=\"0\"}} {2}\n",
+            drafted, accepted, first);
+    };
+    const auto more_accepted = figures_of(drafts(10, 5, 5), drafts(110, 205, 205));
+    EXPECT_FALSE(more_accepted.window.contains("acceptance_ratio"));
+    EXPECT_FALSE(more_accepted.window.contains("tokens_per_pass"));
+    EXPECT_THAT(more_accepted.accepted_per_position, ::testing::IsEmpty());
+    EXPECT_EQ(more_accepted.impossible.size(), 1U);
+    const auto as_it_should_be = figures_of(drafts(10, 5, 5), drafts(110, 75, 75));
+    EXPECT_THAT(as_it_should_be.window.at("acceptance_ratio"), DoubleNear(.7, 1e-9));
+    EXPECT_THAT(as_it_should_be.impossible, ::testing::IsEmpty());
+}
+
+TEST(ServerFiguresOver, a_counter_that_falls_alone_is_no_restart) {
+    const auto text = [](int queries, int hits, int tokens, int prompts) {
+        return fmt::format(
+            "vllm:prefix_cache_queries_total {}\nvllm:prefix_cache_hits_total {}\n"
+            "vllm:generation_tokens_total {}\nvllm:prompt_tokens_total {}\n",
+            queries, hits, tokens, prompts);
+    };
+    ServerScrapes scrapes{.scrapes = {scraped(text(1000, 500, 100, 1000), kStart),
+                                      scraped(text(900, 600, 200, 1200), kStart + 1s)},
+                          .last_failure = {}};
+    const auto figures = *server_figures(scrapes, {kStart, kStart + 1s});
+    EXPECT_FALSE(figures.window.contains("prefix_queries"));
+    EXPECT_FALSE(figures.window.contains("prefix_hit_ratio"));
+    EXPECT_EQ(figures.window.at("generation_tokens"), 100);
+    EXPECT_THAT(
+        figures.impossible,
+        ::testing::ElementsAre("vllm:prefix_cache_queries_total fell although the server did not start "
+                               "again"));
+    scrapes.scrapes.back() = scraped(text(10, 5, 7, 10), kStart + 1s);
+    const auto restarted = *server_figures(scrapes, {kStart, kStart + 1s});
+    EXPECT_THAT(restarted.impossible, ::testing::IsEmpty());
+    EXPECT_EQ(restarted.window.at("prefix_queries"), 10);
+}
+
 TEST(ServerFiguresOf, a_run_name_their_sources_or_say_why_there_are_none) {
     ServerScrapes scrapes{.scrapes = five_seconds(), .failed = 1, .last_failure = "HTTP 503"};
     const auto figures = server_figures(scrapes, {kStart, kStart + 5s});

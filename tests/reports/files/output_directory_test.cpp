@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <functional>
+#include <thread>
 
 #include "core/error.h"
 #include "reports/files/run_directory.h"
@@ -115,6 +117,17 @@ TEST(OutputDirectory, a_second_process_is_told_who_holds_it) {
     EXPECT_THAT(
         message_of<RuntimeError>([&] { const OutputDirectory second({.path = held.path(), .fresh = {}}); }),
         AllOf(HasSubstr("process " + std::to_string(::getpid()) + " on "), HasSubstr("d;")));
+}
+
+TEST(OutputDirectory, waits_for_a_moment_for_the_lock_of_a_process_that_is_ending) {
+    const TemporaryDirectory place;
+    OutputDirectory held({.path = place.path() / "d", .fresh = {}});
+    put(held.path() / "note");
+    std::jthread ending([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        held.release();
+    });
+    EXPECT_NO_THROW(OutputDirectory({.path = place.path() / "d", .fresh = {}}));
 }
 
 TEST(OutputDirectory, the_lock_of_a_process_that_died_is_taken_over) {

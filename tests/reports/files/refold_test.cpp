@@ -176,6 +176,17 @@ TEST(Refold, says_what_is_wrong_with_its_input) {
                 HasSubstr("requests.jsonl"));
 }
 
+TEST(Refold, refuses_a_directory_in_the_place_of_a_file) {
+    for (const char* const name :
+         {"begun.json", "ended.json", "requests.jsonl", "events.bin", "server.jsonl"}) {
+        StoredLoad run;
+        std::filesystem::remove(run.directory.path() / name);
+        std::filesystem::create_directory(run.directory.path() / name);
+        EXPECT_THAT(message_of<UsageError>([&] { run.refolded({}); }),
+                    AllOf(HasSubstr((run.directory.path() / name).string()), HasSubstr("is a directory")));
+    }
+}
+
 TEST(Refold, refuses_files_that_are_not_those_of_the_run) {
     StoredLoad run;
     const auto path = [&](std::string_view name) { return run.directory.path() / name; };

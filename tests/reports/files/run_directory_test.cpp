@@ -193,6 +193,19 @@ TEST(FindRunDirectories, RefusesASweepThatLostAPointAndDirectoriesWithoutRuns) {
                 AllOf(HasSubstr("c=2"), HasSubstr("c2/run.json")));
 }
 
+TEST(FindRunDirectories, RefusesRecordsWithoutTheFilesThatSayWhatWasMeasured) {
+    const TemporaryDirectory directory;
+    for (const char* name : {"a", "b"}) std::filesystem::create_directory(directory.path() / name);
+    write_run(directory.path() / "a", sample::run(2));
+    write_file_atomically(directory.path() / "requests.jsonl", "");
+    EXPECT_EQ(find_run_directories(directory.path()).size(), 1U) << "it may be a file of prompts";
+    for (const char* name : {"requests.jsonl", "ended.json"})
+        write_file_atomically(directory.path() / "b" / name, "");
+    EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }),
+                AllOf(HasSubstr("b holds the requests.jsonl of a run"),
+                      HasSubstr("neither run.json nor begun.json"), HasSubstr("measure again")));
+}
+
 TEST(FindRunDirectories, TakesAPointThatWasInterruptedOnlyWhenItLeftRecords) {
     const TemporaryDirectory directory;
     SweepFile file;

@@ -77,6 +77,43 @@ TEST(GateWhy, of_longer_gaps_names_the_prefix_cache_that_holds_less) {
                            "judged: the prefix cache held 80 % of the prompt tokens"));
 }
 
+GateRun run_with(double ttft_s, std::map<std::string, double> of_server) {
+    GateRun run;
+    MetricSummary& ttft = run.result.metrics.emplace_back();
+    ttft.key = "ttft_s";
+    ttft.mean = ttft_s;
+    run.result.throughput.set(figure::kRequests, 10);
+    run.result.server.emplace().window = std::move(of_server);
+    return run;
+}
+
+TEST(GateWhy, of_ttft_is_the_queue_if_it_became_longer_by_most_of_what_ttft_did) {
+    const std::vector rows{row("ttft_p50", kFail), row("itl_p50", kPass)};
+    const auto why_between = [&](GateRun before, GateRun after) {
+        GateInput input;
+        input.baseline.push_back(std::move(before));
+        input.candidate.push_back(std::move(after));
+        return why_of(rows, input);
+    };
+    GateRun before = run_with(.05, {{"queue_mean_s", .003}});
+    GateRun after = run_with(.9, {{"queue_mean_s", .82}});
+    EXPECT_THAT(
+        why_between(before, after),
+        StartsWith("TTFT is worse and ITL is not: requests wait 820 ms in the queue on average, and 3 ms "
+                   "in the baseline. Compare the load"));
+    EXPECT_THAT(why_between(before, run_with(.9, {{"queue_mean_s", .01}})),
+                StartsWith("TTFT is worse and ITL is not: the cause is the prefill, the queue before it"));
+    EXPECT_THAT(why_between(run_with(.05, {{"waiting", 0}}), run_with(.9, {{"waiting", 8}})),
+                HasSubstr("requests wait 800 ms in the queue on average, and 0 ms in the baseline."))
+        << "8 requests wait, and 10 arrive per second";
+    before.result.throughput.set(figure::kCachedPromptRatio, .5);
+    after.result.throughput.set(figure::kCachedPromptRatio, .4);
+    EXPECT_THAT(
+        why_between(before, after),
+        AllOf(HasSubstr("requests wait 820 ms in the queue"),
+              HasSubstr("; the prefix cache held 50 % of the prompt tokens in the baseline and 40 %")));
+}
+
 TEST(GateWhy, of_throughput_says_what_is_known_of_ttft_and_itl) {
     EXPECT_THAT(why({row("output_tokens_per_s", kFail), row("ttft_p50", kPass), row("itl_p50", kPass)}),
                 StartsWith("Throughput is worse, but neither TTFT nor ITL is: requests may start later"));
