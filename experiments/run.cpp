@@ -160,6 +160,7 @@ Begun begun_of(const Load& load, const Target& target, const Invocation& invocat
 /// Returns what the results of a plan with classes are judged by.
 Judging judging_of(const LoadPlan& plan, const Alerting& alerting) {
     Judging judging{.slos = plan.slos,
+                    .accept_host_noise = !plan.host_noise.empty(),
                     .max_failed = plan.max_failed,
                     .alerts = alerting.rules,
                     .baseline = alerting.baseline,

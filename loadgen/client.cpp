@@ -185,8 +185,11 @@ class Client::Exchange final : public http::ExchangeSink {
         read_at_ = read.at;
         const auto grouped = answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
         if (grouped > 0) grouped_reads_.push_back({read.lay, grouped});
+        const auto early = std::chrono::ceil<std::chrono::microseconds>(read.early(grouped > 0));
+        if (record_.last_event == read.at) record_.last_early = early;
         if (!has_output_ && answer_.has_output()) {
             has_output_ = true;
+            record_.first_early = early;
             client_.sink_.on_first_token(record_, read.at);
         }
         if (record_.outcome == Outcome::malformed) {

@@ -207,6 +207,10 @@ void model_mix(const std::string& text) {
     (void)parse_model_mix(text);
 }
 
+void host_noise(const std::string& text) {
+    if (text != "accept") throw UsageError("expected 'accept'");
+}
+
 void hang_up(const std::string& text) {
     (void)parse_hang_up(text);
 }
@@ -695,6 +699,10 @@ using Gpu = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 using ModelCardOf = Member < [](auto& p, std::size_t) -> auto& {
     return p.model_card;
+}
+> ;
+using HostNoise = Member < [](auto& p, std::size_t) -> auto& {
+    return p.host_noise;
 }
 > ;
 using MaxFailed = Member < [](auto& p, std::size_t) -> auto& {
@@ -1372,6 +1380,14 @@ constexpr std::array kFields = {
               .help = "Share of requests that may fail before a run is invalid: 10% or 0.1",
               .get = MaxFailed::get,
               .set = set_max_failed},
+    PlanField{.name = "host_noise",
+              .flags = "--host-noise",
+              .group = kResult,
+              .kind = judging,
+              .help = "accept: a run of which the client's host may have changed the figures is not invalid, "
+                      "but has a warning",
+              .get = HostNoise::get,
+              .set = HostNoise::set_checked<host_noise>},
     PlanField{.name = "alerts",
               .flags = "--alerts",
               .group = kResult,

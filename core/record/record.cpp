@@ -40,6 +40,12 @@ std::optional<TokenSource> token_source_named(std::string_view name) {
     return value_named<TokenSource>(kTokenSources, name);
 }
 
+std::optional<Duration> loop_lag_of(const RequestRecord& record) {
+    if (!record.sent) return std::nullopt;
+    const Duration lag = *record.sent - record.scheduled - record.slot_wait - (record.ready - record.started);
+    return std::max(Duration{}, lag);
+}
+
 std::int64_t output_tokens_of(const RequestRecord& record) {
     return record.usage.completion.value_or(record.streamed_tokens);
 }

@@ -130,6 +130,12 @@ struct RequestRecord {
     std::optional<TimePoint> finished;    ///< when the answer's end marker came; without one, its last bytes
     TimePoint closed;                     ///< when the HTTP exchange was over, or was given up
 
+    /// Upper bounds of the time by which the first and the last event may truly have arrived before
+    /// `first_event` and `last_event`, in whole microseconds. They are above 0 if the client may have read
+    /// late: without a kernel stamp, or if a read brought several events, which share the stamp of the last.
+    Duration first_early{};
+    Duration last_early{};
+
     std::optional<ConnectTimes> connect;
     /// Whether it was sent twice: its kept-alive connection closed before any answer, so shortly after the
     /// sending that the server had probably not seen the request. `sent` is the time of the first sending.
@@ -157,6 +163,10 @@ struct RequestRecord {
 
     bool operator==(const RequestRecord&) const = default;
 };
+
+/// Returns the client's own delay of a sending: the time after `scheduled` that neither the caps on requests
+/// nor the wait for a connection explain. Nothing for a request that was not sent.
+std::optional<Duration> loop_lag_of(const RequestRecord& record);
 
 /// Returns the output tokens to divide by: usage.completion if given, else the streamed tokens.
 std::int64_t output_tokens_of(const RequestRecord& record);

@@ -35,6 +35,12 @@ std::int32_t packed_count(std::int64_t count) {
 std::int32_t packed_count(const std::optional<std::int64_t>& count) {
     return count ? packed_count(*count) : kAbsentCount;
 }
+/// Packs a time in whole microseconds; 71 minutes or more are clamped.
+std::uint32_t packed_microseconds(Duration time) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    return static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::microseconds>(time).count(), 0, kMost));
+}
 std::optional<std::int64_t> optional_count(std::int32_t count) {
     if (count == kAbsentCount) return std::nullopt;
     return count;
@@ -77,6 +83,8 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.closed = packed_time(record.closed);
     row.longest_gap = record.longest_gap ? record.longest_gap->count() : kAbsent;
     row.bytes_received = record.bytes_received;
+    row.first_early = packed_microseconds(record.first_early);
+    row.last_early = packed_microseconds(record.last_early);
     row.prompt = packed_count(record.usage.prompt);
     row.cached_prompt = packed_count(record.usage.cached_prompt);
     row.completion = packed_count(record.usage.completion);
@@ -169,6 +177,8 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.wanted_input_tokens = optional_count(row.wanted_input_tokens);
     record.wanted_output_tokens = optional_count(row.wanted_output_tokens);
     record.bytes_received = row.bytes_received;
+    record.first_early = std::chrono::microseconds(row.first_early);
+    record.last_early = std::chrono::microseconds(row.last_early);
 }
 
 RequestRecord RequestTable::operator[](std::size_t row) const {

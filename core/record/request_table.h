@@ -23,7 +23,7 @@ namespace paretoken {
 
 class RequestTable {
   public:
-    static constexpr std::size_t kBytesPerRequest = 184;
+    static constexpr std::size_t kBytesPerRequest = 192;
     static constexpr std::size_t kMostErrors = 1000;
     static constexpr std::size_t kMostFinishReasons = 1000;
     static constexpr std::size_t kMostSlos = 65535;
@@ -112,6 +112,7 @@ class RequestTable {
         std::int32_t streamed_tokens, first_group_tokens, chunks, grouped_chunks;
         std::int32_t wanted_input_tokens, wanted_output_tokens;
         std::uint32_t request_class, connect;
+        std::uint32_t first_early, last_early;  ///< microseconds
         std::uint16_t error, slo;
         std::uint8_t worker, target;
         std::uint16_t turn;

@@ -27,7 +27,44 @@ void set_moments(MetricSummary& summary, const Moments& moments, double lowest, 
 struct Values {
     std::vector<double> in_order;  ///< failures and abandoned requests are infinite
     std::vector<double> waits;     ///< of abandoned requests whose value is only known to be longer
+    /// Smaller values that single requests may truly have: place in `in_order` and value.
+    std::vector<std::pair<std::size_t, double>> earlier = {};
 };
+
+/// Returns whether the client's own delays may have changed the times of a request by more than is normal on
+/// any host.
+bool may_be_late(const RequestRecord& request) {
+    constexpr Duration kNormal = std::chrono::microseconds(50);
+    return request.first_early > kNormal || request.last_early > kNormal ||
+           loop_lag_of(request).value_or(Duration{}) > kNormal;
+}
+
+/// A request with its times at the earliest that the client's delays allow: once with all of them, and once
+/// with the first event as it was measured, because the time between the first and the last event is then
+/// shortest.
+struct EarliestTimes {
+    RequestRecord all;
+    RequestRecord last_only;
+    bool differ = false;  ///< whether they differ from what was measured
+
+    void set(const RequestRecord& request) {
+        differ = may_be_late(request);
+        if (!differ) return;
+        last_only = request;
+        last_only.scheduled += loop_lag_of(request).value_or(Duration{});
+        if (last_only.last_event) *last_only.last_event -= request.last_early;
+        all = last_only;
+        if (all.first_event) *all.first_event -= request.first_early;
+        if (request.first_answer == request.first_event) all.first_answer = all.first_event;
+    }
+};
+
+void add_earlier(const Metric& metric, const EarliestTimes& earliest, Values& values) {
+    const double measured = values.in_order.back();
+    const double least = std::min(metric.of_request(earliest.all).value_or(measured),
+                                  metric.of_request(earliest.last_only).value_or(measured));
+    if (least < measured) values.earlier.emplace_back(values.in_order.size() - 1, std::max(least, 0.0));
+}
 
 /// Returns the value of an abandoned request if its answer had begun and ended when it was given up; nothing
 /// if that has no meaning for the metric.
@@ -49,13 +86,16 @@ void add_abandoned(const Metric& metric, const RequestRecord& request, Values& v
 }
 
 /// Adds the value of a request. A failure is infinite, or absent if that would make it look good.
-void add(const Metric& metric, const RequestRecord& request, Values& values) {
+void add(const Metric& metric, const RequestRecord& request, const EarliestTimes& earliest, Values& values) {
     if (request.outcome == Outcome::abandoned) return add_abandoned(metric, request, values);
     if (request.outcome != Outcome::ok) {
         if (metric.better == Better::lower) values.in_order.push_back(kInfinity);
         return;
     }
-    if (const auto value = metric.of_request(request)) values.in_order.push_back(*value);
+    const auto value = metric.of_request(request);
+    if (!value) return;
+    values.in_order.push_back(*value);
+    if (earliest.differ && metric.better == Better::lower) add_earlier(metric, earliest, values);
 }
 
 /// Returns whether a summary of the metric is computed from its own value of each request.
@@ -70,9 +110,11 @@ std::vector<Values> values_of(const RequestRows& requests) {
     std::vector<Values> values(metrics().size());
     for (std::size_t i = 0; i < values.size(); ++i)
         if (has_values(metrics()[i])) values[i].in_order.reserve(requests.size());
+    EarliestTimes earliest;
     requests.for_each([&](const RequestRecord& request) {
+        earliest.set(request);
         for (std::size_t i = 0; i < values.size(); ++i)
-            if (has_values(metrics()[i])) add(metrics()[i], request, values[i]);
+            if (has_values(metrics()[i])) add(metrics()[i], request, earliest, values[i]);
     });
     return values;
 }
@@ -179,6 +221,18 @@ std::vector<std::optional<double>> censored_percentiles(std::span<const double> 
     return found;
 }
 
+/// Sets PercentileValue::instrument of percentiles whose values are in `values`.
+void set_instrument(std::vector<PercentileValue>& percentiles, const Values& values) {
+    if (values.earlier.empty()) return;
+    std::vector<double> sorted = values.in_order;
+    for (const auto& [place, value] : values.earlier) sorted[place] = value;
+    radix_sort(sorted);
+    for (PercentileValue& held : percentiles) {
+        const double earlier = percentile(sorted, held.p);
+        if (held.value && earlier < *held.value) held.instrument = *held.value - earlier;
+    }
+}
+
 /// Summarises values; returns nothing when no success has a value.
 std::optional<MetricSummary> summary_of_values(const Values& values, const MetricScope& scope) {
     auto sorted = values.in_order;
@@ -191,6 +245,7 @@ std::optional<MetricSummary> summary_of_values(const Values& values, const Metri
     summary.failed_mass = static_cast<double>(failures) / static_cast<double>(sorted.size());
     set_moments(summary, moments_of(finite), finite.front(), finite.back());
     summary.percentiles = percentiles_of(values.in_order, sorted, scope);
+    set_instrument(summary.percentiles, values);
     if (values.waits.empty()) return summary;
     const double shortest = *std::min_element(values.waits.begin(), values.waits.end());
     const auto censored = censored_percentiles(finite, failures, values.waits, scope.percentiles);
@@ -214,6 +269,9 @@ double inverse_of(double value) {
 }  // 1/∞ is 0: the speed of a failure is 0
 
 PercentileValue inverted(PercentileValue percentile) {
+    if (percentile.value && percentile.instrument)
+        percentile.instrument =
+            inverse_of(*percentile.value - *percentile.instrument) - inverse_of(*percentile.value);
     // A missing value means ∞, which is a percentile that falls among failures.
     percentile.value = if_finite(inverse_of(percentile.value.value_or(kInfinity)));
     if (percentile.ci95)

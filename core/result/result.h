@@ -200,6 +200,10 @@ struct PercentileValue {
     /// if no value exceeds some limit, the sample shows at 99 % confidence that this percentile meets the
     /// limit. If a lower percentile is not certified, this one is not certified either.
     bool certified = false;
+    /// The error that the client itself may have made, in the metric's unit: by this much the value could
+    /// truly be lower (higher for a speed), if every event had arrived and every request had been sent as
+    /// early as the client's own delays allow. Absent if it is 0.
+    std::optional<double> instrument = {};
     /// The number of independent samples that have as much evidence (core/evidence/evidence.h). Absent if no
     /// steady state was found, if the run withholds `value`, if `value` lies beyond the wait of an abandoned
     /// request, and for a pooled metric if the window is too short.

@@ -187,25 +187,26 @@ struct Check {
     Figure (*figure)(const RunResult&);
     double warn;
     double invalid;
+    bool of_host = false;  ///< whether it is about the client and its host, not about the server
 };
 
 constexpr std::array kChecks = {
-    Check{"loop_lag", "p99 of the client's own delay before sending", "of the median TTFT", loop_lag, 0.01,
-          0.05},
-    Check{"refill_lag", "mean delay before a free slot is used again", "of the median end-to-end latency",
-          refill_lag, 0.005, 0.01},
+    Check{"loop_lag", "p99 of the client's own delay before sending", "of the median TTFT", loop_lag, 0.02,
+          kNever, true},
+    Check{"refill_lag", "mean delay before a free slot is used again, by which throughput may be too low",
+          "of the median end-to-end latency", refill_lag, 0.02, 0.10, true},
     Check{"achieved_rate", "requests not sent in time for the client's own reasons", "of those that were due",
-          rate_shortfall, 0.01, 0.05},
+          rate_shortfall, 0.01, 0.05, true},
     Check{"unstamped_delay", "p99 of the delay in reading events that carry no kernel stamp",
-          "of the median inter-token latency", unstamped_delay, 0.02, 0.05},
+          "of the median inter-token latency", unstamped_delay, 0.02, 0.10, true},
     Check{"late_grouping", "events merged because the client read late", "of all events",
-          [](const RunResult& run) { return run.client.late_grouped_share; }, 0.02, 0.10},
+          [](const RunResult& run) { return run.client.late_grouped_share; }, 0.02, 0.10, true},
     Check{"client_cpu", "stretches of 100 ms in which a worker used more than 85 % of its core", "of all",
-          busy_windows, 0.01, 0.05},
+          busy_windows, 0.05, kNever, true},
     Check{"hiccups", "time that a waiting thread lost to the host", "of the run",
-          [](const RunResult& run) { return run.client.hiccup_share; }, 0.01, 0.10},
+          [](const RunResult& run) { return run.client.hiccup_share; }, 0.10, kNever, true},
     Check{"clock_jump", "largest jump of the clock behind the kernel's receive stamps", "of the median TTFT",
-          clock_jump, 0.01, kNever},
+          clock_jump, 0.01, kNever, true},
     Check{"retransmits", "TCP segments sent again", "of all segments",
           [](const RunResult& run) { return run.client.retransmit_share; }, 0.001, kNever},
     Check{"errors", "failed requests", "of all requests", error_share, 0.01, kMaxFailed},
@@ -270,14 +271,51 @@ constexpr std::array kChecks = {
           "of all events", [](const RunResult& run) { return run.client.grouped_share; }, 0.50, kNever},
 };
 
+/// Returns a reason about the client and its host with the severity that the options give it.
+Reason of_host(Reason reason, const ValidityOptions& options) {
+    if (reason.severity != Verdict::invalid || !options.accept_host_noise) return reason;
+    reason.severity = Verdict::warn;
+    reason.text += "; taken as it is (--host-noise accept)";
+    return reason;
+}
+
 std::optional<Reason> reason_of(const Check& check, const RunResult& run, const ValidityOptions& options) {
     const auto figure = check.figure(run);
     const double invalid = check.invalid == kMaxFailed ? options.max_failed : check.invalid;
     if (!figure || !(*figure > std::min(check.warn, invalid))) return std::nullopt;
     const bool is_invalid = *figure > invalid;
-    return Reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
-                  fmt::format("{}: {} {} (limit {})", check.what, percent_text(*figure), check.of_what,
-                              percent_text(is_invalid ? invalid : check.warn))};
+    const Reason reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
+                        fmt::format("{}: {} {} (limit {})", check.what, percent_text(*figure), check.of_what,
+                                    percent_text(is_invalid ? invalid : check.warn))};
+    return check.of_host ? of_host(reason, options) : reason;
+}
+
+/// Returns a reason if the client's own delays may have made the median or the p95 of a headline time too
+/// large (PercentileValue::instrument). It names the one of which this is the largest part.
+std::optional<Reason> instrument_of(const RunResult& run, const ValidityOptions& options) {
+    constexpr double kWarn = 0.02;
+    constexpr double kInvalid = 0.10;
+    const bool open_loop = run.request_rate.has_value();
+    double largest = 0;
+    std::string name;
+    for (const std::string& key :
+         {headline_key("ttft", open_loop), std::string("tpot_s"), headline_key("e2e", open_loop)})
+        for (const auto& [p, label] : {std::pair(0.5, "median"), std::pair(0.95, "p95")}) {
+            const MetricSummary* metric = run.metric(key);
+            const PercentileValue* held = metric != nullptr ? metric->at(p) : nullptr;
+            if (held == nullptr || !held->value || held->instrument.value_or(0) < kDelayFloor) continue;
+            const double part = *held->instrument / *held->value;
+            if (part <= largest) continue;
+            largest = part;
+            name = fmt::format("{} of {}", label, key);
+        }
+    if (largest <= kWarn) return std::nullopt;
+    const bool is_invalid = largest > kInvalid;
+    return of_host(
+        {is_invalid ? Verdict::invalid : Verdict::warn, "instrument",
+         fmt::format("the client may have read or sent late: {} could truly be {} lower (limit {})", name,
+                     percent_text(largest), percent_text(is_invalid ? kInvalid : kWarn))},
+        options);
 }
 
 /// Counts how often the readings reverse after a change by more than `step`.
@@ -468,8 +506,8 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 
 /// The reasons that are not a figure above a limit, in the order in which results hold them: those before and
 /// those after the reasons of kChecks.
-constexpr std::array<ReasonOf, 4> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
-                                                  interruption_of};
+constexpr std::array<ReasonOf, 5> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
+                                                  interruption_of, instrument_of};
 constexpr std::array<ReasonOf, 9> kJudgedLast = {hang_ups_of,           thrashing_of,       other_model_of,
                                                  unanswered_of,         artificial_text_of, warm_cache_of,
                                                  impossible_metrics_of, missing_events_of,  losses_of};

@@ -20,7 +20,9 @@ struct EarlierRun {
 
 /// The limits of a judgement, and the facts about a run that its result does not hold.
 struct ValidityOptions {
-    double max_failed = 0.10;        ///< a run of which a larger share of requests failed is invalid
+    double max_failed = 0.10;  ///< a run of which a larger share of requests failed is invalid
+    /// Whether delays of the client and its host only warn, because the user takes the figures as they are.
+    bool accept_host_noise = false;
     bool ended = true;               ///< false: the run was killed, or is still going on
     std::string lost = {};           ///< what is missing in the records; empty if nothing is
     std::string unanswered = {};     ///< sentence on questions of the probe without an answer; empty if none

@@ -99,12 +99,6 @@ void add_network(ClientHealth& health, const ClientReport& client) {
 
 }  // namespace
 
-std::optional<Duration> loop_lag_of(const RequestRecord& record) {
-    if (!record.sent) return std::nullopt;
-    const Duration lag = *record.sent - record.scheduled - record.slot_wait - (record.ready - record.started);
-    return std::max(Duration{}, lag);
-}
-
 ClientHealth health_of(const RequestTable& requests, const ClientReport& client, bool open_loop,
                        const TimeSpan& window) {
     ClientHealth health;

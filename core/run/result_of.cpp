@@ -230,6 +230,7 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     result.quality = score_of(recorded.probe);
     result.stop = stop_of(observed, result.window.zero_s);
     result.validity = validity_of(result, {.max_failed = judging.max_failed,
+                                           .accept_host_noise = judging.accept_host_noise,
                                            .ended = recorded.ended,
                                            .lost = recorded.lost,
                                            .unanswered = unanswered_of(recorded.probe),

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::size_t kExpected = 2;  ///< sockets between expect() and a socket's turn
 constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds ready sockets
-constexpr Duration kLooked = std::chrono::microseconds(2);    ///< approximate time of a wait that finds some
+constexpr Duration kPromptWake = std::chrono::microseconds(100);  ///< a thread that may run wakes sooner
+constexpr Duration kLooked = std::chrono::microseconds(2);  ///< approximate time of a wait that finds some
 
 int opened(const char* what, int fd) {
     if (fd < 0)
@@ -111,7 +112,11 @@ Drain::Round Drain::serve(TimePoint until) {
     const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
     const TimePoint after = Clock::now();
     waited_ += std::max(Duration{}, after - now - kLooked);
-    if (!more_) ready_since_ = after - now > kBlocked ? after : looked_at_;
+    if (!more_) {
+        const bool waited = after - now > kBlocked;
+        ready_since_ = waited ? after : looked_at_;
+        waits_since_ = waited ? now : looked_at_;
+    }
     looked_at_ = after;
     more_ = ready == kMostPerRound;
     if (ready <= 0) return {};
@@ -191,7 +196,8 @@ long Drain::receive(int fd, std::span<char> into, Read& read) {
     read.kernel_stamp = receive_stamp(message, stamp);
     read.at = read.kernel_stamp ? std::min(clock_map_.monotonic(stamp), now) : now;
     read.delay = now - read.at;
-    read.lay = now - ready_since_;
+    const bool woken_late = read.kernel_stamp && ready_since_ - read.at > kPromptWake;
+    read.lay = now - (woken_late ? waits_since_ : ready_since_);
     if (read.kernel_stamp) {
         read_delay_.add(read.delay);
     } else {

@@ -39,11 +39,19 @@ struct Read {
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
     /// An upper bound of the time for which the bytes waited in the kernel before they were read. It counts
     /// from the earliest moment at which the socket can have become ready:
-    /// - If the epoll call that reported the socket had to wait, this is the end of that call.
+    /// - If the epoll call that reported the socket had to wait, this is the end of that call; but its begin
+    ///   if the last segment arrived more than 100 µs before its end, because the host then woke this thread
+    ///   late, and earlier segments may have arrived at any time during the call.
     /// - Otherwise it is the end of the epoll call before it.
     /// - If the previous round was full (kMostPerRound sockets), some ready sockets may not have been
     ///   reported in it. The moment of that round is then used again.
     Duration lay{};
+    /// Returns an upper bound of the time by which the first of several events in this read may have arrived
+    /// before `at`. A kernel stamp is that of the last segment, and exact for a read with one event.
+    Duration early(bool several) const {
+        if (!kernel_stamp) return lay;
+        return several ? std::max(Duration{}, lay - delay) : Duration{};
+    }
     bool filled = false;  ///< whether the read filled the buffer, so that more may be waiting
 };
 inline constexpr std::size_t kReadPadding = 64;
@@ -130,6 +138,7 @@ class Drain {
     Histogram read_delay_;
     Histogram unstamped_delay_;
     TimePoint looked_at_;    ///< time of the last look at what is ready
+    TimePoint waits_since_;  ///< begin of the wait that ended at `ready_since_`
     TimePoint ready_since_;  ///< earliest time at which the sockets being served became ready
     Duration waited_{};
     bool more_ = false;  ///< whether the last round was full

@@ -485,6 +485,7 @@ void fields(Archive& a, Is<Judging> auto& v) {
     a("goodput", v.goodput);
     a("class_goodput", v.class_goodput);
     a("slo", v.slos);
+    a("accept_host_noise", v.accept_host_noise);
     a("max_failed", v.max_failed);
     a("percentiles", v.percentiles);
     a("alerts", v.alerts);
@@ -1157,12 +1158,15 @@ class Writer {
         Json effective = Json::object();
         Json enough = Json::object();
         Json decided = Json::object();
+        Json instrument = Json::object();
         for (const PercentileValue& percentile : percentiles) {
             const std::string label = percentile_label(percentile.p);
             if (percentile.effective_n) effective[label] = *percentile.effective_n;
             if (percentile.enough_n) enough[label] = *percentile.enough_n;
             if (percentile.decided) decided[label] = json_of(*percentile.decided);
+            if (percentile.instrument) instrument[label] = *percentile.instrument;
         }
+        if (!instrument.empty()) object_["instrument"] = std::move(instrument);
         if (!effective.empty()) object_["effective_n"] = std::move(effective);
         if (!enough.empty()) object_["enough_n"] = std::move(enough);
         if (!decided.empty()) object_["decided"] = std::move(decided);
@@ -1379,11 +1383,13 @@ class Reader {
         std::map<std::string, double> effective;
         std::map<std::string, std::uint64_t> enough;
         std::map<std::string, Interval> decided;
+        std::map<std::string, double> instrument;
         (*this)("ci95", intervals);
         (*this)("certified", certified);
         (*this)("effective_n", effective);
         (*this)("enough_n", enough);
         (*this)("decided", decided);
+        (*this)("instrument", instrument);
         for (PercentileValue& percentile : percentiles) {
             const std::string label = percentile_label(percentile.p);
             if (const auto found = intervals.find(label); found != intervals.end())
@@ -1396,6 +1402,8 @@ class Reader {
                 percentile.enough_n = found->second;
             if (const auto found = decided.find(label); found != decided.end())
                 percentile.decided = found->second;
+            if (const auto found = instrument.find(label); found != instrument.end())
+                percentile.instrument = found->second;
         }
     }
 

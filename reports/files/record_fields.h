@@ -33,6 +33,8 @@ void record_fields(Archive& a, Record& v) {
     a("first_event_s", v.first_event);
     a("first_answer_s", v.first_answer);
     a("last_event_s", v.last_event);
+    a("first_early_s", v.first_early);
+    a("last_early_s", v.last_early);
     a("finished_s", v.finished);
     a.required("closed_s", v.closed);
     a.part("dns_s", v.connect, &ConnectTimes::dns);

@@ -31,7 +31,7 @@ TRACES = re.compile(r"terminate called|Assertion|Segmentation|core dumped|Addres
 
 # Checks of core/result/validity.cpp that can fail on a host without a free core, whatever the server does.
 REASONS_OF_THE_HOST = {"loop_lag", "refill_lag", "achieved_rate", "unstamped_delay", "late_grouping", "client_cpu", "hiccups",
-                       "clock_jump", "connection_wait", "slot_wait", "buffered_stream"}
+                       "clock_jump", "instrument", "connection_wait", "slot_wait", "buffered_stream"}
 
 
 def reasons_of_invalid_runs(arguments):

@@ -40,6 +40,8 @@ RequestRecord record_with_everything() {
     record.slot_wait = 3ns;
     record.connect = ConnectTimes{1ns, 2ns, 3ns};
     record.resent = true;
+    record.first_early = std::chrono::microseconds(120);
+    record.last_early = std::chrono::seconds(3);
     record.unseen_output = true;
     record.answered_model = "another";
     record.usage = {.prompt = 1, .cached_prompt = 0, .completion = 1'000'000'000, .reasoning = 4};

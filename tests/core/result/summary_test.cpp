@@ -294,6 +294,31 @@ TEST(Certified, needs_at_least_the_published_number_of_requests_and_little_more_
     EXPECT_TRUE(find(enough, "ttft_s")->at(0.9)->certified);
 }
 
+TEST(Instrument, is_by_how_much_a_percentile_could_be_lower_if_the_client_had_not_been_late) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 100; ++i)
+        records.push_back(
+            script::answered(kStart + i * 1s, {.ttft = 20ms + i * 10us, .gap = 10ms, .tokens = 11}));
+    const auto on_time = summarize(records, closed(1));
+    for (const char* key : {"ttft_s", "tpot_s", "e2e_s"})
+        EXPECT_FALSE(find(on_time, key)->at(0.95)->instrument);
+    for (int i = 90; i < 100; ++i) {  // the second token came with the first, 10 ms after it
+        records[static_cast<std::size_t>(i)].first_event =
+            *records[static_cast<std::size_t>(i)].first_event + 10ms;
+        records[static_cast<std::size_t>(i)].first_early = 10ms;
+    }
+    const auto late = summarize(records, closed(1));
+    EXPECT_NEAR(find(late, "ttft_s")->at(0.95)->instrument.value(), 0.010, 0.001);
+    EXPECT_NEAR(find(late, "ttft_s")->at(0.5)->instrument.value_or(0), 0, 1e-4);
+    EXPECT_FALSE(find(late, "e2e_s")->at(0.95)->instrument) << "the last event was not late";
+    for (RequestRecord& record : records) record.last_early = 5ms;
+    const auto ends_late = summarize(records, closed(1));
+    EXPECT_NEAR(find(ends_late, "e2e_s")->at(0.5)->instrument.value(), 0.005, 1e-6);
+    EXPECT_NEAR(find(ends_late, "tpot_s")->at(0.5)->instrument.value(), 0.0005, 1e-6);
+    EXPECT_GT(find(ends_late, "interactivity_tok_per_s")->at(0.5)->instrument.value(), 0)
+        << "a speed could be higher";
+}
+
 TEST(Certified, counts_equal_values_as_one_sample) {
     std::vector<RequestRecord> records;
     Random random(1);

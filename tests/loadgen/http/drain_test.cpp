@@ -89,6 +89,18 @@ void serve_all(Drain& drain) {
     }
 }
 
+TEST(Read, SaysByHowMuchTheFirstOfItsEventsMayHaveComeEarlier) {
+    Read read{};
+    read.kernel_stamp = true;
+    read.delay = std::chrono::microseconds(30);
+    read.lay = std::chrono::milliseconds(10);
+    EXPECT_EQ(read.early(false), Duration{}) << "the stamp of its only event is exact";
+    EXPECT_EQ(read.early(true), std::chrono::microseconds(9970))
+        << "they share the stamp of the last segment";
+    read.kernel_stamp = false;
+    EXPECT_EQ(read.early(false), read.lay);
+}
+
 TEST(Drain, TellsEverySocketAllItsBytesInOrder) {
     std::mt19937 random(4);
     Drain drain;

@@ -430,6 +430,7 @@ TEST(RunJson, MatchesThePublishedSchemaKeyForKey) {
     record.wanted_input_tokens = record.wanted_output_tokens = 1;
     record.id = record.request_class = record.error = record.finish_reason = "x";
     record.warmup = record.resent = true;
+    record.first_early = record.last_early = std::chrono::milliseconds(2);
     append_record_line(line, record, {}, "0123456789abcdef0123456789abcdef");
     expect_matches(schema["$defs"]["request"], schema, json::parse(line), "request");
 }
