@@ -49,6 +49,12 @@ Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
     return std::max(kLeast, whole / static_cast<std::int64_t>(events.size() - 1));
 }
 
+/// Returns a time of RequestRecord::first_early; nothing for none.
+std::optional<Duration> earlier_by(Duration time) {
+    if (time <= Duration{}) return std::nullopt;
+    return std::chrono::ceil<std::chrono::microseconds>(time);
+}
+
 }  // namespace
 
 std::string timeout_text(Duration timeout) {
@@ -185,7 +191,7 @@ class Client::Exchange final : public http::ExchangeSink {
         read_at_ = read.at;
         const auto grouped = answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
         if (grouped > 0) grouped_reads_.push_back({read.lay, grouped});
-        const auto early = std::chrono::ceil<std::chrono::microseconds>(read.early(grouped > 0));
+        const auto early = earlier_by(read.early(grouped > 0));
         if (record_.last_event == read.at) record_.last_early = early;
         if (!has_output_ && answer_.has_output()) {
             has_output_ = true;

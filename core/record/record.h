@@ -131,10 +131,10 @@ struct RequestRecord {
     TimePoint closed;                     ///< when the HTTP exchange was over, or was given up
 
     /// Upper bounds of the time by which the first and the last event may truly have arrived before
-    /// `first_event` and `last_event`, in whole microseconds. They are above 0 if the client may have read
+    /// `first_event` and `last_event`, in whole microseconds. They are there if the client may have read
     /// late: without a kernel stamp, or if a read brought several events, which share the stamp of the last.
-    Duration first_early{};
-    Duration last_early{};
+    std::optional<Duration> first_early;
+    std::optional<Duration> last_early;
 
     std::optional<ConnectTimes> connect;
     /// Whether it was sent twice: its kept-alive connection closed before any answer, so shortly after the

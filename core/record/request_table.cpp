@@ -36,10 +36,14 @@ std::int32_t packed_count(const std::optional<std::int64_t>& count) {
     return count ? packed_count(*count) : kAbsentCount;
 }
 /// Packs a time in whole microseconds; 71 minutes or more are clamped.
-std::uint32_t packed_microseconds(Duration time) {
+std::uint32_t packed_microseconds(const std::optional<Duration>& time) {
     constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
-    return static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::microseconds>(time).count(), 0, kMost));
+    const auto whole = std::chrono::ceil<std::chrono::microseconds>(time.value_or(Duration{}));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole.count(), 0, kMost));
+}
+std::optional<Duration> optional_microseconds(std::uint32_t time) {
+    if (time == 0) return std::nullopt;
+    return std::chrono::microseconds(time);
 }
 std::optional<std::int64_t> optional_count(std::int32_t count) {
     if (count == kAbsentCount) return std::nullopt;
@@ -177,8 +181,8 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.wanted_input_tokens = optional_count(row.wanted_input_tokens);
     record.wanted_output_tokens = optional_count(row.wanted_output_tokens);
     record.bytes_received = row.bytes_received;
-    record.first_early = std::chrono::microseconds(row.first_early);
-    record.last_early = std::chrono::microseconds(row.last_early);
+    record.first_early = optional_microseconds(row.first_early);
+    record.last_early = optional_microseconds(row.last_early);
 }
 
 RequestRecord RequestTable::operator[](std::size_t row) const {

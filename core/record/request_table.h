@@ -112,7 +112,7 @@ class RequestTable {
         std::int32_t streamed_tokens, first_group_tokens, chunks, grouped_chunks;
         std::int32_t wanted_input_tokens, wanted_output_tokens;
         std::uint32_t request_class, connect;
-        std::uint32_t first_early, last_early;  ///< microseconds
+        std::uint32_t first_early, last_early;  ///< microseconds; 0 if absent
         std::uint16_t error, slo;
         std::uint8_t worker, target;
         std::uint16_t turn;

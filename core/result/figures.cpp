@@ -35,53 +35,60 @@ double input_tokens(const Totals& t) {
 Ratio share_of_good(const Totals& t) {
     return {t.judged_good, t.judged};
 }
+Ratio good_part_of_requests(const Totals& t) {
+    return {t.good_requests, t.requests};
+}
+Ratio good_part_of_output(const Totals& t) {
+    return {t.good_output_tokens, t.output_tokens};
+}
 Ratio cached_share(const Totals& t) {
     return {t.cached_input_tokens, input_tokens(t)};
 }
 
+// The facts that figures need. Tokens are credited to the time of the first output and those after it.
+constexpr Facts kNothing;
+constexpr Facts kOutput{Fact::first_event, Fact::output_tokens};
+constexpr Facts kInput{Fact::first_event, Fact::input_tokens};
+constexpr Facts kCaching{Fact::first_event, Fact::input_tokens, Fact::cached_tokens};
+constexpr Facts kBoth{Fact::first_event, Fact::input_tokens, Fact::output_tokens};
+
 constexpr std::array kFigures = {
     Figure{figure::kOutputTokens, "tok/s", "Output tokens", Better::higher,
-           "Output tokens per second, each credited to the moment it arrived.", always,
+           "Output tokens per second, each credited to the moment it arrived.", kOutput, always,
            per_second<&Totals::output_tokens>},
     Figure{figure::kInputTokens, "tok/s", "Input tokens", Better::higher,
-           "Prompt tokens per second, credited to the moment their answer began.", knows_prompts,
+           "Prompt tokens per second, credited to the moment their answer began.", kInput, knows_prompts,
            [](const Totals& t) {
                return Ratio{input_tokens(t), t.seconds};
            }},
     Figure{figure::kFreshInputTokens, "tok/s", "Fresh input tokens", Better::higher,
-           "Prompt tokens per second without those that came from a prefix cache.", knows_prompts,
+           "Prompt tokens per second without those that came from a prefix cache.", kCaching, knows_prompts,
            per_second<&Totals::fresh_input_tokens>},
     Figure{figure::kCachedInputTokens, "tok/s", "Cached input tokens", Better::higher,
            "Prompt tokens per second that came from a prefix cache, as the server's usage counts them.",
-           knows_cached, per_second<&Totals::cached_input_tokens>},
+           kCaching, knows_cached, per_second<&Totals::cached_input_tokens>},
     Figure{figure::kTotalTokens, "tok/s", "Input and output tokens", Better::higher,
-           "Prompt and output tokens per second together.", knows_prompts,
+           "Prompt and output tokens per second together.", kBoth, knows_prompts,
            [](const Totals& t) {
                return Ratio{input_tokens(t) + t.output_tokens, t.seconds};
            }},
-    Figure{figure::kRequests, "req/s", "Requests", Better::higher, "Completed requests per second.", always,
-           per_second<&Totals::requests>},
+    Figure{figure::kRequests, "req/s", "Requests", Better::higher, "Completed requests per second.", kNothing,
+           always, per_second<&Totals::requests>},
     Figure{figure::kMeanInFlight, "requests", "Requests in flight", Better::neither,
-           "Mean number of requests in the system: their time in it, over the length of the stretch.", always,
-           per_second<&Totals::time_in_system_s>},
+           "Mean number of requests in the system: their time in it, over the length of the stretch.",
+           kNothing, always, per_second<&Totals::time_in_system_s>},
     Figure{figure::kGoodput, "req/s", "Good requests", Better::higher,
-           "Requests per second that met every SLO; failures are not good.", was_judged,
-           per_second<&Totals::good_requests>,
-           [](const Totals& t) {
-               return Ratio{t.good_requests, t.requests};
-           }},
+           "Requests per second that met every SLO; failures are not good.", kNothing, was_judged,
+           per_second<&Totals::good_requests>, good_part_of_requests, true},
     Figure{figure::kGoodputRatio, "ratio", "Share of good requests", Better::higher,
-           "Share of the requests due in the stretch that met every SLO; failures are not good.", was_judged,
-           share_of_good, share_of_good},
+           "Share of the requests due in the stretch that met every SLO; failures are not good.", kNothing,
+           was_judged, share_of_good, share_of_good, true},
     Figure{figure::kGoodOutputTokens, "tok/s", "Good output tokens", Better::higher,
-           "Output tokens per second of requests that met every SLO.", was_judged,
-           per_second<&Totals::good_output_tokens>,
-           [](const Totals& t) {
-               return Ratio{t.good_output_tokens, t.output_tokens};
-           }},
+           "Output tokens per second of requests that met every SLO.", kOutput, was_judged,
+           per_second<&Totals::good_output_tokens>, good_part_of_output, true},
     Figure{figure::kCachedPromptRatio, "ratio", "Cached share of prompts", Better::higher,
-           "Prompt tokens that came from a prefix cache, over all prompt tokens.", knows_cached, cached_share,
-           cached_share},
+           "Prompt tokens that came from a prefix cache, over all prompt tokens.", kCaching, knows_cached,
+           cached_share, cached_share},
 };
 
 std::optional<double> value_of(const Figure& figure, const Totals& totals) {

@@ -28,11 +28,13 @@ struct Figure {
     std::string_view title;  ///< "Output tokens"
     Better better = Better::neither;
     std::string_view definition;  ///< one sentence, shown by --help and on hover
+    Facts needs = {};  ///< facts without which it is absent; if `of_slos`, those of the limited metrics too
 
     bool (*known)(const Totals&) = nullptr;  ///< whether the totals have the sums that the figure needs
     Ratio (*of)(const Totals&) = nullptr;    ///< both parts are linear in the totals
     /// For a figure that counts a part of requests or tokens: that part and the whole. Otherwise null.
     Ratio (*part)(const Totals&) = nullptr;
+    bool of_slos = false;  ///< whether SLOs decide what it counts
 };
 
 std::span<const Figure> figures();

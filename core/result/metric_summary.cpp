@@ -34,9 +34,10 @@ struct Values {
 /// Returns whether the client's own delays may have changed the times of a request by more than is normal on
 /// any host.
 bool may_be_late(const RequestRecord& request) {
-    constexpr Duration kNormal = std::chrono::microseconds(50);
-    return request.first_early > kNormal || request.last_early > kNormal ||
-           loop_lag_of(request).value_or(Duration{}) > kNormal;
+    constexpr Duration kNormalRead = std::chrono::microseconds(50);
+    constexpr Duration kNormalLag = std::chrono::microseconds(200);
+    return request.first_early > kNormalRead || request.last_early > kNormalRead ||
+           loop_lag_of(request).value_or(Duration{}) > kNormalLag;
 }
 
 /// A request with its times at the earliest that the client's delays allow: once with all of them, and once
@@ -52,9 +53,9 @@ struct EarliestTimes {
         if (!differ) return;
         last_only = request;
         last_only.scheduled += loop_lag_of(request).value_or(Duration{});
-        if (last_only.last_event) *last_only.last_event -= request.last_early;
+        if (last_only.last_event) *last_only.last_event -= request.last_early.value_or(Duration{});
         all = last_only;
-        if (all.first_event) *all.first_event -= request.first_early;
+        if (all.first_event) *all.first_event -= request.first_early.value_or(Duration{});
         if (request.first_answer == request.first_event) all.first_answer = all.first_event;
     }
 };

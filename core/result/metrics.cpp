@@ -110,9 +110,9 @@ void itl(const RequestRecord& r, std::vector<PooledValue>& pool) {
 }
 
 constexpr Metric per_request(std::string_view tag, std::string_view unit, std::string_view title,
-                             Better better, std::string_view definition,
+                             Better better, std::string_view definition, Facts needs,
                              std::optional<double> (*of_request)(const RequestRecord&)) {
-    return {tag, unit, title, better, definition, of_request, nullptr, {}, false};
+    return {tag, unit, title, better, definition, needs, of_request, nullptr, {}, false};
 }
 
 /// Marks a metric whose value is known at the first token.
@@ -134,61 +134,70 @@ constexpr Metric decoding(Metric metric) {
 }
 
 constexpr Metric pooled(std::string_view tag, std::string_view unit, std::string_view title, Better better,
-                        std::string_view definition,
+                        std::string_view definition, Facts needs,
                         void (*pool)(const RequestRecord&, std::vector<PooledValue>&)) {
-    return {tag, unit, title, better, definition, nullptr, pool, {}, false};
+    return {tag, unit, title, better, definition, needs, nullptr, pool, {}, false};
 }
 
 constexpr Metric inverse(std::string_view tag, std::string_view unit, std::string_view title, Better better,
-                         std::string_view definition, std::string_view of) {
-    return {tag, unit, title, better, definition, nullptr, nullptr, of, false};
+                         std::string_view definition, Facts needs, std::string_view of) {
+    return {tag, unit, title, better, definition, needs, nullptr, nullptr, of, false};
 }
 
 constexpr std::array kMetrics = {
-    elapsed(early(
-        per_request("ttft", "s", "Time to first token", Better::lower,
-                    "From sending the request to the first event with output: what the server took.", ttft))),
-    elapsed(early(per_request(
-        "ttft_intended", "s", "Time to first token, from intended start", Better::lower,
-        "From the scheduled start to the first event with output: what the user waited.", ttft_intended))),
+    elapsed(
+        early(per_request("ttft", "s", "Time to first token", Better::lower,
+                          "From sending the request to the first event with output: what the server took.",
+                          {Fact::sent, Fact::first_event}, ttft))),
+    elapsed(
+        early(per_request("ttft_intended", "s", "Time to first token, from intended start", Better::lower,
+                          "From the scheduled start to the first event with output: what the user waited.",
+                          {Fact::first_event}, ttft_intended))),
     elapsed(early(per_request("ttfa", "s", "Time to first answer token", Better::lower,
-                              "From sending the request to the first event that is not reasoning.", ttfa))),
-    decoding(pooled(
-        "itl", "s", "Inter-token latency", Better::lower,
-        "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.", itl)),
-    decoding(pooled(
-        "icl", "s", "Inter-chunk latency", Better::lower,
-        "Gaps between arrivals (chunks completed by one read are one arrival); pooled over arrivals.", icl)),
-    decoding(per_request(
-        "tpot", "s", "Time per output token", Better::lower,
-        "From first to last event, over the output tokens that came after the first arrival.", tpot)),
+                              "From sending the request to the first event that is not reasoning.",
+                              {Fact::sent, Fact::first_event}, ttfa))),
+    decoding(
+        pooled("itl", "s", "Inter-token latency", Better::lower,
+               "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.",
+               {Fact::first_event, Fact::event_times, Fact::output_tokens}, itl)),
+    decoding(
+        pooled("icl", "s", "Inter-chunk latency", Better::lower,
+               "Gaps between arrivals (chunks completed by one read are one arrival); pooled over arrivals.",
+               {Fact::first_event, Fact::event_times}, icl)),
+    decoding(
+        per_request("tpot", "s", "Time per output token", Better::lower,
+                    "From first to last event, over the output tokens that came after the first arrival.",
+                    {Fact::first_event, Fact::output_tokens}, tpot)),
     elapsed(per_request("e2e", "s", "End-to-end latency", Better::lower,
-                        "From sending the request to the last event with output.", e2e)),
+                        "From sending the request to the last event with output.", {Fact::sent}, e2e)),
     elapsed(per_request("e2e_intended", "s", "End-to-end latency, from intended start", Better::lower,
-                        "From the scheduled start to the last event with output.", e2e_intended)),
+                        "From the scheduled start to the last event with output.", {}, e2e_intended)),
     per_request("norm_latency", "s_per_tok", "Normalized latency", Better::lower,
-                "End-to-end latency from the intended start, per output token.", norm_latency),
+                "End-to-end latency from the intended start, per output token.", {Fact::output_tokens},
+                norm_latency),
     inverse("interactivity", "tok_per_s", "Interactivity", Better::higher,
             "Tokens per second that one user sees, waiting included: the inverse of normalized latency.",
-            "norm_latency"),
+            {Fact::output_tokens}, "norm_latency"),
     decoding(inverse(
         "decode_interactivity", "tok_per_s", "Decode interactivity", Better::higher,
         "Tokens per second that one user sees once the answer has begun: the inverse of time per output "
         "token.",
-        "tpot")),
+        {Fact::first_event, Fact::output_tokens}, "tpot")),
     per_request("stall", "s", "Longest stall", Better::lower,
-                "The longest gap between two arrivals of one request.", stall),
+                "The longest gap between two arrivals of one request.",
+                {Fact::first_event, Fact::event_times}, stall),
     early(per_request("cache_hit", "ratio", "Prompt cache hit", Better::higher,
                       "Cached prompt tokens over prompt tokens, as the server's usage counts them.",
-                      cache_hit)),
+                      {Fact::input_tokens, Fact::cached_tokens}, cache_hit)),
     early(per_request("send_lag", "s", "Send lag", Better::neither,
                       "From the scheduled start to the sending of the request: the client's own delay.",
-                      send_lag)),
+                      {Fact::sent}, send_lag)),
     early(per_request("input_tokens", "tok", "Input tokens", Better::neither,
-                      "Prompt tokens, as the server's usage counts them.", input_tokens)),
+                      "Prompt tokens, as the server's usage counts them.", {Fact::input_tokens},
+                      input_tokens)),
     per_request("output_tokens", "tok", "Output tokens", Better::neither,
                 "Output tokens as the server's usage counts them, else as streamed; reasoning counts.",
-                output_tokens),
+                {Fact::output_tokens}, output_tokens),
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/record/fact.h"
 #include "core/record/record.h"
 
 namespace paretoken {
@@ -32,6 +33,7 @@ struct Metric {
     std::string_view title;  ///< "Time to first token"
     Better better = Better::lower;
     std::string_view definition;  ///< one sentence, shown by --help and on hover
+    Facts needs = {};             ///< facts without which it is absent
 
     // Exactly one of these three is set.
     /// Returns the value of a request, or nothing if the request has no such value.

@@ -70,6 +70,8 @@ Judgement judgement_of(const RequestRecord& record, const SummaryOptions& option
                                                                           : options.slos;
     if (slos.empty() || !is_counted(record) || record.outcome == Outcome::abandoned)
         return Judgement::not_judged;
+    if (!options.unknown.empty() && needs_of(slos, options.open_loop).overlaps(options.unknown))
+        return Judgement::not_judged;
     return is_good(record, slos, options.open_loop) ? Judgement::good : Judgement::bad;
 }
 

@@ -15,7 +15,8 @@
 namespace paretoken {
 
 /// Judges a record by SLOs: its own, if it has any, else those of its class, else the run's. A record without
-/// SLOs, a warm-up, and a request that the end of the run or its simulated user cut off are not judged.
+/// SLOs or with one on a metric that needs an unknown fact, a warm-up, and a request that the end of the run
+/// or its simulated user cut off are not judged.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
 /// Returns the number of equal blocks into which an interval is divided for confidence intervals: as many as

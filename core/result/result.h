@@ -242,6 +242,7 @@ struct SloResult {
     /// The factor by which the number of requests must probably grow until `within` or a `missed` that is not
     /// shown is decided; absent if the verdict is shown or nothing is known.
     std::optional<double> times_enough = {};
+    std::string note = {};  ///< reason why the metric is absent: an unknown fact; empty if none is missing
 
     bool operator==(const SloResult&) const = default;
 };

@@ -213,6 +213,12 @@ std::string name_of(const Slo& slo) {
     return fmt::format("{}_{}", slo.tag, name_of_percentile(slo.p.value_or(kSloPercentile)));
 }
 
+Facts needs_of(const std::vector<Slo>& slos, bool open_loop) {
+    Facts needs;
+    for (const Slo& slo : slos) needs.add(judged(slo, open_loop).needs);
+    return needs;
+}
+
 SloFinding finding_on(const RunResult& result, const Slo& slo) {
     constexpr std::uint64_t kFewest = 20;
     constexpr double kHigh = .75;
@@ -258,7 +264,7 @@ std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
     return std::max(1.0, reach * reach / (away * away));
 }
 
-std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos) {
+std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos, Facts unknown) {
     std::vector<SloResult> results;
     for (const Slo& slo : slos) {
         const SloFinding finding = finding_on(result, slo);
@@ -268,6 +274,7 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
                       .value = finding.value,
                       .verdict = finding.verdict,
                       .shown = finding.shown};
+        own.note = why_unknown(judged(slo, result.open_loop()).needs, unknown);
         if (!finding.shown) own.times_enough = times_enough(result, slo);
         if (const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())))) {
             own.n = summary->n;
@@ -282,7 +289,8 @@ void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, b
                 const RequestRecord& request) {
     if (request.outcome == Outcome::abandoned) return;  // neither good nor bad
     for (std::size_t i = 0; i < slos.size(); ++i)
-        results[i].over += request.outcome != Outcome::ok || !meets(request, slos[i], open_loop) ? 1 : 0;
+        if (results[i].note.empty())
+            results[i].over += request.outcome != Outcome::ok || !meets(request, slos[i], open_loop) ? 1 : 0;
 }
 
 std::string slo_text(const SloResult& result) {
@@ -296,6 +304,8 @@ std::string slo_text(const SloResult& result) {
     text += result.value ? fmt::format(" is {}", amount(*result.value)) : std::string(" has no value");
     const std::string limit =
         fmt::format("the limit of {}{}", least ? "at least " : "", amount(result.limit));
+    if (!result.note.empty())
+        return fmt::format("{}: not held against {}, because {}", result.key, limit, result.note);
     const std::string over = fmt::format("{} of {} requests miss it", result.over, result.n);
     if (result.verdict == SloVerdict::met) return fmt::format("{}: meets {} ({})", text, limit, over);
     if (result.verdict == SloVerdict::missed && result.shown) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/record/fact.h"
 #include "core/record/record.h"
 #include "core/result/result.h"
 
@@ -62,6 +63,9 @@ std::optional<bool> shown_on(const PercentileValue& percentile, double limit, bo
 /// without a percentile has kSloPercentile: "ttft_p90".
 std::string name_of(const Slo& slo);
 
+/// Returns the facts that the metrics of SLOs need.
+Facts needs_of(const std::vector<Slo>& slos, bool open_loop);
+
 /// The finding of one run about one SLO.
 struct SloFinding {
     SloVerdict verdict = SloVerdict::insufficient;
@@ -97,12 +101,13 @@ SloFinding finding_on(const RunResult& result, const Slo& slo);
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
 /// Returns one result per limit: the finding of finding_on(), the number of values, the size of the effective
-/// sample and times_enough(). `over` is 0; count_over() sets it.
-std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos);
+/// sample and times_enough(). `over` is 0; count_over() sets it. The results of metrics that need one of the
+/// `unknown` facts have a note.
+std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos, Facts unknown = {});
 
 /// Adds 1 to SloResult::over of each limit that a request of the window misses, by a failure or by its
-/// value. `results` are those of slo_results() for `slos`. An abandoned request is not counted. The
-/// function must be called once for each request of the window.
+/// value. `results` are those of slo_results() for `slos`. An abandoned request is not counted, and neither
+/// is any for a limit with a note. The function must be called once for each request of the window.
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
                 const RequestRecord& request);
 

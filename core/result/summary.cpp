@@ -24,7 +24,7 @@ void count_failure(const RequestRecord& record, Counts& counts) {
     if (!record.error.empty()) counts.example_errors.emplace(name, record.error);
 }
 
-void count_request(const RequestRecord& record, TimeSpan window, Counts& counts) {
+void count_request(const RequestRecord& record, TimeSpan window, Facts unknown, Counts& counts) {
     if (record.outcome == Outcome::cancelled) {
         ++counts.cancelled;
         return;
@@ -34,7 +34,7 @@ void count_request(const RequestRecord& record, TimeSpan window, Counts& counts)
     counts.resent += record.resent ? 1 : 0;
     if (record.outcome == Outcome::ok) {
         ++counts.ok;
-        counts.unstreamed += record.first_event ? 0 : 1;
+        counts.unstreamed += record.first_event || unknown.overlaps({Fact::first_event}) ? 0 : 1;
         counts.bunched += is_bunched(record) ? 1 : 0;
         counts.disputed += record.token_source == TokenSource::disputed ? 1 : 0;
         counts.unseen_output += record.unseen_output ? 1 : 0;
@@ -46,13 +46,13 @@ void count_request(const RequestRecord& record, TimeSpan window, Counts& counts)
     }
 }
 
-Counts counts_of(const RequestRows& requests, TimeSpan window) {
+Counts counts_of(const RequestRows& requests, TimeSpan window, Facts unknown) {
     Counts counts;
     requests.for_each([&](const RequestRecord& record) {
         if (record.warmup) {
             ++counts.warmup;
         } else {
-            count_request(record, window, counts);
+            count_request(record, window, unknown, counts);
         }
     });
     return counts;
@@ -74,11 +74,12 @@ bool hides_decoding(const Counts& counts, const RequestRows& requests) {
 }
 
 /// Returns the median end-to-end time of successes, the natural unit of blocks of time; nothing without any.
+/// It counts from the start of a request if the time of its sending is unknown.
 std::optional<double> median_e2e(const RequestRows& requests) {
     std::vector<double> values;
     requests.for_each([&](const RequestRecord& request) {
-        const auto value = metric_named("e2e")->of_request(request);
-        if (request.outcome == Outcome::ok && value) values.push_back(*value);
+        if (request.outcome != Outcome::ok || !request.last_event) return;
+        values.push_back(seconds(*request.last_event - request.sent.value_or(request.started)));
     });
     if (values.empty()) return std::nullopt;
     radix_sort(values);
@@ -150,6 +151,12 @@ std::vector<double> with_further(const std::vector<double>& further) {
     return percentiles;
 }
 
+Figures known_of(Figures figures, Facts unknown) {
+    std::erase_if(figures.values,
+                  [&](const FigureValue& held) { return figure_named(held.key)->needs.overlaps(unknown); });
+    return figures;
+}
+
 /// Folds the totals of a scope: for the window, in blocks of time if it is steady, and for the whole run.
 class TotalsFold {
   public:
@@ -178,12 +185,14 @@ class TotalsFold {
         if (window_) {
             scope.totals = window_->total();
             const std::span<const Totals> bins = window_->bins();
-            scope.throughput = figures_of(
-                scope.totals, rounds_ > 0 ? Blocks{rounds_, bins.subspan(1)} : Blocks{bins.size(), bins});
+            scope.throughput =
+                known_of(figures_of(scope.totals, rounds_ > 0 ? Blocks{rounds_, bins.subspan(1)}
+                                                              : Blocks{bins.size(), bins}),
+                         options_.unknown);
         }
         if (run_) {
             scope.whole_run_totals = run_->total();
-            scope.whole_run = figures_of(scope.whole_run_totals);
+            scope.whole_run = known_of(figures_of(scope.whole_run_totals), options_.unknown);
         }
     }
 
@@ -297,13 +306,14 @@ class ScopeFold {
 
     Scope scope() const {
         Scope scope;
-        scope.counts = counts_of(requests_, options_.window.span);
+        const Facts unknown = options_.summary.unknown;
+        scope.counts = counts_of(requests_, options_.window.span, unknown);
         scope.counts.without_events = without_events_;
         const MetricScope measured{measured_, options_.window.steady, options_.memory, options_.percentiles};
         auto summaries = summaries_of(measured);
         const bool unseen = hides_decoding(scope.counts, requests_);
         for (std::size_t i = 0; i < summaries.size(); ++i) {
-            if (unseen && metrics()[i].of_decoding) continue;
+            if ((unseen && metrics()[i].of_decoding) || metrics()[i].needs.overlaps(unknown)) continue;
             auto& held = summaries[i];
             if (metrics()[i].pool != nullptr) held = pooled_.summary_of(metrics()[i]);
             if (held) scope.metrics.push_back(std::move(*held));
@@ -462,6 +472,10 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
     for (const ScopeFold& own : folds.turns) summary.turns.push_back(own.scope());
     for (const ScopeFold& own : folds.targets) summary.targets.push_back(own.scope());
     if (per_second) summary.series = series_of(requests, summary.run, per_second->bins());
+    std::erase_if(summary.series, [&](const Series& series) {
+        const Figure* const figure = figure_named(series.name);
+        return figure != nullptr && figure->needs.overlaps(options.unknown);
+    });
     return summary;
 }
 
@@ -470,8 +484,8 @@ RunSummary summarize(std::span<const RequestRecord> records, const SummaryOption
 }
 
 std::vector<SloResult> percentile_verdicts(const RunResult& result, const RequestTable& requests,
-                                           TimeSpan window, const std::vector<Slo>& slos) {
-    std::vector<SloResult> verdicts = slo_results(result, slos);
+                                           TimeSpan window, const std::vector<Slo>& slos, Facts unknown) {
+    std::vector<SloResult> verdicts = slo_results(result, slos, unknown);
     if (slos.empty()) return verdicts;
     measured_in(RequestRows(requests), window).for_each([&](const RequestRecord& record) {
         count_over(verdicts, slos, result.open_loop(), record);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/record/event_source.h"
+#include "core/record/fact.h"
 #include "core/record/record.h"
 #include "core/record/request_table.h"
 #include "core/result/result.h"
@@ -33,6 +34,7 @@ struct SummaryOptions {
     std::vector<Slo> slos = {};
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
     std::vector<double> percentiles = {};  ///< percentiles of requests to compute besides kPercentiles
+    Facts unknown = {};                    ///< facts that the source of the records does not know
 };
 
 /// The results for all requests, and those that exist only for the run as a whole.
@@ -49,14 +51,16 @@ struct RunSummary : Scope {
 /// Summarises `requests`, which may have any order; their events come from `events`, in up to four passes.
 /// The tokens of a request without events are credited as TotalsTimeline::add() (core/result/totals.h)
 /// explains. Such a request is in no pooled metric, and if its answer had output, Counts::without_events
-/// counts it. No requests give counts of zero and no metrics.
+/// counts it. No requests give counts of zero and no metrics. Metrics, figures and series that need an
+/// unknown fact are absent, and requests are not judged by SLOs on such metrics.
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options);
 
 /// Summarises records that hold their events.
 RunSummary summarize(std::span<const RequestRecord> records, const SummaryOptions& options);
 
-/// Judges a summarised run by limits on percentiles. `window`: RunSummary::window.
+/// Judges a summarised run by limits on percentiles. `window`: RunSummary::window. A limit on a metric that
+/// needs one of the `unknown` facts is judged as insufficient, with a note.
 std::vector<SloResult> percentile_verdicts(const RunResult& result, const RequestTable& requests,
-                                           TimeSpan window, const std::vector<Slo>& slos);
+                                           TimeSpan window, const std::vector<Slo>& slos, Facts unknown = {});
 
 }  // namespace paretoken

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/text/number_text.h"
 
@@ -502,6 +503,39 @@ std::optional<Reason> losses_of(const RunResult&, const ValidityOptions& options
     return Reason{Verdict::invalid, "records_lost", options.lost + "."};
 }
 
+/// Returns what is absent besides metrics and figures if a fact is unknown; empty if nothing is.
+std::string_view further_absence(Fact fact) {
+    switch (fact) {
+        case Fact::sent:
+            return "the client's own delays";
+        case Fact::first_event:
+            return "whether answers were streamed, and energy per token";
+        case Fact::output_tokens:
+        case Fact::input_tokens:
+            return "energy per token";
+        case Fact::server_counters:
+            return "the server's own figures";
+        case Fact::event_times:
+        case Fact::cached_tokens:
+            return "";
+    }
+    return "";
+}
+
+/// Returns the reason that names a fact and everything that is absent without it.
+Reason reason_of(const FactText& text, Facts needs_of_slos) {
+    std::vector<std::string_view> absent;
+    for (const Metric& metric : metrics())
+        if (metric.needs.overlaps({text.fact})) absent.push_back(metric.tag);
+    for (const auto& figure : figures())
+        if (figure.needs.overlaps({text.fact}) || (figure.of_slos && needs_of_slos.overlaps({text.fact})))
+            absent.push_back(figure.key);
+    if (const auto further = further_absence(text.fact); !further.empty()) absent.push_back(further);
+    return {Verdict::warn, fmt::format("unknown_{}", text.name),
+            fmt::format("{}, so that these are absent: {}", why_unknown({text.fact}, {text.fact}),
+                        fmt::join(absent, ", "))};
+}
+
 using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityOptions& options);
 
 /// The reasons that are not a figure above a limit, in the order in which results hold them: those before and
@@ -524,6 +558,8 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     for (const ReasonOf judge : kJudgedFirst) add(judge(result, options));
     for (const Check& check : kChecks) add(reason_of(check, result, options));
     for (const ReasonOf judge : kJudgedLast) add(judge(result, options));
+    for (const FactText& text : kFacts)
+        if (options.unknown.overlaps({text.fact})) add(reason_of(text, options.needs_of_slos));
     return validity;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/fact.h"
 #include "core/result/result.h"
 
 namespace paretoken {
@@ -29,6 +30,8 @@ struct ValidityOptions {
     bool ignores_end = false;        ///< whether answers continue after their end of text
     bool routes_to_experts = false;  ///< whether the model is known to be a mixture of experts
     std::vector<EarlierRun> earlier_runs = {};  ///< Begun::earlier_runs (core/run/recorded.h)
+    Facts unknown = {};                         ///< facts that the source of the records does not know
+    Facts needs_of_slos = {};                   ///< facts that the limits on requests need
 };
 
 /// Judges a result by its client's figures, metrics, counts, window, workload, totals, the server's figures

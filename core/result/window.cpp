@@ -226,6 +226,19 @@ Course course_of(const RequestRows& requests, const Metric& metric, std::string_
     return course;
 }
 
+/// Returns the course of the time to first token. If the time of the sending or of the first token is
+/// unknown, it counts from the intended start, or to the end of the answer.
+Course waiting_course(const RequestRows& requests, bool closed_loop) {
+    constexpr double kLeast = 1e-3;  // seconds
+    Course course =
+        course_of(requests, *headline_metric("ttft", !closed_loop), "the time to first token", kLeast);
+    if (course.means.empty())
+        course = course_of(requests, *metric_named("ttft_intended"), "the time to first token", kLeast);
+    if (course.means.empty())
+        course = course_of(requests, *metric_named("e2e_intended"), "the end-to-end latency", kLeast);
+    return course;
+}
+
 /// Returns the mean number in flight over equal intervals of the time.
 Course in_flight_means(const std::vector<Step>& steps, TimeSpan span) {
     constexpr double kLeastChange = 0.5;
@@ -262,14 +275,12 @@ struct Judged {
 
 Judged judged(const RequestRows& requests, const std::vector<Step>& steps, TimeSpan span, bool closed_loop,
               bool stationary) {
-    constexpr double kLeastTtft = 1e-3;    // seconds
     constexpr double kLeastTpot = 0.1e-3;  // seconds
     constexpr double kLeastHits = 0.05;    // share of the prompt
     std::vector<Course> courses;
     if (!closed_loop) courses.push_back(in_flight_means(steps, span));
     if (!stationary) courses.push_back(arrivals_course(requests, span));
-    courses.push_back(
-        course_of(requests, *headline_metric("ttft", !closed_loop), "the time to first token", kLeastTtft));
+    courses.push_back(waiting_course(requests, closed_loop));
     courses.push_back(course_of(requests, *metric_named("tpot"), "the time per output token", kLeastTpot));
     courses.push_back(
         course_of(requests, *metric_named("cache_hit"), "the share of cached prompt tokens", kLeastHits));

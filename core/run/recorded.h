@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/record/event_source.h"
+#include "core/record/fact.h"
 #include "core/record/request_table.h"
 #include "core/result/alerts.h"
 #include "core/result/result.h"
@@ -49,6 +50,14 @@ struct LoadShape {
     bool operator==(const LoadShape&) const = default;
 };
 
+/// The place of a part in a load whose schedule was split between several processes.
+struct Shard {
+    std::uint32_t number = 0;  ///< from 0
+    std::uint32_t count = 1;   ///< number of parts
+
+    bool operator==(const Shard&) const = default;
+};
+
 /// What is known when a run begins.
 struct Begun {
     Provenance provenance = {};  ///< without the clock, which is known at the end
@@ -57,6 +66,9 @@ struct Begun {
     LoadShape shape = {};
     std::vector<EarlierRun> earlier_runs = {};  ///< runs that sent the same prompts to the same server
     std::map<std::string, std::string> server_config = {};  ///< settings that the server's API told
+    /// Facts that the source does not know about any request. Empty for a run that was measured here.
+    std::vector<Fact> unknown_facts = {};
+    std::optional<Shard> shard = {};  ///< absent if it is the whole load
 
     bool operator==(const Begun&) const = default;
 };

@@ -35,7 +35,8 @@ RunSummary summary_of(const Recorded& recorded, const Judging& judging) {
                            .concurrency = shape.kept_in_flight,
                            .last_dispatch = recorded.observed.ran_dry,
                            .slos = request_slos_of(judging.goodput),
-                           .percentiles = judging.percentiles};
+                           .percentiles = judging.percentiles,
+                           .unknown = Facts(recorded.begun.unknown_facts)};
     for (const auto& [name, texts] : judging.class_goodput)
         options.class_slos.emplace(name, request_slos_of(texts));
     const NoEvents none;
@@ -77,6 +78,10 @@ std::optional<Asked> asked_of(const RequestTable& records,
     return Asked{sum.asked / n, sum.counted / n};
 }
 
+bool knows_output(const Begun& begun) {
+    return !Facts(begun.unknown_facts).overlaps({Fact::output_tokens});
+}
+
 /// Returns the workload with the lengths that were achieved.
 Workload workload_of(const Begun& begun, const RequestTable& records) {
     const auto prompt = [](const RequestRecord& r) { return r.usage.prompt; };
@@ -85,10 +90,10 @@ Workload workload_of(const Begun& begun, const RequestTable& records) {
     };
     Workload workload = begun.workload;
     workload.achieved_input_tokens = mean_of(records, prompt);
-    workload.achieved_output_tokens = mean_of(records, output);
+    if (knows_output(begun)) workload.achieved_output_tokens = mean_of(records, output);
     workload.input_length = asked_of(
         records, [](const RequestRecord& r) { return r.wanted_input_tokens; }, prompt);
-    if (begun.shape.keeps_length)
+    if (begun.shape.keeps_length && knows_output(begun))
         workload.output_length = asked_of(
             records, [](const RequestRecord& r) { return r.wanted_output_tokens; }, output);
     return workload;
@@ -128,6 +133,7 @@ std::optional<ServerFigures> server_of(const Recorded& recorded, TimeSpan window
     auto server = server_figures(recorded.observed.server, window);
     if (!server) return server;
     server->asked = asked_of_server(recorded.observed.records);
+    if (!knows_output(recorded.begun)) server->asked.erase("generation_tokens");
     if (!recorded.observed.server.scrapes.empty())
         server->config.insert(recorded.begun.server_config.begin(), recorded.begun.server_config.end());
     return server;
@@ -150,7 +156,30 @@ ClientHealth client_of(const Recorded& recorded, TimeSpan window) {
     ClientHealth health =
         health_of(recorded.observed.records, recorded.observed.client, shape.open_loop, window);
     if (shape.virtual_time) health.timing = "virtual";
+    if (Facts(recorded.begun.unknown_facts).overlaps({Fact::sent})) health.achieved_rate_ratio.reset();
     return health;
+}
+
+/// Returns the power without the figures per token whose number of tokens is not known.
+std::optional<PowerFigures> power_of(const Recorded& recorded, TimeSpan window, const Scope& scope) {
+    auto power = power_figures(recorded.observed.power, window, scope.totals);
+    if (!power) return power;
+    if (!scope.throughput.at(figure::kOutputTokens))
+        power->j_per_output_token = power->output_tokens_per_s_per_w = std::nullopt;
+    if (!scope.throughput.at(figure::kTotalTokens)) power->j_per_token.reset();
+    return power;
+}
+
+/// Returns the facts that the limits on requests need.
+Facts needs_of_slos(const Recorded& recorded, const Judging& judging) {
+    const bool open_loop = recorded.begun.shape.open_loop;
+    Facts needs = needs_of(request_slos_of(judging.goodput), open_loop);
+    for (const auto& [name, texts] : judging.class_goodput)
+        needs.add(needs_of(request_slos_of(texts), open_loop));
+    RequestSlos own;
+    for (const RequestRecord& record : recorded.observed.records)
+        if (!record.slo.empty()) needs.add(needs_of(own.of(record.slo), open_loop));
+    return needs;
 }
 
 std::string clock_of(const ClientHealth& client) {
@@ -203,6 +232,7 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     const Observations& observed = recorded.observed;
     RunSummary summary = summary_of(recorded, judging);
     const TimeSpan window = summary.window;
+    const Facts unknown(begun.unknown_facts);
 
     RunResult result;
     result.provenance = begun.provenance;
@@ -224,21 +254,25 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     result.client = client_of(recorded, window);
     result.provenance.clock = clock_of(result.client);
     result.server = server_of(recorded, window);
-    result.power = power_figures(observed.power, window, result.totals);
+    result.power = power_of(recorded, window, result);
     for (Series& series : telemetry_of(observed, observed.began + from_seconds(result.window.zero_s)))
         result.series.push_back(std::move(series));
     result.quality = score_of(recorded.probe);
     result.stop = stop_of(observed, result.window.zero_s);
-    result.validity = validity_of(result, {.max_failed = judging.max_failed,
-                                           .accept_host_noise = judging.accept_host_noise,
-                                           .ended = recorded.ended,
-                                           .lost = recorded.lost,
-                                           .unanswered = unanswered_of(recorded.probe),
-                                           .ignores_end = begun.shape.ignores_end,
-                                           .routes_to_experts = begun.shape.routes_to_experts,
-                                           .earlier_runs = begun.earlier_runs});
+    result.validity =
+        validity_of(result, {.max_failed = judging.max_failed,
+                             .accept_host_noise = judging.accept_host_noise,
+                             .ended = recorded.ended,
+                             .lost = recorded.lost,
+                             .unanswered = unanswered_of(recorded.probe),
+                             .ignores_end = begun.shape.ignores_end,
+                             .routes_to_experts = begun.shape.routes_to_experts,
+                             .earlier_runs = begun.earlier_runs,
+                             .unknown = unknown,
+                             .needs_of_slos = unknown.empty() ? unknown : needs_of_slos(recorded, judging)});
     if (result.stop && result.stop->rule == kDiverging) withhold_percentiles(result);
-    result.slo = percentile_verdicts(result, observed.records, window, percentile_slos_of(judging.slos));
+    result.slo =
+        percentile_verdicts(result, observed.records, window, percentile_slos_of(judging.slos), unknown);
     result.alerts = judged_alerts(result, judging.alerts, judging.baseline);
     return result;
 }

@@ -60,6 +60,9 @@ void enum_named(std::string_view name, std::optional<Outcome>& value) {
 void enum_named(std::string_view name, std::optional<TokenSource>& value) {
     value = token_source_named(name);
 }
+void enum_named(std::string_view name, std::optional<Fact>& value) {
+    value = fact_named(name);
+}
 void enum_named(std::string_view name, std::optional<PointState>& value) {
     value = point_state_named(name);
 }
@@ -163,6 +166,7 @@ void fields(Archive& a, Is<SloResult> auto& v) {
     a("verdict", v.verdict);
     a("shown", v.shown);
     a("times_enough", v.times_enough);
+    a("note", v.note);
 }
 
 template <class Archive>
@@ -460,12 +464,20 @@ void fields(Archive& a, Is<EarlierRun> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<Shard> auto& v) {
+    a.required("number", v.number);
+    a.required("count", v.count);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<Begun> auto& v) {
     a.required("provenance", v.provenance);
     a.required("workload", v.workload);
     a.required("shape", v.shape);
     a("earlier_runs", v.earlier_runs);
     a("server_config", v.server_config);
+    a("unknown_facts", v.unknown_facts);
+    a("shard", v.shard);
     a.plan(v.plan);
 }
 

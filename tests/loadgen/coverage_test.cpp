@@ -44,7 +44,8 @@ void expect_promises_kept(const Cells& cells) {
 TEST(Coverage, of_a_closed_loop_of_sixteen_is_what_intervals_say) {
     const auto cells = cells_of_load("closed 16", 600);
     expect_promises_kept(cells);
-    for (const auto* tag : {"ttft", "tpot", "interactivity"}) EXPECT_LE(cells.at(tag)[0].withheld(), 0.05) << tag;
+    for (const auto* tag : {"ttft", "tpot", "interactivity"})
+        EXPECT_LE(cells.at(tag)[0].withheld(), 0.05) << tag;
 }
 
 TEST(Coverage, of_a_closed_loop_in_step_is_what_intervals_say) {

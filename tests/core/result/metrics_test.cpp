@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "tests/support/without_fact.h"
+
 namespace paretoken {
 namespace {
 
@@ -52,6 +54,28 @@ TEST(HeadlineMetric, is_counted_from_the_intended_start_in_an_open_loop_only) {
     EXPECT_EQ(headline_metric("itl", true)->tag, "itl");
     EXPECT_EQ(headline_metric("nothing", true), nullptr);
     EXPECT_EQ(headline_key("ttft", true), "ttft_intended_s");
+}
+
+TEST(Metrics, need_exactly_the_facts_without_which_they_have_no_value) {
+    const auto has_value = [](const Metric& metric, const RequestRecord& record) {
+        if (metric.pool != nullptr) return !pool(metric.tag, record).empty();
+        return value(metric.inverse_of.empty() ? metric.tag : metric.inverse_of, record).has_value();
+    };
+    for (const Metric& metric : metrics()) {
+        EXPECT_TRUE(has_value(metric, worked_example())) << metric.tag;
+        for (const FactText& text : kFacts)
+            EXPECT_EQ(has_value(metric, testing::without_fact(worked_example(), text.fact)),
+                      !metric.needs.overlaps({text.fact}))
+                << metric.tag << " without " << text.name;
+    }
+}
+
+TEST(Facts, have_the_names_and_the_order_of_their_table) {
+    for (std::size_t i = 0; i < kFacts.size(); ++i) {
+        EXPECT_EQ(static_cast<std::size_t>(kFacts[i].fact), i);
+        EXPECT_EQ(fact_named(name_of(kFacts[i].fact)), kFacts[i].fact);
+    }
+    EXPECT_FALSE(fact_named("colour"));
 }
 
 TEST(Metrics, per_request_values_of_the_worked_example) {

@@ -8,6 +8,7 @@
 
 #include "core/text/number_text.h"
 #include "tests/core/load_script.h"
+#include "tests/support/without_fact.h"
 
 namespace paretoken {
 namespace {
@@ -185,6 +186,17 @@ TEST(SteadyWindow, is_refused_while_latency_keeps_rising) {
     const auto window = steady_window_of(records, closed_loop(1));
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("the time to first token rose by 40 % of its mean over the run"));
+    // Whoever does not know when requests were sent, or when the first token came, sees it all the same.
+    for (const auto& [fact, title] : {std::pair(Fact::sent, "the time to first token rose"),
+                                      {Fact::first_event, "the end-to-end latency rose"}}) {
+        auto less = records;
+        for (RequestRecord& record : less)
+            record =
+                testing::without_fact(testing::without_fact(std::move(record), Fact::output_tokens), fact);
+        const auto of_less = steady_window_of(less, closed_loop(1));
+        EXPECT_FALSE(of_less.steady);
+        EXPECT_THAT(of_less.how, HasSubstr(title));
+    }
 }
 
 TEST(SteadyWindow, tolerates_a_drift_too_small_to_matter) {

@@ -97,6 +97,17 @@ TEST(RunDirectory, OfARunThatCrashedKnowsWhenItsWarmUpEnded) {
     EXPECT_NEAR(read_run_directory(directory.path()).window.zero_s, 7, 1e-6);
 }
 
+TEST(RunDirectory, HoldsWhatItsSourceDidNotKnowAndWhichPartOfALoadItIs) {
+    const TemporaryDirectory directory;
+    Begun part = begun();
+    part.unknown_facts = {Fact::event_times, Fact::server_counters};
+    part.shard = {.number = 1, .count = 4};
+    write_begun(directory.path(), part, {});
+    write_records(directory.path(), 60);
+    EXPECT_EQ(read_recorded(directory.path()).recorded.begun, part);
+    EXPECT_EQ(read_run_directory(directory.path()).metric("itl_s"), nullptr);
+}
+
 TEST(RunDirectory, ThatHasOnlyBegunIsNeverTakenForAResult) {
     const TemporaryDirectory directory;
     write_begun(directory.path(), begun(), {});

@@ -1,0 +1,32 @@
+#pragma once
+// Joins what several processes or machines recorded of one load, whose schedule was split between them. The
+// joined records give the result that one process would have given that had made the whole load.
+#include <span>
+
+#include "core/run/recorded.h"
+
+namespace paretoken {
+
+/// The records of one part of a load. A part whose Begun::shard is absent is the whole load.
+struct RecordedPart {
+    Recorded recorded;
+    Duration offset{};  ///< the time on the common clock − the time on the clock of the part
+};
+
+/// Returns the records of all parts on the common clock:
+/// - The requests are in the order in which they ended. Events stay where they are and are read part by part.
+/// - The reports of the clients are added (ClientReport::add).
+/// - All parts observe the same server. The server's readings, those of other exporters and those of power
+/// are
+///   each taken from the part that has the most, because together they would count the server several times.
+/// - The earliest times at which the load began and ran dry count. The load was interrupted, lacks records or
+///   has not ended if one part was, does or has not. Of several reasons to stop, "diverging" counts before
+///   "interrupted" and both before others; of equal ones, the earliest.
+/// - Other values, such as the provenance, are those of the first part; the probe is that of the first part
+///   with one.
+/// Throws a UsageError that names the part and the field if the workload fingerprint, the plan or anything
+/// else that determines the load differs, if a part is missing or given twice, or if two parts have the same
+/// request. There must be at least one part.
+Recorded union_of(std::span<const RecordedPart> parts);
+
+}  // namespace paretoken
