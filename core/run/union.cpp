@@ -109,11 +109,12 @@ class JoinedEvents final : public EventSource {
     void for_each(const Visit& visit) const override {
         std::vector<StreamEvent> moved;
         for (const auto& [source, offset] : sources_)
-            source->for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
-                moved.assign(events.begin(), events.end());
-                for (StreamEvent& event : moved) event.time += offset;
-                visit(key, moved);
-            });
+            source->for_each(
+                [&, moved_by = offset](const RequestKey& key, std::span<const StreamEvent> events) {
+                    moved.assign(events.begin(), events.end());
+                    for (StreamEvent& event : moved) event.time += moved_by;
+                    visit(key, moved);
+                });
     }
 
   private:

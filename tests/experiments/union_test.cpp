@@ -42,9 +42,10 @@ std::string difference(const json& a, const json& b, const std::string& path = {
     if (a.type() != b.type() || a.size() != b.size()) return path + ": " + a.dump() + " " + b.dump();
     if (!a.is_structured()) return a == b ? "" : path + ": " + a.dump() + " " + b.dump();
     for (const auto& [key, value] : a.items()) {
-        if (a.is_object() && !b.contains(key)) return path + "/" + key;
+        std::string inner = fmt::format("{}/{}", path, key);
+        if (a.is_object() && !b.contains(key)) return inner;
         const json& other = a.is_object() ? b[key] : b[std::stoul(key)];
-        if (auto found = difference(value, other, path + "/" + key); !found.empty()) return found;
+        if (auto found = difference(value, other, inner); !found.empty()) return found;
     }
     return {};
 }
