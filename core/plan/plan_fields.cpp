@@ -207,8 +207,8 @@ void model_mix(const std::string& text) {
     (void)parse_model_mix(text);
 }
 
-void host_noise(const std::string& text) {
-    if (text != "accept") throw UsageError("expected 'accept'");
+void known_host_noise(const std::string& text) {
+    if (text != "accept") throw UsageError(fmt::format("'{}': expected accept", text));
 }
 
 void hang_up(const std::string& text) {
@@ -1384,10 +1384,10 @@ constexpr std::array kFields = {
               .flags = "--host-noise",
               .group = kResult,
               .kind = judging,
-              .help = "accept: a run of which the client's host may have changed the figures is not invalid, "
-                      "but has a warning",
+              .help = "accept: delays of the client and its host, which may have changed figures, make a run "
+                      "warn instead of invalid",
               .get = HostNoise::get,
-              .set = HostNoise::set_checked<host_noise>},
+              .set = HostNoise::set_checked<known_host_noise>},
     PlanField{.name = "alerts",
               .flags = "--alerts",
               .group = kResult,

@@ -296,20 +296,20 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
 std::optional<Reason> instrument_of(const RunResult& run, const ValidityOptions& options) {
     constexpr double kWarn = 0.02;
     constexpr double kInvalid = 0.10;
-    const bool open_loop = run.request_rate.has_value();
     double largest = 0;
     std::string name;
-    for (const std::string& key :
-         {headline_key("ttft", open_loop), std::string("tpot_s"), headline_key("e2e", open_loop)})
+    for (const std::string_view tag : {"ttft", "tpot", "e2e"}) {
+        const MetricSummary* const metric = run.metric(headline_key(tag, run.open_loop()));
+        if (metric == nullptr) continue;
         for (const auto& [p, label] : {std::pair(0.5, "median"), std::pair(0.95, "p95")}) {
-            const MetricSummary* metric = run.metric(key);
-            const PercentileValue* held = metric != nullptr ? metric->at(p) : nullptr;
+            const PercentileValue* const held = metric->at(p);
             if (held == nullptr || !held->value || held->instrument.value_or(0) < kDelayFloor) continue;
             const double part = *held->instrument / *held->value;
             if (part <= largest) continue;
             largest = part;
-            name = fmt::format("{} of {}", label, key);
+            name = fmt::format("{} of {}", label, metric->key);
         }
+    }
     if (largest <= kWarn) return std::nullopt;
     const bool is_invalid = largest > kInvalid;
     return of_host(

@@ -78,8 +78,8 @@ std::optional<Asked> asked_of(const RequestTable& records,
     return Asked{sum.asked / n, sum.counted / n};
 }
 
-bool knows_output(const Begun& begun) {
-    return !Facts(begun.unknown_facts).overlaps({Fact::output_tokens});
+bool knows(const Begun& begun, Fact fact) {
+    return !Facts(begun.unknown_facts).overlaps({fact});
 }
 
 /// Returns the workload with the lengths that were achieved.
@@ -90,10 +90,10 @@ Workload workload_of(const Begun& begun, const RequestTable& records) {
     };
     Workload workload = begun.workload;
     workload.achieved_input_tokens = mean_of(records, prompt);
-    if (knows_output(begun)) workload.achieved_output_tokens = mean_of(records, output);
+    if (knows(begun, Fact::output_tokens)) workload.achieved_output_tokens = mean_of(records, output);
     workload.input_length = asked_of(
         records, [](const RequestRecord& r) { return r.wanted_input_tokens; }, prompt);
-    if (begun.shape.keeps_length && knows_output(begun))
+    if (begun.shape.keeps_length && knows(begun, Fact::output_tokens))
         workload.output_length = asked_of(
             records, [](const RequestRecord& r) { return r.wanted_output_tokens; }, output);
     return workload;
@@ -133,7 +133,7 @@ std::optional<ServerFigures> server_of(const Recorded& recorded, TimeSpan window
     auto server = server_figures(recorded.observed.server, window);
     if (!server) return server;
     server->asked = asked_of_server(recorded.observed.records);
-    if (!knows_output(recorded.begun)) server->asked.erase("generation_tokens");
+    if (!knows(recorded.begun, Fact::output_tokens)) server->asked.erase("generation_tokens");
     if (!recorded.observed.server.scrapes.empty())
         server->config.insert(recorded.begun.server_config.begin(), recorded.begun.server_config.end());
     return server;
@@ -156,7 +156,7 @@ ClientHealth client_of(const Recorded& recorded, TimeSpan window) {
     ClientHealth health =
         health_of(recorded.observed.records, recorded.observed.client, shape.open_loop, window);
     if (shape.virtual_time) health.timing = "virtual";
-    if (Facts(recorded.begun.unknown_facts).overlaps({Fact::sent})) health.achieved_rate_ratio.reset();
+    if (!knows(recorded.begun, Fact::sent)) health.achieved_rate_ratio.reset();
     return health;
 }
 
@@ -269,7 +269,7 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
                              .routes_to_experts = begun.shape.routes_to_experts,
                              .earlier_runs = begun.earlier_runs,
                              .unknown = unknown,
-                             .needs_of_slos = unknown.empty() ? unknown : needs_of_slos(recorded, judging)});
+                             .needs_of_slos = unknown.empty() ? Facts{} : needs_of_slos(recorded, judging)});
     if (result.stop && result.stop->rule == kDiverging) withhold_percentiles(result);
     result.slo =
         percentile_verdicts(result, observed.records, window, percentile_slos_of(judging.slos), unknown);

@@ -10,9 +10,9 @@ namespace paretoken {
 /// run that has not ended gives the result of the requests that were recorded, marked as partial and invalid.
 /// If the load diverged, the percentiles, means, standard deviations, minima and maxima of all metrics are
 /// left out, because they would depend on the length of the run. What needs an unknown fact is absent, and a
-/// reason in `validity` says so. The same records give the same result,
-/// whether they are in memory or were read from a run directory. Throws UsageError for a limit of `judging`
-/// that cannot be parsed, and what the source of events throws.
+/// reason in `validity` says so. The same records give the same result, whether they are in memory or were
+/// read from a run directory. Throws UsageError for a limit of `judging` that cannot be parsed, and what the
+/// source of events throws.
 RunResult result_of(const Recorded& recorded, const Judging& judging);
 
 }  // namespace paretoken

@@ -16,9 +16,8 @@ struct RecordedPart {
 /// Returns the records of all parts on the common clock:
 /// - The requests are in the order in which they ended. Events stay where they are and are read part by part.
 /// - The reports of the clients are added (ClientReport::add).
-/// - All parts observe the same server. The server's readings, those of other exporters and those of power
-/// are
-///   each taken from the part that has the most, because together they would count the server several times.
+/// - All parts observe the same server. The readings of the server, of other exporters and of power are each
+///   taken from the part that has the most, because together they would count the server several times.
 /// - The earliest times at which the load began and ran dry count. The load was interrupted, lacks records or
 ///   has not ended if one part was, does or has not. Of several reasons to stop, "diverging" counts before
 ///   "interrupted" and both before others; of equal ones, the earliest.

@@ -1167,21 +1167,19 @@ class Writer {
         }
         object_["ci95"] = std::move(intervals);
         object_["certified"] = std::move(certified);
-        Json effective = Json::object();
-        Json enough = Json::object();
-        Json decided = Json::object();
-        Json instrument = Json::object();
-        for (const PercentileValue& percentile : percentiles) {
-            const std::string label = percentile_label(percentile.p);
-            if (percentile.effective_n) effective[label] = *percentile.effective_n;
-            if (percentile.enough_n) enough[label] = *percentile.enough_n;
-            if (percentile.decided) decided[label] = json_of(*percentile.decided);
-            if (percentile.instrument) instrument[label] = *percentile.instrument;
-        }
-        if (!instrument.empty()) object_["instrument"] = std::move(instrument);
-        if (!effective.empty()) object_["effective_n"] = std::move(effective);
-        if (!enough.empty()) object_["enough_n"] = std::move(enough);
-        if (!decided.empty()) object_["decided"] = std::move(decided);
+        percentile_note("instrument", percentiles, &PercentileValue::instrument);
+        percentile_note("effective_n", percentiles, &PercentileValue::effective_n);
+        percentile_note("enough_n", percentiles, &PercentileValue::enough_n);
+        percentile_note("decided", percentiles, &PercentileValue::decided);
+    }
+    /// Writes a member of the percentiles that have it; nothing if none has it.
+    template <class T>
+    void percentile_note(const char* name, const std::vector<PercentileValue>& percentiles,
+                         std::optional<T> PercentileValue::*member) {
+        Json notes = Json::object();
+        for (const PercentileValue& percentile : percentiles)
+            if (percentile.*member) notes[percentile_label(percentile.p)] = json_of(*(percentile.*member));
+        if (!notes.empty()) object_[name] = std::move(notes);
     }
 
     void histogram(const Histogram& histogram) {
@@ -1390,33 +1388,22 @@ class Reader {
             }
     }
     void percentile_notes(std::vector<PercentileValue>& percentiles) const {
-        std::map<std::string, Interval> intervals;
-        std::map<std::string, bool> certified;
-        std::map<std::string, double> effective;
-        std::map<std::string, std::uint64_t> enough;
-        std::map<std::string, Interval> decided;
-        std::map<std::string, double> instrument;
-        (*this)("ci95", intervals);
-        (*this)("certified", certified);
-        (*this)("effective_n", effective);
-        (*this)("enough_n", enough);
-        (*this)("decided", decided);
-        (*this)("instrument", instrument);
-        for (PercentileValue& percentile : percentiles) {
-            const std::string label = percentile_label(percentile.p);
-            if (const auto found = intervals.find(label); found != intervals.end())
-                percentile.ci95 = found->second;
-            if (const auto found = certified.find(label); found != certified.end())
-                percentile.certified = found->second;
-            if (const auto found = effective.find(label); found != effective.end())
-                percentile.effective_n = found->second;
-            if (const auto found = enough.find(label); found != enough.end())
-                percentile.enough_n = found->second;
-            if (const auto found = decided.find(label); found != decided.end())
-                percentile.decided = found->second;
-            if (const auto found = instrument.find(label); found != instrument.end())
-                percentile.instrument = found->second;
-        }
+        percentile_note<Interval>("ci95", percentiles, &PercentileValue::ci95);
+        percentile_note<bool>("certified", percentiles, &PercentileValue::certified);
+        percentile_note<double>("effective_n", percentiles, &PercentileValue::effective_n);
+        percentile_note<std::uint64_t>("enough_n", percentiles, &PercentileValue::enough_n);
+        percentile_note<Interval>("decided", percentiles, &PercentileValue::decided);
+        percentile_note<double>("instrument", percentiles, &PercentileValue::instrument);
+    }
+    /// Sets a member, a T or an optional one, of the percentiles that the object `name` has.
+    template <class T, class Member>
+    void percentile_note(const char* name, std::vector<PercentileValue>& percentiles,
+                         Member PercentileValue::*member) const {
+        std::map<std::string, T> notes;
+        (*this)(name, notes);
+        for (PercentileValue& percentile : percentiles)
+            if (const auto found = notes.find(percentile_label(percentile.p)); found != notes.end())
+                percentile.*member = found->second;
     }
 
   private:
