@@ -84,9 +84,9 @@ function(paretoken_virtual_gpu_tests)
     set(tests ${CMAKE_SOURCE_DIR}/tests/virtual_gpu/runtime)
     # A few rows are left out, because their fp64 references take minutes; verify_test.py without --filter runs all rows.
     set(rows_90 "ceiling|copy|mla" attention prefill/attention "layer/preset:(tiny[1-6]/|tiny_)"
-        "weights/verify/op:((1|17|200)x|1016x2048/w:int4/batch:(1|8)/|65528x)")
+        "weights/verify/op:((1|17|200)x|1016x2048/w:int4/batch:(1|8)/|65528x|4216x256/w:[^/]*/batch:1/)")
     set(rows_80 "ceiling|copy|mla" attention prefill/attention "layer/preset:(tiny[1-6]/|tiny_)"
-        "weights/verify/op:(1|17|200)x")
+        "weights/verify/op:(1|17|120|200)x")
     foreach(architecture IN LISTS paretoken_ptx_architectures)
         foreach(rows IN LISTS rows_${architecture})
             string(REGEX MATCH "^[a-z]+" family "${rows}")

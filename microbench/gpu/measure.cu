@@ -429,6 +429,22 @@ GpuSession::GpuSession(DeviceFacts device, GpuSettings settings)
 GpuSession::~GpuSession() = default;
 
 RowOutcome GpuSession::measured(const GpuRow& row) {
+    if (!lost_by_.empty()) {
+        throw RuntimeError(fmt::format(
+            "not run: a fault in {} left the GPU unusable for this process; leave that row out with "
+            "--benchmark_filter",
+            lost_by_));
+    }
+    try {
+        return outcome_of(row);
+    } catch (const RuntimeError&) {
+        // After a fault in a kernel, every further call fails with the same status.
+        if (cudaDeviceSynchronize() != cudaSuccess) lost_by_ = row.name;
+        throw;
+    }
+}
+
+RowOutcome GpuSession::outcome_of(const GpuRow& row) {
     if (!state_) state_.reset(new State{.device = device_, .settings = settings_});
     State& s = *state_;
     if (!s.settings.verify_only && !s.settings.profile) s.measure_ceiling();

@@ -23,13 +23,16 @@ class GpuSession {
     /// Prepares, checks and times a row, unless the settings leave out the check or the timing. If the
     /// check fails, the outcome holds an error. Throws RuntimeError if the device has too little memory or
     /// a call of CUDA fails, and NotAvailable if the row cannot run on this GPU or with its libraries.
+    /// A fault in a kernel makes the GPU unusable for the process; each later row then throws RuntimeError.
     RowOutcome measured(const GpuRow& row);
 
   private:
     struct State;
+    RowOutcome outcome_of(const GpuRow& row);
     DeviceFacts device_;
     GpuSettings settings_;
     std::unique_ptr<State> state_;  // created for the first row, so that listing rows does not use the GPU
+    std::string lost_by_;           ///< row whose kernel had a fault; empty as long as there was none
 };
 
 /// The GPU that CUDA calls device 0. `facts` are filled in only if `presence` is `present`.

@@ -77,7 +77,7 @@ class Check:
             if left < 3:
                 complaints.append(f"{family}: not run, the stage's time was up")
                 continue
-            share = left if done + 1 == len(families) else left * 0.6  # a family that hangs leaves time for others
+            share = left if done + 1 == len(families) else left * 0.8  # a family that hangs leaves time for others
             found, result = self.rows(f"family-{name}", share, flags, f"^({family}).*{self.backend}")
             path = self.out / f"family-{name}"
             if path.exists():

@@ -106,10 +106,6 @@ struct TileLoader {
     TokenWalk<kBlockTokens> walk;
     std::int32_t kv_head = 0;
     const std::byte* head = nullptr;  ///< first row of the head in page 0 of the pool
-    /// The L2 policy of the copies. If a launch reads each part of the cache only once (AttentionCall::tiles
-    /// is 1), L2 evicts this data before the page tables and the plan. Otherwise the copies have the usual
-    /// policy.
-    std::uint64_t hint;
 
     PARETOKEN_HOST_DEVICE TileLoader(const Machine& m, const AttentionCall& c)
         : call(c),
@@ -119,8 +115,7 @@ struct TileLoader {
                m.warp() * kWarpTokens,
                c.segments,
                c.first_segment[m.piece()],
-               c.first_segment[m.piece() + 1]},
-          hint(m.cache_hint(c.tiles == 1)) {
+               c.first_segment[m.piece() + 1]} {
         walk.enter();
         enter();
     }
@@ -134,10 +129,19 @@ struct TileLoader {
     /// Starts the copies of the next tile into `to`, and advances to the tile after it.
     PARETOKEN_HOST_DEVICE void load(Machine& m, std::byte* to) {
         if (walk.done()) return;
-        if (walk.has_tokens()) copy(m, to);
+        if (walk.has_tokens()) {
+            if (call.tiles == 1) {
+                copy<true>(m, to);
+            } else {
+                copy<false>(m, to);
+            }
+        }
         if (walk.advance()) enter();
     }
 
+    /// `kOnce` means that a launch reads each part of the cache only once. L2 then evicts this data before
+    /// the page tables and the plan.
+    template <bool kOnce>
     PARETOKEN_HOST_DEVICE void copy(Machine& m, std::byte* to) const {
         const int row = m.lane() / Tile::kRowChunks;
         const int chunk = m.lane() % Tile::kRowChunks;
@@ -149,10 +153,15 @@ struct TileLoader {
             PARETOKEN_UNROLL
             for (int i = 0; i < kWarpTokens / kRowsAtOnce; ++i) {
                 const int further = i * kRowsAtOnce;
-                m.copy_async(to + value * Tile::kValues + Tile::place(value != 0, row + further, chunk),
-                             from + (value == 0 ? 0 : call.strides.value) +
-                                 static_cast<std::uint32_t>(further) * call.strides.token,
-                             walk.holds(row + further), hint);
+                std::byte* const place =
+                    to + value * Tile::kValues + Tile::place(value != 0, row + further, chunk);
+                const std::byte* const source = from + (value == 0 ? 0 : call.strides.value) +
+                                                static_cast<std::uint32_t>(further) * call.strides.token;
+                if constexpr (kOnce) {
+                    m.copy_async_once(place, source, walk.holds(row + further));
+                } else {
+                    m.copy_async(place, source, walk.holds(row + further));
+                }
             }
         }
         if constexpr (Tile::kHasScales) copy_scales(m, to);

@@ -30,12 +30,14 @@ class HostBuffer {
             return;
         }
         void* at = nullptr;
-        if (cudaMallocHost(&at, size * sizeof(std::uint32_t)) != cudaSuccess) {
-            cudaGetLastError();
+        const cudaError_t status = cudaMallocHost(&at, size * sizeof(std::uint32_t));
+        if (status == cudaErrorMemoryAllocation) {
+            cudaGetLastError();  // clears the error; the CUDA context stays usable
             throw RuntimeError(fmt::format(
                 "the host has no {} MiB of memory to pin: use a smaller size, or end other programs",
                 size * sizeof(std::uint32_t) >> 20));
         }
+        PARETOKEN_CUDA(status);
         pinned_.reset(static_cast<std::uint32_t*>(at));
     }
     std::uint32_t* data() const { return pinned_ ? pinned_.get() : pageable_.get(); }

@@ -3,6 +3,8 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "core/error.h"
 
 namespace paretoken::microbench::gpu {
@@ -10,8 +12,9 @@ namespace paretoken::microbench::gpu {
 inline void require(cudaError_t status, const char* what, const char* file, int line) {
     if (status == cudaSuccess) return;
     cudaGetLastError();  // clears the error, so that the check after the next launch does not report it again
+    const std::string_view path = file;
     throw RuntimeError(fmt::format("{}: {} ({}, {}:{})", what, cudaGetErrorString(status),
-                                   cudaGetErrorName(status), file, line));
+                                   cudaGetErrorName(status), path.substr(path.rfind('/') + 1), line));
 }
 
 }  // namespace paretoken::microbench::gpu

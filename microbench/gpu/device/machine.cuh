@@ -44,13 +44,9 @@ class DeviceMachine {
     __device__ __forceinline__ void copy_async(std::byte* to, const std::byte* from, bool valid) const {
         copy_async_16(to, from, valid);
     }
-    /// Returns the L2 policy for copies: evict_first if the bytes are read only once, evict_normal otherwise.
-    __device__ __forceinline__ std::uint64_t cache_hint(bool read_once) const {
-        return read_once ? evict_first_policy() : evict_normal_policy();
-    }
-    __device__ __forceinline__ void copy_async(std::byte* to, const std::byte* from, bool valid,
-                                               std::uint64_t hint) const {
-        copy_async_16(to, from, valid, hint);
+    /// The same for bytes that are read only once.
+    __device__ __forceinline__ void copy_async_once(std::byte* to, const std::byte* from, bool valid) const {
+        copy_async_16_once(to, from, valid);
     }
     __device__ __forceinline__ void commit_copies() const {
         gpu::commit_copies();

@@ -79,14 +79,6 @@ __device__ __forceinline__ void copy_async_4(void* shared, const void* global) {
                  : "r"(shared_address(shared)), "l"(global)
                  : "memory");
 }
-__device__ __forceinline__ void copy_async_16(void* shared, const void* global, bool valid,
-                                              std::uint64_t policy) {
-    const int bytes = valid ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;"
-                 :
-                 : "r"(shared_address(shared)), "l"(global), "r"(bytes), "l"(policy)
-                 : "memory");
-}
 /// Copies 16 bytes with a cache policy, like copy_async_16, but always reads them.
 __device__ __forceinline__ void copy_async_16_streamed(void* shared, const void* global,
                                                        std::uint64_t policy) {
@@ -104,10 +96,15 @@ __device__ __forceinline__ std::uint64_t evict_first_policy() {
     return policy;
 }
 
-__device__ __forceinline__ std::uint64_t evict_normal_policy() {
-    std::uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
+/// Copies 16 bytes that are read once, like copy_async_16. The policy is made here, because ptxas 13.0
+/// encodes this instruction wrongly if the policy depends on a value that is known only at run time; an H100
+/// then reports an illegal instruction.
+__device__ __forceinline__ void copy_async_16_once(void* shared, const void* global, bool valid) {
+    const int bytes = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;"
+                 :
+                 : "r"(shared_address(shared)), "l"(global), "r"(bytes), "l"(evict_first_policy())
+                 : "memory");
 }
 
 /// Loads 16 bytes that are read once and does not keep them in L1. The asm statement is volatile, so that the

@@ -55,11 +55,16 @@ inline constexpr int kRouteWarps = 32;  ///< warps of the block on a GPU
 PARETOKEN_HOST_DEVICE constexpr std::int32_t mask_words(std::int32_t experts) {
     return (experts + 31) / 32;
 }
-/// Returns the size of the shared memory of the route kernel in bytes: two numbers for each pair of a token
-/// and a chosen expert. The first number is the expert of the pair. The second is also the expert if the
-/// pair is the expert's first one, otherwise kMostExperts.
+/// Returns how many numbers each of the two tables in the shared memory of the route kernel holds: one for
+/// each pair of a token and a chosen expert, rounded up to 16 bytes. The compiled code reads the first table
+/// 16 bytes at a time, and must not read what other threads write to the second one.
+PARETOKEN_HOST_DEVICE constexpr std::int32_t route_table_size(std::int32_t pairs) {
+    return (pairs + 3) / 4 * 4;
+}
+/// Returns the size of the shared memory of the route kernel in bytes. The first table holds the expert of
+/// each pair. The second also holds the expert if the pair is the expert's first one, otherwise kMostExperts.
 PARETOKEN_HOST_DEVICE constexpr int route_shared_bytes(std::int32_t tokens, std::int32_t active) {
-    return tokens * active * 2 * static_cast<int>(sizeof(std::int32_t));
+    return route_table_size(tokens * active) * 2 * static_cast<int>(sizeof(std::int32_t));
 }
 
 /// A candidate in the choice of an expert for a token. The larger key wins; if keys are equal, the lower
@@ -118,7 +123,7 @@ template <int kWarpsOfBlock, class Machine>
 PARETOKEN_HOST_DEVICE void route_body(const Machine& m, const RouteCall& call) {
     const int pairs = call.tokens * call.active;
     auto* const experts = reinterpret_cast<std::int32_t*>(m.shared());
-    std::int32_t* const first_of = experts + pairs;
+    std::int32_t* const first_of = experts + route_table_size(pairs);
     const int thread = m.warp() * 32 + m.lane();
     constexpr int kThreadsOfBlock = kWarpsOfBlock * 32;
     for (int i = thread; i < call.entries * call.columns; i += kThreadsOfBlock) call.out.tokens[i] = kNoToken;

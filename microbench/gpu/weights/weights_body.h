@@ -226,9 +226,7 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
             static_cast<std::uint32_t>(m_.piece()) * division.teams() + warp_ / division.stacked();
         stream(division.first(team), division.end(team));
         m_.sync_block();
-        const StackDivision::Duties duties = division.duties_of(team);
-        if (duties.first) combine(duties.first_stack, team);
-        if (duties.last) combine(duties.last_stack, team);
+        combine(division.duties_of(team), team);
     }
 
   private:
@@ -595,58 +593,114 @@ class WeightsLane : WeightsTile<Weights, kColumns, kParts> {
         }
     }
 
-    /// Adds the parts that the teams of this thread block, from `team` on, have of this warp's block of rows
-    /// of a stack. If other thread blocks have parts too, the sum goes to `partials`, and the thread block
-    /// that arrives last adds all sums.
-    PARETOKEN_HOST_DEVICE void combine(std::uint32_t stack, std::uint32_t team) const {
+    /// Does the duties of this warp's team: adds what this thread block has of one or two stacks, and what
+    /// all thread blocks have of them if this one arrives last. Both stacks share one fence and one round of
+    /// arrivals, because each takes about a microsecond at the end of a launch that takes ten.
+    PARETOKEN_HOST_DEVICE void combine(const StackDivision::Duties& duties, std::uint32_t team) const {
+        const bool first = duties.first && add_teams(duties.first_stack, team);
+        const bool last = duties.last && add_teams(duties.last_stack, team);
+        if (!first && !last) return;
+        m_.publish();
+        m_.sync_warp();
+        const bool arrives = (lane_ == 0 && first) || (lane_ == 1 && last);
+        const bool arrives_last = arrives && is_last(lane_ == 0 ? duties.first_stack : duties.last_stack);
+        const bool finishes_first = m_.any(lane_ == 0 && arrives_last);
+        const bool finishes_last = m_.any(lane_ == 1 && arrives_last);
+        if (!finishes_first && !finishes_last) return;
+        m_.publish();
+        m_.sync_warp();  // all lanes now see what the lane that counted has seen
+        if (finishes_first) add_thread_blocks(duties.first_stack);
+        if (finishes_last) add_thread_blocks(duties.last_stack);
+    }
+
+    PARETOKEN_HOST_DEVICE std::uint32_t member() const { return warp_ % call_.division.stacked(); }
+    /// Returns the number of sums of a block of rows.
+    PARETOKEN_HOST_DEVICE unsigned values() const { return static_cast<unsigned>(call_.batch) * kRows; }
+    /// Returns the place of a thread block's sums of this warp's block of rows of a stack.
+    PARETOKEN_HOST_DEVICE float* partial_of(std::uint32_t block, std::uint32_t stack) const {
+        const std::size_t slot = block * 2 + call_.division.thread_block_slot(block, stack);
+        return call_.partials + (slot * call_.division.stacked() + member()) * values();
+    }
+    PARETOKEN_HOST_DEVICE std::int32_t* arrivals_of(std::uint32_t stack) const {
+        return call_.arrivals + stack * call_.division.stacked() + member();
+    }
+    /// Counts this thread block as one that has written its sums. Returns whether it was the last one.
+    PARETOKEN_HOST_DEVICE bool is_last(std::uint32_t stack) const {
         const StackDivision& division = call_.division;
-        const std::uint32_t stacked = division.stacked();
-        const std::uint32_t member = warp_ % stacked;
+        const std::uint32_t others = division.last_thread_block(stack) - division.first_thread_block(stack);
+        return m_.raise(arrivals_of(stack)) == static_cast<std::int32_t>(others);
+    }
+
+    /// Adds the parts that the teams of this thread block, from `team` on, have of this warp's block of rows
+    /// of a stack. Returns false if these are all parts, so that the sums are the outputs. Otherwise it
+    /// writes the sums to `partials` and returns true.
+    PARETOKEN_HOST_DEVICE bool add_teams(std::uint32_t stack, std::uint32_t team) const {
+        const StackDivision& division = call_.division;
         const auto block_here = static_cast<std::uint32_t>(m_.piece());
         const std::uint32_t end = (stack + 1) * division.steps;
         const std::uint32_t first_team = block_here * division.teams();
         const bool all_here = division.within(block_here, stack);
-        const unsigned values = static_cast<unsigned>(call_.batch) * kRows;
-        const auto partial_of = [&](std::uint32_t block) {
-            const std::size_t slot = block * 2 + division.thread_block_slot(block, stack);
-            return call_.partials + (slot * stacked + member) * values;
-        };
         const Where at = where(static_cast<int>(stack));
         const auto rows = static_cast<unsigned>(existing_rows(at));
         float* const y = outputs_of(at);
-        for (unsigned i = lane_; i < values; i += kLanes) {
+        for (unsigned i = lane_; i < values(); i += kLanes) {
             float sum = 0;
             for (std::uint32_t t = team; t < first_team + division.teams(); ++t) {
                 const std::uint32_t first = division.first(t);
                 if (first >= end) break;
                 if (first == division.end(t)) continue;
                 const float* const slot =
-                    slot_of((t - first_team) * stacked + member, division.slot(t, stack));
+                    slot_of((t - first_team) * division.stacked() + member(), division.slot(t, stack));
                 sum += slot[i / kRows * kColumnStride + i % kRows];
             }
             if (!all_here) {
-                partial_of(block_here)[i] = sum;
+                partial_of(block_here, stack)[i] = sum;
             } else if (i % kRows < rows) {
                 y[static_cast<std::size_t>(i / kRows) * call_.rows + i % kRows] = sum;
             }
         }
-        if (all_here) return;
-        const std::uint32_t first_block = division.first_thread_block(stack);
-        const std::uint32_t last_block = division.last_thread_block(stack);
-        std::int32_t* const arrivals = call_.arrivals + stack * stacked + member;
-        m_.publish();
-        m_.sync_warp();
-        const auto others = static_cast<std::int32_t>(last_block - first_block);
-        if (!m_.any(lane_ == 0 && m_.raise(arrivals) == others)) return;
-        m_.publish();
-        m_.sync_warp();  // all lanes now see what the lane that counted has seen
-        for (unsigned i = lane_; i < values; i += kLanes) {
-            float sum = 0;
-            for (std::uint32_t block = first_block; block <= last_block; ++block)
-                sum += m_.load_fresh(partial_of(block) + i);
-            if (i % kRows < rows) y[static_cast<std::size_t>(i / kRows) * call_.rows + i % kRows] = sum;
+        return !all_here;
+    }
+
+    /// Adds the sums that all thread blocks have of this warp's block of rows of a stack, and writes the
+    /// outputs. A lane loads many sums before it adds the first of them, because each load takes most of a
+    /// microsecond.
+    PARETOKEN_HOST_DEVICE void add_thread_blocks(std::uint32_t stack) const {
+        constexpr int kBlocks = 8;
+        constexpr int kValues = 2;  // of a lane; registers limit both
+        const Where at = where(static_cast<int>(stack));
+        const auto rows = static_cast<unsigned>(existing_rows(at));
+        float* const y = outputs_of(at);
+        const std::uint32_t first_block = call_.division.first_thread_block(stack);
+        const std::uint32_t last_block = call_.division.last_thread_block(stack);
+        for (unsigned from = static_cast<unsigned>(lane_); from < values(); from += kValues * kLanes) {
+            float sums[kValues] = {};
+            for (std::uint32_t block = first_block; block <= last_block; block += kBlocks) {
+                float parts[kBlocks][kValues];
+                PARETOKEN_UNROLL
+                for (int b = 0; b < kBlocks; ++b) {
+                    const bool exists = block + b <= last_block;
+                    const float* const part = partial_of(exists ? block + b : last_block, stack);
+                    PARETOKEN_UNROLL
+                    for (int v = 0; v < kValues; ++v) {
+                        const unsigned i = from + v * kLanes;
+                        parts[b][v] = exists && i < values() ? m_.load_fresh(part + i) : 0;
+                    }
+                }
+                PARETOKEN_UNROLL
+                for (int b = 0; b < kBlocks; ++b) {
+                    PARETOKEN_UNROLL
+                    for (int v = 0; v < kValues; ++v) sums[v] += parts[b][v];
+                }
+            }
+            PARETOKEN_UNROLL
+            for (int v = 0; v < kValues; ++v) {
+                const unsigned i = from + v * kLanes;
+                if (i < values() && i % kRows < rows)
+                    y[static_cast<std::size_t>(i / kRows) * call_.rows + i % kRows] = sums[v];
+            }
         }
-        if (lane_ == 0) *arrivals = 0;  // for the next launch
+        if (lane_ == 0) *arrivals_of(stack) = 0;  // for the next launch
     }
 
     const Machine& m_;

@@ -1,5 +1,6 @@
 #include "microbench/gpu/weights/weights_layout.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
@@ -20,12 +21,28 @@ double format_bytes(WeightFormat format, double rows, double k) {
     return codes;
 }
 
-int stacked_blocks(const WeightsShape& shape, std::size_t matrices) {
+bool one_thread_block_each(const WeightsShape& shape, std::size_t matrices, const Residency& residency) {
+    constexpr double kLeastTaken = 0.85;
+    const std::size_t blocks = matrices * shape.row_blocks();
+    const std::size_t most = (blocks + residency.multiprocessors - 1) / residency.multiprocessors;
+    const std::size_t places = most * residency.multiprocessors;
+    return most <= residency.per_multiprocessor &&
+           static_cast<double>(blocks) >= kLeastTaken * static_cast<double>(places);
+}
+
+int stacked_blocks(const WeightsShape& shape, std::size_t matrices, const Residency& residency) {
+    if (one_thread_block_each(shape, matrices, residency)) return 1;
     constexpr std::size_t kLeast = 1024;  // steps of all stacks: a few for each of 132 × 3 thread blocks
     const std::size_t units = matrices * shape.units();
     std::size_t stacked = kWeightWarps;
     while (stacked > 1 && (shape.row_blocks() % stacked != 0 || units / stacked < kLeast)) stacked /= 2;
     return static_cast<int>(stacked);
+}
+
+std::size_t thread_blocks_for(const WeightsShape& shape, std::size_t matrices, const Residency& residency) {
+    if (one_thread_block_each(shape, matrices, residency)) return matrices * shape.row_blocks();
+    return std::min(residency.thread_blocks(),
+                    matrices * shape.units() / static_cast<std::size_t>(shape.stacked));
 }
 
 StackDivision StackDivision::of(const WeightsShape& shape, std::size_t matrices,

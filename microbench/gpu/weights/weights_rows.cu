@@ -125,8 +125,10 @@ constexpr SmallShape kSmallShapes[] = {{1, 128, {3}},
                                        {1016, 2048, {1, 8, 15, 31}},
                                        {65528, 128, {1}}};  // stacks of eight blocks of rows
 
-void add_small_shapes(WeightRows& rows) {
-    for (const SmallShape& shape : kSmallShapes) {
+void add_small_shapes(WeightRows& rows, std::size_t multiprocessors) {
+    std::vector<SmallShape> shapes(std::begin(kSmallShapes), std::end(kSmallShapes));
+    shapes.push_back({32 * multiprocessors - 8, 256, {1, 32}});  // a thread block for each block of rows
+    for (const SmallShape& shape : shapes) {
         const MatrixShape matrix{fmt::format("{}x{}", shape.rows, shape.k), shape.rows, shape.k};
         for (const int batch : shape.batches) {
             if (batch == 0) continue;
@@ -169,10 +171,10 @@ void add_model(WeightRows& rows, const ModelShape& model, const GpuSettings& set
 
 }  // namespace
 
-std::vector<GpuRow> weight_rows(const GpuSettings& settings, const DeviceFacts&) {
+std::vector<GpuRow> weight_rows(const GpuSettings& settings, const DeviceFacts& device) {
     WeightRows rows(settings);
     if (settings.verify_only) {
-        add_small_shapes(rows);
+        add_small_shapes(rows, static_cast<std::size_t>(device.multiprocessors));
         return std::move(rows.rows);
     }
     constexpr WeightFormat kQuick[] = {WeightFormat::bf16, WeightFormat::fp8, WeightFormat::int4};

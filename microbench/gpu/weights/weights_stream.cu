@@ -84,6 +84,19 @@ std::optional<WeightsVariant> variant_for(WeightFormat format, Decode decode, in
     return best;
 }
 
+Residency StreamedMatrix::residency() const {
+    const auto kernel = reinterpret_cast<const void*>(variant.kernel);
+    PARETOKEN_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, variant.shared_bytes));
+    int multiprocessors = 0;
+    int per_multiprocessor = 0;
+    PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    PARETOKEN_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &per_multiprocessor, kernel, kWeightThreads, static_cast<std::size_t>(variant.shared_bytes)));
+    return {static_cast<std::size_t>(multiprocessors),
+            static_cast<std::size_t>(std::max(1, per_multiprocessor))};
+}
+
 Work work_of(const StreamedMatrix& matrix) {
     const auto entries = static_cast<double>(matrix.entries);
     const Work one = product_work(matrix.variant.format, static_cast<double>(matrix.rows),
@@ -110,22 +123,12 @@ std::vector<std::int32_t> WeightStream::list(std::size_t copy) const {
     return lists_.download(copy * matrix_.entries, matrix_.entries);
 }
 
-/// Prepares the launches with as many thread blocks as can be resident at the same time, but no more than
-/// there are steps of stacks.
 void WeightStream::configure() {
-    const auto kernel = reinterpret_cast<const void*>(matrix_.variant.kernel);
-    PARETOKEN_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        matrix_.variant.shared_bytes));
-    int per_multiprocessor = 0;
-    PARETOKEN_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &per_multiprocessor, kernel, kWeightThreads, static_cast<std::size_t>(matrix_.variant.shared_bytes)));
-    leave_l1(kernel, std::max(1, per_multiprocessor), matrix_.variant.shared_bytes);
-    int multiprocessors = 0;
-    PARETOKEN_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-    const std::size_t resident =
-        static_cast<std::size_t>(std::max(1, per_multiprocessor)) * static_cast<std::size_t>(multiprocessors);
+    const Residency residency = matrix_.residency();
+    leave_l1(reinterpret_cast<const void*>(matrix_.variant.kernel),
+             static_cast<int>(residency.per_multiprocessor), matrix_.variant.shared_bytes);
     const auto stacked = static_cast<std::size_t>(shape_.stacked);
-    blocks_ = static_cast<unsigned>(std::min(resident, matrix_.entries * shape_.units() / stacked));
+    blocks_ = static_cast<unsigned>(thread_blocks_for(shape_, matrix_.entries, residency));
     partials_ = DeviceBuffer<float>(2 * blocks_ * stacked * static_cast<std::size_t>(matrix_.batch) *
                                     shape_.unit_rows());
     arrivals_ = DeviceBuffer<std::int32_t>(matrix_.entries * shape_.row_blocks());

@@ -22,9 +22,11 @@ struct StreamedMatrix {
     WeightsVariant variant;
     std::size_t entries = 1;  ///< matrices per launch; more than one only with a list of experts
 
+    /// Returns the thread blocks of the kernel that this GPU runs at the same time.
+    Residency residency() const;
     WeightsShape shape() const {
         WeightsShape shape{variant.format, rows, k, variant.parts};
-        shape.stacked = stacked_blocks(shape, entries);
+        shape.stacked = stacked_blocks(shape, entries, residency());
         return shape;
     }
     std::size_t columns() const { return entries * static_cast<std::size_t>(batch); }

@@ -263,8 +263,7 @@ class EmulatedMachine {
     void copy_async(std::byte* to, const std::byte* from, bool valid) const {
         block_->begin_copy(index_, {to, valid ? from : nullptr});
     }
-    std::uint64_t cache_hint(bool) const { return 0; }
-    void copy_async(std::byte* to, const std::byte* from, bool valid, std::uint64_t) const {
+    void copy_async_once(std::byte* to, const std::byte* from, bool valid) const {
         copy_async(to, from, valid);
     }
     void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) const {

@@ -146,15 +146,36 @@ TEST(WeightsLayout, every_group_has_one_place_for_its_scale) {
 
 TEST(WeightsLayout, blocks_of_rows_are_stacked_as_far_as_they_go_and_leave_work_for_every_thread_block) {
     const auto stacked = [](std::size_t rows, std::size_t k, std::size_t matrices = 1) {
-        return stacked_blocks({WeightFormat::bf16, rows, k, 1}, matrices);
+        return stacked_blocks({WeightFormat::bf16, rows, k, 1}, matrices, {132, 3});
     };
     EXPECT_EQ(stacked(28672, 4096), 8);
-    EXPECT_EQ(stacked(4096, 4096), 8);
+    EXPECT_EQ(stacked(2048, 4096), 8);
     EXPECT_EQ(stacked(4096, 512), 2);   // 2048 units in total
     EXPECT_EQ(stacked(2880, 2880), 4);  // 180 blocks of rows
     EXPECT_EQ(stacked(16, 64), 1);
     EXPECT_EQ(stacked(1536, 2048, 8), 8);  // eight experts have enough steps
     EXPECT_EQ(stacked(1536, 2048), 2);
+    EXPECT_EQ(stacked(4096, 4096), 1);  // 256 blocks of rows, each with a thread block of its own
+}
+
+TEST(WeightsLayout, a_block_of_rows_gets_a_thread_block_if_all_run_at_once_and_fill_the_multiprocessors) {
+    const auto each = [](std::size_t blocks, std::size_t matrices = 1, std::size_t per_multiprocessor = 3) {
+        return one_thread_block_each({WeightFormat::bf16, blocks * 16, 4096, 1}, matrices,
+                                     {132, per_multiprocessor});
+    };
+    EXPECT_TRUE(each(132));
+    EXPECT_TRUE(each(113));
+    EXPECT_FALSE(each(112));  // 84.8 % of the multiprocessors
+    EXPECT_FALSE(each(133));  // one multiprocessor would take twice as long as the others
+    EXPECT_TRUE(each(256));
+    EXPECT_TRUE(each(396));
+    EXPECT_FALSE(each(397));  // a second wave
+    EXPECT_FALSE(each(384, 1, 2));
+    EXPECT_TRUE(each(48, 8));  // of several experts
+    const WeightsShape shape{WeightFormat::bf16, 4096, 4096, 1};
+    EXPECT_EQ(thread_blocks_for(shape, 1, {132, 3}), 256U);
+    EXPECT_EQ(thread_blocks_for(shape, 1, {100, 3}), 256U);  // 256 of 300 places
+    EXPECT_EQ(thread_blocks_for(shape, 1, {90, 2}), 180U);
 }
 
 TEST(WeightsLayout, bytes_of_formats_are_those_of_the_codes_and_their_scales) {
