@@ -63,7 +63,7 @@ set(PARETOKEN_UNITY OFF CACHE STRING
 
 # Sources below these paths are always compiled alone: kernels and protocols define functions of the same names, and two system
 # headers of sockets exclude each other.
-set(paretoken_alone microbench/ loadgen/protocol/ loadgen/http/tcp_facts tests/microbench/gpu/ tests/virtual_gpu/)
+set(paretoken_alone microbench/ loadgen/protocol/ loadgen/http/tcp_facts tests/microbench/gpu/)
 
 # Puts the sources of a target into groups of up to 8 of one directory, each of which is compiled as one file.
 function(paretoken_compile_in_groups target apart)
@@ -138,10 +138,20 @@ function(paretoken_test_program name library)
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}/ PROPERTIES TIMEOUT 300 LABELS unit)
 endfunction()
 
+# Tests that run the code of GPU kernels lane by lane on the CPU, which takes a minute. They are a program of their own,
+# gpu_kernels_test, which is built on request only: `scripts/test` asks for it where that code has changed.
+set(paretoken_gpu_kernel_sources "/microbench/gpu/(attention/attention(_prefill)?|layer/(experts|layer)|mla/mla)_test\\.cpp$")
+function(paretoken_gpu_kernels_test)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/microbench/gpu/*_test.cpp)
+    list(FILTER sources INCLUDE REGEX "${paretoken_gpu_kernel_sources}")
+    paretoken_test_program(gpu_kernels microbench ${sources})
+    set_target_properties(gpu_kernels_test PROPERTIES EXCLUDE_FROM_ALL ON)
+endfunction()
+
 function(paretoken_tests)
     foreach(name IN LISTS ARGN)
         file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${name}/*_test.cpp)
-        list(FILTER sources EXCLUDE REGEX "/virtual_gpu/runtime/|${paretoken_gpu_kernel_tests}")  # VirtualGpu.cmake's
+        list(FILTER sources EXCLUDE REGEX "${paretoken_gpu_kernel_sources}")  # of gpu_kernels_test
         if(PARETOKEN_SANITIZE MATCHES "thread")
             paretoken_keep_threaded(sources)
         endif()

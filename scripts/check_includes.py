@@ -140,22 +140,6 @@ PARTS = {
         "measure": {"ceilings"},
         "backend": {"measure"},
     },
-    "tests/virtual_gpu": {
-        "lanes": set(),
-        "ptx": set(),
-        "launch_types": set(),
-        "memory": set(),
-        "shared_memory": set(),
-        "block_order": set(),
-        "tensor_core": set(),
-        "instruction": {"lanes"},
-        "arithmetic": {"instruction", "tensor_core"},
-        "program": {"arithmetic", "ptx", "launch_types"},
-        "block": {"program", "shared_memory", "block_order", "memory"},
-        "launch": {"block"},
-        "runtime": {"launch"},
-        "small_kernel": {"launch"},  # what several of its tests run
-    },
 }
 # Folders of the project that a part of loadgen may not use although loadgen may.
 LOADGEN_FORBIDDEN_FOLDERS = {

@@ -77,7 +77,7 @@ class Check:
             if left < 3:
                 complaints.append(f"{family}: not run, the stage's time was up")
                 continue
-            share = left if done + 1 == len(families) else left * 0.8  # a family that hangs leaves time for others
+            share = left if done + 1 == len(families) else left * 0.7  # a family that hangs leaves time for others
             found, result = self.rows(f"family-{name}", share, flags, f"^({family}).*{self.backend}")
             path = self.out / f"family-{name}"
             if path.exists():
@@ -445,7 +445,7 @@ STAGES = (
     ("identity", 90, 5, identity),
     ("verify", 90, 10, verify),
     ("ceilings", 60, 10, ceilings),
-    ("suite", 230, 30, suite),
+    ("suite", 250, 30, suite),
     ("bytes", 90, 20, bytes_),
     ("peers", 240, 40, peers),
     ("sanitizer", 200, 20, sanitizer),

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import Case, paretoken
+from harness import ROOT, Case, paretoken
 from pages import Browser, brightness, look_at
 
 FEWEST = "^ceiling/read/backend|^weights/w:q4_0/layout:packed/batch:1/"
@@ -190,6 +190,30 @@ class Micro(Case):
         self.assertIn("| Batch | bf16, first | bf16, second |", tables.read_text())
         self.assertIn("| 32 | 3,740\\* | 2,990\\* |", tables.read_text())
         self.fails_clearly(paretoken("micro", "compare", first, second, "--report", "page.pdf"), 2, "--report", ".html")
+
+    def test_limits_come_from_the_results_of_a_real_gpu(self):
+        micro = ROOT / "reports" / "reference" / "h100-sxm" / "micro.json"
+        gpu = "NVIDIA H100 80GB HBM3"
+        run = self.directory / "run"
+        self.succeeds(paretoken("run", "sim:llama3-8b/h100-sxm/bf16", "--virtual", "--num-prompts", 200, "--isl", 512,
+                                "--osl", 64, "--gpu", gpu, "--out", run))
+        # A run whose own record does not say that its server is simulated has the limits of its hardware.
+        path = run / "run.json"
+        result = json.loads(path.read_text())
+        del result["provenance"]["simulator"]
+        path.write_text(json.dumps(result))
+        page = self.directory / "report.html"
+        self.succeeds(paretoken("report", run, "--micro", micro, "--model-card", "llama-3.1-8b", "--out", page))
+        configuration = json.loads(page.with_suffix(".json").read_text())["configurations"][0]
+        terms = {term["name"]: term for term in configuration["limit_terms"]}
+        memory = terms["memory bandwidth"]
+        self.assertIn(gpu, memory["source"])
+        self.assertAlmostEqual(memory["value"], 3157, delta=2)
+        self.assertTrue(any(name.startswith("reached by our weight kernel") for name in terms), list(terms))
+        self.assertTrue(configuration["hard_limit"] and configuration["reachable"])
+        tables = page.with_suffix(".md").read_text()
+        self.assertIn("What the hardware can do", tables)
+        self.assertIn("read ceiling 3,160", tables)
 
     def test_shapes_from_a_config(self):
         config = self.directory / "config.json"

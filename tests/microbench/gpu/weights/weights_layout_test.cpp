@@ -149,8 +149,8 @@ TEST(WeightsLayout, blocks_of_rows_are_stacked_as_far_as_they_go_and_leave_work_
         return stacked_blocks({WeightFormat::bf16, rows, k, 1}, matrices, {132, 3});
     };
     EXPECT_EQ(stacked(28672, 4096), 8);
-    EXPECT_EQ(stacked(2048, 4096), 8);
-    EXPECT_EQ(stacked(4096, 512), 2);   // 2048 units in total
+    EXPECT_EQ(stacked(16384, 4096), 8);
+    EXPECT_EQ(stacked(6400, 512), 2);   // 3200 units in total
     EXPECT_EQ(stacked(2880, 2880), 4);  // 180 blocks of rows
     EXPECT_EQ(stacked(16, 64), 1);
     EXPECT_EQ(stacked(1536, 2048, 8), 8);  // eight experts have enough steps
