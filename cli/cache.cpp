@@ -219,9 +219,9 @@ void add_cache(CLI::App& app) {
          "burstiness",    "arrivals",     "ramp_up",      "think_time",      "prefill_concurrency",
          "stop",          "salt_prompts", "goodput",      "num_warmups",     "warmup_duration",
          "server_cmd",    "server_env",   "ready_url",    "ready_timeout",   "reset_cache",
-         "after_run_cmd", "slo",          "class",        "class_name",      "replies",
-         "keep_answers",  "cancel",       "recipe",       "probe",           "listen",
-         "text"});
+         "after_run_cmd", "slo",          "require",      "class",           "class_name",
+         "replies",       "keep_answers", "cancel",       "recipe",          "probe",
+         "listen",        "text"});
     sub->footer(
         "Exit codes: 0 measured (the verdicts state what was found), 2 wrong options, 3 the "
         "server cannot be reached, 4 a run is invalid or no conclusion is possible.");

@@ -320,7 +320,7 @@ void add_gate(CLI::App& app) {
     add_own_options(*sub, *command);
     add_plan_options(*sub, command->plan, Levels::one,
                      {"url", "server_cmd", "server_env", "ready_url", "reset_cache", "after_run_cmd", "slo",
-                      "baseline", "listen"});
+                      "require", "baseline", "listen"});
     sub->footer(
         "Exit codes: 0 pass, 1 fail, 5 inconclusive, 2 wrong options or runs that cannot be compared, "
         "3 a side cannot be reached, 4 a run is invalid.");

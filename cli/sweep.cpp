@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "core/spec.h"
 #include "experiments/run.h"
+#include "experiments/sweep/answer.h"
 #include "experiments/sweep/rate_span.h"
 #include "experiments/sweep/slo_search.h"
 #include "experiments/sweep/sweep.h"
@@ -242,8 +243,6 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
         search.max_time = naming("--max-time", [&] { return parse_duration(options.max_time); });
     if (search.max_time && !options.max_runs) search.max_runs = std::numeric_limits<std::uint64_t>::max();
     if (!options.at.empty()) search.at = naming("--at", [&] { return parse_number(options.at); });
-    search.slos = experiments::percentile_slos_of(plan.asked);
-    search.slo_texts = plan.asked.slos;
     return search;
 }
 
@@ -257,6 +256,27 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
     std::fflush(stdout);
 }
 
+/// Ends a sweep over a ladder: prints its table, and for each cell what its runs say about the limits. Throws
+/// if a point is missing or invalid, if no cell has a load within the limits, or, if it is required that they
+/// are met, unless in each cell the highest load within the limits is shown to meet them.
+void conclude(const SweepPlan& plan, const reports::SweepFile& file, const std::filesystem::path& directory) {
+    constexpr double kSame = 1;  // neighbours on a ladder may be far apart
+    show_table(file, directory);
+    std::vector<std::pair<experiments::Cell, reports::SweepSearch>> answers;
+    if (!plan.asked.slos.empty())
+        for (const experiments::Cell& cell : experiments::cells_of(file.points))
+            answers.emplace_back(cell, experiments::answer_in(plan, file, cell, directory));
+    for (const auto& [cell, answer] : answers)
+        print("{}{}", cell.empty() ? "" : fmt::format("  {}\n", experiments::text_of(cell)),
+              reports::answer_lines(answer, file.axis));
+    std::fflush(stdout);
+    experiments::require_valid(file, directory);
+    const bool is_any_within = std::any_of(answers.begin(), answers.end(),
+                                           [](const auto& of) { return of.second.within.has_value(); });
+    if (plan.asked.require.empty() && is_any_within) return;
+    for (const auto& [cell, answer] : answers) experiments::require_shown(file, cell, answer, kSame);
+}
+
 /// Returns the points of this sweep, with the results of an earlier one in `directory`. Writes nothing.
 experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocation& invocation,
                              const std::filesystem::path& directory, bool extend) {
@@ -265,17 +285,6 @@ experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocatio
     if (extend && std::filesystem::exists(directory / reports::kSweepFileName))
         fresh = experiments::extending(std::move(fresh), reports::read_sweep(directory));
     return experiments::resumed(std::move(fresh), directory);
-}
-
-/// Returns the options of a point that the classes of its load share: the level, and the options of its cell.
-std::vector<std::string> common_options_of(const SweepPlan& plan, const reports::SweepPoint& point) {
-    experiments::Cell values = point.cell;
-    values[std::string(experiments::name_of(plan.axis))] = fmt::format("{:g}", point.load);
-    std::vector<std::string> words;
-    for (const auto& [name, value] : values)
-        if (const PlanField* field = plan_field_named(name); field && field->of_class)
-            words.insert(words.end(), {option_of(*field), value});
-    return words;
 }
 
 /// Prints the commands that measure the points one by one, with the server that each needs.
@@ -304,13 +313,8 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
             print("# one server: {}\n", stretch.server.substr(0, stretch.server.find('\n')));
         for (const std::size_t i : stretch.points) {
             const reports::SweepPoint& point = file.points[i];
-            std::vector<std::string> words{"paretoken", "run"};
-            const LoadPlan at = experiments::plan_at(listed, point);
-            for (std::string& word : arguments_of(echo_of(at))) words.push_back(std::move(word));
-            for (const auto& [key, value] : at.metadata)
-                words.insert(words.end(), {"--metadata", fmt::format("{}={}", key, value)});
-            if (!at.class_specs.empty())
-                for (std::string& word : common_options_of(listed, point)) words.push_back(std::move(word));
+            std::vector<std::string> words =
+                experiments::run_words(listed, point, experiments::plan_at(listed, point));
             words.insert(words.end(), {"--out", (directory / point.directory).string()});
             print("{}{}\n", point.state == reports::PointState::done ? "# measured already: " : "",
                   shell_line(words));
@@ -347,8 +351,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
         print(stderr,
               "every point was measured by the sweep that began at {}; --overwrite measures them again\n",
               file.started_at);
-        show_table(file, directory);
-        experiments::require_valid(file, directory);
+        conclude(plan, file, directory);
         return;
     }
     if (!plan.asked.virtual_time) experiments::require_descriptors(experiments::most_in_flight(file));
@@ -370,12 +373,9 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
         show_table(file, directory);  // shows the points measured so far
         throw;
     }
+    if (!search) return conclude(plan, file, directory);
     show_table(file, directory);
-    if (search) {
-        experiments::require_found(file, search->precision);
-    } else {
-        experiments::require_valid(file, directory);
-    }
+    experiments::require_shown(file, plan.cells.front(), *file.search, search->precision);
 }
 
 void sweep_or_print(const SweepOptions& options) {

@@ -142,6 +142,7 @@ void add_watch(CLI::App& app) {
                       "arrivals",
                       "goodput",
                       "slo",
+                      "require",
                       "max_failed",
                       "events",
                       "keep_answers",

@@ -351,7 +351,7 @@ void require_valid(const Measured& measured) {
     throw Error(ExitCode::measurement_invalid, fmt::format("the measurement is invalid: {}", reasons));
 }
 
-void require_slos(const RunResult& result) {
+void require_slos(const RunResult& result, bool met) {
     const auto texts_of = [&](auto wanted) {
         std::string texts;
         for (const SloResult& slo : result.slo)
@@ -361,8 +361,8 @@ void require_slos(const RunResult& result) {
     const std::string missed =
         texts_of([](const SloResult& slo) { return slo.verdict == SloVerdict::missed && slo.shown; });
     if (!missed.empty()) throw Error(ExitCode::gate_failed, missed);
-    const std::string open = texts_of([](const SloResult& slo) {
-        return slo.verdict == SloVerdict::insufficient || (slo.verdict == SloVerdict::missed && !slo.shown);
+    const std::string open = texts_of([&](const SloResult& slo) {
+        return slo.verdict == SloVerdict::within ? met : slo.verdict != SloVerdict::met;
     });
     if (!open.empty()) throw Error(ExitCode::gate_inconclusive, open);
 }

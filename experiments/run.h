@@ -44,9 +44,9 @@ std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
 void require_valid(const Measured& measured);
 
 /// Throws for a run with limits on percentiles: Error with ExitCode::gate_failed when one is shown to be
-/// missed, with ExitCode::gate_inconclusive when one is missed without that being shown, or when nothing can
-/// be said about one. A limit that the run is within is no error.
-void require_slos(const RunResult& result);
+/// missed, with ExitCode::gate_inconclusive when one is missed without that being shown, when nothing can be
+/// said about one, or when the run is only within one although `met` is required.
+void require_slos(const RunResult& result, bool met);
 
 /// Checks a run that is a part of an experiment. Throws RuntimeError when its result could not be written, it
 /// was interrupted ("interrupted; " and `then`), or no request succeeded because the server does not answer.

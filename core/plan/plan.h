@@ -157,6 +157,7 @@ struct LoadPlan {
 
     // ---- the judgement
     std::vector<std::string> slos = {};  ///< limits on percentiles (core/result/slo.h): "ttft_p95:800"
+    std::string require = {};            ///< "met", or empty: a run may be only within its limits
     std::string host_noise = {};         ///< "accept", or empty: delays of the client are judged
     double max_failed = 0.10;            ///< share of requests that may fail before the run is invalid
     /// Questions with known answers that are asked after the load, in the form of datasets/questions.h;

@@ -207,6 +207,10 @@ void model_mix(const std::string& text) {
     (void)parse_model_mix(text);
 }
 
+void known_requirement(const std::string& text) {
+    if (text != "met") throw UsageError(fmt::format("'{}': expected met", text));
+}
+
 void known_host_noise(const std::string& text) {
     if (text != "accept") throw UsageError(fmt::format("'{}': expected accept", text));
 }
@@ -699,6 +703,10 @@ using Gpu = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 using ModelCardOf = Member < [](auto& p, std::size_t) -> auto& {
     return p.model_card;
+}
+> ;
+using Require = Member < [](auto& p, std::size_t) -> auto& {
+    return p.require;
 }
 > ;
 using HostNoise = Member < [](auto& p, std::size_t) -> auto& {
@@ -1372,6 +1380,13 @@ constexpr std::array kFields = {
                       "given), or a preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive; may be repeated",
               .get = SlosOf::get,
               .set = set_slos},
+    PlanField{.name = "require",
+              .flags = "--require",
+              .group = kResult,
+              .help = "met: end with exit code 5 if a limit (--slo) is not shown at 99 % to be met; without "
+                      "it, a load that is measured within its limits is enough",
+              .get = Require::get,
+              .set = Require::set_checked<known_requirement>},
     PlanField{.name = "max_failed",
               .flags = "--max-failed",
               .group = kResult,

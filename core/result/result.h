@@ -237,6 +237,7 @@ struct SloResult {
     std::uint64_t n = 0;                     ///< MetricSummary::n of the metric
     std::optional<double> n_effective = {};  ///< PercentileValue::effective_n
     std::uint64_t over = 0;                  ///< requests of the window that failed or missed the limit
+    std::optional<double> worst = {};        ///< slowest (or lowest) value of a request that did not fail
     SloVerdict verdict = SloVerdict::insufficient;
     bool shown = false;  ///< SloFinding::shown
     /// The factor by which the number of requests must probably grow until `within` or a `missed` that is not

@@ -274,10 +274,12 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
                       .value = finding.value,
                       .verdict = finding.verdict,
                       .shown = finding.shown};
-        own.note = why_unknown(judged(slo, result.open_loop()).needs, unknown);
+        const Metric& metric = judged(slo, result.open_loop());
+        own.note = why_unknown(metric.needs, unknown);
         if (!finding.shown) own.times_enough = times_enough(result, slo);
-        if (const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())))) {
+        if (const MetricSummary* summary = result.metric(key_of(metric))) {
             own.n = summary->n;
+            own.worst = metric.better == Better::higher ? summary->min : summary->max;
             if (const PercentileValue* held = summary->at(own.p)) own.n_effective = held->effective_n;
         }
         results.push_back(std::move(own));
@@ -293,6 +295,13 @@ void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, b
             results[i].over += request.outcome != Outcome::ok || !meets(request, slos[i], open_loop) ? 1 : 0;
 }
 
+std::string over_text(const SloResult& result) {
+    std::string text = fmt::format("{} of {} requests miss it", result.over, result.n);
+    if (result.worst && result.limit > 0)
+        text += fmt::format(", the worst is at {} of it", percent_text(*result.worst / result.limit));
+    return text;
+}
+
 std::string slo_text(const SloResult& result) {
     const Metric* const metric = metric_named(result.key.substr(0, result.key.rfind("_p")));
     const bool is_time = metric != nullptr && metric->unit == "s";
@@ -306,7 +315,7 @@ std::string slo_text(const SloResult& result) {
         fmt::format("the limit of {}{}", least ? "at least " : "", amount(result.limit));
     if (!result.note.empty())
         return fmt::format("{}: not held against {}, because {}", result.key, limit, result.note);
-    const std::string over = fmt::format("{} of {} requests miss it", result.over, result.n);
+    const std::string over = over_text(result);
     if (result.verdict == SloVerdict::met) return fmt::format("{}: meets {} ({})", text, limit, over);
     if (result.verdict == SloVerdict::missed && result.shown) {
         const bool is_over =

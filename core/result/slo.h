@@ -111,8 +111,11 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
                 const RequestRecord& request);
 
-/// Returns a sentence such as "ttft_p95 is 812 ms: misses the limit of 800 ms (14 of 120 requests miss it)".
-/// What is not shown at 99 % is said to be so, with the evidence there is.
+/// Returns "14 of 120 requests miss it, the worst is at 131 % of it": "it" is the limit.
+std::string over_text(const SloResult& result);
+
+/// Returns a sentence such as "ttft_p95 is 812 ms: misses the limit of 800 ms (14 of 120 requests miss it,
+/// the worst is at 131 % of it)". What is not shown at 99 % is said to be so, with the evidence there is.
 std::string slo_text(const SloResult& result);
 
 /// Returns the verdict on several limits together: missed if one is missed, else insufficient if one is, else

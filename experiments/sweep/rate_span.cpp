@@ -29,6 +29,7 @@ LoadPlan pilot_at(const SweepPlan& plan, double in_flight) {
     }
     asked.stop = {.requests = std::max(kFewest, kPerSlot * slots)};
     asked.slos.clear();
+    asked.require.clear();
     return asked;
 }
 

@@ -11,6 +11,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/result/figures.h"
 #include "core/result/validity.h"
+#include "experiments/sweep/answer.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -72,32 +73,14 @@ LoadPlan asked_for(const SloSearchPlan& plan, const SearchStep& step, const Swee
     return asked;
 }
 
-/// Returns whether a run is invalid only because the server failed, which is a result of the search.
-bool only_failed(const RunResult& result) {
-    const auto& reasons = result.validity.reasons;
-    return std::all_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
-        return reason.severity != Verdict::invalid || reason.check == "errors";
-    });
-}
-
-/// Returns the factor of the run's requests that would probably decide every SLO; 2 if unknown.
-double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {
-    double most = 1;
-    for (const Slo& slo : slos)
-        if (!finding_on(result, slo).shown) most = std::max(most, times_enough(result, slo).value_or(2));
-    return most > 1 ? most : 2;
-}
-
 /// Returns the result of an earlier search at this point.
 std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
                                          const fs::path& directory) {
     const auto old = std::find_if(file.points.begin(), file.points.end(), [&](const SweepPoint& p) {
         return p.directory == point.directory && p.state == PointState::done;
     });
-    if (old == file.points.end() || !reports::has_result(directory / point.directory)) return std::nullopt;
-    RunResult result = reports::read_run_directory(directory / point.directory);
-    if (result.partial) return std::nullopt;
-    return result;
+    if (old == file.points.end()) return std::nullopt;
+    return finished_run(directory / point.directory);
 }
 
 SweepPoint& place_for(SweepFile& file, const SweepPoint& point) {
@@ -126,77 +109,7 @@ RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& f
     return std::move(measured.result);
 }
 
-/// Returns the highest level below `fail` whose confirming run, of this search or of an earlier one that it
-/// continues, met all SLOs.
-std::optional<double> confirmed_in(const SweepFile& file, const SloSearchPlan& plan,
-                                   const fs::path& directory, std::optional<double> fail) {
-    std::optional<double> highest;
-    for (const SweepPoint& point : file.points) {
-        if (point.repeat != 2 || (fail && point.load >= *fail) || (highest && point.load <= *highest))
-            continue;
-        const auto result = measured_before(file, point, directory);
-        if (result && verdict_on_all(*result, plan.slos) == SloVerdict::met) highest = point.load;
-    }
-    return highest;
-}
-
-/// The highest level that was measured within all SLOs.
-struct Within {
-    double level = 0;
-    std::string text;
-};
-
-/// Returns a clause on the distance of a run from each limit, and how much longer a run would show it.
-std::string distance_text(const RunResult& result) {
-    constexpr double kPercent = 100;
-    std::string text;
-    double times = 1;
-    for (const SloResult& slo : result.slo) {
-        text +=
-            fmt::format("{}{} is {:.0f} % of its limit, {} of {} requests miss it", text.empty() ? "" : "; ",
-                        slo.key, slo.value.value_or(0) / slo.limit * kPercent, slo.over, slo.n);
-        times = std::max(times, slo.times_enough.value_or(1));
-    }
-    if (times > 1)
-        text +=
-            fmt::format("; a run of about {:.2g} minutes would show it", times * result.window.run_s / 60);
-    return text;
-}
-
-/// Returns the highest level below `fail` whose latest run met all SLOs or was within them, of this search or
-/// of an earlier one that it continues.
-std::optional<Within> within_in(const SweepFile& file, const SloSearchPlan& plan, const fs::path& directory,
-                                std::optional<double> fail) {
-    std::optional<Within> highest;
-    for (const SweepPoint& point : file.points) {
-        if ((fail && point.load >= *fail) || (highest && point.load < highest->level)) continue;
-        const auto result = measured_before(file, point, directory);
-        if (!result) continue;
-        const SloVerdict verdict = verdict_on_all(*result, plan.slos);
-        if (verdict == SloVerdict::met || verdict == SloVerdict::within)
-            highest = Within{point.load, distance_text(*result)};
-    }
-    return highest;
-}
-
 }  // namespace
-
-SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
-    if (!kept_up(result)) return SloVerdict::missed;
-    SloVerdict all = SloVerdict::met;
-    for (const Slo& slo : slos) all = worst_of(all, finding_on(result, slo).verdict);
-    const bool is_shown = all == SloVerdict::met || all == SloVerdict::missed;
-    if (!is_shown && result.validity.verdict == Verdict::invalid && only_failed(result))
-        return SloVerdict::missed;
-    return all;
-}
-
-std::string binding_of(const RunResult& result, const SloSearchPlan& plan) {
-    if (!kept_up(result)) return "the server does not keep up with the arrivals";
-    for (std::size_t i = 0; i < plan.slos.size(); ++i)
-        if (finding_on(result, plan.slos[i]).verdict == SloVerdict::missed) return plan.slo_texts[i];
-    return "too many requests fail";
-}
 
 void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& file, const fs::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
@@ -207,7 +120,8 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
                        .precision = plan.precision,
                        .max_runs = plan.max_runs,
                        .longest = plan.max_time ? kLongestInBudget : kLongest});
-    reports::SweepSearch found{.slos = plan.slo_texts};
+    const std::vector<Slo> slos = percentile_slos_of(plan.sweep.asked);
+    std::optional<double> most_requests_per_s;
     double lowest = 0;
     std::optional<double> shortest_e2e_s;
     TimeBudget budget(plan.max_time);
@@ -238,22 +152,16 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
                     "the search ended because the run at {} is invalid; its reasons are in run.json in {}",
                     point.load_label, (directory / point.directory).string()));
         const double rate = result->throughput.at(figure::kRequests).value_or(0);
-        found.most_requests_per_s = std::max(found.most_requests_per_s.value_or(0), rate);
+        most_requests_per_s = std::max(most_requests_per_s.value_or(0), rate);
         if (lowest == 0 || step->level < lowest) {
             lowest = step->level;
             shortest_e2e_s = result->percentile("e2e_s", 0.5);
         }
-        const SloVerdict verdict = verdict_on_all(*result, plan.slos);
-        if (verdict == SloVerdict::missed && (!search.fail() || step->level <= *search.fail()))
-            found.binding = binding_of(*result, plan);
-        search.tell(verdict, rate, times_enough_for_all(*result, plan.slos));
+        search.tell(verdict_on_all(*result, slos), rate, times_enough_for_all(*result, slos));
     }
-    found.fail = search.fail();
-    found.pass = confirmed_in(file, plan, directory, found.fail);
-    if (auto within = within_in(file, plan, directory, found.fail)) {
-        found.within = within->level;
-        found.within_text = std::move(within->text);
-    }
+    reports::SweepSearch found =
+        answer_in(plan.sweep, file, plan.sweep.cells.front(), directory, Shown::by_second_repeat);
+    found.most_requests_per_s = most_requests_per_s;
     found.runs = search.runs();
     found.ended = out_of_time ? "--max-time allows no further run" : search.ended();
     found.elasticity = search.elasticity();
@@ -287,31 +195,6 @@ std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSea
         words = with_option(std::move(words), "--precision",
                             fmt::format("{:g}", 1 + (plan.precision - 1) / kNarrower));
     return shell_line(words);
-}
-
-void require_found(const reports::SweepFile& file, double precision) {
-    const reports::SweepSearch& search = *file.search;
-    const auto is_next_to = [&](double pass, double within) {
-        return within <= pass * precision || (file.axis == name_of(Axis::concurrency) && within - pass <= 1);
-    };
-    if (search.pass && (!search.within || is_next_to(*search.pass, *search.within))) return;
-    const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
-    if (search.within)
-        throw Error(ExitCode::gate_inconclusive,
-                    fmt::format("{:g} is the highest load that was measured within {}, and {}: {}",
-                                *search.within, slos,
-                                search.pass ? fmt::format("only {:g} was shown to meet them", *search.pass)
-                                            : "no load was shown to meet them",
-                                search.ended));
-    const bool insufficient_below =
-        search.fail && std::any_of(file.points.begin(), file.points.end(), [&](const SweepPoint& point) {
-            return point.load < *search.fail && point.slo == SloVerdict::insufficient;
-        });
-    if (search.fail && !insufficient_below)
-        throw Error(ExitCode::gate_failed,
-                    fmt::format("no load was found that meets {}: {}", slos, search.ended));
-    throw Error(ExitCode::gate_inconclusive,
-                fmt::format("no load could be shown to meet {}: {}", slos, search.ended));
 }
 
 }  // namespace paretoken::experiments

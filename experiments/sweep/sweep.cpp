@@ -16,6 +16,7 @@
 
 #include "cards/host.h"
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "core/spec.h"
@@ -102,14 +103,6 @@ void sort_points(std::vector<SweepPoint>& points, const std::vector<Cell>& cells
     };
     std::stable_sort(points.begin(), points.end(),
                      [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
-}
-
-/// Returns the cells of a sweep's points, in the order of the points.
-std::vector<Cell> cells_of(const std::vector<SweepPoint>& points) {
-    std::vector<Cell> cells;
-    for (const SweepPoint& point : points)
-        if (cells.empty() || cells.back() != point.cell) cells.push_back(point.cell);
-    return cells;
 }
 
 /// Computes the parts of the file that follow from its points.
@@ -457,6 +450,20 @@ LoadPlan plan_at(const SweepPlan& plan, const SweepPoint& point) {
     return with_links(std::move(asked));
 }
 
+std::vector<std::string> run_words(const SweepPlan& plan, const SweepPoint& point, const LoadPlan& at) {
+    std::vector<std::string> words{"paretoken", "run"};
+    for (std::string& word : arguments_of(echo_of(at))) words.push_back(std::move(word));
+    for (const auto& [key, value] : at.metadata)
+        words.insert(words.end(), {"--metadata", fmt::format("{}={}", key, value)});
+    if (at.class_specs.empty()) return words;
+    Cell values = point.cell;  // the options that the classes share
+    values[std::string(name_of(plan.axis))] = fmt::format("{:g}", point.load);
+    for (const auto& [name, value] : values)
+        if (const PlanField* field = plan_field_named(name); field && field->of_class)
+            words.insert(words.end(), {option_of(*field), value});
+    return words;
+}
+
 SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation) {
     Secrets secrets = secrets_of(plan.asked, "");  // a command line holds the name of the key's variable
     for (const std::string& url : plan.against) secrets.add_url(url);
@@ -566,6 +573,13 @@ std::string text_of(const Outline& outline) {
         text += fmt::format("; about {}:{:02} min of load", whole / 60, whole % 60);
     }
     return text;
+}
+
+std::vector<Cell> cells_of(const std::vector<SweepPoint>& points) {
+    std::vector<Cell> cells;
+    for (const SweepPoint& point : points)
+        if (cells.empty() || cells.back() != point.cell) cells.push_back(point.cell);
+    return cells;
 }
 
 void judge_points_anew(SweepFile& file, const LoadPlan& asked, const fs::path& directory) {

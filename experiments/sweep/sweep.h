@@ -66,6 +66,10 @@ void set_against(SweepPlan& plan, const std::string& urls);
 /// Returns the plan of one point.
 LoadPlan plan_at(const SweepPlan& plan, const reports::SweepPoint& point);
 
+/// Returns the words of the command that measures a point by `at`, its plan or one like it, without --out.
+std::vector<std::string> run_words(const SweepPlan& plan, const reports::SweepPoint& point,
+                                   const LoadPlan& at);
+
 /// Returns the file of a new sweep, in which all points are pending.
 reports::SweepFile fresh_sweep(const SweepPlan& plan, const Invocation& invocation);
 
@@ -101,6 +105,9 @@ Outline outline_of(const SweepPlan& plan, const reports::SweepFile& file);
 
 /// Returns "8 runs in 2 cells, 3 of them measured already; 2 starts of the server; about 6:00 min of load".
 std::string text_of(const Outline& outline);
+
+/// Returns the cells of a sweep's points, in the order of the points.
+std::vector<Cell> cells_of(const std::vector<reports::SweepPoint>& points);
 
 /// Judges the finished points of `file` by the SLOs of `asked`, and writes sweep.json. Throws as
 /// judge_anew() does.

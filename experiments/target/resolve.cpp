@@ -296,6 +296,9 @@ LoadPlan with_load(LoadPlan plan) {
     const bool ends = read_rules(plan);
     if (plan.warmups > 0 && plan.warmup_duration)
         throw UsageError("--num-warmups and --warmup-duration exclude each other");
+    if (!plan.require.empty() && plan.slos.empty())
+        throw UsageError(
+            fmt::format("--require {}: give the limits to meet, e.g. --slo ttft_p95:800", plan.require));
     for (RequestClass& of : plan.classes) {
         if (!of.name.empty() && !has_own_load(of))
             throw UsageError(

@@ -163,6 +163,7 @@ void fields(Archive& a, Is<SloResult> auto& v) {
     a("n", v.n);
     a("n_effective", v.n_effective);
     a("over", v.over);
+    a("worst", v.worst);
     a("verdict", v.verdict);
     a("shown", v.shown);
     a("times_enough", v.times_enough);
@@ -625,6 +626,8 @@ void fields(Archive& a, Is<SweepSearch> auto& v) {
     a("pass", v.pass);
     a("within", v.within);
     a("within_text", v.within_text);
+    a("certify", v.certify);
+    a("certify_minutes", v.certify_minutes);
     a("fail", v.fail);
     a("binding", v.binding);
     a("runs", v.runs);
@@ -1062,6 +1065,7 @@ void fields(Archive& a, Is<SearchPicture> auto& v) {
     a("directory", v.directory);
     a("slos", v.slos);
     a("text", v.text);
+    a("certify", v.certify);
     a("narrow", v.narrow);
     a("charts", v.pictures);
 }

@@ -291,6 +291,7 @@ struct SearchPicture {
     std::string directory;  ///< directory of the sweep
     std::vector<std::string> slos;
     std::string text;               ///< result in sentences
+    std::string certify;            ///< SweepSearch::certify
     std::string narrow;             ///< command that continues the search; empty if none can help
     std::vector<Picture> pictures;  ///< one chart per limit: its percentile against load
 

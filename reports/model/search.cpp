@@ -81,22 +81,32 @@ bool reached_saturation(const SweepSearch& search) {
 
 }  // namespace
 
-std::string found_text(const SweepSearch& search, const std::string& axis) {
-    const std::string slos = fmt::format("{}", fmt::join(search.slos, " "));
-    const std::string unit = unit_of(axis);
-    std::string text = search.pass ? fmt::format("{:g}{} is the highest load that was shown to meet {}",
-                                                 *search.pass, unit, slos)
-                                   : fmt::format("No load was shown at 99 % to meet {}", slos);
-    if (search.within && search.within != search.pass)
-        text = fmt::format("{:g}{} is the highest load that was measured within {} ({}). {}", *search.within,
-                           unit, slos, search.within_text, text);
-    if (search.fail) {
+std::string shown_text(const SweepSearch& answer, const std::string& axis) {
+    const std::string slos = fmt::format("{}", fmt::join(answer.slos, " "));
+    if (!answer.pass) return fmt::format("No load was shown at 99 % to meet {}.", slos);
+    return fmt::format("{:g}{} is the highest load that was shown to meet {}.", *answer.pass, unit_of(axis),
+                       slos);
+}
+
+std::string within_text(const SweepSearch& answer, const std::string& axis) {
+    std::string text = "No load was measured within them";
+    if (answer.within)
+        text = fmt::format("{:g}{} is the highest load that was measured within them ({})", *answer.within,
+                           unit_of(axis), answer.within_text);
+    if (answer.fail) {
         const bool is_limit =
-            std::find(search.slos.begin(), search.slos.end(), search.binding) != search.slos.end();
-        text += is_limit ? fmt::format("; {:g} misses {}", *search.fail, search.binding)
-                         : fmt::format("; at {:g}, {}", *search.fail, search.binding);
+            std::find(answer.slos.begin(), answer.slos.end(), answer.binding) != answer.slos.end();
+        text += is_limit ? fmt::format("; {:g} misses {}", *answer.fail, answer.binding)
+                         : fmt::format("; at {:g}, {}", *answer.fail, answer.binding);
     }
-    text += fmt::format(". {} runs; {}.", search.runs, search.ended);
+    if (answer.certify_minutes)
+        text += fmt::format(". A run of about {} minutes would show that {:g} meets them",
+                            significant(*answer.certify_minutes, 2), *answer.within);
+    return text + ".";
+}
+
+std::string search_text(const SweepSearch& search, const std::string& axis) {
+    std::string text = fmt::format("{} runs; {}.", search.runs, search.ended);
     const bool reached = reached_saturation(search);
     if (search.saturation) {
         text += reached ? " By Little's law the server saturates near"
@@ -104,17 +114,20 @@ std::string found_text(const SweepSearch& search, const std::string& axis) {
         text += fmt::format(" {} in flight.", significant(*search.saturation));
     }
     if (search.at && search.of_saturation)
-        text += fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit, reached ? "" : "at most ",
-                            significant(*search.of_saturation * 100));
+        text += fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit_of(axis),
+                            reached ? "" : "at most ", significant(*search.of_saturation * 100));
     return text;
 }
 
 SearchPicture picture_of(const LoadedSearch& search, const std::vector<LoadedRun>& runs) {
-    SearchPicture picture{.directory = search.directory,
-                          .slos = search.search.slos,
-                          .text = found_text(search.search, search.axis),
-                          .narrow = search.search.narrow,
-                          .pictures = {}};
+    SearchPicture picture{
+        .directory = search.directory,
+        .slos = search.search.slos,
+        .text = fmt::format("{} {} {}", shown_text(search.search, search.axis),
+                            within_text(search.search, search.axis), search_text(search.search, search.axis)),
+        .certify = search.search.certify,
+        .narrow = search.search.narrow,
+        .pictures = {}};
     for (const std::string& text : search.search.slos)
         if (Picture one = picture_on(parse_slo(text), search, runs); !one.series.empty())
             picture.pictures.push_back(std::move(one));

@@ -409,7 +409,18 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
     if (file.comparison)
         for (const std::string& sentence : sentences_of(*file.comparison, file.axis))
             text += labelled(std::exchange(label, ""), printable(sentence, 400));
-    if (file.search) text += labelled("search", found_text(*file.search, file.axis));
+    if (file.search) {
+        text += answer_lines(*file.search, file.axis);
+        text += labelled("search", search_text(*file.search, file.axis));
+    }
+    return text;
+}
+
+std::string answer_lines(const SweepSearch& answer, const std::string& axis) {
+    std::string text = labelled("shown", shown_text(answer, axis));
+    text += labelled("within", within_text(answer, axis));
+    if (!answer.certify.empty())  // in one line, which can be copied
+        text += fmt::format("{:{}}{:{}}{}\n", "", kIndent, "certify", kLabelWidth, printable(answer.certify));
     return text;
 }
 

@@ -25,6 +25,10 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style = {})
 /// search.
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style = {});
 
+/// Two lines on the highest load that was shown to meet the limits and on the highest that was measured
+/// within them, and the command that would certify the second.
+std::string answer_lines(const SweepSearch& answer, const std::string& axis);
+
 /// A table with one line per point (a load level, or a repeat of one). Below it are the errors of points
 /// that failed, and an explanation if the requests of a point are not enough to decide its SLO.
 std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style = {});

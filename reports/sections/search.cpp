@@ -21,10 +21,13 @@ std::vector<Section> search_sections(const ReportModel& model) {
         for (const Picture& picture : search.pictures)
             charts.items.push_back({fmt::format("search-{}-{}", i, picture.id), picture});
         if (!charts.items.empty()) part.blocks.push_back({std::move(charts)});
-        if (!search.narrow.empty()) {
-            part.blocks.push_back({Paragraph{"To narrow the bracket:"}});
-            part.blocks.push_back({Command{search.narrow}});
-        }
+        const auto offer = [&](const char* purpose, const std::string& command) {
+            if (command.empty()) return;
+            part.blocks.push_back({Paragraph{purpose}});
+            part.blocks.push_back({Command{command}});
+        };
+        offer("To certify the highest load that was measured within the limits:", search.certify);
+        offer("To narrow the bracket:", search.narrow);
         section.blocks.push_back({std::move(part)});
     }
     return {std::move(section)};

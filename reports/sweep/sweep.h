@@ -80,7 +80,11 @@ struct SweepSearch {
     /// The highest load below `fail` that met all SLOs or was within them in its latest run. It is above
     /// `pass` if its second run was not made, or did not show that it meets them.
     std::optional<double> within = {};
-    std::string within_text = {};  ///< clause on the run at `within`: its distance from each limit
+    std::string within_text = {};  ///< clauses on the run at `within`: how many requests miss each limit
+    /// Command of the run that would probably show that `within` meets all SLOs, and its minutes; absent if
+    /// it was shown.
+    std::string certify = {};
+    std::optional<double> certify_minutes = {};
     /// The lowest load whose run missed an SLO, whose arrivals the server did not keep up with, or whose run
     /// is invalid because of its failed requests and decides no SLO.
     std::optional<double> fail = {};

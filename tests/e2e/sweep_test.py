@@ -251,6 +251,24 @@ class Limits(Case):
             self.assertGreater(slos[0]["n"], 0)
             self.assertIn(verdict, done.stdout)
 
+    def test_limits_that_must_be_met_are_not_satisfied_by_a_run_within_them(self):
+        for slo, code in (("ttft:10000", 0), ("ttft_p999:10000", 5)):
+            done = paretoken(*self.RUN, "--slo", slo, "--require", "met", "--out", self.directory / slo)
+            self.assertEqual(done.returncode, code, done.stderr)
+        self.fails_clearly(paretoken(*self.RUN, "--require", "met"), 2, "--require met", "--slo")
+        self.fails_clearly(paretoken(*self.RUN, "--require", "within", "--slo", "ttft:5"), 2, "--require", "expected met")
+
+    def test_a_ladder_ends_with_the_loads_within_the_limits_and_the_run_that_certifies_the_highest(self):
+        out = self.directory / "sweep"
+        ladder = ("sweep", "sim:llama3-8b/h100-sxm/fp8", "--virtual", "--isl", 1024, "--osl", 128, "--concurrency", "16..128",
+                  "--slo", "ttft_p95:800", "--slo", "tpot_p95:20", "--out", out)
+        done = self.succeeds(paretoken(*ladder))
+        self.assertIn("64 in flight is the highest load that was measured within them", " ".join(done.stdout.split()))
+        self.fails_clearly(paretoken(*ladder, "--require", "met"), 5, "no load was shown to meet them")
+        certify = next(line.split(None, 1)[1] for line in done.stdout.splitlines() if line.split()[:1] == ["certify"])
+        self.succeeds(paretoken(*shlex.split(certify)[1:], "--out", self.directory / "certified"))
+        self.fails_clearly(paretoken(*ladder[:-6], "--slo", "tpot_p95:2", "--out", self.directory / "none"), 1, "no load was found")
+
     def test_a_ladder_marks_the_knee(self):
         out = self.directory / "sweep"
         done = self.measures(paretoken("sweep", *VIRTUAL, "--num-prompts", 600, "--concurrency", "1..64", "--slo",

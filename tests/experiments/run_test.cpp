@@ -388,5 +388,25 @@ TEST(RequireValid, throws_what_a_result_deserves) {
     EXPECT_THROW(require_valid(measured), RuntimeError);
 }
 
+TEST(RequireSlos, takes_a_run_within_its_limits_unless_they_must_be_met) {
+    const auto code_of = [](SloVerdict verdict, bool shown, bool met) {
+        RunResult result;
+        result.slo = {{.key = "ttft_p95", .verdict = verdict, .shown = shown}};
+        try {
+            require_slos(result, met);
+        } catch (const Error& error) {
+            return error.code();
+        }
+        return ExitCode::ok;
+    };
+    for (const bool met : {false, true}) {
+        EXPECT_EQ(code_of(SloVerdict::met, true, met), ExitCode::ok);
+        EXPECT_EQ(code_of(SloVerdict::missed, true, met), ExitCode::gate_failed);
+        EXPECT_EQ(code_of(SloVerdict::missed, false, met), ExitCode::gate_inconclusive);
+        EXPECT_EQ(code_of(SloVerdict::insufficient, false, met), ExitCode::gate_inconclusive);
+        EXPECT_EQ(code_of(SloVerdict::within, false, met), met ? ExitCode::gate_inconclusive : ExitCode::ok);
+    }
+}
+
 }  // namespace
 }  // namespace paretoken::experiments

@@ -92,6 +92,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"model_card", {"llama-3.1-8b:kv=fp8"}},
         {"goodput", {"ttft:500", "tpot:15"}},
         {"slo", {"ttft_p95:800", "tpot:20"}},
+        {"require", {"met"}},
         {"host_noise", {"accept"}},
         {"max_failed", {"0.25"}},
         {"probe", {"recall:ctx=4k,n=40"}},

@@ -88,6 +88,7 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
     MetricSummary ttft;
     ttft.key = "ttft_s";
     ttft.n = 3;
+    ttft.max = 0.5;
     ttft.percentiles = {{.p = 0.95, .value = 0.5, .effective_n = 2.5, .decided = Interval{0.4, 0.6}}};
     run.metrics = {ttft};
     const std::vector<Slo> slos = {parse_slo("ttft_p95:700"), parse_slo("ttft_p95:300")};
@@ -104,12 +105,15 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
                                      .n = 3,
                                      .n_effective = 2.5,
                                      .over = 1,
+                                     .worst = .5,
                                      .verdict = SloVerdict::met,
                                      .shown = true}));
     EXPECT_EQ(results[1].over, 2U);
     EXPECT_EQ(results[1].verdict, SloVerdict::missed);
     EXPECT_EQ(verdict_on_all(results), SloVerdict::missed);
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("misses the limit of 300 ms (2 of 3 requests miss it)"));
+    EXPECT_THAT(
+        slo_text(results[1]),
+        HasSubstr("misses the limit of 300 ms (2 of 3 requests miss it, the worst is at 167 % of it)"));
     results[1].shown = false;
     EXPECT_THAT(slo_text(results[1]), HasSubstr("over the limit of 300 ms, which is not shown at 99 %"));
     results[1].verdict = SloVerdict::within;
@@ -120,8 +124,10 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
     results[1].verdict = SloVerdict::insufficient;
     EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
     EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::met);
-    EXPECT_EQ(slo_text(results[0]),
-              "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it)");
+    EXPECT_EQ(
+        slo_text(results[0]),
+        "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it, the worst is at 71.4 % "
+        "of it)");
     EXPECT_THAT(slo_text(results[1]), HasSubstr("too few requests to tell anything"));
     EXPECT_THAT(slo_text(results[1]), HasSubstr("3 requests count as 2 independent ones"));
     for (const SloVerdict verdict :

@@ -6,11 +6,22 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "experiments/sweep/answer.h"
 #include "reports/files/run_directory.h"
 #include "tests/experiments/virtual_sweep.h"
 
 namespace paretoken::experiments {
 namespace {
+
+/// Returns the exit code of a search: that of the error that require_shown() throws, or ok.
+ExitCode code_of(const reports::SweepFile& file) {
+    try {
+        require_shown(file, {}, *file.search, 1.1);
+    } catch (const Error& error) {
+        return error.code();
+    }
+    return ExitCode::ok;
+}
 
 class VirtualSearch : public VirtualExperiment {
   protected:
@@ -24,8 +35,7 @@ class VirtualSearch : public VirtualExperiment {
     SloSearchPlan plan_for(const std::vector<std::string>& slos, Axis axis = Axis::concurrency) const {
         SloSearchPlan plan{
             .sweep = {.asked = with_dataset(plan_of(load())), .axis = axis, .levels = {1, 65536}}};
-        plan.slo_texts = slos;
-        for (const std::string& text : slos) plan.slos.push_back(parse_slo(text));
+        plan.sweep.asked.slos = slos;
         return plan;
     }
     reports::SweepFile searched(const SloSearchPlan& plan, const std::string& name) {
@@ -56,11 +66,11 @@ TEST_F(VirtualSearch, brackets_the_knee_that_every_whole_level_shows) {
         texts["num_prompts"] = {"4000"};
         texts["seed"] = {"99"};
         const Measured longer = measured(texts, "at" + texts["concurrency"].front());
-        EXPECT_EQ(verdict_on_all(longer.result, plan.slos),
+        EXPECT_EQ(verdict_on_all(longer.result, percentile_slos_of(plan.sweep.asked)),
                   level == *file.search->pass ? SloVerdict::met : SloVerdict::missed)
             << level;
     }
-    EXPECT_NO_THROW(require_found(file, plan.precision));
+    EXPECT_EQ(code_of(file), ExitCode::ok);
 }
 
 TEST_F(VirtualSearch, of_a_rate_stops_where_the_server_does_not_keep_up) {
@@ -98,8 +108,8 @@ TEST_F(VirtualSearch, names_failed_requests_as_the_reason_of_a_run_that_decides_
     const SloSearchPlan plan = plan_for({"ttft_p95:500"});
     RunResult few;
     few.validity = {Verdict::invalid, {{Verdict::invalid, "errors", "30 % of the requests failed"}}};
-    EXPECT_EQ(verdict_on_all(few, plan.slos), SloVerdict::missed);
-    EXPECT_EQ(binding_of(few, plan), "too many requests fail");
+    EXPECT_EQ(verdict_on_all(few, percentile_slos_of(plan.sweep.asked)), SloVerdict::missed);
+    EXPECT_EQ(binding_of(few, plan.sweep.asked), "too many requests fail");
 }
 
 TEST_F(VirtualSearch, leaves_the_command_that_narrows_its_bracket) {
@@ -123,16 +133,6 @@ TEST_F(VirtualSearch, goes_on_with_what_an_earlier_one_has_measured) {
     EXPECT_EQ(again.search, first.search);
     EXPECT_EQ(again.points, first.points);
     EXPECT_EQ(std::filesystem::last_write_time(directory_ / "search" / "c0001" / "run.json"), written);
-}
-
-/// Returns the exit code of a search: that of the error that require_found() throws, or ok.
-ExitCode code_of(const reports::SweepFile& file) {
-    try {
-        require_found(file, 1.1);
-    } catch (const Error& error) {
-        return error.code();
-    }
-    return ExitCode::ok;
 }
 
 TEST_F(VirtualSearch, that_goes_on_keeps_a_load_that_an_earlier_one_confirmed) {

@@ -535,6 +535,7 @@ ReportModel full_report() {
     model.searches = {{.directory = "d",
                        .slos = {"ttft_p95:500"},
                        .text = "found",
+                       .certify = "paretoken run",
                        .narrow = "paretoken sweep",
                        .pictures = {chart}}};
     model.what_ifs = {{.asked = "gpu=h200",

@@ -9,6 +9,7 @@
 namespace paretoken::reports {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -17,6 +18,7 @@ LoadedSearch search() {
     SweepSearch found{.slos = {"ttft_p95:500"}, .pass = 8, .fail = 16, .binding = "ttft_p95:500", .runs = 5};
     found.ended = "the passing level was measured twice";
     found.narrow = "paretoken sweep u --out d --max-runs 13";
+    found.certify = "paretoken run u --num-prompts 9000 --require met";
     return {"d", "concurrency", found};
 }
 
@@ -67,24 +69,29 @@ TEST(SearchPicture, draws_nothing_of_a_limit_that_no_run_measured) {
     EXPECT_TRUE(picture_of(other, runs()).pictures.empty());
 }
 
-TEST(SearchText, says_what_binds) {
+TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
+    SweepSearch found = search().search;
+    EXPECT_EQ(shown_text(found, "concurrency"),
+              "8 in flight is the highest load that was shown to meet ttft_p95:500.");
+    found.within = 8;
+    found.within_text = "ttft_p95: 0 of 640 requests miss it, the worst is at 37 % of it";
     EXPECT_EQ(
-        found_text(search().search, "concurrency"),
-        "8 in flight is the highest load that was shown to meet ttft_p95:500; 16 misses ttft_p95:500. 5 "
-        "runs; the passing level was measured twice.");
-    SweepSearch rate = search().search;
-    rate.binding = "the server does not keep up with the arrivals";
-    EXPECT_THAT(
-        found_text(rate, "request_rate"),
-        HasSubstr("8 req/s is the highest load that was shown to meet ttft_p95:500; at 16, the server "
-                  "does not keep up with the arrivals."));
-    rate.pass.reset();
-    rate.within = 12;
-    rate.within_text = "ttft_p95 is 37 % of its limit, 0 of 640 requests miss it";
-    EXPECT_THAT(
-        found_text(rate, "request_rate"),
-        HasSubstr("12 req/s is the highest load that was measured within ttft_p95:500 (ttft_p95 is 37 % of "
-                  "its limit, 0 of 640 requests miss it). No load was shown at 99 % to meet ttft_p95:500"));
+        within_text(found, "concurrency"),
+        "8 in flight is the highest load that was measured within them (ttft_p95: 0 of 640 requests miss "
+        "it, the worst is at 37 % of it); 16 misses ttft_p95:500.");
+    EXPECT_EQ(search_text(found, "concurrency"), "5 runs; the passing level was measured twice.");
+    found.pass.reset();
+    found.within = 12;
+    found.certify_minutes = 3.5;
+    found.binding = "the server does not keep up with the arrivals";
+    EXPECT_EQ(shown_text(found, "request_rate"), "No load was shown at 99 % to meet ttft_p95:500.");
+    EXPECT_THAT(within_text(found, "request_rate"),
+                AllOf(HasSubstr("12 req/s is the highest load"),
+                      HasSubstr("at 16, the server does not keep up with the arrivals. A run of about 3.5 "
+                                "minutes would show that 12 meets them.")));
+    found.within.reset();
+    found.certify_minutes.reset();
+    EXPECT_THAT(within_text(found, "request_rate"), HasSubstr("No load was measured within them; at 16,"));
 }
 
 TEST(SearchPicture, stands_on_the_page_and_in_Markdown_with_the_command_that_narrows_it) {
@@ -100,6 +107,7 @@ TEST(SearchPicture, stands_on_the_page_and_in_Markdown_with_the_command_that_nar
     EXPECT_THAT(markdown, HasSubstr("(limit 500, shown to meet all at 8, misses at 16)"));
     EXPECT_THAT(markdown, HasSubstr("| 12 |  |  | 490"));
     EXPECT_THAT(markdown, HasSubstr("    paretoken sweep u --out d --max-runs 13\n"));
+    EXPECT_THAT(markdown, HasSubstr("    paretoken run u --num-prompts 9000 --require met\n"));
 }
 
 }  // namespace

@@ -1,0 +1,166 @@
+#include "experiments/sweep/answer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "core/error.h"
+#include "core/plan/plan_arguments.h"
+#include "core/result/validity.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using reports::PointState;
+using reports::SweepFile;
+using reports::SweepPoint;
+using reports::SweepSearch;
+
+/// A run that counts, and its point.
+struct Counted {
+    SweepPoint point;
+    RunResult result;
+};
+
+/// Returns the runs of a cell that count, ordered by load and repeat.
+std::vector<Counted> runs_in(const SweepFile& file, const Cell& cell, const fs::path& directory) {
+    std::map<std::pair<double, std::uint64_t>, Counted> longest;
+    for (const SweepPoint& point : file.points) {
+        if (point.cell != cell || point.state != PointState::done) continue;
+        auto result = finished_run(directory / point.directory);
+        if (!result || (result->validity.verdict == Verdict::invalid && !only_failed(*result))) continue;
+        Counted& held = longest[{point.load, point.repeat}];
+        if (held.result.counts.requests <= result->counts.requests) held = {point, *std::move(result)};
+    }
+    std::vector<Counted> runs;
+    for (auto& [level, run] : longest) runs.push_back(std::move(run));
+    return runs;
+}
+
+/// Adds the run that would show that the SLOs are met at the level of `run`, which was only within them.
+void add_certifying_run(SweepSearch& answer, const SweepPlan& plan, const Counted& run, double times) {
+    constexpr double kMinute = 60;
+    SweepPoint point = run.point;
+    ++point.repeat;  // the same requests would show less, because the level was chosen for them
+    LoadPlan at = plan_at(plan, point);
+    at.stop = with_load(at).stop;
+    if (!at.stop.requests && !at.stop.duration) return;  // another rule ends it, or the rows of a trace
+    if (at.stop.requests)
+        at.stop.requests =
+            static_cast<std::uint64_t>(std::ceil(times * static_cast<double>(*at.stop.requests)));
+    if (at.stop.duration) at.stop.duration = from_seconds(std::ceil(times * seconds(*at.stop.duration)));
+    at.require = "met";
+    answer.certify = shell_line(run_words(plan, point, at));
+    answer.certify_minutes = times * run.result.window.run_s / kMinute;
+}
+
+}  // namespace
+
+std::optional<RunResult> finished_run(const fs::path& directory) {
+    if (!reports::has_result(directory)) return std::nullopt;
+    RunResult result = reports::read_run_directory(directory);
+    if (result.partial) return std::nullopt;
+    return result;
+}
+
+bool only_failed(const RunResult& result) {
+    const auto& reasons = result.validity.reasons;
+    return std::all_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
+        return reason.severity != Verdict::invalid || reason.check == "errors";
+    });
+}
+
+SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos) {
+    if (!kept_up(result)) return SloVerdict::missed;
+    SloVerdict all = SloVerdict::met;
+    for (const Slo& slo : slos) all = worst_of(all, finding_on(result, slo).verdict);
+    const bool is_shown = all == SloVerdict::met || all == SloVerdict::missed;
+    if (!is_shown && result.validity.verdict == Verdict::invalid && only_failed(result))
+        return SloVerdict::missed;
+    return all;
+}
+
+std::string binding_of(const RunResult& result, const LoadPlan& asked) {
+    if (!kept_up(result)) return "the server does not keep up with the arrivals";
+    for (const std::string& text : asked.slos)
+        if (finding_on(result, parse_slo(text)).verdict == SloVerdict::missed) return text;
+    return "too many requests fail";
+}
+
+double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {
+    double most = 1;
+    for (const Slo& slo : slos)
+        if (!finding_on(result, slo).shown) most = std::max(most, times_enough(result, slo).value_or(2));
+    return most > 1 ? most : 2;
+}
+
+SweepSearch answer_in(const SweepPlan& plan, const SweepFile& file, const Cell& cell,
+                      const fs::path& directory, Shown shown) {
+    const std::vector<Slo> slos = percentile_slos_of(plan.asked);
+    const std::vector<Counted> runs = runs_in(file, cell, directory);
+    SweepSearch answer{.slos = plan.asked.slos, .ended = "every level was measured"};
+    const Counted* highest = nullptr;  // the last run of the highest level within the SLOs
+    for (auto begin = runs.begin(); begin != runs.end();) {
+        const double level = begin->point.load;
+        const auto end =
+            std::find_if(begin, runs.end(), [&](const Counted& run) { return run.point.load != level; });
+        SloVerdict all = SloVerdict::met;
+        bool is_shown = shown == Shown::by_all;
+        for (auto run = begin; run != end; ++run) {
+            const SloVerdict verdict = verdict_on_all(run->result, slos);
+            if (verdict == SloVerdict::missed && !answer.fail) {
+                answer.fail = level;
+                answer.binding = binding_of(run->result, plan.asked);
+            }
+            if (shown == Shown::by_all) is_shown = is_shown && verdict == SloVerdict::met;
+            if (shown == Shown::by_second_repeat && run->point.repeat == 2)
+                is_shown = verdict == SloVerdict::met;
+            all = worst_of(all, verdict);
+        }
+        if (answer.fail) break;
+        if (is_shown) answer.pass = level;
+        if (is_shown || all == SloVerdict::met || all == SloVerdict::within) highest = &*std::prev(end);
+        begin = end;
+    }
+    if (highest == nullptr) return answer;
+    answer.within = highest->point.load;
+    for (const SloResult& slo : highest->result.slo)
+        answer.within_text +=
+            fmt::format("{}{}: {}", answer.within_text.empty() ? "" : "; ", slo.key, over_text(slo));
+    if (answer.pass != answer.within)
+        add_certifying_run(answer, plan, *highest, times_enough_for_all(highest->result, slos));
+    return answer;
+}
+
+void require_shown(const SweepFile& file, const Cell& cell, const SweepSearch& answer, double precision) {
+    const auto is_next_to = [&](double pass, double within) {
+        return within <= pass * precision || (file.axis == name_of(Axis::concurrency) && within - pass <= 1);
+    };
+    if (answer.pass && (!answer.within || is_next_to(*answer.pass, *answer.within))) return;
+    const std::string slos = fmt::format("{}", fmt::join(answer.slos, " "));
+    if (answer.within)
+        throw Error(ExitCode::gate_inconclusive,
+                    fmt::format("{:g} is the highest load that was measured within {}, and {}: {}",
+                                *answer.within, slos,
+                                answer.pass ? fmt::format("only {:g} was shown to meet them", *answer.pass)
+                                            : "no load was shown to meet them",
+                                answer.ended));
+    const bool insufficient_below =
+        answer.fail && std::any_of(file.points.begin(), file.points.end(), [&](const SweepPoint& point) {
+            return point.cell == cell && point.load < *answer.fail && point.slo == SloVerdict::insufficient;
+        });
+    if (answer.fail && !insufficient_below)
+        throw Error(ExitCode::gate_failed,
+                    fmt::format("no load was found that meets {}: {}", slos, answer.ended));
+    throw Error(ExitCode::gate_inconclusive,
+                fmt::format("no load could be shown to meet {}: {}", slos, answer.ended));
+}
+
+}  // namespace paretoken::experiments

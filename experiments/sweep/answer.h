@@ -1,0 +1,53 @@
+#pragma once
+// Answers from the finished runs of a sweep with limits on percentiles (--slo): which is the highest load
+// that was shown to meet them, which is the highest that was measured within them, and which run would show
+// this.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result/slo.h"
+#include "experiments/sweep/sweep.h"
+
+namespace paretoken::experiments {
+
+/// Returns the result of the run in `directory`; nothing if there is none, or if it was interrupted.
+std::optional<RunResult> finished_run(const std::filesystem::path& directory);
+
+/// Returns whether a run is invalid only because the server failed, which is a result of a sweep.
+bool only_failed(const RunResult& result);
+
+/// Returns the verdict of a run on all SLOs together (worst_of()). It is missed if the server did not keep
+/// up, and for a run that is invalid because requests failed, unless it is shown to meet all.
+SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
+
+/// Returns the reason why the verdict on a run is missed (verdict_on_all()): a clause that says that the
+/// server does not keep up, otherwise the text of the first SLO of `asked` that is missed, otherwise a clause
+/// that says that too many requests fail.
+std::string binding_of(const RunResult& result, const LoadPlan& asked);
+
+/// Returns the factor by which a run needs more requests to decide every SLO; 2 if unknown.
+double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos);
+
+/// The repeats of a level that can show that it meets the SLOs.
+enum class Shown : std::uint8_t {
+    by_all,           ///< all repeats must show it
+    by_second_repeat  ///< the run that a search makes of the level that it found
+};
+
+/// Returns what the runs of a cell say about the SLOs of the plan; the fields of a search itself, such as the
+/// number of runs, have their defaults. If a level was measured again with more requests, only its longest
+/// run counts. Invalid runs do not count, except if they are invalid because the server failed.
+reports::SweepSearch answer_in(const SweepPlan& plan, const reports::SweepFile& file, const Cell& cell,
+                               const std::filesystem::path& directory, Shown shown = Shown::by_all);
+
+/// Does nothing if `answer` about a cell of the sweep has a load that was shown to meet the SLOs (pass), and
+/// no load that is more than `precision` times as high was measured within them. The next whole number of
+/// requests in flight counts as equally high. Otherwise it throws Error: with ExitCode::gate_failed if a
+/// level failed and no lower level was within the SLOs or insufficient; else with
+/// ExitCode::gate_inconclusive.
+void require_shown(const reports::SweepFile& file, const Cell& cell, const reports::SweepSearch& answer,
+                   double precision);
+
+}  // namespace paretoken::experiments

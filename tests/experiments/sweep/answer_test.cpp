@@ -1,0 +1,69 @@
+#include "experiments/sweep/answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/experiments/virtual_sweep.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class AnswerOfALadder : public VirtualExperiment {
+  protected:
+    /// Measures levels of a load in which the TPOT p95 is 7.4 ms with one user, and higher with more.
+    reports::SweepFile measured_ladder(const char* slo, const char* requests) {
+        PlanTexts texts{{"url", {"sim:llama3-8b-h100-bf16"}},
+                        {"virtual", {"true"}},
+                        {"isl", {"512"}},
+                        {"osl", {"32"}},
+                        {"seed", {"7"}},
+                        {"num_prompts", {requests}},
+                        {"slo", {slo}}};
+        plan_ = {.asked = with_dataset(plan_of(texts)), .levels = {1, 4, 64}};
+        return swept(plan_, "ladder");
+    }
+    reports::SweepSearch answer(const reports::SweepFile& file) {
+        return answer_in(plan_, file, {}, directory_ / "ladder");
+    }
+    SweepPlan plan_;
+};
+
+TEST_F(AnswerOfALadder, has_the_highest_load_that_is_shown_to_meet_the_limits) {
+    const reports::SweepFile file = measured_ladder("tpot_p95:9", "2000");
+    const reports::SweepSearch found = answer(file);
+    EXPECT_EQ(found.pass, 4);
+    EXPECT_EQ(found.within, 4);
+    EXPECT_EQ(found.fail, 64);
+    EXPECT_EQ(found.binding, "tpot_p95:9");
+    EXPECT_EQ(found.certify, "");
+    EXPECT_NO_THROW(require_shown(file, {}, found, 1));
+}
+
+TEST_F(AnswerOfALadder, has_the_run_that_would_show_what_was_only_measured) {
+    const reports::SweepFile file = measured_ladder("tpot_p99:9", "128");
+    const reports::SweepSearch found = answer(file);
+    EXPECT_EQ(found.pass, std::nullopt);
+    EXPECT_EQ(found.within, 4);
+    EXPECT_THAT(found.within_text, HasSubstr("tpot_p99: 0 of"));
+    EXPECT_THAT(found.certify, HasSubstr("--concurrency 4"));
+    EXPECT_THAT(found.certify, HasSubstr("--seed 8")) << "other requests";
+    EXPECT_THAT(found.certify, EndsWith("--slo tpot_p99:9 --require met"));
+    EXPECT_GT(found.certify_minutes, 0);
+    EXPECT_THAT([&] { require_shown(file, {}, found, 1); },
+                ::testing::ThrowsMessage<Error>(HasSubstr("4 is the highest load that was measured within")));
+}
+
+TEST_F(AnswerOfALadder, leaves_out_loads_above_one_that_misses) {
+    reports::SweepFile file = measured_ladder("tpot_p95:9", "2000");
+    std::swap(file.points[1].load, file.points[2].load);  // as if the highest load met the limit again
+    const reports::SweepSearch found = answer(file);
+    EXPECT_EQ(found.pass, 1);
+    EXPECT_EQ(found.fail, 4);
+}
+
+}  // namespace
+}  // namespace paretoken::experiments
