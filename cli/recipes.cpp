@@ -17,12 +17,18 @@ std::span<const Recipe> recipes() {
          "long prompts, short answers",
          "The time to first token is nearly all of the work: compare its p95 with a run of the same prompts "
          "at concurrency 1.",
-         {{"isl", "4000"}, {"osl", "50"}, {"num_prompts", "100"}, {"concurrency", "8"}}},
+         {{"isl", "uniform:min=3600;max=4400"},
+          {"osl", "uniform:min=45;max=55"},
+          {"num_prompts", "100"},
+          {"concurrency", "8"}}},
         {"decode-heavy",
          "short prompts, long answers",
          "The inter-token latency and the output tokens per second are what matters; the prompts hardly "
          "count.",
-         {{"isl", "50"}, {"osl", "500"}, {"num_prompts", "100"}, {"concurrency", "8"}}},
+         {{"isl", "uniform:min=45;max=55"},
+          {"osl", "uniform:min=450;max=550"},
+          {"num_prompts", "100"},
+          {"concurrency", "8"}}},
         {"system-prompt",
          "one system prompt of 1,000 tokens before 50 questions, one after the other",
          "The first request reads the system prompt, and the others should find it in the prefix cache: "
@@ -34,7 +40,7 @@ std::span<const Recipe> recipes() {
         {"rag",
          "prompts that share their first 2,000 tokens and have 3,000 tokens of their own",
          "At most 40 % of the prompt tokens can come from the cache: compare the cached share with that.",
-         {{"dataset", "shared_prefix:groups=1,levels=2000,unique=3000,osl=256"},
+         {{"dataset", "shared_prefix:groups=1,levels=2000,unique=3000,osl=uniform:min=230;max=282"},
           {"num_prompts", "100"},
           {"concurrency", "4"}}},
         {"chat",
@@ -49,18 +55,25 @@ std::span<const Recipe> recipes() {
          "2 requests per second, then 8 for 30 seconds, then 2 again",
          "The time to first token during the spike, and the time until it is normal again, show how much "
          "more load the server can take; the report draws the time to first token over time.",
-         {{"arrivals", "steps:rates=2;8;2,each=30s"}, {"isl", "1000"}, {"osl", "200"}, {"duration", "90s"}}},
+         {{"arrivals", "steps:rates=2;8;2,each=30s"},
+          {"isl", "uniform:min=900;max=1100"},
+          {"osl", "uniform:min=180;max=220"},
+          {"duration", "90s"}}},
         {"users-20",
          "20 users, of whom 5 start in each second, for two minutes",
          "Each user sends the next request when the answer is complete, so that the rate depends on the "
          "server.",
-         {{"concurrency", "20"}, {"ramp_up", "4s"}, {"duration", "2m"}, {"isl", "512"}, {"osl", "128"}}},
+         {{"concurrency", "20"},
+          {"ramp_up", "4s"},
+          {"duration", "2m"},
+          {"isl", "uniform:min=461;max=563"},
+          {"osl", "uniform:min=115;max=141"}}},
         {"long-prefill",
          "a prompt of 32,000 tokens every ten seconds, among 8 streams that decode",
          "While a long prompt is read, the streams of the class `decode` wait: their `stall` says for how "
          "long. "
          "Smaller chunks of prefill shorten it and raise the time to first token of the class `long`.",
-         {{"class", "decode:concurrency=8,isl=128,osl=512"},
+         {{"class", "decode:concurrency=8,isl=128,osl=512,ratio=.1"},
           {"class", "long:rate=.1,isl=32k,osl=16"},
           {"duration", "2m"}}},
     };
