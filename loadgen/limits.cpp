@@ -119,8 +119,11 @@ StopRule parse_stop_rule(std::string_view text) {
         case StopKind::slo: {
             const auto above = rest.find('>');
             if (above == std::string_view::npos) refuse(text, fmt::format("expected {}", row->form));
-            read_percentile(text, rest.substr(0, above), rule);
-            rule.limit = parse_slo(fmt::format("{}:{}", rule.metric, rest.substr(above + 1))).limit;
+            const Slo slo = parse_slo(fmt::format("{}:{}", rest.substr(0, above), rest.substr(above + 1)));
+            if (!slo.p) refuse(text, "a percentile is named like ttft_p99");
+            rule.metric = slo.tag;
+            rule.percentile = *slo.p;
+            rule.limit = slo.limit;
             break;
         }
         case StopKind::diverging:

@@ -25,6 +25,7 @@ TEST(StopRules, AreReadAsTheyAreWritten) {
     EXPECT_EQ(slo.kind, StopKind::slo);
     EXPECT_DOUBLE_EQ(slo.percentile, 0.95);
     EXPECT_DOUBLE_EQ(slo.limit, 2);
+    EXPECT_EQ(parse_stop_rule("slo:interactivity_p90>30").metric, "interactivity");
     EXPECT_DOUBLE_EQ(parse_stop_rule("slo:tpot_p50>15").limit, 0.015) << "milliseconds, as in --goodput";
     EXPECT_FALSE(parse_stop_rule("diverging").off);
     EXPECT_TRUE(parse_stop_rule("diverging=off").off);
