@@ -38,6 +38,7 @@ using experiments::Axis;
 using experiments::SweepPlan;
 
 constexpr std::uint64_t kMostRuns = 12;  // of a search, unless an option says something else
+constexpr double kSameLevel = 1;         // precision of a ladder, whose neighbours may be far apart
 
 /// The options of a sweep, besides those of a run.
 struct SweepOptions {
@@ -182,9 +183,11 @@ Asked asked_of(const SweepOptions& options) {
         asked.auto_rates = *count;
     else
         asked.plan.levels = levels_of(*plan_field_named(name), values);
-    if (asked.auto_rates > 0 && (asked.plan.cells.size() > 1 || !options.search.empty()))
+    if (asked.auto_rates > 0 &&
+        (asked.plan.cells.size() > 1 || !options.search.empty() || !options.max_time.empty()))
         throw UsageError(
-            "--request-rate auto finds the levels of one cell; leave --grid, --cells and --search out");
+            "--request-rate auto finds the levels of one cell; leave --grid, --cells, --search and "
+            "--max-time out");
     if (asked.auto_rates > 0 && texts.contains("class"))
         throw UsageError(
             "--request-rate auto finds the levels of a load without classes; list the rates, or leave "
@@ -210,35 +213,38 @@ Asked asked_of(const SweepOptions& options) {
     return asked;
 }
 
-/// Returns the search of the command line; nothing if there is none.
+/// Returns the search of the command line, or the ladder with a time limit; nothing if there is neither.
 std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options, const SweepPlan& plan) {
-    if (options.search.empty()) {
-        if (!options.at.empty())
-            throw UsageError(
-                "--at: saturation is found by a search; add --search slo and the limits to meet");
-        return std::nullopt;
-    }
+    const bool ladder = options.search.empty();
+    if (ladder && !options.at.empty())
+        throw UsageError("--at: saturation is found by a search; add --search slo and the limits to meet");
+    if (ladder && options.max_time.empty()) return std::nullopt;
+    const char* const what = ladder ? "--max-time" : "--search slo";
     for (const std::string& rule : plan.asked.stop.rules)
         if (rule.starts_with("requests=") || rule.starts_with("duration="))
             throw UsageError(fmt::format(
-                "--stop {}: a search lengthens runs that have too little evidence; give --num-prompts "
-                "or --duration, which it can change",
-                rule));
-    if (options.search != "slo") throw UsageError(fmt::format("--search '{}': expected slo", options.search));
+                "--stop {}: {} lengthens runs that have too little evidence; give --num-prompts or "
+                "--duration, which it can change",
+                rule, what));
+    if (!ladder && options.search != "slo")
+        throw UsageError(fmt::format("--search '{}': expected slo", options.search));
     if (plan.asked.slos.empty())
-        throw UsageError("--search slo: give the limits to meet, e.g. --slo ttft_p95:800");
+        throw UsageError(fmt::format("{}: give the limits to meet, e.g. --slo ttft_p95:800", what));
     if (plan.cells.size() > 1 || plan.repeats > 1)
         throw UsageError(
-            "--search slo goes over one cell and chooses its own repeats; leave --grid, --cells and "
-            "--repeat out");
+            fmt::format("{} goes over one cell and chooses its own repeats; leave --grid, --cells, --against "
+                        "and --repeat out",
+                        what));
     if (!(options.precision > 1)) throw UsageError("--precision must be above 1");
     if (options.max_runs.value_or(kMostRuns) < 2)
         throw UsageError("--max-runs must be at least 2: what passes is measured twice");
-    experiments::SloSearchPlan search{
-        .sweep = plan, .precision = options.precision, .max_runs = options.max_runs.value_or(kMostRuns)};
+    experiments::SloSearchPlan search{.sweep = plan,
+                                      .ladder = ladder,
+                                      .precision = options.precision,
+                                      .max_runs = options.max_runs.value_or(kMostRuns)};
     if (!options.links.empty())
-        throw UsageError(
-            "--search slo measures one server, and --link starts one for each level; leave --link out");
+        throw UsageError(fmt::format(
+            "{} measures one server, and --link starts one for each level; leave --link out", what));
     if (!options.max_time.empty())
         search.max_time = naming("--max-time", [&] { return parse_duration(options.max_time); });
     if (search.max_time && !options.max_runs) search.max_runs = std::numeric_limits<std::uint64_t>::max();
@@ -260,7 +266,6 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
 /// if a point is missing or invalid, if no cell has a load within the limits, or, if it is required that they
 /// are met, unless in each cell the highest load within the limits is shown to meet them.
 void conclude(const SweepPlan& plan, const reports::SweepFile& file, const std::filesystem::path& directory) {
-    constexpr double kSame = 1;  // neighbours on a ladder may be far apart
     show_table(file, directory);
     std::vector<std::pair<experiments::Cell, reports::SweepSearch>> answers;
     if (!plan.asked.slos.empty())
@@ -274,7 +279,7 @@ void conclude(const SweepPlan& plan, const reports::SweepFile& file, const std::
     const bool is_any_within = std::any_of(answers.begin(), answers.end(),
                                            [](const auto& of) { return of.second.within.has_value(); });
     if (plan.asked.require.empty() && is_any_within) return;
-    for (const auto& [cell, answer] : answers) experiments::require_shown(file, cell, answer, kSame);
+    for (const auto& [cell, answer] : answers) experiments::require_shown(file, cell, answer, kSameLevel);
 }
 
 /// Returns the points of this sweep, with the results of an earlier one in `directory`. Writes nothing.
@@ -288,7 +293,7 @@ experiments::Resumed planned(const SweepPlan& plan, const experiments::Invocatio
 }
 
 /// Prints the commands that measure the points one by one, with the server that each needs.
-void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSearchPlan>& search,
+void print_dry_run(const SweepPlan& plan, std::optional<experiments::SloSearchPlan> search,
                    std::size_t auto_rates, bool extend) {
     SweepPlan listed = plan;
     listed.asked = experiments::with_common_dataset(plan.asked, plan.cells);
@@ -300,10 +305,12 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
         return;
     }
     if (search) {
-        print("# a search {}; the command of the first run:\n",
+        search->sweep = listed;
+        print("# a {} {}; the command{} of the first run{}:\n", search->ladder ? "ladder" : "search",
               search->max_time ? fmt::format("that ends within {}", text_of(*search->max_time))
-                               : fmt::format("of at most {} runs", search->max_runs));
-        listed.levels.resize(1);
+                               : fmt::format("of at most {} runs", search->max_runs),
+              search->ladder ? "s" : "", search->ladder ? "s" : "");
+        if (!search->ladder) listed.levels.resize(1);
     }
     const std::filesystem::path directory = plan.asked.out.empty() ? "runs/TIME" : plan.asked.out;
     const reports::SweepFile file = planned(listed, this_invocation(), directory, extend).file;
@@ -313,8 +320,9 @@ void print_dry_run(const SweepPlan& plan, const std::optional<experiments::SloSe
             print("# one server: {}\n", stretch.server.substr(0, stretch.server.find('\n')));
         for (const std::size_t i : stretch.points) {
             const reports::SweepPoint& point = file.points[i];
-            std::vector<std::string> words =
-                experiments::run_words(listed, point, experiments::plan_at(listed, point));
+            const LoadPlan at = search ? experiments::plan_of_step(*search, {.level = point.load}, point)
+                                       : experiments::plan_at(listed, point);
+            std::vector<std::string> words = experiments::run_words(listed, point, at);
             words.insert(words.end(), {"--out", (directory / point.directory).string()});
             print("{}{}\n", point.state == reports::PointState::done ? "# measured already: " : "",
                   shell_line(words));
@@ -365,7 +373,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     if (plan.asked.overwrite) experiments::remove_points(file, directory);
     try {
         if (search) {
-            experiments::search_knee(*target, *search, file, directory, invocation, watcher, interruption);
+            experiments::search_levels(*target, *search, file, directory, invocation, watcher, interruption);
         } else {
             experiments::measure_points(launcher, plan, file, directory, invocation, watcher, interruption);
         }
@@ -375,7 +383,9 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     }
     if (!search) return conclude(plan, file, directory);
     show_table(file, directory);
-    experiments::require_shown(file, plan.cells.front(), *file.search, search->precision);
+    if (search->ladder && plan.asked.require.empty() && file.search->within) return;
+    experiments::require_shown(file, plan.cells.front(), *file.search,
+                               search->ladder ? kSameLevel : search->precision);
 }
 
 void sweep_or_print(const SweepOptions& options) {
@@ -482,10 +492,12 @@ void add_sweep(CLI::App& app) {
         ->group(searching);
     sub->add_option(
            "--max-time", options->max_time,
-           "Time limit of a search (30m; virtual time with --virtual): runs are as long as a decision "
-           "needs, and none is begun that would probably exceed the limit")
+           "Time limit of a search, or of a ladder with --slo (30m; virtual time with --virtual). Runs are "
+           "as "
+           "long as a decision needs, and none is begun that would probably exceed the limit. On a ladder, "
+           "runs that miss a limit end early, and levels next to the answer are measured again with more "
+           "requests")
         ->type_name("DURATION")
-        ->needs(search)
         ->group(searching);
     sub->add_option(
            "--at", options->at,

@@ -108,7 +108,7 @@ void search_once(const Server& server, std::uint64_t seed, Tally& tally) {
     while (const auto step = search.next()) {
         const std::uint64_t run_seed = derived_seed(seed, server.name, ++number);
         const Told told = told_of(server, *step, limit, run_seed);
-        search.tell(told.verdict, step->level, told.times_enough);
+        search.tell({told.verdict, step->level, told.times_enough});
     }
     tally.runs += search.runs();
     if (!search.pass()) return;

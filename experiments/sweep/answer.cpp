@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
+#include "core/plan/plan_fields.h"
 #include "core/result/validity.h"
 #include "reports/files/run_directory.h"
 
@@ -50,7 +51,10 @@ void add_certifying_run(SweepSearch& answer, const SweepPlan& plan, const Counte
     SweepPoint point = run.point;
     ++point.repeat;  // the same requests would show less, because the level was chosen for them
     LoadPlan at = plan_at(plan, point);
-    at.stop = with_load(at).stop;
+    at.stop = with_load(at).stop;  // without rules on requests and time
+    for (const char* name : {"num_prompts", "duration"})
+        if (const auto own = run.result.plan.find(name); own != run.result.plan.end())
+            plan_field_named(name)->set(at, 0, {own->second});
     if (!at.stop.requests && !at.stop.duration) return;  // another rule ends it, or the rows of a trace
     if (at.stop.requests)
         at.stop.requests =
@@ -95,10 +99,17 @@ std::string binding_of(const RunResult& result, const LoadPlan& asked) {
 }
 
 double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {
+    if (!kept_up(result) || result.validity.verdict == Verdict::invalid) return 1;
+    bool is_open = false;
     double most = 1;
-    for (const Slo& slo : slos)
-        if (!finding_on(result, slo).shown) most = std::max(most, times_enough(result, slo).value_or(2));
-    return most > 1 ? most : 2;
+    for (const Slo& slo : slos) {
+        const SloFinding finding = finding_on(result, slo);
+        if (finding.shown && finding.verdict == SloVerdict::missed) return 1;
+        if (finding.shown) continue;
+        is_open = true;
+        most = std::max(most, times_enough(result, slo).value_or(2));
+    }
+    return is_open && most == 1 ? 2 : most;
 }
 
 SweepSearch answer_in(const SweepPlan& plan, const SweepFile& file, const Cell& cell,

@@ -27,7 +27,8 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
 /// that says that too many requests fail.
 std::string binding_of(const RunResult& result, const LoadPlan& asked);
 
-/// Returns the factor by which a run needs more requests to decide every SLO; 2 if unknown.
+/// Returns the factor by which a run needs more requests to show its verdict on all SLOs; 1 if it is shown,
+/// and 2 if the factor is unknown.
 double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos);
 
 /// The repeats of a level that can show that it meets the SLOs.

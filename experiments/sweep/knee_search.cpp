@@ -4,17 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace paretoken::experiments {
 
 KneeSearch::KneeSearch(const KneeSearchOptions& options)
-    : options_(options), next_(SearchStep{.level = options.from}) {}
-
-void KneeSearch::end(std::string why) {
-    next_.reset();
-    ended_ = std::move(why);
-}
+    : LevelSearch({.level = options.from}, options.longest), options_(options) {}
 
 std::optional<double> KneeSearch::highest_pass() const {
     if (passed_.empty()) return std::nullopt;
@@ -56,18 +50,9 @@ std::optional<double> KneeSearch::within() const {
     return std::max(highest, confirmed_);
 }
 
-/// Returns the smallest power of two that is at least `times` × `longer`, at most KneeSearchOptions::longest.
-std::uint64_t KneeSearch::lengthened(std::uint64_t longer, double times) const {
-    std::uint64_t power = 2 * longer;
-    while (power < options_.longest && static_cast<double>(power) < times * static_cast<double>(longer))
-        power *= 2;
-    return std::min(power, options_.longest);
-}
-
 void KneeSearch::limit(std::uint64_t longest) {
-    while (options_.longest > std::max<std::uint64_t>(longest, 1)) options_.longest /= 2;
-    longer_ = std::min(longer_, options_.longest);
-    if (next_) next_->longer = std::min(next_->longer, options_.longest);
+    LevelSearch::limit(longest);
+    longer_ = std::min(longer_, longest_);
 }
 
 /// Plans the second run of a level. It alone must prove the result, so it gets at least twice the requests.
@@ -77,7 +62,7 @@ void KneeSearch::confirm(double level) {
 }
 
 void KneeSearch::undecided(const SearchStep& step, double times_enough) {
-    if (step.longer < options_.longest && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
+    if (step.longer < longest_ && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
         const std::uint64_t longer = lengthened(step.longer, times_enough);
         if (!step.confirms) longer_ = std::max(longer_, longer);
         next_ = SearchStep{step.level, longer, step.confirms};
@@ -93,7 +78,8 @@ void KneeSearch::undecided(const SearchStep& step, double times_enough) {
     decide();
 }
 
-void KneeSearch::tell(SloVerdict verdict, double requests_per_s, double times_enough) {
+void KneeSearch::tell(const StepResult& result) {
+    const auto [verdict, requests_per_s, times_enough] = result;
     const SearchStep step = *next_;
     ++runs_;
     if (doubling_ && !step.confirms && requests_per_s > 0 &&
@@ -161,7 +147,7 @@ void KneeSearch::decide() {
         if (!fail_)
             return end(fmt::format(
                 "level {:g} has too little evidence, even with {} times the requests of its first run",
-                options_.from, options_.longest));
+                options_.from, longest_));
         const double halved = options_.whole ? std::floor(*fail_ / 2) : *fail_ / 2;
         if (insufficient_.contains(halved))
             return end(fmt::format(

@@ -8,16 +8,14 @@
 // of a level is insufficient, the level is measured again with 2, 4, 8 … times the number of requests
 // that levels have at first, at most KneeSearchOptions::longest: the smallest factor that is probably enough.
 // After an insufficient run, later levels begin with the same factor. A level is not repeated if `max_runs`
-// leaves no run for it. The search measures nothing itself: it returns the next level to measure, and the
-// caller reports the result to it.
+// leaves no run for it.
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <vector>
 
-#include "core/result/slo.h"
+#include "experiments/sweep/level_search.h"
 
 namespace paretoken::experiments {
 
@@ -30,29 +28,12 @@ struct KneeSearchOptions {
     std::uint64_t longest = 8;  ///< largest SearchStep::longer, a power of two
 };
 
-/// One measurement.
-struct SearchStep {
-    double level = 0;
-    std::uint64_t longer = 1;  ///< number of requests ÷ number that a level has at first
-    bool confirms = false;     ///< whether it repeats a level with another seed
-
-    bool operator==(const SearchStep&) const = default;
-};
-
-class KneeSearch {
+class KneeSearch final : public LevelSearch {
   public:
     explicit KneeSearch(const KneeSearchOptions& options);
 
-    /// Returns the next level to measure; nothing when the search is over. It stays the same until tell().
-    std::optional<SearchStep> next() const { return next_; }
-
-    /// Limits the length of the next step and of all further ones to `longest` times that of a first run.
-    void limit(std::uint64_t longest);
-
-    /// Takes the result of next(): the verdict on all SLOs together and the rate at which requests were
-    /// completed. `times_enough`: the factor by which a run that is within the SLOs or insufficient needs
-    /// more requests for a decision.
-    void tell(SloVerdict verdict, double requests_per_s, double times_enough = 2);
+    void limit(std::uint64_t longest) override;
+    void tell(const StepResult& result) override;
 
     /// Returns the level that passed in both of its runs; nothing when none did.
     std::optional<double> pass() const { return confirmed_; }
@@ -60,11 +41,7 @@ class KneeSearch {
     std::optional<double> within() const;
     /// Returns the lowest level that failed; nothing when none did.
     std::optional<double> fail() const { return fail_; }
-    std::uint64_t runs() const { return runs_; }
-    /// Returns d ln(requests/s) / d ln(load) between successive levels while the search doubles the load.
-    std::vector<double> elasticity() const;
-    /// Returns a sentence that says why the search ended.
-    const std::string& ended() const { return ended_; }
+    std::vector<double> elasticity() const override;
 
   private:
     /// The run of a level that passed.
@@ -74,9 +51,7 @@ class KneeSearch {
     };
 
     void decide();
-    void end(std::string why);
     void undecided(const SearchStep& step, double times_enough);
-    std::uint64_t lengthened(std::uint64_t longer, double times) const;
     void confirm(double level);
     std::optional<double> highest_pass() const;
     void double_or_halve();
@@ -85,8 +60,6 @@ class KneeSearch {
     std::optional<double> between(double pass, double fail) const;
 
     KneeSearchOptions options_;
-    std::optional<SearchStep> next_;
-    std::uint64_t runs_ = 0;
     std::map<double, Passed> passed_;  ///< level that passed → its run
     std::set<double> insufficient_;    ///< levels that were left without a decision
     std::uint64_t longer_ = 1;         ///< factor of the requests of a new level
@@ -95,7 +68,6 @@ class KneeSearch {
     std::optional<double> confirmed_;
     std::vector<std::pair<double, double>> rates_;  ///< level and requests/s of the doubling, in order
     bool doubling_ = true;
-    std::string ended_;
 };
 
 }  // namespace paretoken::experiments

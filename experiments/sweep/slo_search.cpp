@@ -4,14 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/result/figures.h"
 #include "core/result/validity.h"
+#include "core/statistics.h"
 #include "experiments/sweep/answer.h"
+#include "experiments/sweep/knee_search.h"
+#include "experiments/sweep/ladder_search.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -58,19 +64,29 @@ SweepPoint point_of(const SloSearchPlan& plan, const SearchStep& step) {
     return point;
 }
 
-/// Returns the plan of a step. A longer step has more requests, or more time.
-LoadPlan asked_for(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
-    constexpr std::uint64_t kRequests = 100;
-    constexpr std::uint64_t kPerSlot = 20;  // whole rounds, which show at least what a limit is within
-    LoadPlan asked = plan_at(plan.sweep, point);
-    if (!asked.stop.requests && !asked.stop.duration) {
-        asked.stop.requests = kRequests;
-        for (const RequestClass& of : asked.classes)
-            asked.stop.requests = std::max(*asked.stop.requests, kPerSlot * of.concurrency.value_or(0));
+/// Returns the rounds of a first run on a ladder: as few as show that a run is within the SLOs, but so many
+/// that 2, 4, 8 … times as many show that it meets them if no request misses them.
+std::uint64_t first_rounds(const std::vector<Slo>& slos) {
+    constexpr double kMargin = 1.3;  // for the start of the run, which does not count
+    double most = 0;
+    for (const Slo& slo : slos) {
+        const double p = slo.p.value_or(kSloPercentile);
+        most = std::max(most, kMargin * static_cast<double>(samples_to_certify(std::max(p, 1 - p))));
     }
-    if (asked.stop.requests) *asked.stop.requests *= step.longer;
-    if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
-    return asked;
+    while (most >= 2 * kUsualRounds) most /= 2;
+    return std::max(kUsualRounds, static_cast<std::uint64_t>(std::ceil(most)));
+}
+
+std::unique_ptr<LevelSearch> search_of(const SloSearchPlan& plan) {
+    const std::uint64_t longest = plan.max_time ? kLongestInBudget : kLongest;
+    const std::vector<double>& levels = plan.sweep.levels;
+    if (plan.ladder) return std::make_unique<LadderSearch>(levels, longest);
+    return std::make_unique<KneeSearch>(KneeSearchOptions{.from = levels.front(),
+                                                          .most = levels.back(),
+                                                          .whole = plan.sweep.axis == Axis::concurrency,
+                                                          .precision = plan.precision,
+                                                          .max_runs = plan.max_runs,
+                                                          .longest = longest});
 }
 
 /// Returns the result of an earlier search at this point.
@@ -111,37 +127,47 @@ RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& f
 
 }  // namespace
 
-void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& file, const fs::path& directory,
-                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
-    const std::vector<double>& levels = plan.sweep.levels;
-    KneeSearch search({.from = levels.front(),
-                       .most = levels.back(),
-                       .whole = plan.sweep.axis == Axis::concurrency,
-                       .precision = plan.precision,
-                       .max_runs = plan.max_runs,
-                       .longest = plan.max_time ? kLongestInBudget : kLongest});
+LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
+    LoadPlan asked = plan_at(plan.sweep, point);
+    if (!asked.stop.requests && !asked.stop.duration)
+        asked.stop.requests =
+            usual_requests(asked, plan.ladder ? first_rounds(percentile_slos_of(asked)) : kUsualRounds);
+    if (asked.stop.requests) *asked.stop.requests *= step.longer;
+    if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
+    if (plan.max_time)  // a run that is shown to miss a limit need not go on
+        for (const std::string& text : asked.slos)
+            asked.stop.rules.push_back(fmt::format("slo:{}>{}", name_of(parse_slo(text)),
+                                                   std::string_view(text).substr(text.find(':') + 1)));
+    return asked;
+}
+
+void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& file,
+                   const fs::path& directory, const Invocation& invocation, Watcher& watcher,
+                   const loadgen::Interruption& interruption) {
+    const std::unique_ptr<LevelSearch> search = search_of(plan);
     const std::vector<Slo> slos = percentile_slos_of(plan.sweep.asked);
     std::optional<double> most_requests_per_s;
     double lowest = 0;
     std::optional<double> shortest_e2e_s;
     TimeBudget budget(plan.max_time);
     bool out_of_time = false;
-    while (search.next()) {
+    while (search->next()) {
         const std::uint64_t fitting = budget.fitting();
         if (fitting == 0) {
             out_of_time = true;
             break;
         }
-        search.limit(fitting);
-        const auto step = search.next();
+        search->limit(fitting);
+        const auto step = search->next();
+        if (!step) break;
         const SweepPoint point = point_of(plan, *step);
         auto result = measured_before(file, point, directory);
-        watcher.point_begins(search.runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
+        watcher.point_begins(search->runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
                              result.has_value());
         if (!result) {
             const TimePoint began = Clock::now();
-            result = measured_now(target, asked_for(plan, *step, point), file, point, directory, invocation,
-                                  watcher, interruption);
+            result = measured_now(target, plan_of_step(plan, *step, point), file, point, directory,
+                                  invocation, watcher, interruption);
             budget.spend(target.in_virtual_time() ? from_seconds(result->window.run_s) : Clock::now() - began,
                          step->longer);
         }
@@ -157,15 +183,16 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
             lowest = step->level;
             shortest_e2e_s = result->percentile("e2e_s", 0.5);
         }
-        search.tell(verdict_on_all(*result, slos), rate, times_enough_for_all(*result, slos));
+        search->tell({verdict_on_all(*result, slos), rate, times_enough_for_all(*result, slos)});
     }
-    reports::SweepSearch found =
-        answer_in(plan.sweep, file, plan.sweep.cells.front(), directory, Shown::by_second_repeat);
+    reports::SweepSearch found = answer_in(plan.sweep, file, plan.sweep.cells.front(), directory,
+                                           plan.ladder ? Shown::by_all : Shown::by_second_repeat);
     found.most_requests_per_s = most_requests_per_s;
-    found.runs = search.runs();
-    found.ended = out_of_time ? "--max-time allows no further run" : search.ended();
-    found.elasticity = search.elasticity();
-    if (shortest_e2e_s && found.most_requests_per_s)
+    found.runs = search->runs();
+    found.ended = out_of_time ? "--max-time allows no further run" : search->ended();
+    if (const auto* knee = dynamic_cast<const KneeSearch*>(search.get()))
+        found.elasticity = knee->elasticity();
+    if (shortest_e2e_s && found.most_requests_per_s && !plan.ladder)
         found.saturation = *found.most_requests_per_s * *shortest_e2e_s;
     found.at = plan.at;
     const bool by_rate = plan.sweep.axis == Axis::request_rate;
@@ -175,7 +202,7 @@ void search_knee(const Target& target, const SloSearchPlan& plan, SweepFile& fil
     std::stable_sort(file.points.begin(), file.points.end(), [](const SweepPoint& a, const SweepPoint& b) {
         return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
     });
-    found.narrow = narrowing_command(plan, found, directory, invocation);
+    if (search->is_open()) found.narrow = narrowing_command(plan, found, directory, invocation);
     file.search = std::move(found);
     reports::write_sweep(directory, file);
 }
@@ -188,10 +215,11 @@ std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSea
     const bool whole = plan.sweep.axis == Axis::concurrency;
     if (is_bracket && whole && *search.fail - *search.pass <= 1) return {};
     auto words = with_option(invocation.argv, "--out", directory.string());
+    std::erase(words, "--overwrite");
     words = plan.max_time
                 ? with_option(std::move(words), "--max-time", paretoken::text_of(*plan.max_time * 2))
                 : with_option(std::move(words), "--max-runs", fmt::format("{}", search.runs + kMoreRuns));
-    if (is_bracket && *search.fail <= *search.pass * plan.precision)
+    if (is_bracket && !plan.ladder && *search.fail <= *search.pass * plan.precision)
         words = with_option(std::move(words), "--precision",
                             fmt::format("{:g}", 1 + (plan.precision - 1) / kNarrower));
     return shell_line(words);

@@ -1,21 +1,21 @@
 #pragma once
-// Measures the highest load that meets SLOs, by a sweep whose levels a KneeSearch
-// (experiments/sweep/knee_search.h) chooses. Every run is a point of sweep.json; runs of an earlier search
-// in the same directory are not measured again.
+// Measures the highest load that meets SLOs, by a sweep whose levels a KneeSearch or a LadderSearch
+// (experiments/sweep/knee_search.h, experiments/sweep/ladder_search.h) chooses. Every run is a point of
+// sweep.json; runs of an earlier search in the same directory are not measured again.
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/result/slo.h"
-#include "experiments/sweep/knee_search.h"
+#include "experiments/sweep/level_search.h"
 #include "experiments/sweep/sweep.h"
 
 namespace paretoken::experiments {
 
 struct SloSearchPlan {
-    SweepPlan
-        sweep;  ///< its `levels` hold the first level and the highest level allowed, its `asked` the SLOs
+    SweepPlan sweep;         ///< its `levels` hold the first and the highest level, its `asked` the SLOs
+    bool ladder = false;     ///< whether all levels of `sweep` are measured first, and no others
     double precision = 1.1;  ///< KneeSearchOptions::precision
     std::uint64_t max_runs = 12;
     /// Time limit, in virtual time for runs in virtual time: no run begins that would probably exceed it, and
@@ -24,13 +24,18 @@ struct SloSearchPlan {
     std::optional<double> at = {};  ///< load whose share of saturation is reported
 };
 
+/// Returns the plan of the run for a step at `point`. A longer step has more requests, or more time. A first
+/// run whose length is not given has usual_requests(), and on a ladder up to twice as many, so that 2, 4, 8 …
+/// times as many are what the SLOs need. With a time limit, a run ends when it is shown to miss an SLO.
+LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const reports::SweepPoint& point);
+
 /// Searches, and writes sweep.json with every step and the result, which is also in `file.search`. Throws
 /// RuntimeError when a level cannot be measured or a stop is requested, and Error with
 /// ExitCode::measurement_invalid when a run is invalid for another reason than the server's failures. If it
 /// throws, `file` holds the runs measured so far.
-void search_knee(const Target& target, const SloSearchPlan& plan, reports::SweepFile& file,
-                 const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
-                 const loadgen::Interruption& interruption);
+void search_levels(const Target& target, const SloSearchPlan& plan, reports::SweepFile& file,
+                   const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
+                   const loadgen::Interruption& interruption);
 
 /// Returns the command, as one line for a shell, that continues the search in `directory` with 8 more runs.
 /// The command also sets a finer precision if the highest passing and the lowest failing load are already

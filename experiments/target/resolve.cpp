@@ -21,7 +21,6 @@ namespace paretoken::experiments {
 namespace {
 
 constexpr std::uint64_t kFewestRequests = 100;
-constexpr std::uint64_t kRequestsPerSlot = 20;  // whole rounds, as many as show what a limit is within
 
 void name_dataset(RequestClass& of) {
     if (of.dataset.name.empty()) of.dataset.name = of.dataset_path.empty() ? "synthetic" : "custom";
@@ -291,6 +290,14 @@ void require_rate_for_burstiness(const LoadPlan& asked) {
                             *of.burstiness));
 }
 
+std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds) {
+    constexpr std::uint64_t kFewestSlots = 4;  // rounds of fewer requests are worth less
+    std::uint64_t most = kFewestRequests;
+    for (const RequestClass& of : plan.classes)
+        most = std::max(most, rounds * std::max(kFewestSlots, of.concurrency.value_or(0)));
+    return most;
+}
+
 LoadPlan with_load(LoadPlan plan) {
     plan = with_classes(std::move(plan));
     const bool ends = read_rules(plan);
@@ -314,10 +321,8 @@ LoadPlan with_load(LoadPlan plan) {
     }
     if (plan.classes.size() > 1) return with_end_of_classes(std::move(plan), ends);
     const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
-    if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends) {
-        const std::uint64_t slots = plan.classes.front().concurrency.value_or(0);
-        plan.stop.requests = std::max(kFewestRequests, kRequestsPerSlot * slots);
-    }
+    if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends)
+        plan.stop.requests = usual_requests(plan);
     return plan;
 }
 

@@ -38,6 +38,13 @@ LoadPlan with_dataset(LoadPlan plan);
 /// `asked` has the level of a sweep over rates.
 void require_rate_for_burstiness(const LoadPlan& asked);
 
+/// The rounds of a run whose length is not given: as many as show that a run is within a limit.
+inline constexpr std::uint64_t kUsualRounds = 20;
+
+/// Returns the number of requests of a run whose length is not given: 100, or `rounds` for each slot of its
+/// largest closed loop, of which at least 4 are counted, if this is more.
+std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds = kUsualRounds);
+
 /// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,
 /// sets its number of requests. Throws UsageError when options contradict each other. The function is pure.
 LoadPlan with_load(LoadPlan plan);

@@ -50,7 +50,7 @@ class CommandLine(Case):
         self.fails_clearly(paretoken("run", "sim:ideal", "--write-time", "1ms", "--out", self.out), 2, "--write-time")
         sweep = ("sweep", *TINY, "--num-prompts", 4, "--concurrency", "1,2", "--out", self.out)
         for arguments, words in ((("--precision", 1.2), ["--precision", "--search"]), (("--max-runs", 5), ["--max-runs", "--search"]),
-                                 (("--max-time", "5s"), ["--max-time", "--search"]),
+                                 (("--max-time", "5s"), ["--max-time", "--slo"]),
                                  (("--restart", "cell"), ["--restart cell", "--server-cmd"]),
                                  (("--burstiness", 2), ["--burstiness"])):
             with self.subTest(arguments):

@@ -282,6 +282,25 @@ class Limits(Case):
         self.assertIn(f"paretoken report {out}", done.stdout)
         self.assertIn("req/s", done.stderr, "each row is told when its level ends")
 
+    def test_a_ladder_with_a_time_limit_spends_it_next_to_the_answer(self):
+        out = self.directory / "sweep"
+        ladder = ("sweep", "sim:llama3-8b/h100-sxm/fp8", "--virtual", "--isl", 1024, "--osl", 128, "--concurrency", "1..128",
+                  "--slo", "ttft_p95:800", "--slo", "tpot_p95:20", "--require", "met", "--out", out)
+        done = self.succeeds(paretoken(*ladder, "--max-time", "60m"))
+        sweep = json.loads((out / "sweep.json").read_text())
+        self.assertEqual((sweep["search"]["pass"], sweep["search"]["within"], sweep["search"]["fail"]), (64, 64, 128))
+        self.assertEqual([p["load"] for p in sweep["points"] if "×" in p["load_label"]], [64], done.stdout)
+        self.assertEqual(sweep["search"]["narrow"], "", "more time would change nothing")
+        self.assertEqual(run_json(out / "c0128")["stop"]["rule"], "slo", "it missed the limit early")
+        self.fails_clearly(paretoken(*ladder[:-1], self.directory / "short", "--max-time", "3m"), 5)
+        short = json.loads((self.directory / "short" / "sweep.json").read_text())["search"]
+        self.assertIn("--max-time 360s", short["narrow"])
+        dry = paretoken(*ladder[:-1], self.directory / "dry", "--max-time", "3m", "--dry-run").stdout.splitlines()
+        self.assertEqual(len(dry), 9, "the first runs of the ladder")
+        self.assertIn("--stop 'slo:ttft_p95>800' --stop 'slo:tpot_p95>20'", dry[1])
+        for more in (("--repeat", 2), ("--grid", "osl=64,128"), ("--against", "sim:llama3-8b/l40s/fp8")):
+            self.fails_clearly(paretoken(*ladder, "--max-time", "3m", *more), 2, "--max-time", more[0])
+
 
 class Levels(Case):
     def test_rates_are_found_from_one_at_a_time_to_saturation(self):

@@ -17,7 +17,7 @@ std::vector<SearchStep> steps_of(
     std::vector<SearchStep> steps;
     while (const auto step = search.next()) {
         steps.push_back(*step);
-        search.tell(judge(*step), rate(step->level), times_enough);
+        search.tell({judge(*step), rate(step->level), times_enough});
     }
     return steps;
 }
