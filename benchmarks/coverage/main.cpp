@@ -1,6 +1,6 @@
 // Measures how often the confidence intervals and verdicts of this tool are right: a Markdown table over
 // loads in virtual time, for docs/statistics.md.
-//     paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME]
+//     paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME] [FIRST SEED]
 #include <fmt/format.h>
 
 #include <atomic>
@@ -23,6 +23,7 @@ struct Options {
     std::uint64_t threads = 2;
     std::uint64_t truth_runs = 12;
     std::string name;
+    std::uint64_t first_seed = 0;
 };
 
 /// The cells of a load's runs of one length.
@@ -40,7 +41,7 @@ Measured measured(const Load& load, const Truth& truth, const RateTruth& rates, 
     for (std::uint64_t i = 0; i < options.threads; ++i) {
         threads.emplace_back([&] {
             for (std::uint64_t seed = next++; seed < options.seeds; seed = next++) {
-                const auto outcome = run_of_load(load, requests, seed);
+                const auto outcome = run_of_load(load, requests, options.first_seed + seed);
                 const auto summary = summary_of(load, outcome);
                 const auto cells = cells_of(truth, outcome, summary);
                 const auto of_rates = rate_cells_of(summary, rates);
@@ -198,9 +199,11 @@ int main(int argc, char** argv) {
     if (argc > 2) options.threads = std::strtoull(argv[2], nullptr, 10);
     if (argc > 3) options.truth_runs = std::strtoull(argv[3], nullptr, 10);
     if (argc > 4) options.name = argv[4];
+    if (argc > 5) options.first_seed = std::strtoull(argv[5], nullptr, 10);
     if (options.seeds == 0 || options.threads == 0 || options.truth_runs == 0) {
         fmt::print(stderr,
-                   "usage: paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME]\n");
+                   "usage: paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME] "
+                   "[FIRST SEED]\n");
         return 2;
     }
     paretoken::coverage::measure(options);
