@@ -84,7 +84,7 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption) {
     const datasets::Questions questions = datasets::questions_of(asked.probe);
     Load load = load_of_probe(target, asked);
-    if (!load.options.began) load.options.began = Clock::now();
+    target.get_ready(load);
     Examiner examiner(questions);
     RedactingSink sink(examiner, target.secrets());
     loadgen::Progress progress;

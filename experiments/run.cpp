@@ -270,7 +270,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
             earlier_runs_of(recorded.begun, load.plan, target.opened_at(), directory);
     reports::remove_run(directory);
     reports::write_begun(directory, recorded.begun, judging);
-    if (!load.options.began) load.options.began = Clock::now();
+    target.get_ready(load);
     reports::RecordWriter records(reports::record_files_in(directory), *load.options.began,
                                   {.events = parse_events_kept(load.plan.events),
                                    .waits = target.in_virtual_time(),

@@ -82,8 +82,9 @@ class Client::Exchange final : public http::ExchangeSink {
         const std::string trace = client_.options_.traceparent
                                       ? fmt::format("traceparent: {}\r\n", traceparent_of(record_.id))
                                       : std::string();
-        text_ = fmt::format("{}X-Request-Id: {}\r\n{}Content-Length: {}\r\n\r\n{}", client_.head_text_,
-                            record_.id, trace, prepared.body.size(), prepared.body);
+        text_ = std::make_shared<const std::string>(
+            fmt::format("{}X-Request-Id: {}\r\n{}Content-Length: {}\r\n\r\n{}", client_.head_text_,
+                        record_.id, trace, prepared.body.size(), prepared.body));
         send(false);
     }
 
@@ -155,9 +156,7 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_ready(const std::optional<ConnectTimes>& opened) override {
         connected_ = true;
         if (!record_.sent) record_.ready = Clock::now();
-        if (!opened) return;
-        record_.connect = opened;
-        client_.slowest_opening_ = std::max(client_.slowest_opening_, opened->tcp + opened->tls);
+        if (opened) record_.connect = opened;
     }
 
     /// A request that is sent twice keeps the times of its first sending, from which the user waits.
@@ -170,7 +169,7 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.http_status = head.status;
         refused_ = !http::is_success(head.status);
         record_.headers = read.at;
-        text_ = {};  // frees it: it is as long as the prompt, and many may wait
+        text_ = nullptr;  // frees it once it is sent: it is as long as the prompt, and many may wait
         if (!head.content_encoding.empty() && head.content_encoding != "identity") {
             set_failure(Outcome::malformed,
                         fmt::format("the answer is compressed ({}) although identity was asked for; times of "
@@ -243,7 +242,7 @@ class Client::Exchange final : public http::ExchangeSink {
     /// for longer and closes the connection has failed.
     bool was_closing() const {
         constexpr Duration kLate = std::chrono::milliseconds(20);  // a busy host may read later
-        return !record_.sent || Clock::now() - *record_.sent <= 2 * client_.slowest_opening_ + kLate;
+        return !record_.sent || Clock::now() - *record_.sent <= 2 * client_.pool_.slowest_opening() + kLate;
     }
 
     std::string http_error_text() const {
@@ -291,8 +290,8 @@ class Client::Exchange final : public http::ExchangeSink {
     bool connected_ = false;
     std::vector<GroupedRead> grouped_reads_;
     RequestRecord record_;
-    std::string text_;   ///< the whole request
-    std::string model_;  ///< model of the request; empty means the run's
+    std::shared_ptr<const std::string> text_;  ///< the whole request
+    std::string model_;                        ///< model of the request; empty means the run's
     std::string error_body_;
     http::ResponseHead head_;
 };

@@ -111,7 +111,6 @@ class Client {
     std::vector<Exchange*> to_resend_;
     std::multimap<TimePoint, RequestKey> hang_ups_;
     int left_open_in_a_row_ = 0;
-    Duration slowest_opening_{};  ///< longest time that opening a connection took (TCP and TLS)
     ClientCounters counters_;
 };
 

@@ -3,21 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 
-#include "loadgen/host_meter.h"
-
 namespace paretoken::loadgen {
 namespace {
 
+/// Returns how many connections the load needs at its start.
+std::size_t connections_at_start(const std::vector<ClassLoad>& classes) {
+    constexpr double kOpenLoopStart = 0.25;  // seconds
+    double needed = 0;
+    for (const ClassLoad& of : classes) {
+        const double most = of.concurrency ? static_cast<double>(*of.concurrency) : HUGE_VAL;
+        needed += of.arrivals.at_once ? most : std::min(most, std::ceil(of.arrivals.rate * kOpenLoopStart));
+    }
+    // More slots than requests are never filled.
+    if (const auto requests = combined(classes).limits.requests)
+        needed = std::min(needed, static_cast<double>(*requests));
+    constexpr double kMost = 65536;
+    return static_cast<std::size_t>(std::min(needed, kMost));
+}
+
 /// Runs every worker on a thread of its own. An exception of one stops all and is rethrown.
-void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const Interruption& interruption) {
+void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers,
+                      const std::function<Worker::Job(std::uint32_t)>& job_of,
+                      const Interruption& interruption) {
     const auto cut_off_all = [&workers] {
         for (const auto& worker : workers) worker->cut_off();
     };
@@ -30,7 +47,7 @@ void run_side_by_side(std::vector<std::unique_ptr<Worker>>& workers, const Inter
     for (std::size_t i = 0; i < workers.size(); ++i) {
         threads.emplace_back([&, i] {
             try {
-                workers[i]->run();
+                workers[i]->run(job_of(static_cast<std::uint32_t>(i)));
             } catch (...) {
                 failures[i] = std::current_exception();
                 cut_off_all();
@@ -66,24 +83,48 @@ class Looking {
 
 }  // namespace
 
-Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
-                       const Interruption& interruption) {
-    Observations outcome;
-    HostMeter meter;
-    outcome.began = options.began.value_or(Clock::now());
-    StopMonitor monitor(monitor_options(options, outcome.began));
-    std::vector<std::unique_ptr<Worker>> workers;
+Workers::Workers(const LoadOptions& options)
+    : classes_(options.classes), opens_ahead_(options.worker.preconnect && options.worker.keep_alive) {
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
         own.number = i;
-        workers.push_back(std::make_unique<Worker>(
-            own, Mix(options.classes, {i, options.workers}, outcome.began), sink, progress, monitor));
+        workers_.push_back(std::make_unique<Worker>(own));
+        const auto is_open_loop = [](const ClassLoad& of) { return !of.arrivals.at_once; };
+        if (opens_ahead_ && std::any_of(classes_.begin(), classes_.end(), is_open_loop))
+            workers_.back()->keep_reserve();
     }
+}
+
+void Workers::open_connections() {
+    constexpr Duration kPatience = std::chrono::seconds(5);
+    if (!opens_ahead_) return;
+    const std::size_t needed = connections_at_start(classes_);
+    const TimePoint latest = Clock::now() + kPatience;
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+        workers_[i]->open_connections((needed + workers_.size() - 1 - i) / workers_.size(), latest);
+}
+
+Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
+                       const Interruption& interruption) {
+    Workers workers(options);
+    workers.open_connections();
+    return make_load(options, workers, sink, progress, interruption);
+}
+
+Observations make_load(const LoadOptions& options, Workers& crew, RecordSink& sink, Progress& progress,
+                       const Interruption& interruption) {
+    Observations outcome;
+    outcome.began = options.began.value_or(Clock::now());
+    StopMonitor monitor(monitor_options(options, outcome.began));
+    std::vector<std::unique_ptr<Worker>>& workers = crew.workers_;
     {
         const Looking looking(monitor);
-        run_side_by_side(workers, interruption);
+        const auto job_of = [&](std::uint32_t number) {
+            return Worker::Job{Mix(options.classes, {number, options.workers}, outcome.began), sink, progress,
+                               monitor};
+        };
+        run_side_by_side(workers, job_of, interruption);
     }
-    outcome.client.host_lost_share = meter.lost_share();
     outcome.interrupted =
         interruption.stop_starting.stop_requested() || interruption.cut_off.stop_requested();
     std::optional<StopKind> limit;

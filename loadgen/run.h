@@ -1,5 +1,6 @@
 #pragma once
 // One load: workers make it in parallel, and what was observed is returned. Nothing is printed or concluded.
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,11 +25,34 @@ struct LoadOptions {
     WorkerOptions worker;            ///< options of all workers; `number` is set for each
 };
 
+/// The workers of a load, each with its connections.
+class Workers {
+  public:
+    /// Throws RuntimeError when the kernel refuses the event loop of a worker, for example because no file
+    /// descriptors are left.
+    explicit Workers(const LoadOptions& options);
+
+    /// Opens the connections that the load needs at its start, unless the options say otherwise, so that
+    /// opening them does not delay requests and reads. A closed loop needs one for each slot, an open loop
+    /// those of a quarter of a second. Blocks until all are open or were refused, at most 5 s.
+    void open_connections();
+
+  private:
+    friend Observations make_load(const LoadOptions& options, Workers& workers, RecordSink& sink,
+                                  Progress& progress, const Interruption& interruption);
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<ClassLoad> classes_;
+    bool opens_ahead_ = false;
+};
+
 /// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until the load is
 /// ended by `interruption`. The record of each request goes to `sink` as soon as the request has ended. The
 /// returned value has no server, exporters and power, which the caller adds.
-/// Throws RuntimeError when the kernel refuses the event loop of a worker, for example because no file
-/// descriptors are left, or the registration of a socket with it.
+/// Throws RuntimeError when the kernel refuses the registration of a socket with a worker's event loop.
+/// `workers` are those of these options, and make only one load.
+Observations make_load(const LoadOptions& options, Workers& workers, RecordSink& sink, Progress& progress,
+                       const Interruption& interruption);
+/// The same with workers of its own, which open their connections first.
 Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
                        const Interruption& interruption);
 

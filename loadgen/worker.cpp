@@ -33,15 +33,7 @@ std::string request_id(const std::string& prefix, std::uint64_t index, bool warm
     return fmt::format("{}{}{}", prefix, warmup ? "w" : "", index);
 }
 
-Worker::Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress,
-               StopMonitor& monitor)
-    : options_(options),
-      drain_(options.kernel_stamps),
-      mix_(std::move(mix)),
-      sink_(sink),
-      progress_(progress),
-      monitor_(monitor),
-      ahead_(mix_.parts()) {
+Worker::Worker(const WorkerOptions& options) : options_(options), drain_(options.kernel_stamps) {
     for (const WorkerTarget& target : options.targets) links_.push_back(link_to(target));
 }
 
@@ -74,15 +66,30 @@ Worker::Link& Worker::route(const PreparedRequest& request, RequestRecord& recor
 
 Worker::~Worker() = default;
 
-void Worker::run() {
+void Worker::open_connections(std::size_t connections, TimePoint latest) {
+    const TimePoint began = Clock::now();
+    for (std::size_t i = 0; i < links_.size(); ++i)
+        links_[i]->pool.open_ahead((connections + links_.size() - 1 - i) / links_.size());
+    const auto is_opening = [](const auto& link) { return link->pool.is_opening_ahead(); };
+    while (Clock::now() < latest && std::any_of(links_.begin(), links_.end(), is_opening)) {
+        drain_.serve(latest);
+        for (const auto& link : links_) link->pool.free_dropped();
+    }
+    report_.client.connections.opening_ahead = Clock::now() - began;
+}
+
+void Worker::run(Job job) {
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL,
           0UL);  // timer slack of this thread: waits end on time, not 50 µs later
-    cpu_sampled_at_ = Clock::now();
+    job_.emplace(std::move(job));
+    ahead_ = std::vector<Ahead>(job_->mix.parts());
+    const Duration late_before = drain_.woken_late();
+    began_ = cpu_sampled_at_ = Clock::now();
     cpu_before_ = thread_cpu_time();
     http::Drain::Round round;
     while (true) {
         const TimePoint now = Clock::now();
-        act(now, round.more ? kStartsWhileBehind : kMostStartsPerRound);
+        act(now);
         if (ended_) break;
         const bool polling = polls(now);
         round = drain_.serve(round.more || polling || more_to_start_ ? now : rest(now));
@@ -93,6 +100,9 @@ void Worker::run() {
         }
     }
     for (const auto& link : links_) report_.client.connections.add(link->pool.counts());
+    const Duration all = Clock::now() - began_;
+    if (all > Duration{})
+        report_.client.host_lost_share = seconds(drain_.woken_late() - late_before) / seconds(all);
 }
 
 void Worker::stop() {
@@ -107,20 +117,20 @@ void Worker::cut_off() {
 
 /// Applies stops by a stop rule or from outside.
 void Worker::obey(TimePoint now) {
-    if (monitor_.is_met()) mix_.stop();
+    if (job_->monitor.is_met()) job_->mix.stop();
     if (stop_requested_.exchange(false)) {
-        mix_.stop();
+        job_->mix.stop();
         cut_off_due_ = now + options_.grace;
     }
     if (cut_off_requested_.exchange(false) || now >= cut_off_due_) {
-        mix_.stop();
+        job_->mix.stop();
         for (const auto& link : links_) link->client.cancel_all();
         cut_off_due_ = TimePoint::max();
     }
 }
 
 /// Does everything except serving sockets: stops from outside, due actions, and leftovers of the last round.
-void Worker::act(TimePoint now, int most_starts) {
+void Worker::act(TimePoint now) {
     obey(now);
     if (now >= tick_due_) tick(now);
     for (const auto& link : links_) {
@@ -128,27 +138,26 @@ void Worker::act(TimePoint now, int most_starts) {
         link->client.resend();
         link->client.hang_up(now);
     }
-    dispatch(most_starts);
+    dispatch();
 }
 
-void Worker::dispatch(int most_starts) {
+/// Starts at most one request, so that the sockets are looked at between two starts. If a burst of starts let
+/// the first token of a stream lie unread until its second arrives, one read would take both, and both would
+/// get the time of the second, because the kernel stamps the last bytes of a read.
+void Worker::dispatch() {
     due_ = TimePoint::max();
-    bool more = true;
-    for (int started = 0; more && started < most_starts; ++started) {
-        std::visit(Overloaded{
-                       [&](const Start& next) { start(next); },
-                       [&](const Wait& wait) {
-                           more = false;
-                           if (wait.until) due_ = *wait.until;
-                       },
-                       [&](const Done&) {
-                           more = false;
-                           ended_ = true;
-                       },
+    more_to_start_ = false;
+    std::visit(Overloaded{
+                   [&](const Start& next) {
+                       start(next);
+                       more_to_start_ = true;
                    },
-                   mix_.next(Clock::now()));
-    }
-    more_to_start_ = more;
+                   [&](const Wait& wait) {
+                       if (wait.until) due_ = *wait.until;
+                   },
+                   [&](const Done&) { ended_ = true; },
+               },
+               job_->mix.next(Clock::now()));
     if (!ended_ && !more_to_start_) prepare_next();
 }
 
@@ -172,23 +181,26 @@ TimePoint Worker::rest(TimePoint now) {
                                         .idle = drain_.waited() + idle_});
     if (nap == Duration{}) return until;
     const TimePoint began = Clock::now();
-    sleep_until(std::min(until, now + nap));
-    idle_ += Clock::now() - began;
+    const TimePoint end = std::min(until, now + nap);
+    sleep_until(end);
+    const TimePoint woken = Clock::now();
+    idle_ += woken - began;
+    drain_.add_wake(woken - std::max(began, end));
     return now;
 }
 
 PreparedRequest Worker::prepared(const Planned& planned) {
-    Request request = mix_.request(planned);
+    Request request = job_->mix.request(planned);
     request.id = request_id(options_.id_prefix, planned.index, planned.warmup);
     PreparedRequest prepared = any_client().prepare(std::move(request));
-    prepared.keep_answer = options_.keep_answers || mix_.needs_answer(planned);
+    prepared.keep_answer = options_.keep_answers || job_->mix.needs_answer(planned);
     return prepared;
 }
 
 /// Writes the next request of a class while nothing is due, so that it only has to be sent when it is due.
 void Worker::prepare_next() {
     for (std::size_t part = 0; part < ahead_.size(); ++part) {
-        const auto next = mix_.next_planned(part);
+        const auto next = job_->mix.next_planned(part);
         if (!next || ahead_[part].planned == next) continue;
         ahead_[part] = {next, prepared(*next)};
         return;
@@ -196,36 +208,39 @@ void Worker::prepare_next() {
 }
 
 void Worker::start(const Start& start) {
-    progress_.count_start(start.planned.warmup);
+    job_->progress.count_start(start.planned.warmup);
     const Planned& planned = start.planned;
-    RequestRecord record = mix_.record_of(start);
+    RequestRecord record = job_->mix.record_of(start);
     record.worker = options_.number;
-    monitor_.started(record);
+    job_->monitor.started(record);
     Ahead& ahead = ahead_[planned.part];
     const bool ready = ahead.planned == planned;
     if (ready) ahead.planned.reset();
     PreparedRequest request = ready ? std::move(ahead.request) : prepared(planned);
     request.hangs_up_after = start.hangs_up_after;
     Link& link = route(request, record);
-    mix_.started(planned, std::move(request.request.prompt));
+    job_->mix.started(planned, std::move(request.request.prompt));
     link.client.start(std::move(request), std::move(record));
 }
 
 void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
-    mix_.on_first_token({record.index, record.warmup}, at);
+    job_->mix.on_first_token({record.index, record.warmup}, at);
 }
 
 void Worker::on_finished(RequestRecord record, TimePoint over_at) {
-    mix_.finished(record, over_at, !options_.keep_answers);
-    monitor_.ended(record);
-    progress_.count_end(record);
+    job_->mix.finished(record, over_at, !options_.keep_answers);
+    job_->monitor.ended(record);
+    job_->progress.count_end(record);
     report_.records.add(record);
-    sink_.record(std::move(record));
+    job_->sink.record(std::move(record));
 }
 
 void Worker::tick(TimePoint now) {
     sample_cpu(now);
-    for (const auto& link : links_) link->client.end_overdue(now);
+    for (const auto& link : links_) {
+        link->client.end_overdue(now);
+        if (keeps_reserve_ && !link->pool.has_spare()) link->pool.open_ahead(1);
+    }
     tick_due_ = now + kTick;
 }
 
@@ -248,8 +263,8 @@ WorkerReport Worker::take_report() {
     report_.client.unstamped_delay = drain_.unstamped_delay();
     report_.client.largest_clock_jump = drain_.largest_clock_jump();
     report_.client.cpu.push_back(std::move(cpu_));
-    report_.ran_dry = mix_.ran_dry();
-    report_.ended_by = mix_.ended_by();
+    report_.ran_dry = job_->mix.ran_dry();
+    report_.ended_by = job_->mix.ended_by();
     return std::move(report_);
 }
 

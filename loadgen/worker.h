@@ -40,6 +40,7 @@ struct WorkerOptions {
     bool lazy = true;        ///< whether it may serve sockets in batches if very many are ready (laziness.h)
     Duration spin{};         ///< how long before a due start the worker polls sockets instead of sleeping
     bool keep_alive = true;  ///< false means that every request has its own connection
+    bool preconnect = true;  ///< whether connections are opened before the requests that use them
     bool keep_answers = false;  ///< whether the texts of all answers go to the sink
     /// How long requests in flight are followed after stop(), before they are cancelled.
     Duration grace = std::chrono::seconds(30);
@@ -59,22 +60,27 @@ struct WorkerReport {
 
 class Worker final : private ClientSink {
   public:
-    /// The most requests started between two rounds of reading, because a burst of starts must not delay the
-    /// first answers.
-    static constexpr int kMostStartsPerRound = 32;
-    /// The requests started between two rounds after a full round, when more sockets may be ready. Few starts
-    /// let reading catch up. If a stream's first token is still unread when its second arrives, one read
-    /// takes both, and both get the time of the second, because the kernel stamps the last bytes of a read.
-    static constexpr int kStartsWhileBehind = 1;
-
-    /// `sink`, `progress` and `monitor` must outlive the worker. Throws RuntimeError when the kernel refuses
-    /// the descriptors of the event loop.
-    Worker(const WorkerOptions& options, Mix mix, RecordSink& sink, Progress& progress, StopMonitor& monitor);
+    /// Throws RuntimeError when the kernel refuses the descriptors of the event loop.
+    explicit Worker(const WorkerOptions& options);
     ~Worker() override;
 
-    void run();      ///< runs on the worker's own thread; returns when all is done
-    void stop();     ///< from any thread: starts nothing more; requests in flight have the grace time
-    void cut_off();  ///< from any thread: starts nothing more and cancels requests in flight
+    /// Opens connections that the load will use, divided among the servers, until all are open or refused, or
+    /// until `latest`.
+    void open_connections(std::size_t connections, TimePoint latest);
+    /// Keeps a connection to each server in reserve during the load. An open loop needs it, because its
+    /// requests do not wait for a connection that becomes free.
+    void keep_reserve() { keeps_reserve_ = true; }
+
+    /// The load, and what it is reported to; these must outlive run().
+    struct Job {
+        Mix mix;
+        RecordSink& sink;
+        Progress& progress;
+        StopMonitor& monitor;
+    };
+    void run(Job job);  ///< runs on the worker's own thread; returns when all is done
+    void stop();        ///< from any thread: starts nothing more; requests in flight have the grace time
+    void cut_off();     ///< from any thread: starts nothing more and cancels requests in flight
 
     WorkerReport take_report();  ///< called once, after run(); closes all connections
 
@@ -91,9 +97,9 @@ class Worker final : private ClientSink {
     Link& route(const PreparedRequest& request, RequestRecord& record);
     void on_first_token(const RequestRecord& record, TimePoint at) override;
     void on_finished(RequestRecord record, TimePoint over_at) override;
-    void act(TimePoint now, int most_starts);
+    void act(TimePoint now);
     void obey(TimePoint now);
-    void dispatch(int most_starts);
+    void dispatch();
     void start(const Start& start);
     void tick(TimePoint now);
     void sample_cpu(TimePoint now);
@@ -105,10 +111,7 @@ class Worker final : private ClientSink {
     WorkerOptions options_;
     http::Drain drain_;
     std::vector<std::unique_ptr<Link>> links_;  ///< one for each target
-    Mix mix_;
-    RecordSink& sink_;
-    Progress& progress_;
-    StopMonitor& monitor_;
+    std::optional<Job> job_;                    ///< set by run()
     Laziness laziness_;
     Duration idle_{};  ///< time of naps and of polling without a result, since the start
     WorkerReport report_;
@@ -119,7 +122,8 @@ class Worker final : private ClientSink {
         PreparedRequest request;
     };
     std::vector<Ahead> ahead_;  ///< one for each class of the load
-    TimePoint due_;             ///< time of the next start on the schedule
+    TimePoint began_;
+    TimePoint due_;  ///< time of the next start on the schedule
     TimePoint tick_due_;
     TimePoint cpu_sampled_at_;
     Duration cpu_before_{};
@@ -127,7 +131,8 @@ class Worker final : private ClientSink {
     std::atomic<bool> stop_requested_{false};
     std::atomic<bool> cut_off_requested_{false};
     TimePoint cut_off_due_ = TimePoint::max();
-    bool more_to_start_ = false;  ///< whether dispatch() left starts for after the next round
+    bool more_to_start_ = false;  ///< whether a request may have to be started after the next round
+    bool keeps_reserve_ = false;
     bool ended_ = false;
     std::uint64_t routed_ = 0;  ///< number of requests for which a server was chosen
 };

@@ -128,6 +128,7 @@ struct LoadPlan {
     std::optional<Duration> warmup_duration = {};  ///< requests that start within this time are warm-ups
     Duration request_timeout = std::chrono::minutes(10);
     bool no_keepalive = false;                  ///< whether every request has its own connection
+    bool no_preconnect = false;                 ///< whether no connection is opened before a request needs it
     Duration grace = std::chrono::seconds(30);  ///< time that requests in flight have after an interrupt
 
     // ---- the measurement

@@ -645,6 +645,10 @@ using NoKeepalive = Member < [](auto& p, std::size_t) -> auto& {
     return p.no_keepalive;
 }
 > ;
+using NoPreconnect = Member < [](auto& p, std::size_t) -> auto& {
+    return p.no_preconnect;
+}
+> ;
 using Grace = Member < [](auto& p, std::size_t) -> auto& {
     return p.grace;
 }
@@ -1034,6 +1038,16 @@ constexpr std::array kFields = {
               .help = "Open a new connection for every request",
               .get = NoKeepalive::get,
               .set = NoKeepalive::set},
+    PlanField{
+        .name = "no_preconnect",
+        .flags = "--no-preconnect",
+        .group = kPace,
+        .type = flag,
+        .kind = load,
+        .help = "Open each connection only when a request needs it, so that TCP and TLS handshakes are part "
+                "of the measured times",
+        .get = NoPreconnect::get,
+        .set = NoPreconnect::set},
     PlanField{.name = "num_warmups",
               .flags = "--num-warmups",
               .group = kPace,

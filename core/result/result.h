@@ -314,10 +314,14 @@ struct ClientHealth {
     std::optional<double> late_grouped_share;    ///< share of such events for which the client read late
     std::optional<double> cpu_share;             ///< mean load of the busiest worker, as share of one core
     std::optional<double> cpu_windows_above_85;  ///< share of 100 ms windows of workers above 85 % of a core
-    std::optional<double> hiccup_share;          ///< sum of the host's pauses above 1 ms ÷ the run's length
-    std::optional<double> retransmit_share;      ///< share of the sent TCP segments that were sent again
+    std::optional<double> hiccup_share;      ///< sum of the delays above 1 ms with which a worker woke ÷ the
+                                             ///< run's length, of the worker with the largest
+    std::optional<double> retransmit_share;  ///< share of the sent TCP segments that were sent again
     std::optional<double> clock_jump_max_s;  ///< largest jump of the realtime clock against the monotonic one
     std::uint64_t connections_opened = 0;
+    std::uint64_t connections_opened_ahead =
+        0;                       ///< of these, those that were open before a request needed them
+    double opening_ahead_s = 0;  ///< time before the load in which the connections of its start were opened
     std::uint32_t workers = 0;
 
     bool operator==(const ClientHealth&) const = default;

@@ -92,6 +92,8 @@ void add_processor(ClientHealth& health, const ClientReport& client, const TimeS
 
 void add_network(ClientHealth& health, const ClientReport& client) {
     health.connections_opened = client.connections.opened;
+    health.connections_opened_ahead = client.connections.opened_ahead;
+    health.opening_ahead_s = seconds(client.connections.opening_ahead);
     health.retransmit_share = ratio(static_cast<double>(client.connections.retransmitted),
                                     static_cast<double>(client.connections.segments_sent));
     health.clock_jump_max_s = seconds(client.largest_clock_jump);

@@ -14,6 +14,8 @@ void ClientCounters::add(const ClientCounters& other) {
 
 void ConnectionCounts::add(const ConnectionCounts& other) {
     opened += other.opened;
+    opened_ahead += other.opened_ahead;
+    opening_ahead = std::max(opening_ahead, other.opening_ahead);
     segments_sent += other.segments_sent;
     retransmitted += other.retransmitted;
 }

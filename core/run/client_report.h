@@ -27,6 +27,8 @@ struct ClientCounters {
 /// Sums over connections.
 struct ConnectionCounts {
     std::uint64_t opened = 0;
+    std::uint64_t opened_ahead = 0;  ///< of these, those that were open before a request needed them
+    Duration opening_ahead{};  ///< time before the load in which the connections of its start were opened
     std::uint64_t segments_sent = 0;
     std::uint64_t retransmitted = 0;
 
@@ -51,7 +53,8 @@ struct ClientReport {
     Histogram unstamped_delay = {};  ///< upper bounds of that time for events without a stamp
     Duration largest_clock_jump{};   ///< largest jump of the realtime clock against the monotonic one
     std::vector<std::vector<CpuSample>> cpu = {};  ///< samples by worker
-    double host_lost_share = 0;  ///< share of the time in which the host was frozen (loadgen/host_meter.h)
+    /// Sum of the delays above 1 ms with which a worker's thread woke ÷ the length of the load.
+    double host_lost_share = 0;
 
     /// Adds the report of other workers. The lost share becomes the larger one, because all workers of a host
     /// are frozen together.

@@ -32,8 +32,8 @@ void refuse_in_virtual_time(const ServerLaunch& server) {
 void refuse_sockets_in_virtual_time(const LoadPlan& plan) {
     const LoadPlan otherwise;
     for (const char* const name :
-         {"spin", "user_timestamps", "no_keepalive", "traceparent", "server_profile", "endpoint", "header",
-          "insecure", "ca_file", "scrape", "scrape_keep", "scrape_interval", "power"}) {
+         {"spin", "user_timestamps", "no_keepalive", "no_preconnect", "traceparent", "server_profile",
+          "endpoint", "header", "insecure", "ca_file", "scrape", "scrape_keep", "scrape_interval", "power"}) {
         const PlanField& field = *plan_field_named(name);
         const Texts given = field.get(plan, 0);
         if (given == field.get(otherwise, 0) || given == Texts{"none"}) continue;

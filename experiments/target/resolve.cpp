@@ -384,6 +384,7 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.worker.kernel_stamps = !resolved.user_timestamps;
     load.worker.spin = resolved.spin;
     load.worker.keep_alive = !resolved.no_keepalive;
+    load.worker.preconnect = !resolved.no_preconnect;
     load.worker.keep_answers = resolved.keep_answers;
     load.worker.grace = resolved.grace;
     return load;

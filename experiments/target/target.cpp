@@ -179,6 +179,12 @@ class SocketTarget final : public Target {
         return load;
     }
 
+    void get_ready(Load& load) const override {
+        load.workers = std::make_shared<loadgen::Workers>(load.options);
+        load.workers->open_connections();
+        Target::get_ready(load);
+    }
+
     Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                       const loadgen::Interruption& interruption) const override {
         std::optional<power::Sampler> sampler;
@@ -190,7 +196,7 @@ class SocketTarget final : public Target {
             complain(options, scrapers.back()->first_complaint());
         }
         if (load.plan.server_profile) profile("/start_profile");
-        Observations outcome = loadgen::make_load(load.options, sink, progress, interruption);
+        Observations outcome = loadgen::make_load(load.options, *load.workers, sink, progress, interruption);
         if (load.plan.server_profile) profile("/stop_profile");
         std::vector<ServerScrapes> servers;
         for (const auto& scraper : scrapers) {
@@ -521,6 +527,10 @@ class VirtualTarget final : public Target {
 }  // namespace
 
 Target::Target(Secrets secrets) : secrets_(std::move(secrets)), opened_at_(utc_now()) {}
+
+void Target::get_ready(Load& load) const {
+    if (!load.options.began) load.options.began = Clock::now();
+}
 
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {

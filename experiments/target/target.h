@@ -24,6 +24,7 @@ struct Load {
     LoadPlan plan;
     std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< dataset of each class
     loadgen::LoadOptions options;
+    std::shared_ptr<loadgen::Workers> workers = {};  ///< set by Target::get_ready(); null in virtual time
     /// Called during the load, from other threads, with each reading of the server's metrics and of the power
     /// meter; may be empty.
     std::function<void(const ServerScrape&)> on_scrape = {};
@@ -47,6 +48,10 @@ class Target {
     /// Returns the load of `asked` for this target. Throws UsageError, or RuntimeError when a file cannot be
     /// read.
     virtual Load load_for(const LoadPlan& asked) const = 0;
+
+    /// Opens the connections of the load, and sets the zero of its schedule, which is now unless it is set
+    /// already. To be called shortly before make().
+    virtual void get_ready(Load& load) const;
 
     /// Runs the load; every finished record goes to `sink` at once. Blocks.
     virtual Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,

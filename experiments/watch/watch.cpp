@@ -156,11 +156,11 @@ class Watch {
         Load load = target_.load_for(interval_plan(plan_, ++number_));
         if (number_ == 1) warn_of_baseline(load, watcher);
         const TimePoint began = Clock::now();
-        if (!load.options.began) load.options.began = began;
         for (loadgen::ClassLoad& of : load.options.classes) {
             of.arrivals = within(std::move(of.arrivals), plan_.every);
             of.limits.duration.reset();
         }
+        target_.get_ready(load);
         KeepingSink kept;
         RedactingSink sink(kept, target_.secrets());
         loadgen::Progress progress;

@@ -12,12 +12,12 @@ Connection::Connection(Pool& pool, Drain& drain, const Address& address, const T
 
 // A read touches the members from the transport to `reading_`; they are prefetched from the listener on.
 constexpr std::size_t kBefore = 3 * sizeof(void*);
-constexpr std::size_t kUntouched = sizeof(std::string) + 3 * sizeof(std::size_t);
+constexpr std::size_t kUntouched = sizeof(std::shared_ptr<const std::string>) + 3 * sizeof(std::size_t);
 static_assert(sizeof(Connection) <= kBefore + Drain::kListenerBytes + kUntouched);
 
 Connection::~Connection() = default;
 
-void Connection::exchange(std::string bytes, ExchangeSink& sink) {
+void Connection::exchange(std::shared_ptr<const std::string> bytes, ExchangeSink& sink) {
     sink_ = &sink;
     outgoing_ = std::move(bytes);
     ++exchanges_;
@@ -35,12 +35,14 @@ void Connection::abandon() {
 }
 
 void Connection::on_open(const ConnectTimes& times) {
-    if (sink_ != nullptr) begin_sending(times);
+    opened_ahead_ = sink_ == nullptr;
+    pool_.opened(times, opened_ahead_);
+    if (!opened_ahead_) begin_sending(times);
 }
 
 void Connection::begin_sending(const std::optional<ConnectTimes>& opened) {
     sink_->on_ready(opened);
-    transport_.send(std::exchange(outgoing_, {}));
+    transport_.send(std::exchange(outgoing_, nullptr));
 }
 
 void Connection::on_sent(TimePoint at) {
@@ -92,7 +94,8 @@ void Connection::on_body(std::span<const char> bytes) {
 
 void Connection::finish(TimePoint at) {
     ExchangeSink* sink = std::exchange(sink_, nullptr);
-    if (reader_.keep_alive() && transport_.is_open()) {
+    // A server may answer before it has read the whole request; the rest would follow on the connection.
+    if (reader_.keep_alive() && transport_.is_open() && !transport_.is_sending()) {
         pool_.take_back(*this);
     } else {
         pool_.drop(*this);

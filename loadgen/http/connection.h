@@ -57,12 +57,16 @@ class Connection final : private TransportSink, private ResponseSink {
     /// Sends `bytes`, which is one whole request, as soon as the connection is open. The exchange before
     /// must have ended. This one ends with on_complete, on_failure or abandon(); until then `sink` must
     /// exist. Callbacks may come before exchange() returns.
-    void exchange(std::string bytes, ExchangeSink& sink);
+    void exchange(std::shared_ptr<const std::string> bytes, ExchangeSink& sink);
 
     /// Gives up the exchange: no callback follows and the connection closes.
     void abandon();
 
-    bool reused() const { return exchanges_ > 1; }
+    /// Returns whether the connection was open before its exchange began, so that the server may have closed
+    /// it by then.
+    bool reused() const { return exchanges_ > 1 || opened_ahead_; }
+    /// Returns whether no socket could be opened; exchange() then reports the reason.
+    bool has_failed_to_start() const { return !transport_.start_failure().empty(); }
     TcpFacts tcp_facts() const { return transport_.tcp_facts(); }
 
   private:
@@ -85,11 +89,12 @@ class Connection final : private TransportSink, private ResponseSink {
     Transport transport_;
     ResponseReader reader_;
     ExchangeSink* sink_ = nullptr;
-    const Read* reading_ = nullptr;  ///< read that is being processed, else null
-    std::string outgoing_;
+    const Read* reading_ = nullptr;                ///< read that is being processed, else null
+    std::shared_ptr<const std::string> outgoing_;  ///< request that waits until the connection is open
     std::uint32_t exchanges_ = 0;
-    std::size_t position_ = 0;  ///< for the pool: position of this connection
-    bool idle_ = false;         ///< for the pool
+    bool opened_ahead_ = false;  ///< whether it was open before it was lent for the first time
+    std::size_t position_ = 0;   ///< for the pool: position of this connection
+    bool idle_ = false;          ///< for the pool
 };
 
 }  // namespace paretoken::http

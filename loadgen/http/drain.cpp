@@ -112,10 +112,11 @@ Drain::Round Drain::serve(TimePoint until) {
     const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
     const TimePoint after = Clock::now();
     waited_ += std::max(Duration{}, after - now - kLooked);
+    waited_for_ = after - now > kBlocked;
+    if (waited_for_ && ready <= 0) add_wake(after - std::max(now, until));
     if (!more_) {
-        const bool waited = after - now > kBlocked;
-        ready_since_ = waited ? after : looked_at_;
-        waits_since_ = waited ? now : looked_at_;
+        ready_since_ = waited_for_ ? after : looked_at_;
+        waits_since_ = waited_for_ ? now : looked_at_;
     }
     looked_at_ = after;
     more_ = ready == kMostPerRound;
@@ -140,6 +141,7 @@ Drain::Round Drain::serve(TimePoint until) {
     }
     told_ = nullptr;
     round_ = {};
+    add_wake(std::exchange(late_, {}));
     return {.served = ready, .more = more_};
 }
 
@@ -198,6 +200,8 @@ long Drain::receive(int fd, std::span<char> into, Read& read) {
     read.delay = now - read.at;
     const bool woken_late = read.kernel_stamp && ready_since_ - read.at > kPromptWake;
     read.lay = now - (woken_late ? waits_since_ : ready_since_);
+    if (waited_for_ && read.kernel_stamp && read.at > waits_since_)
+        late_ = std::max(late_, ready_since_ - read.at);
     if (read.kernel_stamp) {
         read_delay_.add(read.delay);
     } else {

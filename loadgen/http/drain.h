@@ -109,6 +109,13 @@ class Drain {
     /// Returns the distribution of Read::lay over the reads without a stamp.
     const Histogram& unstamped_delay() const { return unstamped_delay_; }
     Duration largest_clock_jump() const { return clock_map_.largest_jump(); }
+    /// Returns the sum of the delays above 1 ms with which this thread woke: after the end of a wait, or
+    /// after the bytes that ended it had arrived.
+    Duration woken_late() const { return woken_late_; }
+    /// Adds the delay with which the thread woke from a sleep of its owner.
+    void add_wake(Duration late) {
+        if (late > kUsualWake) woken_late_ += late;
+    }
 
   private:
     /// The state of one socket within a round.
@@ -121,6 +128,9 @@ class Drain {
         long taken = 0;
         Read read;
     };
+
+    /// A longer delay of a wake-up is a pause of the host, a shorter one the scheduler's usual delay.
+    static constexpr Duration kUsualWake = std::chrono::milliseconds(1);
 
     void read_ahead();
     void expect(const Ready& one);
@@ -141,7 +151,10 @@ class Drain {
     TimePoint waits_since_;  ///< begin of the wait that ended at `ready_since_`
     TimePoint ready_since_;  ///< earliest time at which the sockets being served became ready
     Duration waited_{};
-    bool more_ = false;  ///< whether the last round was full
+    Duration late_{};          ///< delay of the wake-up of this round, as far as its reads have shown it
+    Duration woken_late_{};    ///< sum over rounds
+    bool waited_for_ = false;  ///< whether this round followed a wait
+    bool more_ = false;        ///< whether the last round was full
     bool kernel_stamps_;
     std::span<Ready> round_;  ///< sockets being served
 };

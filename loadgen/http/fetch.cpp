@@ -129,7 +129,8 @@ Fetched Fetcher::perform(const RequestHead& head, std::string_view body, Duratio
         state_->pool.free_dropped();
         collector.connection = &state_->pool.lend(fresh);
         collector.is_whole = is_whole;
-        collector.connection->exchange(request_text(head, {}, body), collector);
+        collector.connection->exchange(std::make_shared<const std::string>(request_text(head, {}, body)),
+                                       collector);
         while (!collector.over && waiting() && !collector.left_open()) {
             state_->drain.serve(std::min(collector.next_look(deadline), slow_at));
             if (collector.over || slow_at == kNever || Clock::now() < slow_at) continue;

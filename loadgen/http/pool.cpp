@@ -1,5 +1,6 @@
 #include "loadgen/http/pool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace paretoken::http {
@@ -16,10 +17,40 @@ Connection& Pool::lend(bool fresh) {
         connection->idle_ = false;
         return *connection;
     }
+    // The oldest first: a server that serves only some of its connections at a time has begun with the
+    // oldest.
+    if (!fresh && !unused_.empty()) {
+        Connection* connection = unused_.front();
+        unused_.pop_front();
+        connection->idle_ = false;
+        if (!connection->opened_ahead_) --opening_ahead_;
+        return *connection;
+    }
+    return opened_connection();
+}
+
+Connection& Pool::opened_connection() {
     ++closed_.opened;
     all_.push_back(std::make_unique<Connection>(*this, drain_, address_, tls_, host_));
     all_.back()->position_ = all_.size() - 1;
     return *all_.back();
+}
+
+void Pool::open_ahead(std::size_t count) {
+    while (unused_.size() < count) {
+        Connection& connection = opened_connection();
+        connection.idle_ = true;
+        unused_.push_back(&connection);
+        ++opening_ahead_;
+        if (connection.has_failed_to_start()) return drop(connection);
+    }
+}
+
+void Pool::opened(const ConnectTimes& times, bool ahead) {
+    slowest_opening_ = std::max(slowest_opening_, times.tcp + times.tls);
+    if (!ahead) return;
+    --opening_ahead_;
+    ++closed_.opened_ahead;
 }
 
 void Pool::take_back(Connection& connection) {
@@ -32,7 +63,9 @@ void Pool::drop(Connection& connection) {
     const std::size_t position = connection.position_;
     if (position >= all_.size() || all_[position].get() != &connection) return;  // was dropped before
     count(connection, closed_);
-    if (connection.idle_) std::erase(idle_, &connection);
+    if (connection.idle_ && std::erase(idle_, &connection) == 0 && std::erase(unused_, &connection) > 0 &&
+        !connection.opened_ahead_)
+        --opening_ahead_;
     std::swap(all_[position], all_.back());
     all_[position]->position_ = position;
     dead_.push_back(
@@ -47,6 +80,7 @@ void Pool::free_dropped() {
 void Pool::clear() {
     for (const auto& connection : all_) count(*connection, closed_);
     idle_.clear();
+    unused_.clear();
     all_.clear();
 }
 

@@ -6,6 +6,12 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
 #include "core/error.h"
 
 namespace paretoken::http {
@@ -28,7 +34,26 @@ bool is_address(const std::string& host) {
 
 struct TlsContext::State {
     SSL_CTX* context = nullptr;
-    ~State() { SSL_CTX_free(context); }
+    std::mutex mutex;
+    std::map<std::string, SSL_SESSION*> newest;  ///< by host, that of the newest ticket
+
+    ~State() {
+        for (const auto& [host, session] : newest) SSL_SESSION_free(session);
+        SSL_CTX_free(context);
+    }
+    /// Continues the newest session with the host, so that it needs no full handshake.
+    void resume(SSL* ssl, const std::string& host) {
+        const std::lock_guard lock(mutex);
+        const auto found = newest.find(host);
+        if (found != newest.end()) SSL_set_session(ssl, found->second);
+    }
+    static int keep(SSL* ssl, SSL_SESSION* session) {
+        auto* const state = static_cast<State*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+        const auto& host = *static_cast<const std::string*>(SSL_get_app_data(ssl));
+        const std::lock_guard lock(state->mutex);
+        SSL_SESSION_free(std::exchange(state->newest[host], session));
+        return 1;  // the session is ours now
+    }
 };
 
 TlsContext::TlsContext(const TlsOptions& options) : state_(std::make_unique<State>()) {
@@ -38,6 +63,9 @@ TlsContext::TlsContext(const TlsOptions& options) : state_(std::make_unique<Stat
     SSL_CTX_set_mode(state_->context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_verify(state_->context, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
     SSL_CTX_set_default_verify_paths(state_->context);
+    SSL_CTX_set_app_data(state_->context, state_.get());
+    SSL_CTX_set_session_cache_mode(state_->context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(state_->context, State::keep);
     if (!options.ca_file.empty() &&
         SSL_CTX_load_verify_locations(state_->context, options.ca_file.c_str(), nullptr) != 1) {
         throw UsageError(
@@ -47,20 +75,59 @@ TlsContext::TlsContext(const TlsOptions& options) : state_(std::make_unique<Stat
 
 TlsContext::~TlsContext() = default;
 
+namespace {
+
+// A BIO that reads from bytes that it does not own. OpenSSL's memory BIO would copy them first.
+
+int read_from_span(BIO* bio, char* into, int size) {
+    auto& unused = *static_cast<std::span<const char>*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    if (unused.empty()) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    const std::size_t taken = std::min(unused.size(), static_cast<std::size_t>(size));
+    std::memcpy(into, unused.data(), taken);
+    unused = unused.subspan(taken);
+    return static_cast<int>(taken);
+}
+
+long control_span(BIO*, int command, long, void*) {
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+BIO* bio_of(std::span<const char>& unused) {
+    static BIO_METHOD* const method = [] {
+        BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "received bytes");
+        BIO_meth_set_read(made, read_from_span);
+        BIO_meth_set_ctrl(made, control_span);
+        return made;
+    }();
+    BIO* bio = BIO_new(method);
+    BIO_set_data(bio, &unused);
+    BIO_set_init(bio, 1);
+    return bio;
+}
+
+}  // namespace
+
 struct TlsSession::State {
     SSL* ssl = nullptr;
-    BIO* in = nullptr;   // owned by ssl
-    BIO* out = nullptr;  // owned by ssl
+    std::string host;
+    std::span<const char> received;  // what the session has not used yet
+    BIO* out = nullptr;              // owned by ssl
     ~State() { SSL_free(ssl); }
 };
 
 TlsSession::TlsSession(const TlsContext& context, const std::string& host)
     : state_(std::make_unique<State>()) {
     state_->ssl = SSL_new(context.state_->context);
-    state_->in = BIO_new(BIO_s_mem());
     state_->out = BIO_new(BIO_s_mem());
-    SSL_set_bio(state_->ssl, state_->in, state_->out);
+    SSL_set_bio(state_->ssl, bio_of(state_->received), state_->out);
     SSL_set_connect_state(state_->ssl);
+    state_->host = host;
+    SSL_set_app_data(state_->ssl, &state_->host);
+    context.state_->resume(state_->ssl, host);
     if (is_address(host)) {
         X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(state_->ssl), host.c_str());
     } else {
@@ -72,7 +139,11 @@ TlsSession::TlsSession(const TlsContext& context, const std::string& host)
 TlsSession::~TlsSession() = default;
 
 void TlsSession::put_ciphertext(std::span<const char> bytes) {
-    BIO_write(state_->in, bytes.data(), static_cast<int>(bytes.size()));
+    state_->received = bytes;
+}
+
+bool TlsSession::may_have_plaintext() const {
+    return !state_->received.empty() || SSL_pending(state_->ssl) > 0;
 }
 
 TlsSession::Progress TlsSession::judged(int result) {

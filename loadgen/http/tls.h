@@ -39,7 +39,8 @@ class TlsSession {
     /// TLS. `failed`: see failure().
     enum class Progress { ok, closed, failed };
 
-    /// Takes bytes that came from the peer.
+    /// Gives the session bytes that came from the peer. They must stay valid until all of them are used,
+    /// which is the case when shake_hands() or take_plaintext() has no more to do; none may be unused before.
     void put_ciphertext(std::span<const char> bytes);
 
     /// Continues the handshake. `ok` without established() means that more ciphertext is needed.
@@ -48,6 +49,9 @@ class TlsSession {
 
     /// Writes the next piece of plaintext into `into`; `taken` is 0 when there is none yet.
     Progress take_plaintext(std::span<char> into, std::size_t& taken);
+    /// Returns whether take_plaintext() may have more: bytes of the peer are unused, or of a record that was
+    /// decrypted.
+    bool may_have_plaintext() const;
 
     /// Encrypts bytes for the peer; take_ciphertext() returns the result. Only when established().
     Progress put_plaintext(std::span<const char> bytes);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +19,8 @@ namespace paretoken::http {
 namespace {
 
 constexpr std::size_t kKeptBytes = 1024;  ///< so that a sent prompt is not kept during its answer
+/// The most bytes that a turn of a socket sends, because a long prompt must not delay the reads of others.
+constexpr std::size_t kMostBytesPerTurn = std::size_t{128} << 10;
 // Edge-triggered events tell once of what has arrived, so that a wake-up does not list the sockets of the
 // last one again. The bytes must then be read to the end: see read_all.
 constexpr std::uint32_t kReadable = EPOLLIN | EPOLLRDHUP | EPOLLET;
@@ -125,22 +128,37 @@ void Transport::opened() {
     sink_.on_open(times);
 }
 
-void Transport::send(std::string_view bytes) {
-    telling_sent_ = true;
-    if (tls_ == nullptr) {
-        pending_.append(bytes);
-    } else {
-        tls_->put_plaintext(bytes);
-        tls_->take_ciphertext(pending_);
-    }
+void Transport::send(std::shared_ptr<const std::string> bytes) {
+    request_ = std::move(bytes);
+    request_from_ = 0;
     flush();
 }
 
+std::string_view Transport::unsent() const {
+    if (tls_ != nullptr) return std::string_view(pending_).substr(pending_from_);
+    return request_ ? std::string_view(*request_).substr(request_from_) : std::string_view();
+}
+
+/// Encrypts the next piece of the request when the piece before was sent. Returns false if there is none.
+bool Transport::refill() {
+    if (tls_ == nullptr || !request_ || request_from_ == request_->size()) return false;
+    const std::size_t size = std::min(kMostBytesPerTurn, request_->size() - request_from_);
+    tls_->put_plaintext(std::span(request_->data() + request_from_, size));
+    request_from_ += size;
+    tls_->take_ciphertext(pending_);
+    return true;
+}
+
 void Transport::flush() {
-    while (pending_from_ < pending_.size()) {
+    std::size_t sent = 0;
+    while (!unsent().empty() || refill()) {
+        if (sent >= kMostBytesPerTurn) {
+            waits_for_writable_ = false;  // registering again causes an event in the drain's next round
+            return want_writable(true);
+        }
+        const std::string_view bytes = unsent().substr(0, kMostBytesPerTurn);
         const TimePoint before = Clock::now();
-        const long n =
-            ::send(fd_, pending_.data() + pending_from_, pending_.size() - pending_from_, MSG_NOSIGNAL);
+        const long n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
         if (n < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 want_writable(true);
@@ -150,19 +168,28 @@ void Transport::flush() {
             // After EPIPE or ECONNRESET an answer may still be readable: the read reports the end.
             return;
         }
-        pending_from_ += static_cast<std::size_t>(n);
-        if (pending_from_ == pending_.size() && telling_sent_) {
-            telling_sent_ = false;
+        sent += static_cast<std::size_t>(n);
+        if (tls_ == nullptr) {
+            request_from_ += static_cast<std::size_t>(n);
+        } else {
+            pending_from_ += static_cast<std::size_t>(n);
+            if (pending_from_ == pending_.size()) clear_pending();
+        }
+        if (request_ && request_from_ == request_->size() && pending_.empty()) {
+            request_ = nullptr;
             sink_.on_sent(before);
         }
     }
+    want_writable(false);
+}
+
+void Transport::clear_pending() {
     pending_from_ = 0;
     if (pending_.capacity() > kKeptBytes) {
         pending_ = {};
     } else {
         pending_.clear();
     }
-    want_writable(false);
 }
 
 void Transport::want_writable(bool wanted) {
@@ -224,6 +251,7 @@ void Transport::push_plaintext(const Read& ciphertext) {
             Read read = ciphertext;
             read.bytes = {plaintext.data(), taken};
             sink_.on_read(read);
+            if (!tls_->may_have_plaintext()) return;
             continue;
         }
         if (progress == TlsSession::Progress::closed)

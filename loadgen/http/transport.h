@@ -44,13 +44,15 @@ class Transport final : private Listener {
     Transport& operator=(const Transport&) = delete;
 
     bool is_open() const { return state_ == State::open; }
+    bool is_sending() const { return request_ != nullptr; }  ///< whether bytes of a request are unsent
 
     /// Returns why no socket could be opened, or why the kernel refused at once to connect it (no descriptors
     /// left or no route, for example); then no event follows. Else empty.
     const std::string& start_failure() const { return start_failure_; }
 
-    /// Gives bytes to the kernel, and the rest when it accepts more. Only when open and nothing is pending.
-    void send(std::string_view bytes);
+    /// Gives bytes to the kernel, and the rest when it accepts more. Large bytes are sent in pieces, between
+    /// which other sockets are served. Only when open and nothing is pending.
+    void send(std::shared_ptr<const std::string> bytes);
 
     TcpFacts tcp_facts() const { return tcp_facts_of(fd_); }
 
@@ -67,6 +69,9 @@ class Transport final : private Listener {
     bool read_once(bool over);
     void push_plaintext(const Read& ciphertext);
     void flush();
+    bool refill();
+    std::string_view unsent() const;
+    void clear_pending();
     void want_writable(bool wanted);
     void end(TransportEnd how, const std::string& why);
 
@@ -75,9 +80,11 @@ class Transport final : private Listener {
     int fd_ = -1;
     State state_ = State::connecting;
     std::unique_ptr<TlsSession> tls_;
-    std::string pending_;  ///< bytes for the wire that the kernel has not taken yet
+    /// The request that is being sent. Without TLS its bytes go to the kernel as they are.
+    std::shared_ptr<const std::string> request_;
+    std::size_t request_from_ = 0;  ///< first byte of it that was not sent, or with TLS not encrypted yet
+    std::string pending_;           ///< ciphertext that the kernel has not taken yet
     std::size_t pending_from_ = 0;
-    bool telling_sent_ = false;  ///< whether the owner waits for on_sent
     bool waits_for_writable_ = false;
     std::string start_failure_;
     TimePoint began_;

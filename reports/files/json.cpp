@@ -357,6 +357,8 @@ void fields(Archive& a, Is<ClientHealth> auto& v) {
     a("retransmit_share", v.retransmit_share);
     a("clock_jump_max_s", v.clock_jump_max_s);
     a("connections_opened", v.connections_opened);
+    a("connections_opened_ahead", v.connections_opened_ahead);
+    a("opening_ahead_s", v.opening_ahead_s);
     a("workers", v.workers);
 }
 
@@ -539,6 +541,8 @@ void fields(Archive& a, Is<ClientCounters> auto& v) {
 template <class Archive>
 void fields(Archive& a, Is<ConnectionCounts> auto& v) {
     a("opened", v.opened);
+    a("opened_ahead", v.opened_ahead);
+    a("opening_ahead_s", v.opening_ahead);
     a("segments_sent", v.segments_sent);
     a("retransmitted", v.retransmitted);
 }

@@ -206,6 +206,52 @@ TEST(MakeLoad, OpensAConnectionForEveryRequestWithoutKeepAlive) {
     }
 }
 
+TEST(MakeLoad, OpensTheConnectionsOfAClosedLoopBeforeItsFirstRequest) {
+    const Simulated server("ideal?ttft=5ms&itl=1ms");
+    for (const bool ahead : {true, false}) {
+        LoadOptions load = load_on_simulator(server, 8, 40);
+        load.workers = 2;
+        load.worker.preconnect = ahead;
+        const KeptOutcome outcome = make(load);
+        const ConnectionCounts& connections = outcome.client.connections;
+        EXPECT_EQ(connections.opened, 8U);
+        EXPECT_EQ(connections.opened_ahead, ahead ? 8U : 0U);
+        EXPECT_EQ(connections.opening_ahead > Duration{}, ahead);
+        int opened = 0;
+        for (const RequestRecord& r : outcome.records) {
+            EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+            opened += r.connect ? 1 : 0;
+        }
+        EXPECT_EQ(opened, ahead ? 0 : 8);
+    }
+}
+
+TEST(MakeLoad, OpensNoMoreConnectionsThanThereAreRequests) {
+    const Simulated server("ideal?ttft=1ms&itl=1ms");
+    EXPECT_EQ(make(load_on_simulator(server, 64, 3)).client.connections.opened, 3U);
+}
+
+TEST(MakeLoad, AnOpenLoopHasConnectionsForItsStartAndOneInReserve) {
+    const Simulated server("ideal?ttft=300ms&itl=1ms");
+    LoadOptions load = load_on_simulator(server, 1, 40);
+    only(load).arrivals = parse_arrivals("constant:rate=40");
+    only(load).concurrency.reset();
+    const KeptOutcome outcome = make(load);
+    EXPECT_GE(outcome.client.connections.opened_ahead, 10U) << "those of a quarter of a second";
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+        EXPECT_TRUE(r.index >= 10 || !r.connect) << r.index;
+    }
+}
+
+TEST(MakeLoad, ARefusedConnectionThatWasOpenedAheadIsReportedByTheRequest) {
+    LoadOptions load = load_on("http://127.0.0.1:1", 4, 4);
+    const KeptOutcome outcome = make(load);
+    ASSERT_EQ(outcome.records.size(), 4U);
+    for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::connect_failed);
+    EXPECT_EQ(outcome.client.connections.opened_ahead, 0U);
+}
+
 TEST(MakeLoad, AStopRuleEndsTheStartingAndWhatIsInFlightIsFollowed) {
     const Simulated server("ideal?ttft=2ms&itl=1ms");
     LoadOptions load = load_on_simulator(server, 4, 10000);
@@ -333,10 +379,38 @@ TEST(Exchange, ARequestThatTheServerKeptForAWhileBeforeItClosedIsAFailure) {
 TEST(Exchange, AFreshConnectionThatClosesWithoutAByteIsAFailure) {
     const ScriptedServer server(
         [](int, int, const std::string&) { return ScriptedAnswer{.close_after = true}; });
-    const RequestRecord r = only_record(server);
+    LoadOptions load = load_on(server, 1);
+    load.worker.preconnect = false;
+    const RequestRecord r = make(load).records.at(0);
     EXPECT_EQ(r.outcome, Outcome::disconnected);
     EXPECT_FALSE(r.resent);
     EXPECT_FALSE(r.error.empty());
+}
+
+TEST(Exchange, AConnectionOpenedAheadThatTheServerClosesIsReplacedWithoutAFailure) {
+    const ScriptedServer server([](int connection, int, const std::string&) {
+        return connection == 0 ? ScriptedAnswer{.close_after = true} : good_answer();
+    });
+    const RequestRecord r = only_record(server);
+    EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+    EXPECT_TRUE(r.resent);
+}
+
+TEST(Exchange, ALongPromptIsSentInPiecesAndArrivesWhole) {
+    std::atomic<std::size_t> longest{0};
+    const ScriptedServer server([&](int, int, const std::string& text) {
+        const std::size_t body = text.size() - text.find("\r\n\r\n") - 4;
+        longest = std::max(longest.load(), body);
+        EXPECT_NE(text.find(fmt::format("Content-Length: {}\r\n", body)), std::string::npos);
+        EXPECT_TRUE(nlohmann::json::accept(text.substr(text.size() - body)));
+        return good_answer();
+    });
+    LoadOptions load = load_on(server.url(), 2, 4);
+    load.worker.client.ignore_eos_accepted = false;
+    const auto dataset = synthetic_prompts(300'000, 2);
+    const KeptOutcome outcome = kept_outcome([&](RecordSink& sink) { return make(load, *dataset, sink); });
+    EXPECT_GT(longest, 1'000'000U);
+    for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
 }
 
 TEST(Exchange, AStreamThatBreaksOffIsAFailureThatKeepsItsTimings) {

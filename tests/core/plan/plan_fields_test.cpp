@@ -49,6 +49,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"grace", {"5s"}},
         {"warmup_duration", {"20s"}},
         {"no_keepalive", {"true"}},
+        {"no_preconnect", {"true"}},
         {"workers", {"2"}},
         {"spin", {"200us"}},
         {"user_timestamps", {"true"}},

@@ -26,6 +26,7 @@ TEST(WithServer, refuses_options_that_virtual_time_would_ignore_and_names_them) 
          std::vector<std::pair<std::string, std::string>>{{"spin", "50us"},
                                                           {"user_timestamps", "true"},
                                                           {"no_keepalive", "true"},
+                                                          {"no_preconnect", "true"},
                                                           {"traceparent", "true"},
                                                           {"server_profile", "true"},
                                                           {"endpoint", "/v2"},
