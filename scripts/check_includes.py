@@ -64,7 +64,6 @@ PARTS = {
         "progress": set(),
         "interruption": set(),
         "stop_monitor": {"limits"},
-        "host_meter": set(),
         "periodic": set(),
         "schedule": {"arrival", "limits"},
         "dispatch": {"schedule", "limits"},
@@ -79,7 +78,7 @@ PARTS = {
         "mix": {"dispatch", "conversations"},
         "route": set(),
         "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
-        "run": {"worker", "scrape", "power", "host_meter", "interruption"},
+        "run": {"worker", "scrape", "power", "interruption"},
         "virtual": {"run"},  # a run without sockets
     },
     "experiments": {

@@ -533,6 +533,7 @@ Facts client_facts(const ClientHealth& client) {
              {"Time lost to the host", share(client.hiccup_share)},
              {"TCP segments sent again", share(client.retransmit_share)},
              {"Connections opened", grouped(client.connections_opened)},
+             {"… before a request needed them", grouped(client.connections_opened_ahead)},
              {"Workers", grouped(client.workers)}}};
 }
 
