@@ -15,6 +15,7 @@ import re
 import select
 import shutil
 import socket
+import socketserver
 import ssl
 import subprocess
 import tempfile
@@ -251,6 +252,44 @@ def http_server(answer, certificate=None, version=None):
         thread.start()
         try:
             yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join(5)
+
+
+@contextlib.contextmanager
+def behind_tls(address, certificate):
+    """Passes TLS connections on to a plain server at `address`. Yields the address with https."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    host, port = address.split("//")[1].split(":")
+
+    def pump(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            with contextlib.suppress(OSError), context.wrap_socket(self.request, server_side=True) as client, \
+                    socket.create_connection((host, int(port))) as server:
+                back = threading.Thread(target=pump, args=(server, client), daemon=True)
+                back.start()
+                pump(client, server)
+                back.join()
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        request_queue_size = 256
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join(5)

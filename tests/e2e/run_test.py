@@ -3,7 +3,8 @@
 import json
 import unittest
 
-from harness import BINARY, Case, http_server, paretoken, request_lines, run_json, simulated_server, started
+from harness import (BINARY, Case, behind_tls, http_server, paretoken, request_lines, run_json, self_signed_certificate,
+                     simulated_server, started)
 
 # The keys of run.json that later versions must keep.
 RUN_KEYS = {"schema", "definitions", "provenance", "plan", "workload", "validity", "window", "counts", "metrics",
@@ -155,6 +156,24 @@ class Run(Case):
                              "--out", self.directory / "run")
         self.assertIn(done.returncode, (3, 4), done.stderr)
         self.assertIn("out of memory", done.stdout + done.stderr)
+
+
+    def test_handshakes_come_before_the_load(self):
+        certificate = self_signed_certificate(self.directory)
+        with simulated_server("--profile", "ideal?ttft=20ms&itl=5ms") as plain, behind_tls(plain, certificate) as address:
+            for ahead in (True, False):
+                out = self.directory / f"ahead-{ahead}"
+                done = paretoken("run", address, "--ca-file", self.directory / "cert.pem", "--concurrency", 32,
+                                 "--num-prompts", 96, "--isl", 16, "--osl", 8, "--ramp-up", 0, "--out", out,
+                                 *([] if ahead else ["--no-preconnect"]))
+                self.assertIn(done.returncode, (0, 4), done.stderr)  # a busy host may make the run invalid
+                client = run_json(out)["client"]
+                self.assertEqual(client["connections_opened"], 32)
+                self.assertEqual(client["connections_opened_ahead"], 32 if ahead else 0)
+                self.assertEqual(client["opening_ahead_s"] > 0, ahead)
+                lines = request_lines(out)
+                self.assertEqual([line["outcome"] for line in lines], ["ok"] * 96)
+                self.assertEqual(sum("tls_s" in line for line in lines), 0 if ahead else 32, lines[0])
 
 
 class Serve(Case):
