@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "core/result/histogram.h"
+#include "core/histogram.h"
 
 namespace {
 

@@ -18,13 +18,13 @@
 #include "core/spec.h"
 #include "experiments/cache.h"
 #include "experiments/run.h"
-#include "experiments/target/launch.h"
-#include "experiments/target/redaction.h"
-#include "reports/cache/picture.h"
-#include "reports/cache/words.h"
-#include "reports/files/run_directory.h"
+#include "experiments/server/launch.h"
+#include "experiments/server/redaction.h"
+#include "reports/analysis/cache/picture.h"
+#include "reports/analysis/cache/words.h"
+#include "reports/analysis/sections/sections.h"
+#include "reports/files/file_io.h"
 #include "reports/pages/section_markdown.h"
-#include "reports/sections/sections.h"
 
 namespace paretoken::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/result/speculation.h"
-#include "reports/cost/cost.h"
+#include "reports/analysis/cost/cost.h"
 
 namespace paretoken::cli {
 namespace {

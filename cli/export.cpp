@@ -18,8 +18,8 @@
 #include "core/run/server_figures.h"
 #include "experiments/alerting.h"
 #include "reports/files/alerts_file.h"
-#include "reports/interop/chrome_trace.h"
-#include "reports/interop/prometheus_rules.h"
+#include "reports/files/interop/chrome_trace.h"
+#include "reports/files/interop/prometheus_rules.h"
 
 namespace paretoken::cli {
 namespace {

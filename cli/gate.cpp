@@ -21,11 +21,11 @@
 #include "core/spec.h"
 #include "experiments/gate.h"
 #include "experiments/run.h"
-#include "experiments/target/launch.h"
-#include "experiments/target/lifecycle.h"
-#include "experiments/target/resolve.h"
+#include "experiments/server/launch.h"
+#include "experiments/server/lifecycle.h"
+#include "experiments/server/resolve.h"
 #include "reports/files/baseline_store.h"
-#include "reports/files/run_directory.h"
+#include "reports/files/file_io.h"
 #include "reports/pages/gate.h"
 
 namespace paretoken::cli {

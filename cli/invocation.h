@@ -10,7 +10,7 @@
 #include "core/plan/plan.h"
 #include "core/plan/plan_arguments.h"
 #include "core/text/secrets.h"
-#include "experiments/target/provenance.h"
+#include "experiments/server/provenance.h"
 #include "reports/files/output_directory.h"
 
 namespace paretoken::cli {

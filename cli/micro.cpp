@@ -26,11 +26,11 @@
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "experiments/target/child_process.h"
-#include "reports/micro/micro_bound.h"
-#include "reports/micro/micro_fit.h"
-#include "reports/micro/micro_results.h"
-#include "reports/micro/micro_rows.h"
+#include "experiments/server/child_process.h"
+#include "reports/analysis/micro/micro_bound.h"
+#include "reports/analysis/micro/micro_fit.h"
+#include "reports/analysis/micro/micro_results.h"
+#include "reports/analysis/micro/micro_rows.h"
 
 namespace paretoken::cli {
 namespace {

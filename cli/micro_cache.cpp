@@ -10,8 +10,8 @@
 #include "cards/gpu_devices.h"
 #include "cards/host.h"
 #include "core/error.h"
-#include "reports/files/run_directory.h"
-#include "reports/micro/micro_machine.h"
+#include "reports/analysis/micro/micro_machine.h"
+#include "reports/files/file_io.h"
 
 namespace paretoken::cli {
 namespace {

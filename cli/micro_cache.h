@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/micro/micro_results.h"
+#include "reports/analysis/micro/micro_results.h"
 
 namespace paretoken::cli {
 

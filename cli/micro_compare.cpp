@@ -13,7 +13,7 @@
 #include "cli/micro_page.h"
 #include "cli/print.h"
 #include "core/error.h"
-#include "reports/micro/micro_compare.h"
+#include "reports/analysis/micro/micro_compare.h"
 
 namespace paretoken::cli {
 namespace {

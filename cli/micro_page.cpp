@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/version.h"
-#include "reports/files/run_directory.h"
-#include "reports/micro/micro_results.h"
+#include "reports/analysis/micro/micro_results.h"
+#include "reports/files/file_io.h"
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
 

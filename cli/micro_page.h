@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/micro/micro_rows.h"
+#include "reports/analysis/micro/micro_rows.h"
 
 namespace paretoken::cli {
 

@@ -11,11 +11,11 @@
 #include "core/error.h"
 #include "core/text/secrets.h"
 #include "datasets/catalog.h"
-#include "loadgen/arrival.h"
 #include "loadgen/http/url.h"
+#include "loadgen/load/arrival.h"
 #include "loadgen/protocol/protocol.h"
+#include "reports/files/file_io.h"
 #include "reports/files/plan_file.h"
-#include "reports/files/run_directory.h"
 
 namespace paretoken::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/units.h"
-#include "loadgen/limits.h"
+#include "loadgen/load/limits.h"
 #include "loadgen/progress.h"
 
 namespace paretoken::cli {

@@ -13,12 +13,12 @@
 #include "cli/print.h"
 #include "cli/recipes.h"
 #include "experiments/run.h"
+#include "experiments/server/launch.h"
+#include "experiments/server/redaction.h"
+#include "experiments/server/resolve.h"
 #include "experiments/sweep/cells.h"
-#include "experiments/target/launch.h"
-#include "experiments/target/redaction.h"
-#include "experiments/target/resolve.h"
 #include "experiments/watch/metrics_server.h"
-#include "reports/interop/exposition.h"
+#include "reports/files/interop/exposition.h"
 #include "reports/pages/console.h"
 
 namespace paretoken::cli {

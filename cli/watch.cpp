@@ -15,11 +15,11 @@
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
-#include "experiments/target/launch.h"
-#include "experiments/target/redaction.h"
-#include "experiments/target/resolve.h"
+#include "experiments/server/launch.h"
+#include "experiments/server/redaction.h"
+#include "experiments/server/resolve.h"
 #include "experiments/watch/metrics_server.h"
-#include "reports/interop/exposition.h"
+#include "reports/files/interop/exposition.h"
 
 namespace paretoken::cli {
 namespace {

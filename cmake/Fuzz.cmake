@@ -12,8 +12,8 @@ function(paretoken_fuzz)
     if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
         message(FATAL_ERROR "PARETOKEN_FUZZ needs clang and its libFuzzer: cmake --preset fuzz")
     endif()
-    set(folders core cards datasets loadgen/protocol reports/files reports/model)
-    set(sources loadgen/arrival.cpp loadgen/http/body_framing.cpp loadgen/http/message.cpp loadgen/http/url.cpp
+    set(folders core cards datasets loadgen/protocol reports/files reports/analysis/model)
+    set(sources loadgen/load/arrival.cpp loadgen/http/body_framing.cpp loadgen/http/message.cpp loadgen/http/url.cpp
         loadgen/scrape/prometheus.cpp reports/pages/table.cpp)
     foreach(folder IN LISTS folders)
         file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)

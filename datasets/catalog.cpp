@@ -10,12 +10,12 @@
 #include "datasets/files/mooncake.h"
 #include "datasets/files/sharegpt.h"
 #include "datasets/files/token_traces.h"
-#include "datasets/generated/multi_turn.h"
-#include "datasets/generated/prefix_arms.h"
-#include "datasets/generated/prefix_cycle.h"
-#include "datasets/generated/recall.h"
-#include "datasets/generated/shared_prefix.h"
-#include "datasets/generated/synthetic.h"
+#include "datasets/synthetic/multi_turn.h"
+#include "datasets/synthetic/prefix_arms.h"
+#include "datasets/synthetic/prefix_cycle.h"
+#include "datasets/synthetic/recall.h"
+#include "datasets/synthetic/shared_prefix.h"
+#include "datasets/synthetic/synthetic.h"
 
 namespace paretoken::datasets {
 namespace {

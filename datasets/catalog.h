@@ -10,7 +10,7 @@
 
 #include "core/spec.h"
 #include "datasets/dataset.h"
-#include "datasets/generated/calibration.h"
+#include "datasets/synthetic/calibration.h"
 
 namespace paretoken::datasets {
 

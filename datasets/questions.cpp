@@ -11,7 +11,7 @@
 #include "datasets/files/file_dataset.h"
 #include "datasets/files/json_row.h"
 #include "datasets/files/row_file.h"
-#include "datasets/generated/recall.h"
+#include "datasets/synthetic/recall.h"
 
 namespace paretoken::datasets {
 namespace {

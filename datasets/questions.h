@@ -1,6 +1,6 @@
 #pragma once
 // The questions that check the quality of a server's answers (--probe), and their expected answers. They come
-// from a file of JSON lines, or ask for values that are hidden in long texts (datasets/generated/recall.h).
+// from a file of JSON lines, or ask for values that are hidden in long texts (datasets/synthetic/recall.h).
 #include <string>
 #include <string_view>
 #include <vector>

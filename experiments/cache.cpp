@@ -12,11 +12,11 @@
 #include "core/result/metrics.h"
 #include "core/result/validity.h"
 #include "experiments/run.h"
-#include "experiments/target/resolve.h"
-#include "reports/cost/cost.h"
-#include "reports/files/json.h"
+#include "experiments/server/resolve.h"
+#include "reports/analysis/cost/cost.h"
+#include "reports/files/file_io.h"
+#include "reports/files/json/cache_json.h"
 #include "reports/files/records.h"
-#include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
 namespace {

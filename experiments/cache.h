@@ -1,7 +1,7 @@
 #pragma once
 // The experiment of `paretoken cache`, which measures the effect of a server's prefix cache. It sends prompts
 // of equal length that repeat the beginnings of earlier prompts in several ways (arms, listed in
-// datasets/generated/prefix_arms.h), at one load level after the other. Each level is a run with a directory
+// datasets/synthetic/prefix_arms.h), at one load level after the other. Each level is a run with a directory
 // of its own; cache.json is written after each level.
 #include <cstdint>
 #include <filesystem>
@@ -11,11 +11,11 @@
 
 #include "cards/price.h"
 #include "core/plan/plan.h"
-#include "datasets/generated/prefix_arms.h"
-#include "experiments/target/provenance.h"
-#include "experiments/target/target.h"
+#include "datasets/synthetic/prefix_arms.h"
+#include "experiments/server/provenance.h"
+#include "experiments/server/target.h"
 #include "experiments/watcher.h"
-#include "reports/cache/analysis.h"
+#include "reports/analysis/cache/analysis.h"
 
 namespace paretoken::experiments {
 

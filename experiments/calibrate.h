@@ -5,7 +5,7 @@
 #include <optional>
 #include <stop_token>
 
-#include "experiments/target/provenance.h"
+#include "experiments/server/provenance.h"
 
 namespace paretoken::experiments {
 

@@ -13,11 +13,11 @@
 
 #include "core/plan/plan.h"
 #include "core/text/secrets.h"
-#include "experiments/target/provenance.h"
-#include "experiments/target/target.h"
+#include "experiments/server/provenance.h"
+#include "experiments/server/target.h"
 #include "experiments/watcher.h"
+#include "reports/analysis/gate/decision.h"
 #include "reports/files/gate_file.h"
-#include "reports/gate/decision.h"
 
 namespace paretoken::experiments {
 
@@ -42,7 +42,7 @@ struct GatePlan {
     bool checklist = false;                 ///< whether the report has the checklist for a rollout
 };
 
-/// Returns the secrets of the load (secrets_of() in experiments/target/redaction.h) and of the sides' URLs
+/// Returns the secrets of the load (secrets_of() in experiments/server/redaction.h) and of the sides' URLs
 /// and commands (core/text/command_secrets.h).
 Secrets gate_secrets(const GatePlan& plan, const Access& access);
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "datasets/questions.h"
-#include "experiments/target/redaction.h"
+#include "experiments/server/redaction.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/run/recorded.h"
-#include "experiments/target/target.h"
+#include "experiments/server/target.h"
 #include "reports/files/probe_file.h"
 
 namespace paretoken::experiments {

@@ -6,8 +6,8 @@
 
 #include "core/result/result.h"
 #include "core/result/slo.h"
-#include "experiments/target/provenance.h"
-#include "experiments/target/target.h"
+#include "experiments/server/provenance.h"
+#include "experiments/server/target.h"
 #include "experiments/watcher.h"
 
 namespace paretoken::experiments {
@@ -22,7 +22,7 @@ struct Measured {
 /// UsageError when the plan does not fit the target, or a file that it names (dataset, model card, alerts,
 /// baseline) is wrong; RuntimeError when nothing can be written in `directory` at the start, when the
 /// server's prefix cache cannot be emptied (--reset-cache), or when the command after the run
-/// (--after-run-cmd) fails; ServerFailed (experiments/target/server_command.h) when the server that a
+/// (--after-run-cmd) fails; ServerFailed (experiments/server/server_command.h) when the server that a
 /// command started ended during the run. Measured::not_written tells of later failures to write. An
 /// interruption throws nothing; `result.partial` is then true.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,

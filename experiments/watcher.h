@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string>
 
-#include "loadgen/limits.h"
+#include "loadgen/load/limits.h"
 #include "loadgen/progress.h"
-#include "reports/sweep/sweep.h"
+#include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::experiments {
 

@@ -11,7 +11,7 @@
 
 #include "core/record/record.h"
 #include "datasets/catalog.h"
-#include "datasets/generated/calibration.h"
+#include "datasets/synthetic/calibration.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/http/message.h"

@@ -7,8 +7,8 @@
 #include "core/record/record_sink.h"
 #include "core/run/recorded.h"
 #include "loadgen/interruption.h"
+#include "loadgen/load/stop_monitor.h"
 #include "loadgen/progress.h"
-#include "loadgen/stop_monitor.h"
 #include "loadgen/worker.h"
 
 namespace paretoken::loadgen {
@@ -59,7 +59,7 @@ Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& p
 /// Returns the options of the monitor that evaluates the stop rules of a load that began at `began`.
 StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began);
 
-/// Returns the reason for the end of a load that the StopMonitor (loadgen/stop_monitor.h) did not end.
+/// Returns the reason for the end of a load that the StopMonitor (loadgen/load/stop_monitor.h) did not end.
 /// `limit`: the limit that ended the starts first; nothing means that the load was interrupted. `at`: when
 /// the starts ended. `limits` are those of all classes together; if `limit` is `duration`, their duration
 /// must be set.

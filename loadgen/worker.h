@@ -15,10 +15,10 @@
 #include "loadgen/http/drain.h"
 #include "loadgen/http/pool.h"
 #include "loadgen/laziness.h"
-#include "loadgen/mix.h"
+#include "loadgen/load/mix.h"
+#include "loadgen/load/stop_monitor.h"
 #include "loadgen/progress.h"
 #include "loadgen/route.h"
-#include "loadgen/stop_monitor.h"
 
 namespace paretoken::loadgen {
 

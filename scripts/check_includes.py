@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Checks the include directions and header rules of ARCHITECTURE.md over every source file of a tree.
 
-    scripts/check_includes.py [ROOT]
+    scripts/check_includes.py [--sizes] [ROOT]
 
-Prints each violation as `file:line: rule` and exits with 1 if there is one. Uses the standard library only.
+Prints each violation as `file:line: rule` and exits with 1 if there is one. With --sizes, it prints the sizes of the product code
+instead: lines, the longest files, the fullest folders, the share of comments in headers, and how many headers of the project a
+source includes, directly or through others. Uses the standard library only.
 """
 
+import collections
 import pathlib
 import re
+import statistics
 import sys
 
 SUFFIXES = {".h", ".cuh", ".cpp", ".cu"}
@@ -29,7 +33,7 @@ FOLDERS = {
 # Folders that may use tests/support: what is measured there are the streams recorded for the tests.
 FOLDERS_ON_RECORDINGS = {"benchmarks"}
 
-# Inside core and reports: which rooms a room includes directly; whatever is reachable along these arrows may be included.
+# Inside these folders: which rooms a room includes directly; whatever is reachable along these arrows may be included.
 # Every room may include the files that stand beside the rooms, which include no room.
 ROOMS = {
     "core": {
@@ -42,16 +46,18 @@ ROOMS = {
     },
     "reports": {
         "document": set(),
+        "analysis": {"document"},
+        "files": {"analysis"},
+        "pages": {"files"},
+    },
+    "reports/analysis": {
         "cost": set(),
         "sweep": set(),
-        "micro": {"document"},
-        "cache": {"cost", "document"},
-        "gate": {"cost", "document"},
+        "micro": set(),
+        "cache": {"cost"},
+        "gate": {"cost"},
         "model": {"cache", "micro", "sweep"},
         "sections": {"model"},
-        "files": {"model", "gate"},
-        "pages": {"sections", "files"},
-        "interop": {"files"},
     },
 }
 
@@ -59,15 +65,10 @@ ROOMS = {
 # reachable along these arrows may be included.
 PARTS = {
     "loadgen": {
-        "arrival": set(),
-        "limits": set(),
+        "load": set(),
         "progress": set(),
         "interruption": set(),
-        "stop_monitor": {"limits"},
         "periodic": set(),
-        "schedule": {"arrival", "limits"},
-        "dispatch": {"schedule", "limits"},
-        "conversations": {"schedule"},
         "laziness": set(),
         "http": set(),
         "protocol": set(),
@@ -75,23 +76,49 @@ PARTS = {
         "power": {"scrape"},
         "probe": {"http", "protocol"},
         "client": {"http", "protocol"},
-        "mix": {"dispatch", "conversations"},
         "route": set(),
-        "worker": {"client", "mix", "route", "laziness", "progress", "stop_monitor"},
+        "worker": {"client", "load", "route", "laziness", "progress"},
         "run": {"worker", "scrape", "power", "interruption"},
         "virtual": {"run"},  # a run without sockets
+    },
+    "loadgen/load": {
+        "arrival": set(),
+        "limits": set(),
+        "stop_monitor": {"limits"},
+        "schedule": {"arrival", "limits"},
+        "dispatch": {"schedule", "limits"},
+        "conversations": {"schedule"},
+        "mix": {"dispatch", "conversations"},
+    },
+    "reports/files": {
+        "plan_file": set(),
+        "file_io": set(),
+        "json": {"plan_file"},
+        "events": set(),
+        "server_lines": {"json"},
+        "watch_lines": {"json"},
+        "run_directory": {"recorded_files"},
+        "records": {"json", "events", "file_io"},
+        "recorded_files": {"records", "server_lines"},
+        "gate_file": set(),
+        "alerts_file": {"file_io"},
+        "probe_file": {"json", "file_io"},
+        "refold": {"recorded_files"},
+        "baseline_store": {"run_directory"},
+        "output_directory": {"run_directory", "gate_file", "watch_lines"},
+        "interop": {"run_directory"},
     },
     "experiments": {
         "watcher": set(),
         "alerting": set(),
-        "target": {"watcher", "alerting"},
-        "quality": {"target"},
-        "run": {"quality", "target"},
+        "server": {"watcher", "alerting"},
+        "quality": {"server"},
+        "run": {"quality", "server"},
         "calibrate": {"run"},
         "cache": {"run"},
         "gate": {"run"},
         "sweep": {"run"},
-        "watch": {"target"},
+        "watch": {"server"},
     },
     "microbench": {
         "kernel": set(),
@@ -153,13 +180,15 @@ HEAVY_LIBRARIES = re.compile(r"nlohmann/|simdjson|boost/beast|boost/asio/ssl|ope
 HEAVY_HEADERS_ALLOWED = {
     "cli/commands.h": re.compile("CLI/"),
     "cli/plan_options.h": re.compile("CLI/"),
+    "reports/files/json/archive.h": re.compile("nlohmann/"),  # only files of reports/files include these
+    "reports/files/interop/foreign_json.h": re.compile("nlohmann/"),
+    "reports/files/interop/foreign_load.h": re.compile("nlohmann/json_fwd"),
     "loadgen/protocol/event_reader.h": re.compile("simdjson"),  # only the protocols' own files include it
     "simulator/answers/request_reader.h": re.compile("simdjson"),  # the same for the simulator's protocols
 }
 # reports: the only files that know JSON.
-REPORTS_JSON_FILES = {"reports/files/json.cpp", "reports/files/plan_file.cpp", "reports/files/gate_file.cpp",
-                      "reports/files/records.cpp",
-                      "reports/pages/inferencex.cpp", "reports/micro/micro_results.cpp"}
+REPORTS_JSON_FILES = {"reports/files/plan_file.cpp", "reports/files/gate_file.cpp", "reports/files/records.cpp",
+                      "reports/pages/inferencex.cpp", "reports/analysis/micro/micro_results.cpp"}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD_HEADER = re.compile(r"[a-z0-9_]+$")
@@ -181,16 +210,16 @@ def part_of(path, folder):
     return path.removeprefix(folder + "/").split("/")[0].split(".")[0]
 
 
-def folder_of_both(path, included):
-    """The innermost folder of PARTS that contains both files, or None."""
-    folders = [folder for folder in PARTS if path.startswith(folder + "/") and included.startswith(folder + "/")]
+def folder_of_both(table, path, included):
+    """The innermost folder of PARTS or ROOMS that contains both files, or None."""
+    folders = [folder for folder in table if path.startswith(folder + "/") and included.startswith(folder + "/")]
     return max(folders, key=len, default=None)
 
 
 def folder_violation(path, included):
     """The rule that including `included` from `path` breaks, or None. Both are paths from the root."""
     source, target = path.split("/")[0], included.split("/")[0]
-    folder = folder_of_both(path, included)
+    folder = folder_of_both(PARTS, path, included)
     if folder and not pathlib.PurePath(path).stem.endswith("_test"):
         return part_violation(folder, path, included)
     if source == "tests":
@@ -207,7 +236,8 @@ def folder_violation(path, included):
     if target == source:
         if path.startswith("tests/"):
             return None
-        return room_violation(source, path, included) if source in ROOMS else None
+        folder = folder_of_both(ROOMS, path, included)
+        return room_violation(folder, path, included) if folder else None
     if target not in FOLDERS[source]:
         allowed = ", ".join(sorted(FOLDERS[source])) or "nothing of the project but itself"
         return f"{source} may not include {target} (it may: {allowed})"
@@ -219,15 +249,15 @@ def folder_violation(path, included):
     return None
 
 
-def room_of(path):
-    """core/text/printable.h → text; core/units.h, which stands in no room, → None."""
-    parts = path.split("/")
-    return parts[1] if len(parts) > 2 else None
+def room_of(path, folder):
+    """The room of a folder: core/text/printable.h → text; core/units.h, which stands in no room, → None."""
+    parts = path.removeprefix(folder + "/").split("/")
+    return parts[0] if len(parts) > 1 else None
 
 
 def room_violation(folder, path, included):
     rooms = ROOMS[folder]
-    source, target = room_of(path), room_of(included)
+    source, target = room_of(path, folder), room_of(included, folder)
     for room in (source, target):
         if room is not None and room not in rooms:
             return f"{folder}/{room} has no row in ROOMS of scripts/check_includes.py"
@@ -260,8 +290,9 @@ def library_violation(path, included):
             return f"<{included}> is too heavy for a header: include it in the .cpp that needs it"
     if folder == "core" and not STANDARD_HEADER.match(included) and not included.startswith("fmt/"):
         return f"core uses only the standard library and fmt, not <{included}>"
-    if folder == "reports" and included.startswith("nlohmann/") and path not in REPORTS_JSON_FILES:
-        return "in reports only " + " and ".join(sorted(REPORTS_JSON_FILES)) + " may include nlohmann"
+    if folder == "reports" and included.startswith("nlohmann/") and path not in REPORTS_JSON_FILES and (
+            not path.startswith(("reports/files/json/", "reports/files/interop/"))):
+        return "in reports only reports/files/json/ and " + ", ".join(sorted(REPORTS_JSON_FILES)) + " may include nlohmann"
     return None
 
 
@@ -303,8 +334,43 @@ def sources_below(root):
                 yield file.relative_to(root).as_posix()
 
 
+def headers_of(path, lines, known):
+    """The headers of the project that a file includes, directly or through others."""
+    found, left = set(), [path]
+    while left:
+        for line in lines[left.pop()]:
+            include = INCLUDE.match(line)
+            if include and include[1] == '"' and include[2] in known and include[2] not in found:
+                found.add(include[2])
+                left.append(include[2])
+    return found
+
+
+def print_sizes(root):
+    """The sizes of the product code: everything outside tests and benchmarks."""
+    paths = [path for path in sources_below(root) if path.split("/")[0] not in ("tests", "benchmarks")]
+    lines = {path: (root / path).read_text(encoding="utf-8").splitlines() for path in paths}
+    headers = {path for path in paths if pathlib.PurePath(path).suffix in HEADER_SUFFIXES}
+    folders = collections.Counter(str(pathlib.PurePath(path).parent) for path in paths)
+    in_headers = [line.strip() for path in headers for line in lines[path]]
+    comments = sum(line.startswith("//") for line in in_headers)
+    behind = {path: len(headers_of(path, lines, headers)) for path in paths if path not in headers}
+    most = sorted(behind, key=behind.get, reverse=True)[:5]
+    print(f"lines of product code: {sum(map(len, lines.values()))} in {len(paths)} files")
+    print("longest files: " + ", ".join(f"{path} {len(lines[path])}" for path in
+                                        sorted(paths, key=lambda path: len(lines[path]), reverse=True)[:8]))
+    print("fullest folders: " + ", ".join(f"{folder} {count}" for folder, count in folders.most_common(6)))
+    print(f"comment lines in headers: {100 * comments / len(in_headers):.1f} %")
+    print(f"headers behind a source: median {statistics.median(behind.values()):.0f}, "
+          "most " + ", ".join(f"{path} {behind[path]}" for path in most))
+
+
 def main(argv):
-    root = pathlib.Path(argv[1]) if len(argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    arguments = [argument for argument in argv[1:] if argument != "--sizes"]
+    root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parent.parent
+    if "--sizes" in argv:
+        print_sizes(root)
+        return 0
     files = list(sources_below(root))
     broken = 0
     for path in files:

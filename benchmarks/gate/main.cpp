@@ -22,9 +22,9 @@
 #include "core/record/event_source.h"
 #include "core/run/result_of.h"
 #include "experiments/gate.h"
-#include "experiments/target/resolve.h"
+#include "experiments/server/resolve.h"
 #include "loadgen/run.h"
-#include "reports/gate/decision.h"
+#include "reports/analysis/gate/decision.h"
 
 namespace paretoken::gate_errors {
 namespace {

@@ -58,7 +58,7 @@ struct StopRules {
     /// The number of measured requests; a conversation of several turns counts once.
     std::optional<std::uint64_t> requests = {};
     std::optional<Duration> duration = {};  ///< time from the first measured request's start
-    std::vector<std::string> rules = {};    ///< more rules, in the form of loadgen/limits.h
+    std::vector<std::string> rules = {};    ///< more rules, in the form of loadgen/load/limits.h
 
     bool operator==(const StopRules&) const = default;
 };

@@ -42,7 +42,7 @@ struct ServerStart {
 /// The origin of a result: program, host, server, time, and the command that repeats it.
 struct Provenance {
     /// Names the run: 32 random hexadecimal digits, which every copy of the result keeps. Empty in results of
-    /// versions that did not write it; core/result/distinct_runs.h says what is compared then.
+    /// versions that did not write it; core/run/distinct_runs.h says what is compared then.
     std::string run_id = {};
     std::string version;
     std::string commit;

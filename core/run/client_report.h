@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/result/histogram.h"
+#include "core/histogram.h"
 #include "core/units.h"
 
 namespace paretoken {

@@ -13,7 +13,7 @@
 #include "core/random.h"
 #include "datasets/files/conversation_index.h"
 #include "datasets/files/row_notes.h"
-#include "datasets/generated/prompt_maker.h"
+#include "datasets/synthetic/prompt_maker.h"
 
 namespace paretoken::datasets {
 namespace {

@@ -6,8 +6,8 @@
 #include <cctype>
 
 #include "core/error.h"
-#include "experiments/target/command_line.h"
-#include "experiments/target/resolve.h"
+#include "experiments/server/command_line.h"
+#include "experiments/server/resolve.h"
 
 namespace paretoken::experiments {
 namespace {

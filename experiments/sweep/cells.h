@@ -2,7 +2,7 @@
 // The cells of a sweep. A cell is one combination of values of a plan's options and of the placeholders
 // ("{name}") in its server's options, such as the command. A sweep measures its axis, which is concurrency
 // or request rate, in every cell. All functions are pure, except in_cell() and with_common_dataset(), which
-// read files by with_dataset() (experiments/target/resolve.h): datasets, prose, questions and the model
+// read files by with_dataset() (experiments/server/resolve.h): datasets, prose, questions and the model
 // card.
 #include <map>
 #include <set>
@@ -60,7 +60,7 @@ std::pair<std::string, std::string> parse_link(std::string_view text,
 /// plan's field is replaced by the value of that field.
 LoadPlan with_links(LoadPlan asked);
 
-/// Returns the plan that all cells share, after with_dataset() (experiments/target/resolve.h). There are
+/// Returns the plan that all cells share, after with_dataset() (experiments/server/resolve.h). There are
 /// two cases in which the cells must begin from the plan as it was given, which is then returned unchanged:
 /// a cell names a dataset, because another dataset has other defaults; or the plan has classes and the
 /// cells give options, because the options that a class gives itself take precedence over those of a cell.
@@ -68,7 +68,7 @@ LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells);
 
 /// Returns `asked` with the cell's values in its options and in the options of its server. The dataset of a
 /// cell takes the lengths (--isl, --osl, --range-ratio) of `asked` that it does not set itself. Sets the
-/// defaults of the dataset and hashes its file by with_dataset() (experiments/target/resolve.h). Throws
+/// defaults of the dataset and hashes its file by with_dataset() (experiments/server/resolve.h). Throws
 /// UsageError naming the option whose value is wrong, RuntimeError when a file cannot be read.
 LoadPlan in_cell(LoadPlan asked, const Cell& cell);
 

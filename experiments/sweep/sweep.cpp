@@ -22,11 +22,12 @@
 #include "core/spec.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
-#include "experiments/target/redaction.h"
-#include "experiments/target/server_command.h"
+#include "experiments/server/redaction.h"
+#include "experiments/server/server_command.h"
+#include "reports/analysis/sweep/comparison.h"
+#include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
-#include "reports/sweep/comparison.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -12,13 +12,13 @@
 
 #include "core/plan/plan.h"
 #include "experiments/run.h"
+#include "experiments/server/launch.h"
+#include "experiments/server/provenance.h"
+#include "experiments/server/resolve.h"
+#include "experiments/server/target.h"
 #include "experiments/sweep/cells.h"
-#include "experiments/target/launch.h"
-#include "experiments/target/provenance.h"
-#include "experiments/target/resolve.h"
-#include "experiments/target/target.h"
 #include "experiments/watcher.h"
-#include "reports/sweep/sweep.h"
+#include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::experiments {
 

@@ -10,7 +10,7 @@
 
 #include "experiments/watch/page_server.h"
 #include "loadgen/progress.h"
-#include "reports/interop/exposition.h"
+#include "reports/files/interop/exposition.h"
 
 namespace paretoken::experiments {
 

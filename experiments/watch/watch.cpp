@@ -19,9 +19,10 @@
 #include "core/result/metrics.h"
 #include "core/run/result_of.h"
 #include "experiments/alerting.h"
-#include "experiments/target/provenance.h"
-#include "experiments/target/redaction.h"
+#include "experiments/server/provenance.h"
+#include "experiments/server/redaction.h"
 #include "experiments/watch/drift.h"
+#include "reports/files/file_io.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 

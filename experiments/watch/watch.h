@@ -10,7 +10,7 @@
 
 #include "core/plan/plan.h"
 #include "core/result/alerts.h"
-#include "experiments/target/target.h"
+#include "experiments/server/target.h"
 #include "loadgen/interruption.h"
 #include "reports/files/watch_lines.h"
 

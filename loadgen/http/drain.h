@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/result/histogram.h"
+#include "core/histogram.h"
 #include "core/units.h"
 #include "loadgen/http/clock_map.h"
 

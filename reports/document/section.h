@@ -1,7 +1,7 @@
 #pragma once
-// A section of a page as a value: paragraphs, tables, charts and other blocks under a title. reports/sections
-// computes sections; reports/pages writes the same section as HTML and as Markdown. Texts are plain: the
-// pages escape them. The functions are pure.
+// A section of a page as a value: paragraphs, tables, charts and other blocks under a title.
+// reports/analysis/sections computes sections; reports/pages writes the same section as HTML and as Markdown.
+// Texts are plain: the pages escape them. The functions are pure.
 #include <cstddef>
 #include <optional>
 #include <string>

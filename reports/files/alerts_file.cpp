@@ -9,7 +9,7 @@
 #include "cards/json_value.h"
 #include "core/error.h"
 #include "core/spec.h"
-#include "reports/files/run_directory.h"
+#include "reports/files/file_io.h"
 
 namespace paretoken::reports {
 namespace {

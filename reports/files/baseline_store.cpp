@@ -6,8 +6,9 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/result/distinct_runs.h"
+#include "core/run/distinct_runs.h"
 #include "core/result/validity.h"
+#include "reports/files/file_io.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/server_lines.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/result/result.h"
-#include "reports/gate/decision.h"
+#include "reports/analysis/gate/decision.h"
 
 namespace paretoken::reports {
 
@@ -21,7 +21,7 @@ std::string policy_json(const GatePolicy& policy);
 /// Reads a policy. Settings that the file does not name stay as in default_policy(). `where` is the file's
 /// name. Throws a UsageError that names the file and, for a wrong key or value, the key and its line. A
 /// policy without metrics and limits is no error here, because the command line may add limits; check() in
-/// reports/gate/policy.h refuses it.
+/// reports/analysis/gate/policy.h refuses it.
 GatePolicy parse_policy_json(std::string_view text, const std::string& where);
 
 /// The arguments with which a gate was started. A gate is resumed only with equal arguments.

@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "core/error.h"
+#include "reports/files/file_io.h"
 #include "reports/files/gate_file.h"
 #include "reports/files/recorded_files.h"
-#include "reports/files/run_directory.h"
 #include "reports/files/watch_lines.h"
 
 namespace paretoken::reports {

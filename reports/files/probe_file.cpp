@@ -1,8 +1,8 @@
 #include "reports/files/probe_file.h"
 
-#include "reports/files/json.h"
-#include "reports/files/json_lines.h"
-#include "reports/files/run_directory.h"
+#include "reports/files/file_io.h"
+#include "reports/files/json/json_lines.h"
+#include "reports/files/json/record_lines.h"
 
 namespace paretoken::reports {
 void write_probe_file(const std::filesystem::path& path, const std::vector<ProbeAnswer>& answers) {

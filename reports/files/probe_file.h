@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "reports/gate/answers.h"
+#include "reports/analysis/gate/answers.h"
 
 namespace paretoken::reports {
 

@@ -14,9 +14,9 @@
 
 #include "core/error.h"
 #include "reports/files/events.h"
-#include "reports/files/json.h"
+#include "reports/files/file_io.h"
+#include "reports/files/json/run_json.h"
 #include "reports/files/records.h"
-#include "reports/files/run_directory.h"
 #include "reports/files/server_lines.h"
 
 namespace paretoken::reports {

@@ -21,9 +21,10 @@
 #include "core/error.h"
 #include "core/text/trace_context.h"
 #include "reports/files/events.h"
-#include "reports/files/json.h"
-#include "reports/files/record_fields.h"
-#include "reports/files/run_directory.h"
+#include "reports/files/file_io.h"
+#include "reports/files/json/json_lines.h"
+#include "reports/files/json/record_fields.h"
+#include "reports/files/json/record_lines.h"
 
 namespace paretoken::reports {
 namespace {

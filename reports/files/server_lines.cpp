@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "cards/json_value.h"
-#include "reports/files/json_lines.h"
-#include "reports/files/json_text.h"
+#include "reports/files/json/json_lines.h"
+#include "reports/files/json/json_text.h"
 
 namespace paretoken::reports {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "reports/document/table.h"
-#include "reports/files/json_text.h"
+#include "reports/files/json/json_text.h"
 
 namespace paretoken::reports {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "reports/analysis/model/search.h"
+#include "reports/analysis/sweep/comparison.h"
 #include "reports/document/table.h"
-#include "reports/model/search.h"
 #include "reports/pages/server_rows.h"
-#include "reports/sweep/comparison.h"
 
 namespace paretoken::reports {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/result/result.h"
-#include "reports/sweep/sweep.h"
+#include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::reports {
 

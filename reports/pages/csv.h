@@ -3,7 +3,7 @@
 // names.
 #include <string>
 
-#include "reports/model/report_model.h"
+#include "reports/analysis/model/report_model.h"
 
 namespace paretoken::reports {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/error.h"
-#include "reports/files/json.h"
+#include "reports/files/json/report_json.h"
 #include "reports/pages/csv.h"
 #include "reports/pages/html.h"
 #include "reports/pages/inferencex.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/model/report_model.h"
+#include "reports/analysis/model/report_model.h"
 
 namespace paretoken::reports {
 

@@ -4,7 +4,7 @@
 // element. The functions are pure.
 #include <string>
 
-#include "reports/gate/decision.h"
+#include "reports/analysis/gate/decision.h"
 
 namespace paretoken::reports {
 
@@ -15,7 +15,7 @@ std::string gate_console(const GateReport& report);
 std::string gate_markdown(const GateReport& report);
 
 /// JUnit XML with one test case per metric. A metric that failed is a failure and an inconclusive one is an
-/// error, both with the reason. tests/reports/gate/junit.xsd describes the format.
+/// error, both with the reason. tests/reports/analysis/gate/junit.xsd describes the format.
 std::string gate_junit(const GateReport& report);
 
 /// Workflow commands of GitHub, which it shows beside a pull request. There is one line for each metric that

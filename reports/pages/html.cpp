@@ -12,13 +12,13 @@
 #include "core/embedded.h"
 #include "core/result/alerts.h"
 #include "core/result/metrics.h"
+#include "reports/analysis/sections/sections.h"
 #include "reports/document/section.h"
 #include "reports/document/table.h"
-#include "reports/files/json.h"
+#include "reports/files/json/report_json.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/section_html.h"
 #include "reports/pages/server_rows.h"
-#include "reports/sections/sections.h"
 
 namespace paretoken::reports {
 namespace {

@@ -3,7 +3,7 @@
 // run, times in seconds, rates per GPU.
 #include <string>
 
-#include "reports/model/report_model.h"
+#include "reports/analysis/model/report_model.h"
 
 namespace paretoken::reports {
 

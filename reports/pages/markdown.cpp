@@ -7,11 +7,11 @@
 #include <cmath>
 #include <set>
 
+#include "reports/analysis/model/front.h"
+#include "reports/analysis/sections/sections.h"
 #include "reports/document/table.h"
-#include "reports/model/front.h"
 #include "reports/pages/report_columns.h"
 #include "reports/pages/section_markdown.h"
-#include "reports/sections/sections.h"
 
 namespace paretoken::reports {
 namespace {
@@ -174,9 +174,9 @@ std::string commands_of(const Configuration& configuration) {
     std::string text;
     std::set<std::string> told;  // all points of a sweep have the same command
     for (const ReportPoint& point : configuration.points)
-        if (told.insert(point.result.provenance.command).second)
-            text += fmt::format("    {}\n",
-                                printable(point.result.provenance.command, 4000));  // indented: a code block
+        if (const std::string& command = point.result.provenance.command;
+            !command.empty() && told.insert(command).second)
+            text += fmt::format("    {}\n", printable(command, 4000));  // indented: a code block
     return text.empty() ? "" : "<details><summary>Commands</summary>\n\n" + text + "\n</details>\n";
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/random.h"
-#include "reports/model/gap.h"
+#include "reports/analysis/model/gap.h"
 #include "simulator/engine/engine.h"
 #include "simulator/engine/model.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "datasets/catalog.h"
-#include "loadgen/arrival.h"
+#include "loadgen/load/arrival.h"
 #include "loadgen/protocol/protocol.h"
 
 namespace paretoken::cli {

@@ -5,7 +5,7 @@
 
 #include "cli/plan_options.h"
 #include "core/error.h"
-#include "experiments/target/resolve.h"
+#include "experiments/server/resolve.h"
 
 namespace paretoken::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "core/random.h"
 #include "datasets/dataset.h"
 #include "loadgen/virtual.h"
-#include "reports/model/join.h"
-#include "reports/model/limit.h"
+#include "reports/analysis/model/join.h"
+#include "reports/analysis/model/limit.h"
 #include "tests/support/kept_records.h"
 
 namespace paretoken {

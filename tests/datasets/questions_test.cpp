@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "datasets/catalog.h"
-#include "datasets/generated/recall.h"
-#include "datasets/generated/text.h"
+#include "datasets/synthetic/recall.h"
+#include "datasets/synthetic/text.h"
 #include "tests/datasets/temporary_file.h"
 
 namespace paretoken::datasets {

@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/run/result_of.h"
-#include "reports/files/json.h"
+#include "reports/files/json/run_json.h"
 #include "tests/experiments/virtual_sweep.h"
 #include "tests/support/kept_run.h"
 #include "tests/support/message_of.h"

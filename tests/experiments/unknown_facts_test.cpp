@@ -12,7 +12,7 @@
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/run/result_of.h"
-#include "reports/files/json.h"
+#include "reports/files/json/run_json.h"
 #include "tests/experiments/virtual_sweep.h"
 #include "tests/support/kept_run.h"
 #include "tests/support/without_fact.h"

@@ -12,6 +12,7 @@
 
 #include "core/plan/plan_fields.h"
 #include "experiments/sweep/sweep.h"
+#include "reports/files/file_io.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

@@ -2,7 +2,7 @@
 #include "datasets/files/custom_jsonl.h"
 
 #include "loadgen/protocol/body.h"
-#include "reports/files/json.h"
+#include "reports/files/json/json_lines.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace paretoken::fuzz {

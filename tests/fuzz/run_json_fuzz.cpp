@@ -4,7 +4,9 @@
 
 #include "core/plan/plan_fields.h"
 #include "core/text/secrets.h"
-#include "reports/files/json.h"
+#include "reports/files/json/record_lines.h"
+#include "reports/files/json/run_json.h"
+#include "reports/files/json/sweep_json.h"
 #include "reports/files/plan_file.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -7,8 +7,8 @@
 
 #include "cards/gpu.h"
 #include "core/result/slo.h"
-#include "datasets/generated/lengths.h"
-#include "loadgen/arrival.h"
+#include "datasets/synthetic/lengths.h"
+#include "loadgen/load/arrival.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace paretoken::fuzz {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/result/metrics.h"
-#include "reports/model/report_model.h"
-#include "reports/sweep/sweep.h"
+#include "reports/analysis/model/report_model.h"
+#include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::reports::sample {
 

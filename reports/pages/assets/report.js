@@ -1,5 +1,5 @@
 // Draws the charts of a report, sorts its table and switches its colours. Everything that is said in words or
-// numbers is in the page already; this file only adds pictures. Data: what chart_json (reports/files/json.cpp) wrote.
+// numbers is in the page already; this file only adds pictures. Data: what chart_json (reports/files/json/chart_json.cpp) wrote.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);

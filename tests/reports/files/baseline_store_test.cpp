@@ -6,8 +6,9 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "reports/files/file_io.h"
 #include "reports/files/run_directory.h"
-#include "tests/reports/gate/gate_runs.h"
+#include "tests/reports/analysis/gate/gate_runs.h"
 #include "tests/reports/temporary_directory.h"
 
 namespace paretoken::reports {

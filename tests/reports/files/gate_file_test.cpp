@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "tests/reports/gate/gate_runs.h"
+#include "tests/reports/analysis/gate/gate_runs.h"
 
 namespace paretoken::reports {
 namespace {

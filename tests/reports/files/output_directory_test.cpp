@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "reports/files/run_directory.h"
+#include "reports/files/file_io.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
 

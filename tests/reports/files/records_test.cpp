@@ -15,8 +15,8 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "reports/files/events.h"
-#include "reports/files/json.h"
-#include "reports/files/run_directory.h"
+#include "reports/files/file_io.h"
+#include "reports/files/json/record_lines.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
 

@@ -10,9 +10,9 @@
 #include "core/plan/events_kept.h"
 #include "core/run/result_of.h"
 #include "core/statistics.h"
+#include "reports/files/file_io.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
-#include "reports/files/run_directory.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
 

@@ -1,4 +1,5 @@
 #include "reports/files/run_directory.h"
+#include "reports/files/file_io.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/result/figures.h"
-#include "reports/files/json.h"
+#include "reports/files/json/run_json.h"
 #include "reports/pages/console.h"
 #include "reports/pages/report_columns.h"
 #include "tests/reports/sample_report.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "reports/document/table.h"
-#include "tests/reports/gate/gate_runs.h"
+#include "tests/reports/analysis/gate/gate_runs.h"
 
 namespace paretoken::reports {
 namespace {

@@ -1,0 +1,59 @@
+#pragma once
+// Finds out how many tokens a server's tokenizer makes of each word of vocabulary() (the words in
+// datasets/synthetic/text.h from which prompts are made). The functions are pure: they give the texts to
+// ask about and read the counts; the caller asks the server. Counts from the endpoint /tokenize are exact
+// per word; the usage in an answer gives only the mean over words.
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paretoken::datasets {
+
+struct Calibration {
+    double overhead_tokens = 0;       ///< tokens that the chat template (or a BOS) adds to every prompt
+    std::vector<double> word_tokens;  ///< tokens of " word", by position in vocabulary() (text.h)
+    /// The tokens of "word" at the start of a text, without a blank, for the first opening_words() words of
+    /// vocabulary().
+    std::vector<double> opening_word_tokens;
+    double prose_word_tokens = 1;  ///< mean over the words of the prose that prompts are cut from
+    std::string source = {};       ///< "/tokenize", "usage" or "uncalibrated"
+
+    bool operator==(const Calibration&) const = default;
+};
+
+/// Returns the calibration that is assumed when a server gives no counts: one token per word and no overhead.
+Calibration uncalibrated();
+
+/// Returns the text that the server must tokenize for calibration_from_pieces().
+std::string calibration_text();
+
+/// Counts the tokens of every word. `pieces`: the tokens of calibration_text(), each as text, in order. The
+/// overhead is set to 0. A token for the beginning of the text (BOS) and a blank before the first word are
+/// ignored. Returns nothing if the other pieces together are not that text.
+std::optional<Calibration> calibration_from_pieces(std::span<const std::string> pieces);
+
+/// A text of `words` words and the prompt tokens that the server counted.
+struct CountSample {
+    double words = 0;
+    double tokens = 0;
+};
+
+/// Fits overhead and tokens per word by least squares. An overhead below 0 becomes 0, and tokens per word
+/// within 0.001 of 1 become 1. Returns nothing without two different numbers of words, or when the fit has no
+/// tokens per word.
+std::optional<Calibration> calibration_from_counts(std::span<const CountSample> samples);
+
+/// The tokens that a calibrated text was expected to have, and those that the server counted.
+struct OverheadSample {
+    double expected_text_tokens = 0;
+    double prompt_tokens = 0;
+};
+
+/// Returns the mean of the counted tokens less the expected ones, which is the number of tokens that a chat
+/// template adds (overhead). Returns nothing without samples. A value below 0 means that the calibration
+/// expects too many tokens.
+std::optional<double> overhead_from(std::span<const OverheadSample> samples);
+
+}  // namespace paretoken::datasets

@@ -1,0 +1,76 @@
+#pragma once
+// Makes prompts of a requested length, as text or as token ids. Prompts are numbered: with equal options, the
+// same number (`place`) and length give the same prompt. Another salt changes the content of every prompt,
+// but not its length. A text consists of random words. If prompts are cut from prose, a text has only a few
+// random words, which make prompts with neighbouring numbers begin differently, and then words of the prose.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/record/request.h"
+#include "datasets/catalog.h"
+#include "datasets/synthetic/synthetic.h"
+#include "datasets/synthetic/text.h"
+
+namespace paretoken::datasets {
+
+class PromptMaker {
+  public:
+    explicit PromptMaker(const DatasetOptions& options);
+
+    /// Returns prompt number `place`. It has `tokens` tokens, including overhead_tokens(), as exactly as
+    /// DatasetOptions::calibration allows; a text has at least one word. `tokens` must be at least 1.
+    /// Prompts with different numbers begin with different words (or token ids) if their numbers differ by
+    /// less than the number of words that may begin a text, writer().openings() (or the number of usable
+    /// ids).
+    Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
+
+    /// Appends `tokens` token ids, or words that have this many tokens, to `prompt`. The appended content
+    /// depends on the seed, the salt, `tokens` and `name`, but not on what `prompt` already has.
+    void append(Prompt& prompt, std::int64_t tokens, std::uint64_t name) const;
+
+    /// Returns an empty prompt of the form that append() continues.
+    Prompt begin() const;
+
+    PromptForm form() const { return form_; }
+    /// Returns the number of tokens that a chat template adds to a text; 0 for token ids.
+    std::int64_t overhead_tokens() const;
+    const TextWriter& writer() const { return writer_; }
+
+    /// Returns whether prompts are cut from prose.
+    bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
+    /// Throws UsageError if prompts are cut from prose and the prose has too few words for a prompt of
+    /// `tokens` tokens.
+    void require_prose_for(std::int64_t tokens) const;
+    /// Calls require_prose_for() for the longest of the first 4096 requests; `tokens_of(index)` returns the
+    /// tokens of a request.
+    template <class TokensOf>
+    void require_prose_for_many(TokensOf tokens_of) const {
+        constexpr std::uint64_t kMany = 4096;
+        if (!cuts_prose()) return;
+        std::int64_t longest = 0;
+        for (std::uint64_t i = 0; i < kMany; ++i) longest = std::max<std::int64_t>(longest, tokens_of(i));
+        require_prose_for(longest);
+    }
+
+  private:
+    std::string cut_prompt(std::int64_t tokens, std::uint64_t opening, const Random& random,
+                           std::uint64_t first_word) const;
+    std::size_t prose_words(double tokens) const;
+
+    TokenIds ids(std::int64_t count, std::uint64_t opening, Random random) const;
+
+    std::uint64_t seed_;
+    PromptForm form_;
+    IdRange ids_;
+    TextWriter writer_;
+    std::shared_ptr<const Prose>
+        prose_;              ///< text that prompts are cut from; null means that prompts are random words
+    std::string prompts_;    ///< name of the random stream for words and ids
+    std::string pieces_;     ///< name of the random stream for append()
+    std::uint64_t opening_;  ///< selects the first word of prompt 0; prompt i has opening_ + i
+};
+
+}  // namespace paretoken::datasets

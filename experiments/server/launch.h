@@ -1,0 +1,66 @@
+#pragma once
+// Opens the target of a plan (the server or servers that its load goes to). If the plan has a command that
+// starts the server, and the server is not running yet, starts it first.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "core/plan/plan.h"
+#include "experiments/server/target.h"
+#include "experiments/watcher.h"
+
+namespace paretoken::experiments {
+
+class CommandServer;
+
+inline constexpr std::string_view kServerLogName = "server.log";
+inline constexpr auto kServerPatience =
+    std::chrono::minutes(10);  ///< time until the server of a command must be ready
+
+/// Throws UsageError naming an option of the client that would have no effect: an option of its sockets in
+/// virtual time, a time of the virtual client without virtual time, or a rule of routing for one server.
+void refuse_options_without_effect(const LoadPlan& plan);
+
+/// Checks the options of a plan for its server and refuses those without effect, and removes the default URL
+/// if a command starts the server. `url_given`: the user gave a URL. Throws UsageError.
+LoadPlan with_server(LoadPlan plan, bool url_given);
+
+/// Returns a key that is equal for two plans when one server can serve both; empty if no command starts the
+/// server.
+std::string server_key(const ServerLaunch& server);
+
+class ServerLauncher {
+  public:
+    /// `watcher` must outlive this.
+    ServerLauncher(Access access, Watcher& watcher, std::stop_token stop);
+    ~ServerLauncher();  ///< ends the server
+    ServerLauncher(const ServerLauncher&) = delete;
+    ServerLauncher& operator=(const ServerLauncher&) = delete;
+
+    /// Opens the target of a plan. If the server of the plan's command is not running, or if `anew` is set,
+    /// the server that is running is ended and the command is started, with its output in
+    /// `directory`/server.log. For a plan without a command but with a ready timeout (--ready-timeout), the
+    /// function waits until the servers at its URLs are ready. Throws ServerFailed
+    /// (experiments/server/server_command.h) if these are not ready in time, or, with secrets hidden, if
+    /// the server of a command fails or does not serve the plan. Otherwise throws as open_target()
+    /// (experiments/server/target.h) does.
+    std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
+                                 bool anew = false);
+
+    /// Ends the server that is running, so that the next open() starts one.
+    void end_server();
+
+  private:
+    void start(const LoadPlan& asked, const std::filesystem::path& directory);
+
+    Access access_;
+    Watcher& watcher_;
+    std::stop_token stop_;
+    std::shared_ptr<CommandServer> server_;
+    std::string key_;  ///< key of server_
+    std::uint64_t starts_ = 0;
+};
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,92 @@
+#include "experiments/server/provenance.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <ctime>
+#include <random>
+
+#include "cards/gpu.h"
+#include "cards/host.h"
+#include "cards/model.h"
+#include "core/version.h"
+#include "simulator/engine/card_profile.h"
+
+namespace paretoken::experiments {
+namespace {
+
+/// Returns 32 random hexadecimal digits. They are from the system and not from a seed, since runs with equal
+/// seeds are different runs.
+std::string new_run_id() {
+    std::random_device source;
+    std::string id;
+    for (int word = 0; word < 4; ++word) id += fmt::format("{:08x}", static_cast<std::uint32_t>(source()));
+    return id;
+}
+
+struct Hardware {
+    std::string name;
+    std::uint32_t count = 1;
+};
+
+/// Returns the hardware of all servers together. `servers` is their number.
+Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts, std::size_t servers) {
+    if (!gpu.empty()) {
+        const cards::GpuSpec spec = cards::parse_gpu_spec(gpu);
+        return {spec.name, spec.count};
+    }
+    if (!facts.simulator_profile.empty())
+        return {"sim:" + facts.simulator_profile,
+                sim::gpu_count_of(facts.simulator_profile) * static_cast<std::uint32_t>(servers)};
+    if (facts.local) return {cards::this_host().cpu, 1};
+    return {};
+}
+
+/// Returns the card that the user named, or else the one that the simulated server was made from.
+std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const std::string& profile) {
+    if (!resolved.model_card.empty()) {
+        const cards::ModelCard card = cards::model_card(resolved.model_card);
+        return ModelCardNote{resolved.model_card, card.name, card.weight_dtype, card.kv_dtype,
+                             cards::content_hash_of(card)};
+    }
+    const auto simulated = sim::model_of_card_profile(profile);
+    if (!simulated) return {};
+    return ModelCardNote{"", simulated->name, simulated->weight_dtype, simulated->kv_dtype,
+                         cards::content_hash_of(*simulated)};
+}
+
+}  // namespace
+
+Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation) {
+    const cards::HostFacts host = cards::this_host();
+    const loadgen::EndpointFacts& facts = target.facts();
+    const Hardware hardware =
+        hardware_of(resolved.gpu, facts, std::max<std::size_t>(1, resolved.targets.size()));
+    Provenance p;
+    p.run_id = new_run_id();
+    p.version = version();
+    p.commit = commit();
+    p.argv = invocation.argv;
+    p.command = invocation.command;
+    p.started_at = utc_now();
+    p.host = host.name;
+    p.host_cpu = host.cpu;
+    p.host_cores = host.cores;
+    p.kernel = host.kernel;
+    p.url = target.url();
+    p.model = resolved.model;
+    p.server_kind = facts.server_kind;
+    p.hardware = hardware.name;
+    p.hardware_count = hardware.count;
+    p.simulator = facts.simulator_terms;
+    p.model_card = model_card_of(resolved, facts.simulator_profile);
+    p.metadata = resolved.metadata;
+    return p;
+}
+
+std::string utc_now(std::chrono::seconds ago) {
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr) - ago.count()));
+}
+
+}  // namespace paretoken::experiments

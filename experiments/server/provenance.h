@@ -1,0 +1,25 @@
+#pragma once
+// The provenance of an experiment's results: program, host, server and time.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "core/result/result.h"
+#include "experiments/server/target.h"
+
+namespace paretoken::experiments {
+
+/// How the process was called, without secrets.
+struct Invocation {
+    std::vector<std::string> argv;
+    std::string command;  ///< the command as one line for a shell
+};
+
+/// Returns the provenance of a run that starts now. Throws UsageError when the plan's GPU or model card is
+/// wrong.
+Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
+
+/// Returns the current time, or the time that was `ago` before: "2026-11-21T09:45:12Z".
+std::string utc_now(std::chrono::seconds ago = {});
+
+}  // namespace paretoken::experiments

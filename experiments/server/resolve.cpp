@@ -1,0 +1,404 @@
+#include "experiments/server/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "cards/model.h"
+#include "core/error.h"
+#include "core/plan/hang_up.h"
+#include "core/plan/model_mix.h"
+#include "core/plan/plan_fields.h"
+#include "core/random.h"
+#include "datasets/catalog.h"
+#include "datasets/questions.h"
+#include "datasets/synthetic/prose.h"
+
+namespace paretoken::experiments {
+namespace {
+
+constexpr std::uint64_t kFewestRequests = 100;
+
+void name_dataset(RequestClass& of) {
+    if (of.dataset.name.empty()) of.dataset.name = of.dataset_path.empty() ? "synthetic" : "custom";
+    if (!of.dataset_path.empty() && datasets::file_of(of.dataset, of.dataset_path).empty())
+        throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
+                                     of.dataset.name, of.dataset_path));
+    if (!of.replies.empty() && !datasets::has_conversations(of.dataset))
+        throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are not conversations",
+                                     of.replies, of.dataset.name));
+}
+
+/// Sets the lengths of a dataset that is not a file, if they were not given, and checks its fields.
+void check_generated(Spec& dataset) {
+    if (dataset.name == "synthetic") dataset.fields.emplace("isl", "512");
+    const auto isl = dataset.fields.find("isl");
+    const bool pairs = isl != dataset.fields.end() && isl->second.starts_with("pairs:");
+    if (!pairs) dataset.fields.emplace("osl", "128");
+    (void)datasets::make_dataset({.spec = dataset});
+}
+
+/// Checks and hashes the file of a dataset. If some of its rows have no number of output tokens, their
+/// answers might never end; osl, which is for these rows, gets its default.
+void read_file(RequestClass& of) {
+    const bool live = of.replies != "recorded";
+    const auto dataset =
+        datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path, .live_replies = live});
+    if (!of.replies.empty() && !dataset->has_conversations())
+        throw UsageError(
+            fmt::format("--replies {}: no conversation of {} has a second turn{}; leave --replies out",
+                        of.replies, datasets::file_of(of.dataset, of.dataset_path),
+                        of.dataset.name == "sharegpt" ? " (sharegpt:turns=N takes N turns of each)" : ""));
+    of.dataset_content = dataset->content();
+    if (!dataset->mean_output_tokens()) of.dataset.fields.emplace("osl", "128");
+}
+
+void set_dataset(RequestClass& of) {
+    name_dataset(of);
+    if (datasets::file_of(of.dataset, of.dataset_path).empty())
+        check_generated(of.dataset);
+    else if (of.dataset_content.empty())
+        read_file(of);
+}
+
+Spec arrivals_of(const RequestClass& of) {
+    const bool rate = of.request_rate && std::isfinite(*of.request_rate);
+    if (rate && of.arrivals) throw UsageError("--request-rate and --arrivals exclude each other");
+    if (of.burstiness && of.arrivals)
+        throw UsageError(
+            fmt::format("--burstiness {0} applies only to --request-rate; with --arrivals, write --arrivals "
+                        "gamma:rate=…,burstiness={0}",
+                        *of.burstiness));
+    if (of.arrivals) return *of.arrivals;
+    if (!rate) return {"at_once", {}};
+    const std::string text = fmt::format("{}", *of.request_rate);
+    if (of.burstiness.value_or(1) == 1) return {"poisson", {{"rate", text}}};
+    return {"gamma", {{"rate", text}, {"burstiness", fmt::format("{}", *of.burstiness)}}};
+}
+
+bool may_have_conversations(RequestClass of) {
+    name_dataset(of);
+    return datasets::has_conversations(of.dataset);
+}
+
+void check_pacing(const RequestClass& of, std::uint64_t warmups) {
+    const loadgen::Arrivals arrivals = loadgen::arrivals_of(*of.arrivals);
+    if (arrivals.at_once) return;
+    if (arrivals.recorded && warmups > 0)
+        throw UsageError("--num-warmups: a trace has no requests in addition to its own");
+    if (!of.ramp_up.empty())
+        throw UsageError(
+            "--ramp-up opens the slots of a closed loop; in an open loop give --arrivals "
+            "ramp:from=…,to=…,over=…");
+    if (!of.think_time.empty() && !may_have_conversations(of))
+        throw UsageError("--think-time pauses the slots of a closed loop; an open loop has its arrivals");
+}
+
+void check_text(const LoadPlan& plan) {
+    if (plan.text.empty()) return;
+    if (plan.prompt_form == "token-ids")
+        throw UsageError(
+            "--text cuts prompts from a text, but --prompt-form token-ids sends token ids; leave one out");
+    const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
+                                 [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
+    if (!any)
+        throw UsageError(
+            fmt::format("--text: dataset '{}' has prompts of its own", plan.classes.front().dataset.name));
+}
+
+void check_salt_prompts(const LoadPlan& plan) {
+    const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
+                                 [](const RequestClass& of) { return !datasets::makes_prompts(of.dataset); });
+    if (plan.salt_prompts && !any)
+        throw UsageError(
+            fmt::format("--salt-prompts: it is for prompts of a file, and those of dataset '{}' are made for "
+                        "each run, with a new salt; leave it out",
+                        plan.classes.front().dataset.name));
+}
+
+/// Moves requests= and duration= from the further rules to the limits that every run has. Returns whether
+/// one of the remaining rules ends every run.
+bool read_rules(LoadPlan& plan) {
+    bool ends = false;
+    std::vector<std::string> others;
+    for (const std::string& text : plan.stop.rules) {
+        const loadgen::StopRule rule = naming("--stop", [&] { return loadgen::parse_stop_rule(text); });
+        switch (rule.kind) {
+            case loadgen::StopKind::requests:
+                plan.stop.requests =
+                    std::min(plan.stop.requests.value_or(UINT64_MAX), static_cast<std::uint64_t>(rule.limit));
+                continue;
+            case loadgen::StopKind::duration:
+                plan.stop.duration =
+                    std::min(plan.stop.duration.value_or(Duration::max()), from_seconds(rule.limit));
+                continue;
+            case loadgen::StopKind::tokens:
+            case loadgen::StopKind::precision:
+                ends = true;
+                break;
+            case loadgen::StopKind::errors:
+            case loadgen::StopKind::slo:
+            case loadgen::StopKind::diverging:
+                break;
+        }
+        others.push_back(text);
+    }
+    plan.stop.rules = std::move(others);
+    return ends;
+}
+
+/// Returns the number of requests in flight in a closed loop without --concurrency.
+std::uint64_t slots_of(const RequestClass& of, const StopRules& stop) {
+    if (!of.request_rate) return 1;
+    if (!stop.requests) throw UsageError("--request-rate inf without --concurrency needs --num-prompts");
+    return *stop.requests;  // all of them at once
+}
+
+/// Returns the seed of a class. A class with a name has its own seed, independent of other classes.
+std::uint64_t seed_of(const LoadPlan& plan, const RequestClass& of) {
+    return of.name.empty() ? plan.seed : derived_seed(plan.seed, "class " + of.name);
+}
+
+bool is_open(const RequestClass& of) {
+    return !loadgen::arrivals_of(*of.arrivals).at_once;
+}
+
+/// Sets the end of a load of several classes. Classes in open loops have shares of the requests; a class in a
+/// closed loop has none and needs a time.
+LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
+    if (plan.warmups > 0) throw UsageError("--num-warmups: with several classes give --warmup-duration");
+    const bool open = std::all_of(plan.classes.begin(), plan.classes.end(), is_open);
+    if (!open && plan.stop.requests)
+        throw UsageError(
+            "--num-prompts is divided among classes by their rates, but a class in a closed loop has no "
+            "rate; give --duration instead");
+    if (plan.stop.requests || plan.stop.duration || ends) return plan;
+    if (!open) throw UsageError("with a class in a closed loop --duration is needed");
+    plan.stop.requests = kFewestRequests * plan.classes.size();
+    return plan;
+}
+
+/// Returns the number of the run's requests that a class starts, in proportion to its rate.
+std::optional<std::uint64_t> requests_of(const LoadPlan& plan, const loadgen::Arrivals& arrivals) {
+    if (!plan.stop.requests || arrivals.at_once || arrivals.recorded) return std::nullopt;
+    double rates = 0;
+    for (const RequestClass& of : plan.classes) rates += loadgen::arrivals_of(*of.arrivals).rate;
+    const double share = static_cast<double>(*plan.stop.requests) * arrivals.rate / rates;
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(share)));
+}
+
+loadgen::Pacing pacing_of(const RequestClass& of) {
+    loadgen::Pacing pacing;
+    pacing.prefills = of.prefill_concurrency;
+    const bool closed_loop = loadgen::arrivals_of(of.arrivals.value()).at_once;
+    if (of.ramp_up != "auto" && !of.ramp_up.empty())
+        pacing.ramp_up = parse_duration(of.ramp_up);
+    else if (closed_loop && of.think_time.empty())
+        pacing.ramp_up.reset();
+    if (!of.think_time.empty()) pacing.think_time.emplace(of.think_time);
+    if (!of.cancel.empty()) pacing.hang_up = parse_hang_up(of.cancel);
+    return pacing;
+}
+
+loadgen::ClassLoad class_load(const LoadPlan& plan, const RequestClass& of) {
+    loadgen::ClassLoad load{.name = of.name,
+                            .arrivals = loadgen::arrivals_of(of.arrivals.value()),
+                            .concurrency = of.concurrency,
+                            .pacing = pacing_of(of),
+                            .limits = {.warmups = plan.warmups,
+                                       .requests = plan.stop.requests,
+                                       .duration = plan.stop.duration,
+                                       .warmup_duration = plan.warmup_duration},
+                            .seed = seed_of(plan, of),
+                            .priority = of.priority};
+    if (plan.classes.size() > 1) load.limits.requests = requests_of(plan, load.arrivals);
+    return load;
+}
+
+/// Returns whether a class of requests (--class) gives its own load.
+bool has_own_load(const RequestClass& of) {
+    return !of.name.empty() && (of.arrivals || of.request_rate || of.concurrency);
+}
+
+}  // namespace
+
+std::string_view name_of(Axis axis) {
+    switch (axis) {
+        case Axis::concurrency:
+            return "concurrency";
+        case Axis::request_rate:
+            return "request_rate";
+    }
+    return "";
+}
+
+LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
+    for (RequestClass& of : asked.classes) {
+        if (has_own_load(of)) continue;
+        switch (axis) {
+            case Axis::concurrency:
+                of.concurrency = static_cast<std::uint64_t>(level);
+                if (asked.stop.requests)
+                    asked.stop.requests = std::max(*asked.stop.requests, *of.concurrency);
+                break;
+            case Axis::request_rate:
+                of.request_rate = level;
+                break;
+        }
+    }
+    return asked;
+}
+
+void require_class_to_vary(const LoadPlan& asked, Axis axis) {
+    const std::vector<RequestClass> classes = with_classes(asked).classes;
+    if (std::all_of(classes.begin(), classes.end(), has_own_load))
+        throw UsageError(fmt::format(
+            "every --class gives its own load (rate, arrivals or concurrency), so that a sweep over {} "
+            "would measure the same load at each level; leave the load out of the class that is to vary",
+            name_of(axis)));
+}
+
+LoadPlan with_dataset(LoadPlan plan) {
+    plan = with_classes(std::move(plan));
+    // Questions or a card that cannot be read end the command before anything is measured.
+    if (!plan.probe.empty()) static_cast<void>(datasets::questions_of(plan.probe));
+    if (!plan.model_card.empty()) static_cast<void>(cards::model_card(plan.model_card));
+    for (RequestClass& of : plan.classes) {
+        try {
+            set_dataset(of);
+        } catch (const UsageError& error) {
+            if (of.name.empty()) throw;
+            throw UsageError(fmt::format("--class {}: {}", of.name, error.what()));
+        }
+    }
+    check_text(plan);
+    check_salt_prompts(plan);
+    if (!plan.text.empty() && plan.text_content.empty())
+        plan.text_content = datasets::Prose(plan.text).content();
+    return plan;
+}
+
+void require_rate_for_burstiness(const LoadPlan& asked) {
+    for (const RequestClass& of : with_classes(asked).classes)
+        if (of.burstiness && !of.arrivals && !(of.request_rate && std::isfinite(*of.request_rate)))
+            throw UsageError(
+                fmt::format("--burstiness {}: it shapes the gaps between the requests of an open loop, and "
+                            "this load has no rate; give --request-rate, or leave --burstiness out",
+                            *of.burstiness));
+}
+
+std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds) {
+    constexpr std::uint64_t kFewestSlots = 4;  // rounds of fewer requests are worth less
+    std::uint64_t most = kFewestRequests;
+    for (const RequestClass& of : plan.classes)
+        most = std::max(most, rounds * std::max(kFewestSlots, of.concurrency.value_or(0)));
+    return most;
+}
+
+LoadPlan with_load(LoadPlan plan) {
+    plan = with_classes(std::move(plan));
+    const bool ends = read_rules(plan);
+    if (plan.warmups > 0 && plan.warmup_duration)
+        throw UsageError("--num-warmups and --warmup-duration exclude each other");
+    if (!plan.require.empty() && plan.slos.empty())
+        throw UsageError(
+            fmt::format("--require {}: give the limits to meet, e.g. --slo ttft_p95:800", plan.require));
+    for (RequestClass& of : plan.classes) {
+        if (!of.name.empty() && !has_own_load(of))
+            throw UsageError(
+                fmt::format("--class {}: a class needs a load: rate=, arrivals= or concurrency=", of.name));
+        of.arrivals = arrivals_of(of);
+        if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency) {
+            of.concurrency = slots_of(of, plan.stop);
+            if (of.ramp_up.empty()) of.ramp_up = "0s";
+        }
+        check_pacing(of, plan.warmups);
+        of.request_rate.reset();
+        of.burstiness.reset();
+    }
+    if (plan.classes.size() > 1) return with_end_of_classes(std::move(plan), ends);
+    const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
+    if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends)
+        plan.stop.requests = usual_requests(plan);
+    return plan;
+}
+
+LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
+    LoadPlan plan = with_load(with_dataset(asked));
+    const bool ids = facts.prompt_form == datasets::PromptForm::token_ids;
+    if (plan.prompt_form == "token-ids" && !ids)
+        throw UsageError(fmt::format("--prompt-form token-ids: {} takes no token ids in {} requests",
+                                     facts.body.model, plan.endpoint_type));
+    plan.prompt_form = ids ? "token-ids" : "text";
+    if (parse_model_mix(plan.model).size() == 1) plan.model = facts.body.model;
+    plan.sampling.ignore_eos = facts.body.ignore_eos;
+    plan.sampling.temperature = facts.body.temperature;
+    plan.sampling.max_completion_tokens = facts.body.max_completion_tokens;
+    plan.refused = facts.refused;
+    if (plan.salt.empty()) plan.salt = salt;
+    return plan;
+}
+
+std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan) {
+    std::optional<std::uint64_t> cap = 0;
+    for (const RequestClass& of : plan.classes)
+        cap = cap && of.concurrency ? std::optional(*cap + *of.concurrency) : std::nullopt;
+    if (!cap || !plan.stop.requests) return cap;
+    return std::min(*cap, std::max(*plan.stop.requests, plan.warmups));
+}
+
+std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
+                                              const std::optional<datasets::Calibration>& calibration) {
+    const RequestClass& of = resolved.classes[request_class];
+    return datasets::make_dataset(
+        {.spec = of.dataset,
+         .seed = seed_of(resolved, of),
+         .salt = resolved.salt,
+         .form = resolved.prompt_form == "token-ids" ? datasets::PromptForm::token_ids
+                                                     : datasets::PromptForm::text,
+         .calibration = calibration,
+         .vocabulary = std::nullopt,
+         .path = of.dataset_path,
+         .prose = resolved.text.empty() ? nullptr : std::make_shared<const datasets::Prose>(resolved.text),
+         .salt_prompts = resolved.salt_prompts,
+         .live_replies = of.replies != "recorded"});
+}
+
+loadgen::LoadOptions load_options(const LoadPlan& resolved) {
+    loadgen::LoadOptions load;
+    load.classes.clear();
+    for (const RequestClass& of : resolved.classes) load.classes.push_back(class_load(resolved, of));
+    for (const std::string& rule : resolved.stop.rules) load.rules.push_back(loadgen::parse_stop_rule(rule));
+    load.workers = resolved.workers;
+    for (const RequestClass& any : resolved.classes) {
+        for (const auto& cap : {any.concurrency, any.prefill_concurrency}) {
+            if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
+        }
+    }
+    load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
+    load.worker.client.request_timeout = resolved.request_timeout;
+    load.worker.client.traceparent = resolved.traceparent;
+    load.worker.kernel_stamps = !resolved.user_timestamps;
+    load.worker.spin = resolved.spin;
+    load.worker.keep_alive = !resolved.no_keepalive;
+    load.worker.preconnect = !resolved.no_preconnect;
+    load.worker.keep_answers = resolved.keep_answers;
+    load.worker.grace = resolved.grace;
+    return load;
+}
+
+bool shares_nothing(const LoadPlan& resolved) {
+    const bool is_random = std::all_of(resolved.classes.begin(), resolved.classes.end(),
+                                       [](const RequestClass& of) { return of.dataset.name == "synthetic"; });
+    return is_random && resolved.text.empty();  // pieces of one text may begin alike
+}
+
+std::string fresh_salt() {
+    std::random_device device;
+    return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,116 @@
+#pragma once
+// A server that the user gives as a command. It is started for a measurement and stopped after it. Its
+// process group is ended when the object is destroyed, and also when this process is killed: another process
+// (the guard) reads a pipe that only this process keeps open, and ends the group when the pipe closes. The
+// guard also copies the server's output into the log.
+#include <sys/types.h>
+
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/result/result.h"
+#include "core/text/secrets.h"
+#include "core/units.h"
+#include "experiments/watcher.h"
+
+namespace paretoken::experiments {
+
+/// The most bytes of a server's output that are kept. Of a longer output, the beginning and the last 16 KiB
+/// are kept.
+inline constexpr std::size_t kLongestServerLog = std::size_t{64} << 20;
+
+struct ServerCommandLine {
+    std::string text;           ///< the command; "{port}" becomes a free port, also in `environment`
+    std::filesystem::path log;  ///< file for standard output and standard error; replaced
+    Duration patience = std::chrono::minutes(10);  ///< longest time until it is ready
+    bool shell = false;  ///< whether /bin/sh runs the text; else it is split into words
+    std::vector<std::string> environment = {};  ///< "NAME=VALUE", added to this process's environment
+    /// URL where the server will listen. It is not used if there is a "{port}". If it is empty and there is
+    /// no "{port}", the first printed URL of the loopback is used at
+    /// which a process of the server's group listens.
+    std::string url = {};
+    std::string ready_url = {};  ///< URL or path for is_ready()
+    Secrets secrets = {};        ///< hidden in the stored command and in the log
+};
+
+/// The server could not be started, was not ready in time, or has ended.
+class ServerFailed : public RuntimeError {
+  public:
+    using RuntimeError::RuntimeError;
+};
+
+class CommandServer {
+  public:
+    /// Starts the server and blocks until it is ready. Throws UsageError when ServerCommandLine::text
+    /// cannot be split into words; ServerFailed, with the server's last lines if it printed any, when it
+    /// cannot be started, ends before it is ready or is not ready in time, and when something listens at
+    /// `url` already; RuntimeError when `stop` is requested, or when the log cannot be written.
+    CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
+    ~CommandServer();
+    CommandServer(const CommandServer&) = delete;
+    CommandServer& operator=(const CommandServer&) = delete;
+
+    const std::string& url() const { return url_; }
+    const std::filesystem::path& log() const { return log_; }
+    /// Returns the command without the port filled in, the version that the server reports, and the time
+    /// until it was ready. The caller of the constructor may set the other fields.
+    const ServerStart& start() const { return start_; }
+    ServerStart& start() { return start_; }
+
+    /// Returns whether the started process has ended. May be called from any thread.
+    bool has_ended();
+
+    /// Asks the whole process group to end, then kills it. Does nothing if it was ended already.
+    void end();
+
+    /// Returns a sentence about a server that has ended by itself: "the server '…' ended with exit status 1;
+    /// its last lines …". Ends its group.
+    std::string how_it_ended();
+
+  private:
+    void wait_until_ready(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
+    std::string last_words();
+
+    pid_t group_ = -1;
+    pid_t guard_ = -1;
+    int guard_pipe_ = -1;
+    std::mutex mutex_;  ///< guards status_
+    std::optional<int> status_;
+    std::string url_;
+    std::filesystem::path log_;
+    ServerStart start_;
+};
+
+/// Returns whether the server at `url` is ready. With `ready_url` (a URL, or a path on the server), it is
+/// ready if `ready_url` returns 200. Otherwise it is ready if /health returns 200, or if /health returns
+/// another status below 500 (such as 404) and /v1/models returns any status below 500. A server that does not
+/// answer within 5 s is not ready. Throws UsageError for a URL that cannot be parsed, and RuntimeError when
+/// its host name cannot be resolved.
+bool is_ready(const std::string& url, const std::string& ready_url);
+
+/// Blocks until is_ready(). Throws ServerFailed after `patience`, RuntimeError when `stop` is requested, and
+/// as is_ready() does.
+void wait_until_ready(const std::string& url, const std::string& ready_url, Duration patience,
+                      Watcher& watcher, const std::stop_token& stop);
+
+/// Runs a command to its end, split by words_of() (experiments/server/command_line.h) and with
+/// `environment` ("NAME=VALUE") added; its output goes to standard error. Throws UsageError when the
+/// command cannot be split, and RuntimeError when it cannot be started or ends with another status than 0.
+void run_to_end(const std::string& command, const std::vector<std::string>& environment);
+
+/// Returns each "http://HOST:PORT" and "https://HOST:PORT" in a server's output once, in the order of the
+/// output, without one within which the text ends. The hosts 0.0.0.0 and [::] become 127.0.0.1.
+std::vector<std::string> urls_in(std::string_view printed);
+
+/// Returns the last `count` lines that are not blank, each cut to 400 bytes, joined by " | ".
+std::string last_lines(std::string_view text, std::size_t count);
+
+/// Returns a TCP port of the loopback that nobody listens on at this moment. Throws RuntimeError.
+int free_port();
+
+}  // namespace paretoken::experiments

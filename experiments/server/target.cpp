@@ -1,0 +1,544 @@
+#include "experiments/server/target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "cards/power_meter.h"
+#include "core/error.h"
+#include "core/plan/model_mix.h"
+#include "core/plan/scrape_places.h"
+#include "core/random.h"
+#include "core/text/content_hash.h"
+#include "datasets/catalog.h"
+#include "datasets/synthetic/prose.h"
+#include "experiments/alerting.h"
+#include "experiments/server/lifecycle.h"
+#include "experiments/server/provenance.h"
+#include "experiments/server/questions.h"
+#include "experiments/server/redaction.h"
+#include "experiments/server/resolve.h"
+#include "experiments/server/server_command.h"
+#include "loadgen/http/fetch.h"
+#include "loadgen/power/dcgm.h"
+#include "loadgen/power/sampler.h"
+#include "loadgen/scrape/scraper.h"
+#include "loadgen/virtual.h"
+
+namespace paretoken::experiments {
+namespace {
+
+constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from measured and warm-up requests
+
+const protocol::Protocol& protocol_of(const LoadPlan& plan) {
+    if (const protocol::Protocol* known = protocol::protocol_named(plan.endpoint_type)) return *known;
+    throw UsageError(fmt::format("--endpoint-type '{}' is not a protocol; known are {}", plan.endpoint_type,
+                                 protocol::names_of_protocols()));
+}
+
+http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
+    http::Headers headers;
+    for (const auto& [name, value] : protocol_of(plan).headers) headers.emplace_back(name, value);
+    if (!api_key.empty()) headers.emplace_back("Authorization", fmt::format("Bearer {}", api_key));
+    for (const std::string& text : plan.headers) {
+        const auto colon = text.find(':');
+        const auto value = text.find_first_not_of(' ', colon + 1);
+        const std::string name = text.substr(0, colon);
+        std::erase_if(headers, [&](const auto& header) { return http::same_name(header.first, name); });
+        headers.emplace_back(name, value == std::string::npos ? "" : text.substr(value));
+    }
+    return headers;
+}
+
+protocol::BodyOptions body_of(const LoadPlan& plan) {
+    protocol::BodyOptions body;
+    body.protocol = &protocol_of(plan);
+    body.model = parse_model_mix(plan.model).front().model;
+    body.ignore_eos = plan.sampling.ignore_eos;
+    body.max_completion_tokens = plan.sampling.max_completion_tokens;
+    body.temperature = plan.sampling.temperature;
+    body.extra_body = plan.sampling.extra_body;
+    return body;
+}
+
+loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::string& url, const Access& access,
+                                          const http::TlsContext* tls) {
+    loadgen::EndpointOptions endpoint;
+    endpoint.url = http::parse_url(url);
+    endpoint.path = plan.endpoint_path;
+    endpoint.headers = headers_of(plan, access.api_key);
+    endpoint.tls = endpoint.url.tls ? tls : nullptr;
+    endpoint.timeout = plan.request_timeout;
+    endpoint.proxy_variable = access.proxy_variable;
+    endpoint.body = body_of(plan);
+    const std::vector<RequestClass> classes = with_dataset(plan).classes;
+    const bool makes_prompts = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+        return datasets::makes_prompts(of.dataset);
+    });
+    endpoint.calibrate = makes_prompts || probe_makes_prompts(plan);
+    // A conversation continues with text, because the token ids of an answer are unknown.
+    endpoint.token_ids = makes_prompts && plan.prompt_form != "text" && plan.text.empty() &&
+                         std::none_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+                             return datasets::has_conversations(of.dataset);
+                         });
+    if (makes_prompts && !plan.text.empty()) {
+        constexpr std::size_t kWords = 300;  // words that fit into a context of 1,000 tokens
+        const datasets::Prose prose(plan.text);
+        prose.append(endpoint.prose, kWords, prose.words() / 2);
+    }
+    return endpoint;
+}
+
+void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFacts& facts) {
+    const auto in = dataset.mean_input_tokens();
+    const auto out = dataset.mean_output_tokens();
+    if (!facts.context || !in || !out || *in + *out <= static_cast<double>(*facts.context)) return;
+    throw UsageError(
+        fmt::format("the mean prompt of {:.0f} tokens and the mean answer of {:.0f} together exceed the "
+                    "context of {} tokens that {} serves; use shorter prompts (--isl) or answers (--osl), or "
+                    "start the server with a longer context",
+                    *in, *out, *facts.context, facts.body.model));
+}
+
+/// Returns the load without the options that each kind of target adds.
+Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
+    Load load;
+    load.plan = resolved(asked, facts, salt);
+    for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
+        load.datasets.push_back(dataset_of(load.plan, i, facts.calibration));
+    load.options = load_options(load.plan);
+    // The name that a server lists is one model, even if it looks like a mix of several.
+    const auto models = asked.model.empty() ? std::vector<ModelShare>{{.model = load.plan.model}}
+                                            : parse_model_mix(asked.model);
+    for (loadgen::ClassLoad& of : load.options.classes) of.models = models;
+    for (std::size_t i = 0; i < load.options.classes.size(); ++i) {
+        loadgen::ClassLoad& of = load.options.classes[i];
+        of.dataset = load.datasets[i].get();
+        of.arrivals = loadgen::with_recorded_times(std::move(of.arrivals), *of.dataset);
+    }
+    load.options.worker.client.body = facts.body;
+    return load;
+}
+
+void check_context(const Load& load, const loadgen::EndpointFacts& facts) {
+    for (const auto& dataset : load.datasets) check_context(*dataset, facts);
+}
+
+class SocketTarget final : public Target {
+  public:
+    SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop,
+                 std::shared_ptr<CommandServer> server)
+        : Target(secrets_of(asked, access.api_key)), watcher_(&watcher), server_(std::move(server)) {
+        for (std::size_t i = 0; i < asked.targets.size(); ++i)
+            open(asked, asked.targets[i], access, watcher, stop);
+        const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
+        check_context(trial, facts());
+        check_probe(asked, facts().context);
+        const auto root_before = metrics_before(asked);
+        bool tells_cached = false;
+        for (const Server& opened : servers_)
+            tells_cached =
+                loadgen::try_one(opened.endpoint, opened.facts, trial.datasets.front()->request(kTrialIndex))
+                    .cached_prompt.has_value();
+        if (root_before && moved(*root_before, known_metrics(metrics_at("")))) metrics_base_ = "";
+        if (root_before && !metrics_base_)
+            watcher.warn(
+                fmt::format("{}/metrics and {} are not read: the first has no known metrics, and the second "
+                            "has none that "
+                            "count this program's requests; --scrape URL reads others",
+                            servers_.front().url, metrics_at("").text()));
+        if (metrics_base_ && !servers_.front().endpoint.url.base.empty() &&
+            parse_scrape_places(asked.scrape).automatic)
+            servers_.front().facts.server_config["metrics_url"] = metrics_at(*metrics_base_).text();
+        if (tells_cached && shares_nothing(trial.plan))
+            servers_.front().facts.cached_by_template = cached_by_template(asked);
+    }
+
+    const loadgen::EndpointFacts& facts() const override { return servers_.front().facts; }
+    std::string url() const override {
+        std::string urls;
+        for (const Server& server : servers_) urls += (urls.empty() ? "" : ",") + server.url;
+        return urls;
+    }
+    std::vector<std::string> urls() const override {
+        std::vector<std::string> urls;
+        for (const Server& server : servers_) urls.push_back(server.url);
+        return urls;
+    }
+    bool in_virtual_time() const override { return false; }
+
+    Load load_for(const LoadPlan& asked) const override {
+        Load load = common_load(asked, facts(), fresh_salt());
+        loadgen::WorkerOptions& worker = load.options.worker;
+        for (const Server& server : servers_) worker.targets.push_back(worker_target(server, load.plan));
+        worker.route = loadgen::route_named(load.plan.route).value();
+        worker.id_prefix = fmt::format("pt-{}-", content_hash(load.plan.salt + utc_now()).substr(0, 8));
+        return load;
+    }
+
+    void get_ready(Load& load) const override {
+        load.workers = std::make_shared<loadgen::Workers>(load.options);
+        load.workers->open_connections();
+        Target::get_ready(load);
+    }
+
+    Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                      const loadgen::Interruption& interruption) const override {
+        std::optional<power::Sampler> sampler;
+        if (auto meter = power_meter(load.plan)) sampler.emplace(std::move(meter), load.on_power);
+        const ScrapePlaces places = parse_scrape_places(load.plan.scrape);
+        std::vector<std::unique_ptr<scrape::Scraper>> scrapers;
+        for (const scrape::ScraperOptions& options : scraper_options(load.plan, places)) {
+            scrapers.push_back(std::make_unique<scrape::Scraper>(options, load.on_scrape));
+            complain(options, scrapers.back()->first_complaint());
+        }
+        if (load.plan.server_profile) profile("/start_profile");
+        Observations outcome = loadgen::make_load(load.options, *load.workers, sink, progress, interruption);
+        if (load.plan.server_profile) profile("/stop_profile");
+        std::vector<ServerScrapes> servers;
+        for (const auto& scraper : scrapers) {
+            ServerScrapes scraped = scraper->finish();
+            (scraped.name.empty() ? servers : outcome.exporters).push_back(std::move(scraped));
+        }
+        if (!servers.empty()) outcome.server = combined(std::move(servers));
+        if (sampler) outcome.power = sampler->finish();
+        // Hosted servers have no metrics: failures count only if a scrape has succeeded.
+        if (places.automatic && outcome.server.scrapes.empty()) {
+            outcome.server.failed = 0;
+            outcome.server.last_failure.clear();
+        }
+        return outcome;
+    }
+
+    CommandServer* started_server() const override { return server_.get(); }
+
+    void reset_cache() const override {
+        for (const Server& server : servers_) reset_cache_of(server);
+    }
+
+    void require_answer() const override {
+        if (server_ && server_->has_ended()) throw ServerFailed(server_->how_it_ended());
+        try {
+            for (const Server& server : servers_) (void)loadgen::probe(server.endpoint);
+        } catch (const Error& error) {
+            const std::string why = fmt::format("the server no longer answers: {}", error.what());
+            if (server_) throw ServerFailed(why);
+            throw RuntimeError(why);
+        }
+    }
+
+  private:
+    struct Server {
+        std::string url;  ///< URL in results
+        loadgen::EndpointOptions endpoint = {};
+        loadgen::EndpointFacts facts = {};
+        std::unique_ptr<StartedServer> simulator = {};
+    };
+
+    static void reset_cache_of(const Server& server) {
+        constexpr auto kPatience = std::chrono::seconds(60);
+        const loadgen::EndpointOptions& endpoint = server.endpoint;
+        http::Fetcher fetcher(endpoint.url, server.facts.address, endpoint.tls, endpoint.headers,
+                              endpoint.stop);
+        for (const char* path : {"/reset_prefix_cache", "/flush_cache"}) {
+            const http::Fetched answer = fetcher.post(path, "", kPatience);
+            if (answer.ok()) return;
+            const bool unknown = !answer.failure && (answer.head.status == 404 || answer.head.status == 405);
+            if (unknown) continue;
+            throw RuntimeError(fmt::format(
+                "--reset-cache: the request to {}{} failed ({})", server.url, path,
+                answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
+        }
+        throw RuntimeError(
+            fmt::format("--reset-cache: {} knows neither /reset_prefix_cache (vLLM, which needs "
+                        "VLLM_SERVER_DEV_MODE=1) nor /flush_cache (SGLang); use --after-run-cmd",
+                        server.url));
+    }
+
+    /// Starts a server if it is a simulator, and probes it. All servers must accept what the first one does.
+    void open(const LoadPlan& asked, const std::string& url, const Access& access, Watcher& watcher,
+              const std::stop_token& stop) {
+        Server server{.url = url};
+        std::string address = url;
+        if (names_simulator(url)) {
+            server.simulator =
+                start_simulator(url, server_seed(asked.seed, asked.server_number + servers_.size()));
+            address = server.simulator->url();
+        }
+        if (!tls_ && http::parse_url(address).tls) {
+            // Reading the system's certificates is the slowest step, so it is done once.
+            tls_ = std::make_unique<http::TlsContext>(
+                http::TlsOptions{.verify = !asked.insecure, .ca_file = asked.ca_file});
+        }
+        server.endpoint = endpoint_options(asked, address, access, tls_.get());
+        server.endpoint.stop = stop;
+        server.endpoint.on_wait = [&watcher](const std::string& what) { watcher.wait(what); };
+        if (!server.simulator) server.url = redacted_url(server.endpoint.url.text());
+        if (!servers_.empty()) {
+            server.endpoint.calibrate = false;  // the same model has the same token counts
+            server.endpoint.token_ids = facts().prompt_form == datasets::PromptForm::token_ids;
+        }
+        server.facts = loadgen::probe(server.endpoint);
+        for (const std::string& note : server.facts.notes)
+            watcher.warn(fmt::format("{}: {}", server.url, note));
+        if (!servers_.empty() && server.facts.body != facts().body)
+            throw UsageError(fmt::format(
+                "{} serves another model than {}, or takes other options; name a --model that all serve",
+                server.url, servers_.front().url));
+        servers_.push_back(std::move(server));
+    }
+
+    static loadgen::WorkerTarget worker_target(const Server& server, const LoadPlan& plan) {
+        const loadgen::EndpointOptions& endpoint = server.endpoint;
+        loadgen::WorkerTarget target{.address = server.facts.address,
+                                     .tls = endpoint.tls,
+                                     .host = endpoint.url.host,
+                                     .head = {.target = endpoint.url.target(loadgen::target_of(endpoint)),
+                                              .authority = endpoint.url.authority(),
+                                              .headers = endpoint.headers}};
+        if (plan.no_keepalive) target.head.headers.emplace_back("Connection", "close");
+        return target;
+    }
+
+    /// Asks every server to start or stop its own profiler; warns if one has none. Writing the
+    /// profile may take minutes.
+    void profile(const char* path) const {
+        constexpr auto kPatience = std::chrono::minutes(5);
+        for (const Server& server : servers_) {
+            const loadgen::EndpointOptions& endpoint = server.endpoint;
+            http::Fetcher fetcher(endpoint.url, server.facts.address, endpoint.tls, endpoint.headers,
+                                  endpoint.stop);
+            const http::Fetched answer = fetcher.post(path, "", kPatience);
+            if (!answer.ok())
+                watcher_->warn(fmt::format(
+                    "--server-profile: the request to {}{} failed ({}); vLLM has this path only if "
+                    "VLLM_TORCH_PROFILER_DIR is set",
+                    server.url, path,
+                    answer.failure ? answer.failure->why : fmt::format("HTTP {}", answer.head.status)));
+        }
+    }
+
+    /// Returns the meter of the power of the server's hardware; null if there is none. Warns if the meter
+    /// that the user asked for does not exist.
+    std::unique_ptr<cards::PowerMeter> power_meter(const LoadPlan& plan) const {
+        const std::string kind = plan.power.substr(0, plan.power.find('='));
+        const std::string place = kind == plan.power ? "" : plan.power.substr(kind.size() + 1);
+        if (kind == "none") return nullptr;
+        if (kind == "dcgm") return dcgm_meter(place);
+        std::unique_ptr<cards::PowerMeter> meter;
+        if (kind == "auto") {  // this machine's meters do not measure other or simulated machines
+            if (!facts().local || !facts().simulator_profile.empty()) return nullptr;
+            meter = cards::gpu_power_meter();
+            return meter ? std::move(meter) : cards::cpu_power_meter();
+        }
+        if (kind == "nvml") meter = place.empty() ? cards::gpu_power_meter() : cards::gpu_power_meter(place);
+        if (kind == "rapl") meter = place.empty() ? cards::cpu_power_meter() : cards::cpu_power_meter(place);
+        if (!meter)
+            watcher_->warn(fmt::format("--power {}: {}", plan.power,
+                                       kind == "nvml"
+                                           ? "no NVIDIA driver library reports the power of a GPU here"
+                                           : "no CPU package's energy counter can be read here"));
+        return meter;
+    }
+
+    std::unique_ptr<cards::PowerMeter> dcgm_meter(const std::string& place) const {
+        const http::Url url = metrics_url(place);
+        const http::TlsContext* tls = tls_for(url, fmt::format("--power dcgm={}", place));
+        return power::dcgm_power_meter(url, http::resolve(url).front(), tls);
+    }
+
+    /// Returns the cached prompt tokens of a request with its own salt, sent after the trial with another
+    /// salt: they can only come from the chat template.
+    std::optional<double> cached_by_template(LoadPlan asked) const {
+        for (RequestClass& of : asked.classes) {
+            of.dataset = {.name = "synthetic", .fields = {{"isl", "64"}, {"osl", "2"}}};
+            of.dataset_path.clear();
+        }
+        asked.class_specs.clear();
+        asked.salt = "probe-" + fresh_salt();
+        const Load probe = common_load(asked, facts(), "");
+        const Server& server = servers_.front();
+        try {
+            const auto cached =
+                loadgen::try_one(server.endpoint, server.facts, probe.datasets.front()->request(kTrialIndex))
+                    .cached_prompt;
+            return cached ? std::optional(static_cast<double>(*cached)) : std::nullopt;
+        } catch (const RuntimeError&) {  // occasional failures are judged by the load
+            return std::nullopt;
+        }
+    }
+
+    /// Returns the places where metrics are read, those of servers first. Throws RuntimeError for a URL whose
+    /// host is unknown.
+    std::vector<scrape::ScraperOptions> scraper_options(const LoadPlan& plan,
+                                                        const ScrapePlaces& places) const {
+        std::vector<scrape::ScraperOptions> all;
+        // The metrics of one of several servers do not describe this load, which all of them serve.
+        if (places.automatic && servers_.size() == 1 && metrics_base_)
+            all.push_back({.url = metrics_at(*metrics_base_), .address = facts().address});
+        for (const std::string& url : places.servers) {
+            all.push_back(scraper_at(url, ""));
+            all.back().server = static_cast<std::uint32_t>(all.size() - 1);
+        }
+        for (const Exporter& exporter : places.exporters)
+            all.push_back(scraper_at(exporter.url, exporter.name));
+        for (scrape::ScraperOptions& options : all) {
+            options.keep = plan.scrape_keep;
+            options.interval = plan.scrape_interval;
+            options.tls = tls_for(options.url, fmt::format("--scrape {}", options.url.text()));
+        }
+        return all;
+    }
+
+    /// Returns the URL of the metrics of the only server, below a base.
+    http::Url metrics_at(const std::string& base) const {
+        http::Url url = servers_.front().endpoint.url;
+        url.base = base + "/metrics";
+        url.query.clear();
+        return url;
+    }
+
+    /// Returns the known metrics at a URL; those of an empty scrape if there are none.
+    ServerScrape known_metrics(const http::Url& url) const {
+        constexpr auto kPatience = std::chrono::seconds(5);
+        http::Fetcher fetcher(url, facts().address, url.tls ? tls_.get() : nullptr, {});
+        const http::Fetched answer = fetcher.get("", kPatience);
+        if (!answer.ok()) return {};
+        return scrape::server_scrape_of(scrape::parse_prometheus(answer.body), Clock::now());
+    }
+
+    /// Decides where the metrics of a server with a base are. Those of the base go before those of the root,
+    /// which may be those of another server. Returns the metrics of the root if only they are known.
+    std::optional<ServerScrape> metrics_before(const LoadPlan& asked) {
+        const std::string& base = servers_.front().endpoint.url.base;
+        metrics_base_ = base;
+        if (base.empty() || servers_.size() > 1 || !parse_scrape_places(asked.scrape).automatic ||
+            !known_metrics(metrics_at(base)).sources.empty())
+            return std::nullopt;
+        ServerScrape root = known_metrics(metrics_at(""));
+        if (root.sources.empty()) return std::nullopt;
+        metrics_base_.reset();
+        return root;
+    }
+
+    /// Returns whether a counter has grown between two scrapes.
+    static bool moved(const ServerScrape& before, const ServerScrape& after) {
+        const auto metrics = server_metrics();
+        return std::any_of(metrics.begin(), metrics.end(), [&](const ServerMetric& metric) {
+            if (metric.kind != MetricKind::counter) return false;
+            const std::string key(metric.key);
+            const auto old = before.values.find(key);
+            const auto now = after.values.find(key);
+            return now != after.values.end() && now->second > (old == before.values.end() ? 0 : old->second);
+        });
+    }
+
+    /// Returns the URL of metrics; the default path is /metrics.
+    static http::Url metrics_url(const std::string& place) {
+        http::Url url = http::parse_url(place);
+        if (url.base.empty()) url.base = "/metrics";
+        return url;
+    }
+
+    /// Returns the servers' TLS context for an https URL; null for others. `option` is named in the error.
+    const http::TlsContext* tls_for(const http::Url& url, const std::string& option) const {
+        if (!url.tls) return nullptr;
+        if (!tls_)
+            throw UsageError(
+                fmt::format("{}: https is possible only if the server's URL is https too", option));
+        return tls_.get();
+    }
+
+    static scrape::ScraperOptions scraper_at(const std::string& place, const std::string& name) {
+        const http::Url url = metrics_url(place);
+        return {.name = name, .url = url, .address = http::resolve(url).front()};
+    }
+
+    /// Warns of an exporter that lacks the wanted metrics, once for all runs. A server that cannot be read is
+    /// reported by the run's check "scrape".
+    void complain(const scrape::ScraperOptions& options, const std::string& complaint) const {
+        if (complaint.empty() || options.name.empty() || !complained_of_.insert(options.name).second) return;
+        watcher_->warn(fmt::format("--scrape {}={}: {}", options.name, options.url.text(), complaint));
+    }
+
+    Watcher* watcher_;
+    std::shared_ptr<CommandServer> server_;
+    std::unique_ptr<http::TlsContext> tls_;
+    std::vector<Server> servers_;
+    std::optional<std::string> metrics_base_ = "";  ///< base of the only server's metrics; absent: none
+    mutable std::set<std::string> complained_of_;   ///< exporters warned of; runs of a target never overlap
+};
+
+/// The simulated server in virtual time, whose facts are known without a probe.
+class VirtualTarget final : public Target {
+  public:
+    explicit VirtualTarget(const LoadPlan& asked)
+        : Target(secrets_of(asked, "")), url_(asked.targets.front()) {
+        if (asked.targets.size() > 1) throw UsageError("--virtual computes one server, not several");
+        if (!names_simulator(url_)) {
+            throw UsageError(
+                fmt::format("--virtual: {} is a server that answers in its own time; only sim:PROFILE "
+                            "can be computed",
+                            url_));
+        }
+        virtual_.profile = simulated_profile(url_);
+        virtual_.turnaround = asked.turnaround;
+        virtual_.write_time = asked.write_time;
+        virtual_.ignore_eos = asked.sampling.ignore_eos;
+        facts_.body = body_of(asked);
+        virtual_.chat = facts_.body.protocol->chat_template;
+        if (asked.model.empty()) facts_.body.model = virtual_.profile.model;
+        facts_.server_kind = "paretoken-sim in virtual time";
+        facts_.context = sim::context_limit(virtual_.profile);
+        facts_.simulator_profile = virtual_.profile.name;
+        facts_.simulator_terms = sim::limit_terms(virtual_.profile);
+        check_context(common_load(asked, facts_, ""), facts_);
+        check_probe(asked, facts_.context);
+    }
+
+    const loadgen::EndpointFacts& facts() const override { return facts_; }
+    std::string url() const override { return url_; }
+    bool in_virtual_time() const override { return true; }
+
+    Load load_for(const LoadPlan& asked) const override {
+        Load load = common_load(asked, facts_, fresh_salt());
+        load.options.worker.id_prefix = "v-";
+        load.options.began = loadgen::kVirtualBegin;
+        return load;
+    }
+
+    Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                      const loadgen::Interruption& interruption) const override {
+        loadgen::VirtualOptions options = virtual_;
+        options.server_number = load.plan.server_number;
+        options.ignore_eos = load.options.worker.client.body.ignore_eos;
+        return loadgen::make_virtual_load(load.options, options, sink, progress, interruption);
+    }
+
+  private:
+    std::string url_;
+    loadgen::VirtualOptions virtual_;
+    loadgen::EndpointFacts facts_;
+};
+
+}  // namespace
+
+Target::Target(Secrets secrets) : secrets_(std::move(secrets)), opened_at_(utc_now()) {}
+
+void Target::get_ready(Load& load) const {
+    if (!load.options.began) load.options.began = Clock::now();
+}
+
+std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
+                                    const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
+    (void)with_load(with_dataset(asked));  // wrong options are refused before anything starts
+    (void)alerting_of(asked);
+    (void)protocol_of(asked);
+    if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
+    return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));
+}
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,98 @@
+#pragma once
+// A target is the server, or the set of servers, that a load is sent to. When it is opened, requests find out
+// what it is and what it accepts (the probe). It is then measured at one load level after the other without
+// being opened again. There are two kinds: servers behind sockets, and the simulated server in virtual time.
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/text/secrets.h"
+#include "experiments/watcher.h"
+#include "loadgen/power/sampler.h"
+#include "loadgen/probe.h"
+#include "loadgen/run.h"
+
+namespace paretoken::experiments {
+
+class CommandServer;
+
+/// One load that is ready to run: a resolved plan and the values computed from it.
+struct Load {
+    LoadPlan plan;
+    std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< dataset of each class
+    loadgen::LoadOptions options;
+    std::shared_ptr<loadgen::Workers> workers = {};  ///< set by Target::get_ready(); null in virtual time
+    /// Called during the load, from other threads, with each reading of the server's metrics and of the power
+    /// meter; may be empty.
+    std::function<void(const ServerScrape&)> on_scrape = {};
+    power::Sampler::OnReading on_power = {};
+};
+
+class Target {
+  public:
+    virtual ~Target() = default;
+
+    /// Returns what the probe found out about the first server.
+    virtual const loadgen::EndpointFacts& facts() const = 0;
+    virtual std::string url() const = 0;                               ///< URL in results
+    virtual std::vector<std::string> urls() const { return {url()}; }  ///< URL of each server
+    virtual bool in_virtual_time() const = 0;  ///< whether times are simulated; such runs may overlap
+    /// Returns the secrets to hide in everything that is stored about this target.
+    const Secrets& secrets() const { return secrets_; }
+    /// Returns when the target was opened: "2026-11-21T09:45:12Z". The simulated server runs since then.
+    const std::string& opened_at() const { return opened_at_; }
+
+    /// Returns the load of `asked` for this target. Throws UsageError, or RuntimeError when a file cannot be
+    /// read.
+    virtual Load load_for(const LoadPlan& asked) const = 0;
+
+    /// Opens the connections of the load, and sets the zero of its schedule, which is now unless it is set
+    /// already. To be called shortly before make().
+    virtual void get_ready(Load& load) const;
+
+    /// Runs the load; every finished record goes to `sink` at once. Blocks.
+    virtual Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                              const loadgen::Interruption& interruption) const = 0;
+
+    /// Throws RuntimeError when a server no longer answers. If a command started the server, the error is a
+    /// ServerFailed (experiments/server/server_command.h), with the last lines of its output if it has
+    /// ended. Does nothing in virtual time.
+    virtual void require_answer() const {}
+
+    /// Returns the server that a command started for this target; null if none did.
+    virtual CommandServer* started_server() const { return nullptr; }
+
+    /// Empties the prefix cache of every server; does nothing in virtual time. Throws RuntimeError when a
+    /// server has no endpoint for it or the request fails.
+    virtual void reset_cache() const {}
+
+  protected:
+    explicit Target(Secrets secrets);
+    Target(const Target&) = default;
+    Target& operator=(const Target&) = default;
+
+  private:
+    Secrets secrets_;
+    std::string opened_at_;
+};
+
+/// The parts of this process's environment that a target needs.
+struct Access {
+    std::string api_key = {};         ///< may be empty
+    std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty means none
+};
+
+/// Opens a target. In virtual time it only reads the profile. Else it starts the simulator if the URL names
+/// it, probes every server, and sends each a request of the workload as a trial. `watcher` is told of waits
+/// and of problems, and must outlive the target. Throws UsageError when options are wrong or do not fit the
+/// server, RuntimeError when a server does not answer or refuses the trial, or when `stop` is requested
+/// meanwhile. `server`: the server at the plan's URL, if a command started it; it lives as long as the
+/// target.
+std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
+                                    const std::stop_token& stop,
+                                    std::shared_ptr<CommandServer> server = nullptr);
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,164 @@
+#pragma once
+// Decides the next step of one class of a load without acting: start a request, wait, or be done. It
+// applies arrivals, in-flight cap and limits in one place; a worker with sockets and an engine in virtual
+// time both act on its decisions. In a closed loop all requests have arrived at the start, and a cap limits
+// how many are in flight. In an open loop requests arrive at given times, usually without a cap. The caller
+// reports the first token and the end of each started request, identified by its RequestKey (its index, and
+// whether it is a warm-up). With the end it passes the follow-up, which is the next turn of the
+// conversation, if there is one. In a closed loop a conversation keeps its slot until its last turn has
+// ended.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <queue>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "core/plan/hang_up.h"
+#include "core/plan/random_duration.h"
+#include "core/record/event_source.h"
+#include "core/units.h"
+#include "loadgen/load/schedule.h"
+
+namespace paretoken::loadgen {
+
+struct Start {
+    Planned planned;
+    /// In an open loop, the time of the arrival; in a closed loop, the time since which the caps allow the
+    /// start. For a further turn of a conversation, the time at which it is due.
+    TimePoint scheduled;
+    Duration slot_wait{};                         ///< time from `scheduled` until the caps allowed the start
+    std::optional<Duration> hangs_up_after = {};  ///< time from the start until the user gives up
+};
+struct Wait {
+    std::optional<TimePoint>
+        until;  ///< absent means that the wait lasts until a request ends or has its first token
+};
+struct Done {};
+using Step = std::variant<Start, Wait, Done>;
+
+/// The rules that pace requests besides their arrivals and the cap on those in flight.
+struct Pacing {
+    std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
+    /// Time over which the slots open evenly; nothing: they open one by one (Slots::open_next()).
+    std::optional<Duration> ramp_up = Duration{};
+    /// The pause of a closed loop's slot after each request, and of a conversation before each further turn.
+    std::optional<RandomDuration> think_time = {};
+    std::optional<HangUp> hang_up = {};
+
+    bool operator==(const Pacing&) const = default;
+};
+
+/// Slots that are taken one by one and come free at known times.
+class Slots {
+  public:
+    Slots() = default;  ///< slots without a cap
+
+    /// Makes worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`, or
+    /// one by one without it.
+    Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, std::optional<Duration> ramp_up);
+
+    bool capped() const { return capped_; }
+    /// Returns the earliest time at which a slot is free, which may be in the past or in the future. Returns
+    /// nothing while all slots are taken, and TimePoint::min() without a cap.
+    std::optional<TimePoint> free_since() const;
+    /// Takes the slot that free_since() refers to; there must be one.
+    void take();
+    /// Adds a slot that is free from the given time on.
+    void give_back(TimePoint free_since);
+
+    /// Returns whether free_since() refers to one of the slots that open one by one, which opens then.
+    bool is_opening_next() const { return unopened_ > 0 && (free_.empty() || opens_at_ <= free_.top()); }
+    /// Opens the next of the slots that open one by one, unless its time has come before.
+    void open_next(TimePoint at);
+    /// Spreads the slots that have not opened yet evenly over a time that begins at `at`.
+    void open_within(TimePoint at, Duration time);
+
+  private:
+    bool capped_ = false;
+    std::priority_queue<TimePoint, std::vector<TimePoint>, std::greater<>> free_;
+    std::uint64_t unopened_ = 0;
+    TimePoint opens_at_{};  ///< latest time at which the next of them opens
+    Duration apart_{};      ///< longest time between two openings
+};
+
+class Dispatcher {
+  public:
+    /// `cap`: largest number of requests in flight; nothing: no cap (open loop only). Caps are those of the
+    /// whole run; a worker takes its share of them.
+    Dispatcher(Schedule schedule, const Limits& limits, std::optional<std::uint64_t> cap,
+               const Pacing& pacing, TimePoint begin);
+
+    /// Returns what to do at `now`: start a request (which then counts as started), wait, or nothing more,
+    /// because all requests have ended and none is to be started.
+    Step next(TimePoint now);
+
+    /// Reports the first token of a request.
+    void on_first_token(const RequestKey& request, TimePoint at);
+
+    /// Reports the end of a request. `slot_free` is the time at which its slot becomes free; in a closed loop
+    /// the think time is added. After a failure a further delay is added: 10 ms, doubled for each further
+    /// failure in a row of any request of this dispatcher, at most 1.28 s, so that a dead server does not
+    /// fill the sample with failures. `follow_up` is the next turn of the conversation. It is due after the
+    /// think time, and not before its own time if users send at fixed times. In a closed loop it keeps the
+    /// slot.
+    void finished(const RequestKey& request, TimePoint slot_free, bool failed,
+                  const std::optional<Planned>& follow_up = {});
+
+    /// Starts no further requests.
+    void stop() { stopped_ = true; }
+
+    std::uint64_t in_flight() const { return in_flight_; }
+
+    /// Returns the request of the probable next Start, if there is one.
+    std::optional<Planned> next_planned() const;
+
+    /// Returns the time since which free slots are no longer filled, because the schedule ran out, the
+    /// duration was over, or stop() was called. Returns nothing before that. In a closed loop whose schedule
+    /// ran out, further turns of open conversations still fill slots. If there are such conversations, the
+    /// result is the time at which a slot first became free and stayed free.
+    std::optional<TimePoint> ran_dry() const { return ran_dry_; }
+    /// Returns the limit that ended the starts: `requests`, also if there are no more arrivals, or
+    /// `duration`. Returns nothing while there is more to start, and if stop() came before a limit.
+    std::optional<StopKind> ended_by() const { return ended_by_; }
+
+  private:
+    bool exhausted(TimePoint now);
+    bool is_over(TimePoint due) const;
+    /// Returns the time since which a request that is due at `due` can be started: the latest of `due`,
+    /// `slot` (the time at which a slot is free, nothing while all are taken) and the time at which the cap
+    /// on prefills allows it. Returns nothing while the request must wait, and then lowers `wait_until` to
+    /// the time at which this may change, if that is known.
+    std::optional<TimePoint> free_for(TimePoint due, const std::optional<TimePoint>& slot, TimePoint now,
+                                      TimePoint& wait_until) const;
+    std::optional<Start> start_opening(TimePoint now, TimePoint& wait_until);
+    std::optional<Start> start_follow_up(TimePoint now, TimePoint& wait_until);
+    Start start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now);
+    void end_schedule(TimePoint at);
+    std::optional<Duration> patience_for(const Planned& planned) const;
+    TimePoint due_of(const Planned& follow_up, TimePoint possible) const;
+    Duration thinking_after(const RequestKey& request) const;
+
+    Schedule schedule_;
+    std::optional<Duration> duration_;
+    std::optional<Duration> warmup_duration_;
+    Pacing pacing_;
+    TimePoint begin_;
+    std::optional<TimePoint> first_measured_;
+    std::optional<TimePoint> ran_dry_;
+    std::optional<StopKind> ended_by_;
+    Slots slots_;
+    Slots prefills_;
+    std::optional<RequestKey> opener_;              ///< request whose first token opens the next slot
+    bool any_ended_ = false;                        ///< whether a request has ended
+    std::set<RequestKey> without_first_token_;      ///< filled only while prefills are capped
+    std::multimap<TimePoint, Planned> follow_ups_;  ///< follow-ups by the time when they are due
+    bool has_conversations_ = false;                ///< whether one with several turns was opened
+    bool schedule_ended_ = false;
+    std::uint64_t in_flight_ = 0;
+    int failures_in_a_row_ = 0;
+    bool stopped_ = false;
+};
+
+}  // namespace paretoken::loadgen

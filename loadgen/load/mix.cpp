@@ -1,0 +1,188 @@
+#include "loadgen/load/mix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/units.h"
+
+namespace paretoken::loadgen {
+namespace {
+
+/// Returns the text of one JSON object with the fields of both; those of `own` override the others.
+std::string merged(const std::string& common, const std::string& own) {
+    constexpr std::string_view kEmpty = "{}";
+    if (own.empty() || own == kEmpty) return common;
+    if (common.empty()) return own;
+    return fmt::format("{},{}", common.substr(0, common.size() - 1), own.substr(1));
+}
+
+/// Returns the sum over all classes; nothing if one of them has no value.
+template <class ValueOf>
+std::optional<std::uint64_t> sum_over(const std::vector<ClassLoad>& classes, ValueOf&& value_of) {
+    std::uint64_t sum = 0;
+    for (const ClassLoad& of : classes) {
+        const std::optional<std::uint64_t> value = value_of(of);
+        if (!value) return std::nullopt;
+        sum += *value;
+    }
+    return sum;
+}
+
+/// Returns the number of requests that ramps or steps are expected to start within `duration_s`.
+double expected_within(const Arrivals& arrivals, double duration_s) {
+    double low = 0;
+    double high = 1;
+    while (arrivals.time_of(high) < duration_s) high *= 2;
+    for (int i = 0; i < 100; ++i) {
+        const double middle = (low + high) / 2;
+        (arrivals.time_of(middle) < duration_s ? low : high) = middle;
+    }
+    return high;
+}
+
+/// Returns the mean rate of a class over its load. That of ramps and steps depends on the limits of the load.
+double mean_rate_of(const ClassLoad& of) {
+    const Arrivals& arrivals = of.arrivals;
+    if (!arrivals.time_of || (!of.limits.requests && !of.limits.duration)) return arrivals.rate;
+    const auto requests = static_cast<double>(of.limits.requests.value_or(0));
+    const double last_s = of.limits.requests ? arrivals.time_of(requests) : kInfinity;
+    const double duration_s = of.limits.duration ? seconds(*of.limits.duration) : kInfinity;
+    if (last_s <= duration_s) return last_s > 0 ? requests / last_s : arrivals.rate;
+    return duration_s > 0 ? expected_within(arrivals, duration_s) / duration_s : arrivals.rate;
+}
+
+/// Returns the parts that lie in a part of `a` and in one of `b`.
+std::vector<LoadPart> common_parts(const std::vector<LoadPart>& a, const std::vector<LoadPart>& b) {
+    std::vector<LoadPart> common;
+    for (const LoadPart& x : a)
+        for (const LoadPart& y : b) {
+            const LoadPart both{std::max(x.begin, y.begin), std::min(x.end, y.end)};
+            if (both.begin < both.end) common.push_back(both);
+        }
+    return common;
+}
+
+}  // namespace
+
+CombinedLoad combined(const std::vector<ClassLoad>& classes) {
+    CombinedLoad all{.limits = classes.front().limits};
+    bool held_back = false;
+    for (const ClassLoad& of : classes) {
+        all.open_loop = all.open_loop || !of.arrivals.at_once;
+        all.stationary = all.stationary && of.arrivals.stationary;
+        all.constant_rate = common_parts(all.constant_rate, of.arrivals.constant_rate);
+        all.request_rate += mean_rate_of(of);
+        held_back = held_back || of.pacing.think_time || of.pacing.prefills;
+    }
+    all.limits.requests = sum_over(classes, [](const ClassLoad& of) { return of.limits.requests; });
+    // The caps of several classes act as one cap only if all of them are filled.
+    if (classes.size() == 1 || !all.open_loop)
+        all.concurrency = sum_over(classes, [](const ClassLoad& of) { return of.concurrency; });
+    if (!held_back) all.filled_cap = all.concurrency;
+    return all;
+}
+
+Mix::Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin) {
+    const auto count = static_cast<std::uint32_t>(classes.size());
+    for (const ClassLoad& of : classes) {
+        const Numbering numbering{static_cast<std::uint32_t>(parts_.size()), count};
+        parts_.push_back(
+            {.dispatcher = {Schedule(of.arrivals, of.limits, of.seed, share, of.dataset, numbering),
+                            of.limits, of.concurrency, of.pacing, begin},
+             .conversations = Conversations(*of.dataset, count),
+             .name = of.name,
+             .body = of.priority ? fmt::format("{{\"priority\":{}}}", *of.priority) : std::string(),
+             .models = of.models,
+             .seed = of.seed});
+    }
+}
+
+Step Mix::next(TimePoint now) {
+    std::optional<TimePoint> until;
+    bool done = true;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        const std::size_t part = (turn_ + i) % parts_.size();
+        const Step step = parts_[part].dispatcher.next(now);
+        if (std::holds_alternative<Start>(step)) {
+            turn_ = (part + 1) % parts_.size();
+            return step;
+        }
+        const auto* wait = std::get_if<Wait>(&step);
+        if (wait == nullptr) continue;
+        done = false;
+        if (wait->until) until = std::min(until.value_or(*wait->until), *wait->until);
+    }
+    if (done) return Done{};
+    return Wait{until};
+}
+
+std::optional<Planned> Mix::next_planned(std::size_t part) const {
+    return parts_[part].dispatcher.next_planned();
+}
+
+Request Mix::request(const Planned& planned, bool outline) const {
+    const Part& part = parts_[planned.part];
+    Request request = part.conversations.request(planned, outline);
+    request.index = planned.index;
+    if (part.models.size() > 1 && request.model.empty())
+        request.model = model_of(part.models, part.seed, planned.place);
+    if (!part.name.empty()) request.request_class = part.name;
+    if (!part.body.empty()) request.body = merged(part.body, request.body);
+    return request;
+}
+
+RequestRecord Mix::record_of(const Start& start) const {
+    RequestRecord record;
+    record.index = start.planned.index;
+    record.turn = parts_[start.planned.part].conversations.turn_of(start.planned);
+    record.warmup = start.planned.warmup;
+    record.scheduled = start.scheduled;
+    record.slot_wait = start.slot_wait;
+    return record;
+}
+
+bool Mix::needs_answer(const Planned& planned) const {
+    return parts_[planned.part].conversations.needs_answer(planned);
+}
+
+void Mix::started(const Planned& planned, Prompt prompt) {
+    parts_[planned.part].conversations.started(planned, std::move(prompt));
+}
+
+void Mix::on_first_token(const RequestKey& request, TimePoint at) {
+    part_of(request).dispatcher.on_first_token(request, at);
+}
+
+void Mix::finished(RequestRecord& record, TimePoint slot_free, bool takes_answer) {
+    const RequestKey key{.index = record.index, .warmup = record.warmup};
+    Part& part = part_of(key);
+    const auto follow_up = part.conversations.ended(record, takes_answer);
+    part.dispatcher.finished(key, slot_free, is_failure(record.outcome), follow_up);
+}
+
+void Mix::stop() {
+    for (Part& part : parts_) part.dispatcher.stop();
+}
+
+const Mix::Part* Mix::first_dry() const {
+    const Part* first = nullptr;
+    for (const Part& part : parts_) {
+        const auto dry = part.dispatcher.ran_dry();
+        if (dry && (first == nullptr || *dry < *first->dispatcher.ran_dry())) first = &part;
+    }
+    return first;
+}
+
+std::optional<TimePoint> Mix::ran_dry() const {
+    const Part* const first = first_dry();
+    return first == nullptr ? std::nullopt : first->dispatcher.ran_dry();
+}
+
+std::optional<StopKind> Mix::ended_by() const {
+    const Part* const first = first_dry();
+    return first == nullptr ? std::nullopt : first->dispatcher.ended_by();
+}
+
+}  // namespace paretoken::loadgen

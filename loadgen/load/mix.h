@@ -1,0 +1,93 @@
+#pragma once
+// The classes of a load; most loads have one. Each class has arrivals, caps, a dataset and a priority of its
+// own. Every worker starts requests of all classes. A request's index tells its class: the indexes of the
+// k-th of n classes, counted from 0, are k, k + n, k + 2n, …
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/model_mix.h"
+#include "loadgen/load/conversations.h"
+#include "loadgen/load/dispatch.h"
+
+namespace paretoken::loadgen {
+
+/// One class of a load.
+struct ClassLoad {
+    std::string name = {};  ///< name; empty means that requests have the class that their dataset gives them
+    Arrivals arrivals = {};
+    std::optional<std::uint64_t> concurrency = {};  ///< in-flight cap; needed when arrivals are at once
+    Pacing pacing = {};
+    Limits limits = {};
+    std::uint64_t seed = 0;
+    std::optional<std::int64_t> priority = {};  ///< priority sent with each request
+    /// The models from which one is drawn for each conversation whose requests name none in the dataset. With
+    /// fewer than two, the requests have the run's model.
+    std::vector<ModelShare> models = {};
+    const datasets::Dataset* dataset = nullptr;  ///< must outlive every mix made of it
+};
+
+/// The classes of a load taken together, for the code that judges the load.
+struct CombinedLoad {
+    bool open_loop = false;  ///< whether at least one class is an open loop
+    bool stationary = true;  ///< whether the arrivals of every class are stationary
+    std::vector<LoadPart> constant_rate = {LoadPart{}};  ///< parts in which every class has a constant rate
+    double request_rate = 0;                        ///< mean requests/s of all open loops during the load
+    std::optional<std::uint64_t> concurrency = {};  ///< sum of the caps; absent if a class has none, or if
+                                                    ///< there are several classes and one is an open loop
+    std::optional<std::uint64_t> filled_cap = {};   ///< `concurrency`, if the requests in flight can fill it:
+                                                    ///< absent with a think time or a cap on prefills
+    Limits limits = {};                             ///< those of the first class, but `requests` is the sum
+                                                    ///< over all classes; absent if one has no such limit
+};
+/// There must be at least one class.
+CombinedLoad combined(const std::vector<ClassLoad>& classes);
+
+/// The requests of a load that one worker starts. It decides what to start and keeps the state of
+/// conversations; the worker starts the requests.
+class Mix {
+  public:
+    Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin);
+
+    /// Returns the next step like Dispatcher::next(), over all classes in turn.
+    Step next(TimePoint now);
+    /// Returns the number of classes. Their numbers (Planned::part) are 0 to parts() − 1.
+    std::size_t parts() const { return parts_.size(); }
+    /// Returns Dispatcher::next_planned() of class `part`.
+    std::optional<Planned> next_planned(std::size_t part) const;
+
+    /// Returns the request of a Start, without its id. `outline` is that of Conversations::request().
+    Request request(const Planned& planned, bool outline = false) const;
+    /// Returns the record of a Start, with the values that are known before it is sent.
+    RequestRecord record_of(const Start& start) const;
+    bool needs_answer(const Planned& planned) const;
+
+    void started(const Planned& planned, Prompt prompt);
+    void on_first_token(const RequestKey& request, TimePoint at);
+    /// Reports the end of a request. `takes_answer`: the record's answer may be taken out of it.
+    void finished(RequestRecord& record, TimePoint slot_free, bool takes_answer);
+    void stop();
+
+    /// Returns Dispatcher::ran_dry() of the first class that had nothing more to start.
+    std::optional<TimePoint> ran_dry() const;
+    /// Returns Dispatcher::ended_by() of that class; nothing if there is none.
+    std::optional<StopKind> ended_by() const;
+
+  private:
+    struct Part {
+        Dispatcher dispatcher;
+        Conversations conversations;
+        std::string name;
+        std::string body;  ///< JSON fields that its requests carry
+        std::vector<ModelShare> models;
+        std::uint64_t seed = 0;
+    };
+    Part& part_of(const RequestKey& request) { return parts_[request.index % parts_.size()]; }
+    const Part* first_dry() const;
+
+    std::vector<Part> parts_;
+    std::size_t turn_ = 0;  ///< class that is asked first
+};
+
+}  // namespace paretoken::loadgen

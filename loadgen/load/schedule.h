@@ -1,0 +1,91 @@
+#pragma once
+// The conversations of one class that one worker of n opens, in order: every n-th entry of the class's
+// schedule. An entry is a conversation, whose first turn is due at its time; a single request is a
+// conversation with one turn. Entry i is a function of (seed, i), so times are known before the clock starts,
+// and a schedule of any length takes the same memory.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "loadgen/load/arrival.h"
+#include "loadgen/load/limits.h"
+
+namespace paretoken::loadgen {
+
+struct Planned {
+    /// The index among the measured requests, or among the warm-ups. A conversation has an index for each of
+    /// its turns, even if it ends before the last.
+    std::uint64_t index = 0;
+    bool warmup = false;
+    Duration at{};            ///< when the first turn is due, since the run's start; zero for at_once
+    std::uint64_t place = 0;  ///< index of its conversation in the dataset
+    std::uint32_t part = 0;   ///< number of its class in the load
+    std::uint32_t turn = 0;   ///< number of the turn in the conversation
+    std::uint32_t turns = 1;  ///< number of turns of the conversation
+
+    bool operator==(const Planned&) const = default;
+};
+
+/// The share of the schedule that a worker takes.
+struct Share {
+    std::uint32_t worker = 0;
+    std::uint32_t workers = 1;
+};
+
+/// The indexes of the requests of one class: `part`, `part` + `parts`, `part` + 2·`parts`, …
+struct Numbering {
+    std::uint32_t part = 0;
+    std::uint32_t parts = 1;
+};
+
+class Schedule {
+  public:
+    /// `dataset`: the dataset, if its conversations may have several turns; it must outlive this.
+    Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
+             const datasets::Dataset* dataset = nullptr, Numbering numbering = {});
+
+    /// Returns the next entry; nothing when the schedule has run out.
+    const std::optional<Planned>& next() const { return next_; }
+    void pop();
+
+    /// For arrivals at once with a warm-up time: entries are warm-ups until end_warmup() is called.
+    bool is_warming_up() const { return warming_up_; }
+    void end_warmup();
+
+    bool at_once() const { return at_once_; }
+    /// Returns the time between the turns of a conversation if each user sends at fixed times
+    /// (Arrivals::users, loadgen/load/arrival.h). Returns nothing if a turn is due when the turn before has
+    /// ended.
+    std::optional<Duration> turn_period() const { return turn_period_; }
+    std::uint64_t seed() const { return seed_; }
+    Share share() const { return share_; }
+
+  private:
+    void advance();
+    bool is_time_of_a_turn();
+    bool is_warmup(std::uint64_t position, Duration at) const;
+    std::uint64_t place_of(std::uint64_t position, std::uint64_t number, bool warmup) const;
+
+    bool at_once_;
+    bool recorded_;
+    ArrivalTimes times_;
+    Limits limits_;
+    std::uint64_t seed_;
+    Share share_;
+    bool warming_up_;
+    const datasets::Dataset* dataset_ =
+        nullptr;                  ///< dataset; null means that every conversation has one turn
+    std::uint64_t position_ = 0;  ///< position of the next entry in the whole run's schedule
+    Numbering numbering_;
+    std::uint64_t next_index_ = 0;  ///< index of the next measured request
+    std::uint64_t next_warmup_index_ = 0;
+    std::optional<Duration> turn_period_;
+    /// For each user (Arrivals::users, loadgen/load/arrival.h): how many of the user's next times belong to
+    /// further turns of the conversation that the user opened last.
+    std::vector<std::uint32_t> turns_to_come_;
+    std::size_t user_ = 0;                         ///< user whose time was taken last
+    std::optional<std::uint64_t> first_measured_;  ///< position of the first measured entry
+    std::optional<Planned> next_;
+};
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,109 @@
+#pragma once
+// Evaluates the stop rules of a run. It is told of every start and every end, and tells when nothing more is
+// to be started, and why. Its state is a function of what it was told; it neither sleeps nor sends. The
+// threads of the workers call started() and ended(); ended() evaluates the rules that only count (tokens,
+// errors). Another thread calls look(), which evaluates the rules that need statistics.
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record/record.h"
+#include "core/record/request_table.h"
+#include "core/run/recorded.h"
+#include "core/units.h"
+#include "loadgen/load/limits.h"
+
+namespace paretoken::loadgen {
+
+struct StopMonitorOptions {
+    std::vector<StopRule> rules = {};
+    bool open_loop = false;
+    /// Whether the rate of arrivals is constant. An open loop is then checked for divergence unless a rule
+    /// "diverging=off" forbids it; otherwise only a rule "diverging" causes the check.
+    bool stationary = false;
+    std::vector<TimeSpan> constant_rate = {};  ///< SummaryOptions::constant_rate (core/result/summary.h)
+    /// Cap on the requests in flight, if the load can fill it (CombinedLoad::filled_cap); otherwise nothing.
+    std::optional<std::uint64_t> concurrency = {};
+};
+
+class StopMonitor {
+  public:
+    explicit StopMonitor(StopMonitorOptions options);
+
+    /// Tells of the start of a request. Warm-up requests have no effect.
+    void started(const RequestRecord& record);
+    /// Tells of the end of a request. Warm-up and cancelled requests have no effect.
+    void ended(const RequestRecord& record);
+
+    /// Evaluates the rules that need statistics (precision, slo, diverging). The first evaluation takes place
+    /// when 50 measured requests have ended, and each further one when their number has grown by a quarter
+    /// since the last evaluation. Cancelled requests do not count. In all other cases, and after a rule was
+    /// met, the function does nothing. Only one thread may call it. It holds the mutex while it copies the
+    /// new records, but not while it computes the statistics.
+    void look(TimePoint now);
+
+    /// Returns whether look() has anything to do.
+    bool needs_looks() const { return watches_divergence_ || keeps_records_; }
+
+    /// Returns whether a rule was met, so that nothing more is to be started.
+    bool is_met() const { return met_.load(std::memory_order_relaxed); }
+    /// Returns the first rule that was met; nothing if none was.
+    std::optional<Stopped> stopped() const;
+
+  private:
+    struct Ended {
+        TimePoint scheduled;
+        TimePoint at;
+        double waited_s = 0;  ///< seconds from `scheduled` to the first token, or to `at` if there was none
+    };
+
+    void meet(StopKind kind, TimePoint at, std::string text);  ///< called with the mutex held
+    void check_counts(TimePoint at);
+    void take_news();
+    void check_statistics(TimePoint now);
+    void check_divergence(TimePoint now);
+    const StopRule* rule_of(StopKind kind) const;
+
+    StopMonitorOptions options_;
+    bool watches_divergence_;
+    bool keeps_records_;
+    mutable std::mutex mutex_;
+    std::atomic<bool> met_{false};
+    std::optional<Stopped> stopped_;
+    std::uint64_t ended_ = 0;  ///< measured requests that ended, without cancelled ones
+    std::uint64_t failed_ = 0;
+    std::uint64_t tokens_ = 0;
+    std::uint64_t next_look_ = 0;  ///< number of ended requests at which look() evaluates next
+
+    /// The values that the rules based on statistics evaluate.
+    struct Told {
+        std::vector<TimePoint> due;  ///< when started requests were due
+        /// When the last started request was due that is not a further turn of a conversation.
+        TimePoint last_arrival = TimePoint::min();
+        std::vector<Ended> ended;  ///< filled if divergence is checked
+        RequestTable records;      ///< filled if percentiles are needed
+    };
+    Told news_;   ///< values since the last look
+    Told known_;  ///< values before it; only look() uses them
+};
+
+/// The course of a load until `now_s`. Times are in seconds since the first request was due.
+struct CourseOfLoad {
+    std::vector<double> due_s;  ///< when requests were due, including those that are not over
+    struct End {
+        double due_s = 0;
+        double at_s = 0;      ///< when the request ended
+        double waited_s = 0;  ///< seconds from `due_s` to its first token, or to its end if it had none
+    };
+    std::vector<End> ends;  ///< requests that have ended
+    double now_s = 0;
+};
+/// Returns a sentence if the load diverges: the server serves significantly fewer requests than arrive, and
+/// waiting times grow accordingly. Returns nothing otherwise, in the first 10 s, and for fewer than 100 ended
+/// requests. The function is pure.
+std::optional<std::string> divergence_of(const CourseOfLoad& course);
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,512 @@
+#include "reports/analysis/cache/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "core/statistics.h"
+#include "core/text/number_text.h"
+#include "reports/analysis/cost/cost.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kSignificance = 0.05;  // significance over all arms of a level together
+
+// Shares of the hits that were possible.
+constexpr double kNearlyAll = 0.8;
+constexpr double kNearlyNone = 0.05;
+constexpr double kHalf = 0.5;
+
+using CellKey = std::tuple<std::int64_t, std::string, double>;  // prefix, arm, hit
+
+/// Sums of prompt tokens, and of those that came from the cache.
+struct Tokens {
+    double prompt = 0;
+    double expected = 0;
+    double told_prompt = 0;
+    double cached = 0;
+    double head = 0;  ///< cached tokens at the start of every prompt
+    bool told = false;
+
+    void add(const CacheSample& sample, std::int64_t granularity) {
+        const auto length = static_cast<double>(sample.prompt_tokens.value_or(sample.wanted_tokens));
+        prompt += length;
+        const std::int64_t known = sample.repeated + sample.head;
+        expected += static_cast<double>(known / granularity * granularity);
+        if (!sample.cached_tokens) return;
+        head += static_cast<double>(sample.head);
+        told = true;
+        told_prompt += length;
+        cached += static_cast<double>(*sample.cached_tokens);
+    }
+
+    CacheHits hits() const {
+        CacheHits result;
+        if (prompt > 0) result.expected = std::min(1.0, expected / prompt);
+        if (told && told_prompt > 0) result.usage = cached / told_prompt;
+        return result;
+    }
+    /// The share of possible hits that were made; nothing if cached tokens were not reported or no hits were
+    /// possible.
+    std::optional<double> share() const {
+        if (!told || expected <= head) return std::nullopt;
+        return (cached - head) / (expected - head);
+    }
+    /// The cached share of the prompt tokens after the head.
+    double cached_behind_head() const { return (cached - head) / std::max(1.0, told_prompt - head); }
+};
+
+bool counts(const CacheSample& sample) {
+    return !sample.setup && sample.ttft_s.has_value();
+}
+
+std::vector<double> times_of(std::span<const CacheSample> samples, const CellKey& key) {
+    std::vector<double> times;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && CellKey(sample.prefix, sample.arm, sample.hit) == key)
+            times.push_back(*sample.ttft_s);
+    std::sort(times.begin(), times.end());
+    return times;
+}
+
+/// The output rate by Little's law, with the mean time of this arm's requests.
+std::optional<double> rate_of(std::span<const CacheSample> samples, const CellKey& key,
+                              std::uint64_t concurrency) {
+    double seconds = 0;
+    double tokens = 0;
+    for (const CacheSample& sample : samples) {
+        if (sample.setup || !sample.e2e_s || CellKey(sample.prefix, sample.arm, sample.hit) != key) continue;
+        seconds += *sample.e2e_s;
+        tokens += static_cast<double>(sample.output_tokens);
+    }
+    if (!(seconds > 0) || !(tokens > 0)) return std::nullopt;
+    return static_cast<double>(concurrency) * tokens / seconds;
+}
+
+CacheArm arm_of(std::span<const CacheSample> samples, const CellKey& key, std::int64_t granularity,
+                std::uint64_t concurrency) {
+    CacheArm arm{.arm = std::get<1>(key), .prefix = std::get<0>(key), .hit = std::get<2>(key)};
+    Tokens tokens;
+    for (const CacheSample& sample : samples) {
+        if (sample.setup || CellKey(sample.prefix, sample.arm, sample.hit) != key) continue;
+        ++arm.n;
+        if (!sample.ttft_s) {
+            ++arm.failed;
+            continue;
+        }
+        tokens.add(sample, granularity);
+    }
+    arm.hits = tokens.hits();
+    arm.output_tokens_per_s = rate_of(samples, key, concurrency);
+    if (arm.n > arm.failed) arm.prompt_tokens = tokens.prompt / static_cast<double>(arm.n - arm.failed);
+    const auto times = times_of(samples, key);
+    if (times.empty()) return arm;
+    arm.ttft_p50_s = percentile(times, 0.5);
+    arm.ttft_p50_ci95 = percentile_interval(times, 0.5);
+    arm.ttft_p95_s = percentile(times, 0.95);
+    return arm;
+}
+
+/// Compares each arm with the cold arm of its length; the significance is divided among all comparisons.
+void compare_with_cold(std::span<const CacheSample> samples, std::vector<CacheArm>& arms) {
+    std::size_t comparisons = 0;
+    for (CacheArm& arm : arms) {
+        if (arm.arm == "cold") continue;
+        const auto own = times_of(samples, {arm.prefix, arm.arm, arm.hit});
+        const auto cold = times_of(samples, {arm.prefix, "cold", 0});
+        if (own.empty() || cold.empty()) continue;
+        arm.p_value = rank_sum_p_value(own, cold);
+        ++comparisons;
+    }
+    for (CacheArm& arm : arms)
+        arm.differs = arm.p_value && *arm.p_value < kSignificance / static_cast<double>(comparisons);
+}
+
+/// The times over the tokens that were not cached. If cached tokens are not reported, only prompts that
+/// cannot be cached are used.
+std::vector<FitPoint> points_of(std::span<const CacheSample> samples) {
+    std::vector<FitPoint> points;
+    for (const CacheSample& sample : samples) {
+        if (!counts(sample) || sample.arm == "repeat") continue;
+        if (!sample.cached_tokens && sample.repeated > 0) continue;
+        const std::int64_t prompt = sample.prompt_tokens.value_or(sample.wanted_tokens);
+        points.push_back({static_cast<double>(prompt - sample.cached_tokens.value_or(0)), *sample.ttft_s});
+    }
+    return points;
+}
+
+void set_saving(CacheLevel& level, std::span<const FitPoint> points) {
+    constexpr double kTokens = 1000;
+    constexpr double kScale = 1e3 * kTokens;  // from seconds per token to milliseconds per 1,000
+    const auto last = last_tokens_of(points, kTokens);
+    if (!last || !(last->per_token_s.ci95.low > 0)) return;
+    const FitTerm& saved = last->per_token_s;
+    level.saved_ms_per_1k_cached = kScale * saved.value;
+    level.saved_ms_per_1k_cached_ci95 = Interval{kScale * saved.ci95.low, kScale * saved.ci95.high};
+    level.saved_prompt_tokens = last->longest_tokens;
+}
+
+// ---- verdicts
+
+Tokens tokens_of_arm(std::span<const CacheSample> samples, const std::string& arm) {
+    Tokens tokens;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && sample.arm == arm) tokens.add(sample, 1);
+    return tokens;
+}
+
+std::string percent(double share) {
+    return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string how_to_switch_on(const std::string& engine) {
+    if (engine == "vllm") return "start vLLM without --no-enable-prefix-caching";
+    if (engine == "sglang") return "start SGLang without --disable-radix-cache";
+    if (engine == "trtllm") return "set enable_block_reuse in TensorRT-LLM's KV cache configuration";
+    if (engine == "llamacpp")
+        return "start llama-server without --no-cache-prompt, and do not send cache_prompt: false";
+    return "look for the server's switch for prefix caching (vLLM: --enable-prefix-caching)";
+}
+
+const CacheArm* find(const CacheLevel& level, const std::string& arm) {
+    const CacheArm* longest = nullptr;
+    for (const CacheArm& candidate : level.arms)
+        if (candidate.arm == arm && (longest == nullptr || candidate.prefix > longest->prefix))
+            longest = &candidate;
+    return longest;
+}
+
+bool is_faster_than_cold(const CacheLevel& level, const std::string& arm) {
+    const CacheArm* const found = find(level, arm);
+    const CacheArm* const cold = find(level, "cold");
+    return found != nullptr && cold != nullptr && found->differs && found->ttft_p50_s && cold->ttft_p50_s &&
+           *found->ttft_p50_s < *cold->ttft_p50_s;
+}
+
+std::string times_text(const CacheLevel& level, const std::string& arm) {
+    const CacheArm* const found = find(level, arm);
+    const CacheArm* const cold = find(level, "cold");
+    if (found == nullptr || cold == nullptr || !found->ttft_p50_s || !cold->ttft_p50_s) return {};
+    return fmt::format("time to first token of {} + suffix tokens, p50: {} {} ms, cold {} ms", found->prefix,
+                       arm, number_text(1e3 * *found->ttft_p50_s), number_text(1e3 * *cold->ttft_p50_s));
+}
+
+/// The share of warm requests that found less than half of their repeated tokens.
+double missed_share(std::span<const CacheSample> samples) {
+    double missed = 0;
+    double all = 0;
+    for (const CacheSample& sample : samples) {
+        if (!counts(sample) || sample.arm != "warm" || !sample.cached_tokens || sample.repeated == 0)
+            continue;
+        ++all;
+        missed += static_cast<double>(*sample.cached_tokens - sample.head) <
+                  kHalf * static_cast<double>(sample.repeated);
+    }
+    return all > 0 ? missed / all : 0;
+}
+
+/// The verdict on the cache's effect, by the cached tokens in `usage`.
+CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSample> samples,
+                               const std::string& engine) {
+    const double warm = tokens_of_arm(samples, "warm").share().value_or(0);
+    const double primed = tokens_of_arm(samples, "primed").share().value_or(0);
+    const auto pinned = tokens_of_arm(samples, "pinned").share();
+    const std::string with_slot = pinned ? fmt::format(", {} (warm with id_slot)", percent(*pinned)) : "";
+    const auto evidence =
+        fmt::format("of the tokens that repeat, {} (warm){} and {} (primed) came from the cache; {}",
+                    percent(warm), with_slot, percent(primed), times_text(level, "warm"));
+    if (warm >= kNearlyAll && primed >= kNearlyAll) {
+        const bool faster = is_faster_than_cold(level, "warm");
+        return {
+            "works",
+            faster
+                ? "Prefix caching works: prompts that begin alike are read from the cache, and their first "
+                  "token comes sooner."
+                : "Prefix caching works, but no saving was measured, because the first token does not come "
+                  "sooner: these prompts are too "
+                  "short for it to matter, or the time is spent elsewhere (queue, network).",
+            evidence};
+    }
+    if (warm < kNearlyNone && primed < kNearlyNone)
+        return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
+                evidence};
+    if (primed >= kNearlyAll)
+        return {"thrashing",
+                "A prefix is found right after it was sent and is gone by the next round: the cache is too "
+                "small for "
+                "what is in use. Give the server more memory for the KV cache, or send prompts that share a "
+                "prefix "
+                "closer together.",
+                evidence};
+    const double missed = missed_share(samples);
+    if (engine == "llamacpp")
+        return {"per_slot",
+                "The cache belongs to a slot, and requests come to slots that hold another prompt. Use as "
+                "many slots as "
+                "there are prefixes in use, send id_slot, or let requests of one prefix follow each other.",
+                fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
+    return {"partly",
+            "Only some requests find their prefix: several replicas behind one address each hold a part "
+            "(route by "
+            "prefix), or entries are evicted between two uses (more KV cache memory).",
+            fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
+}
+
+/// Whether the times are exact enough to show that the warm arm saved less than half of the time of its
+/// repeated tokens. The time of tokens is the difference between the cold arms of the longest and the
+/// shortest prefix.
+bool saved_nothing(const CacheLevel& level) {
+    const CacheArm* const warm = find(level, "warm");
+    const CacheArm* const cold = find(level, "cold");
+    const CacheArm* shortest = nullptr;
+    for (const CacheArm& arm : level.arms)
+        if (arm.arm == "cold" && (shortest == nullptr || arm.prefix < shortest->prefix)) shortest = &arm;
+    if (warm == nullptr || cold == nullptr || shortest == cold || !warm->ttft_p50_ci95 ||
+        !cold->ttft_p50_ci95 || !shortest->ttft_p50_ci95)
+        return false;
+    const double least_taken = cold->ttft_p50_ci95->low - shortest->ttft_p50_ci95->high;
+    const double most_saved = cold->ttft_p50_ci95->high - warm->ttft_p50_ci95->low;
+    return least_taken > 0 && most_saved < kHalf * least_taken;
+}
+
+/// The verdict on the cache's effect if cached tokens are not reported.
+CacheVerdict verdict_by_times(const CacheLevel& level, const std::string& engine) {
+    const std::string evidence =
+        times_text(level, "warm") + "; neither usage nor the server counts cached tokens";
+    if (is_faster_than_cold(level, "warm"))
+        return {"works", "Prefix caching works, according to the time to first token.", evidence};
+    if (saved_nothing(level))
+        return {"off",
+                fmt::format("Nothing is read from a prefix cache, according to the time to first token: {}.",
+                            how_to_switch_on(engine)),
+                evidence};
+    return {
+        "unknown",
+        fmt::format(
+            "No conclusion is possible: neither usage nor the server's counters report cached tokens, and "
+            "the times to first token do not differ clearly. Use longer prefixes, or make the server count "
+            "cached tokens ({}).",
+            engine == "vllm" ? "--enable-prompt-tokens-details"
+                             : "vLLM: --enable-prompt-tokens-details; llama.cpp: --metrics"),
+        evidence};
+}
+
+CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& engine) {
+    const std::string evidence = fmt::format(
+        "the server's counters show a hit ratio of {}; {} was possible; {}", percent(*level.hits.server),
+        percent(level.hits.expected.value_or(0)), times_text(level, "warm"));
+    const double share = *level.hits.server / std::max(1e-9, level.hits.expected.value_or(0));
+    const bool faster = is_faster_than_cold(level, "warm");
+    if (*level.hits.server > 1 && !faster)
+        return {
+            "unknown",
+            "No conclusion is possible: the server's counters show more cached tokens than prompt tokens, "
+            "and no saving was measured, because the times to first token of warm and cold prompts do not "
+            "differ clearly. Make sure that the counters belong to this server, and that it has no other "
+            "requests.",
+            evidence};
+    if (share >= kNearlyAll)
+        return {"works",
+                faster ? "Prefix caching works, according to the server's counters."
+                       : "Prefix caching works, according to the server's counters, but no saving was "
+                         "measured: the times to first token of warm and cold prompts do not differ clearly.",
+                evidence};
+    if (share < kNearlyNone)
+        return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
+                evidence};
+    return {"partly", "Only some requests find their prefix.", evidence};
+}
+
+void add_contamination(std::span<const CacheSample> samples, std::vector<CacheVerdict>& verdicts) {
+    const Tokens cold = tokens_of_arm(samples, "cold");
+    if (!cold.told || cold.cached_behind_head() <= kNearlyNone) return;
+    verdicts.push_back(
+        {"contaminated",
+         "Prompts that should be new were in the cache: the same salt was used before, or the "
+         "server adds a long prefix of its own. Leave --salt out, or flush the cache.",
+         fmt::format("{} of the cold arm's tokens came from the cache", percent(cold.cached_behind_head()))});
+}
+
+void add_dynamic_head(const CacheLevel& level, std::span<const CacheSample> samples,
+                      std::vector<CacheVerdict>& verdicts) {
+    if (verdicts.front().code != "works") return;
+    const Tokens moved = tokens_of_arm(samples, "dynamic-first");
+    const bool lost =
+        moved.told ? moved.cached_behind_head() < kNearlyNone : !is_faster_than_cold(level, "dynamic-first");
+    if (!lost) return;
+    verdicts.push_back({"dynamic_head",
+                        "A changing text at the start of a prompt (a date, an id, a name) makes the whole "
+                        "prefix unusable for the "
+                        "cache: put it after the constant part.",
+                        times_text(level, "dynamic-first")});
+}
+
+double median_tpot(std::span<const CacheSample> samples, const std::string& arm) {
+    std::vector<double> times;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && sample.arm == arm && sample.tpot_s) times.push_back(*sample.tpot_s);
+    std::sort(times.begin(), times.end());
+    return times.empty() ? 0 : percentile(times, 0.5);
+}
+
+void add_response_cache(std::span<const CacheSample> samples, std::vector<CacheVerdict>& verdicts) {
+    constexpr double kFarFaster = 0.2;
+    const double repeated = median_tpot(samples, "repeat");
+    const double cold = median_tpot(samples, "cold");
+    if (!(cold > 0) || !(repeated < kFarFaster * cold)) return;
+    verdicts.push_back(
+        {"response_cache",
+         "Whole answers are repeated: a proxy in front of the server answers equal prompts itself, "
+         "faster than a model decodes. Measure the server behind it.",
+         fmt::format("time per output token of a repeated prompt, p50: {} ms, of new ones {} ms",
+                     number_text(1e3 * repeated), number_text(1e3 * cold))});
+}
+
+void add_disagreement(const CacheLevel& level, std::vector<CacheVerdict>& verdicts) {
+    constexpr double kApart = 0.05;
+    const CacheHits& hits = level.hits;
+    const auto apart = [&](const std::optional<double>& a, const std::optional<double>& b) {
+        return a && b && std::abs(*a - *b) > kApart;
+    };
+    if (!apart(hits.usage, hits.server)) return;
+    verdicts.push_back(
+        {"disagree",
+         *hits.usage < *hits.server
+             ? "Answers report fewer cached tokens than the server counts: another client shares the "
+               "server, or usage leaves them out (vLLM wants --enable-prompt-tokens-details)."
+             : "Answers report more cached tokens than the server counts: a proxy answers for several "
+               "servers, of which only one was asked for its counters.",
+         fmt::format("usage {}, server {}, expected {}", percent(*hits.usage), percent(*hits.server),
+                     percent(hits.expected.value_or(0)))});
+}
+
+}  // namespace
+
+std::int64_t head_of(std::span<const CacheSample> samples, double template_tokens) {
+    std::optional<std::int64_t> least;
+    for (const CacheSample& sample : samples)
+        if (counts(sample) && sample.arm == "cold" && sample.cached_tokens)
+            least = std::min(least.value_or(*sample.cached_tokens), *sample.cached_tokens);
+    return least && static_cast<double>(*least) <= template_tokens ? *least : 0;
+}
+
+std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples) {
+    constexpr std::size_t kFewest = 3;
+    std::set<std::int64_t> counts;
+    for (const CacheSample& sample : samples)
+        if (sample.cached_tokens && *sample.cached_tokens > 0 && sample.arm != "repeat")
+            counts.insert(*sample.cached_tokens);
+    if (counts.size() < kFewest) return std::nullopt;
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0},
+                           [](std::int64_t a, std::int64_t b) { return std::gcd(a, b); });
+}
+
+std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples) {
+    std::optional<std::int64_t> least;
+    for (const CacheSample& sample : samples) {
+        if (sample.arm != "varied" || sample.setup || sample.cached_tokens.value_or(0) <= sample.head)
+            continue;
+        if (!least || sample.repeated < *least) least = sample.repeated;
+    }
+    return least;
+}
+
+CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
+                    std::optional<std::int64_t> granularity, std::optional<double> server) {
+    const std::int64_t block = std::max<std::int64_t>(1, granularity.value_or(1));
+    CacheLevel level{.concurrency = concurrency};
+    std::set<CellKey> cells;
+    Tokens all;
+    for (const CacheSample& sample : samples) {
+        if (sample.ttft_s) all.add(sample, block);
+        if (!sample.setup && sample.arm != "primer" && sample.arm != "varied")
+            cells.insert({sample.prefix, sample.arm, sample.hit});
+    }
+    for (const CellKey& cell : cells) level.arms.push_back(arm_of(samples, cell, block, concurrency));
+    compare_with_cold(samples, level.arms);
+    const std::vector<FitPoint> points = points_of(samples);
+    level.fit = fit_of(points);
+    const bool no_faster =
+        find(level, "warm") != nullptr && find(level, "warm")->p_value && !is_faster_than_cold(level, "warm");
+    if (!no_faster) set_saving(level, points);
+    level.hits = all.hits();
+    level.hits.server = server;
+    return level;
+}
+
+WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
+                          std::int64_t request_tokens) {
+    WorkingSet set{.prefix_tokens = prefix_tokens, .request_tokens = request_tokens, .found = found};
+    for (const auto& [prefixes, share] : found) {
+        if (share < kHalf) {
+            set.lost = prefixes;
+            break;
+        }
+        set.held = prefixes;
+    }
+    return set;
+}
+
+std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
+                                              std::uint64_t from, std::uint64_t most) {
+    const WorkingSet set = working_set_of(found, 0, 0);
+    if (found.empty()) return from;
+    if (!set.lost) return set.held >= most ? std::nullopt : std::optional(std::min(most, 2 * set.held));
+    if (set.held == 0 || *set.lost - set.held <= 1) return std::nullopt;
+    return set.held + (*set.lost - set.held) / 2;
+}
+
+IdleTime idle_time_of(const std::map<double, double>& found) {
+    IdleTime time{.found = found};
+    for (const auto& [gap, share] : found) {
+        if (share < kHalf) {
+            time.lost_s = gap;
+            break;
+        }
+        time.held_s = gap;
+    }
+    return time;
+}
+
+std::optional<double> next_idle_time(const std::map<double, double>& found, double most_s) {
+    constexpr std::array kGaps{1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0};
+    const IdleTime time = idle_time_of(found);
+    const double held = time.held_s.value_or(0);
+    if (time.lost_s || held >= most_s) return std::nullopt;
+    const auto next = std::find_if(kGaps.begin(), kGaps.end(), [held](double gap) { return gap > held; });
+    return std::min(most_s, next == kGaps.end() ? 2 * held : *next);
+}
+
+void add_prices(CacheReport& report, double usd_per_h) {
+    constexpr double kSecondsPerHour = 3600;
+    for (CacheLevel& level : report.levels)
+        for (CacheArm& arm : level.arms)
+            if (arm.output_tokens_per_s)
+                arm.usd_per_m_output =
+                    usd_per_m_output(usd_per_h / kSecondsPerHour, *arm.output_tokens_per_s);
+}
+
+std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,
+                                      const std::string& engine) {
+    std::vector<CacheVerdict> verdicts;
+    if (tokens_of_arm(samples, "warm").told)
+        verdicts.push_back(verdict_by_tokens(level, samples, engine));
+    else if (level.hits.server)
+        verdicts.push_back(verdict_by_counters(level, engine));
+    else
+        verdicts.push_back(verdict_by_times(level, engine));
+    add_dynamic_head(level, samples, verdicts);
+    add_contamination(samples, verdicts);
+    add_response_cache(samples, verdicts);
+    add_disagreement(level, verdicts);
+    return verdicts;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,43 @@
+#pragma once
+// An experiment on prefix caching as charts: the times to first token of each arm (a way of repeating earlier
+// prompts, see CacheSample::arm) by prefix, their fit by the tokens that were not cached, and the share of
+// tokens that was found in the cache for each working set and after each idle time. The functions are pure.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/analysis/cache/analysis.h"
+#include "reports/document/picture.h"
+
+namespace paretoken::reports {
+
+/// An experiment as stored in cache.json.
+struct LoadedCache {
+    std::string directory;
+    CacheReport report;
+};
+
+/// An experiment on prefix caching, ready to be drawn.
+struct CachePicture {
+    std::string directory;
+    CacheReport report;
+    std::vector<std::vector<Picture>> levels;  ///< charts of each level of the report
+    std::vector<Picture> pictures;             ///< charts of the cache as a whole
+
+    bool operator==(const CachePicture&) const = default;
+};
+
+CachePicture picture_of(const LoadedCache& cache);
+
+/// The name of an arm, for `shared` with the share of its prefix that repeats: "shared 50 %".
+std::string name_of(const CacheArm& arm);
+
+/// The mean number of prompt tokens of the arm's requests that did not come from the cache. If the server
+/// does not report cached tokens, these are all tokens for the arm "cold", and nothing is returned for other
+/// arms. Nothing if no request succeeded.
+std::optional<double> uncached_tokens(const CacheArm& arm);
+
+/// The time to first token that the fit gives for a number of tokens that are not cached.
+double seconds_at(const TtftFit& fit, double uncached_tokens);
+
+}  // namespace paretoken::reports

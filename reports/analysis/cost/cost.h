@@ -1,0 +1,153 @@
+#pragma once
+// Computes the cost of tokens from the deployment's cost per second and the tokens that it delivers. The cost
+// per second is that of every GPU that is held, including idle ones. Prices of tokens are in dollars per
+// million tokens. If no tokens were delivered, there is no price: functions that return an optional return
+// nothing. The functions are pure.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cards/price.h"
+#include "core/result/result.h"
+#include "core/result/speculation.h"
+#include "core/units.h"
+
+namespace paretoken::reports {
+
+/// Returns the number of cores of the hardware that served a run. It is known only if this hardware is the
+/// CPU of the client's own machine. The result of a run does not state the number of cores of another
+/// machine.
+std::optional<std::uint32_t> cores_that_serve(const Provenance& from, std::string_view hardware);
+
+/// Returns the hardware that served a run, in the form that cards::hourly_rate() takes.
+cards::PricedHardware priced_hardware(const Provenance& from);
+
+/// Tokens per second of one measured point.
+struct TokenRates {
+    double fresh_input = 0;   ///< prompt tokens that were computed
+    double cached_input = 0;  ///< prompt tokens that came from a cache
+    double output = 0;        ///< output tokens
+};
+
+/// Price per million output tokens if output tokens carry the whole cost. For the cost of goodput, pass the
+/// rate of only those output tokens whose requests met every SLO: the other tokens have no value.
+std::optional<double> usd_per_m_output(double usd_per_s, double output_per_s);
+
+/// Price per million tokens if input and output tokens cost the same.
+std::optional<double> usd_per_m_total(double usd_per_s, const TokenRates& rates);
+
+/// The interval of usd_per_m_output(), computed by inverting the interval of the rate; it is not symmetric
+/// around the price. Nothing unless both ends of the interval of the rate are positive and finite.
+std::optional<Interval> usd_per_m_interval(double usd_per_s, const Interval& output_per_s);
+
+/// Prices per kind of token that together cover exactly the cost: Σ price × rate ÷ 10⁶ = cost per second.
+struct SplitPrices {
+    double fresh = 0;   ///< price of input tokens that were computed
+    double cached = 0;  ///< price of input tokens that came from a cache
+    double output = 0;  ///< price of output tokens
+
+    bool operator==(const SplitPrices&) const = default;
+};
+
+/// Splits the cost so that an output token costs as much as `output_ratio` fresh input tokens, and a cached
+/// input token costs as much as `cached_ratio` fresh input tokens. The ratios may come from an API's prices.
+std::optional<SplitPrices> split_by_ratio(double usd_per_s, const TokenRates& rates, double output_ratio,
+                                          double cached_ratio);
+
+/// Splits the cost so that input tokens carry `prefill_share` of it (the share of time that went into
+/// prefill) and output tokens the rest. A cached input token costs `cached_ratio` fresh ones. Nothing without
+/// input or without output tokens.
+std::optional<SplitPrices> split_by_prefill_share(double usd_per_s, const TokenRates& rates,
+                                                  double prefill_share, double cached_ratio);
+
+/// The token rates of one run and its cost.
+struct PricedMix {
+    double usd_per_s = 0;
+    TokenRates rates;
+};
+
+/// The prices that best explain the costs of several runs, by least squares over prices of at least 0. Every
+/// choice of the prices that are not 0 is tried, so that the optimum is found. Nothing for fewer than 3 runs,
+/// or if no choice has a solution. If the mixes of tokens differ too little to tell the prices apart, some
+/// prices are 0.
+std::optional<SplitPrices> split_by_mixes(std::span<const PricedMix> mixes);
+
+/// The rule by which the cost is split between input and output tokens.
+struct SplitRule {
+    /// The function above that computes the prices. For `mixes`, only the ratios of its prices are used, so
+    /// that the prices of each run still sum to the run's cost.
+    enum class Kind : std::uint8_t { ratio, prefill_share, mixes };
+    Kind kind = Kind::ratio;
+    double output_ratio = 4;    ///< price of an output token, in fresh input tokens (ratio only)
+    double cached_ratio = 0.1;  ///< price of a cached input token, in fresh input tokens
+    /// Share of the cost that input tokens carry; if absent, the share of prefill in each run's waterfall of
+    /// the step's time (reports/analysis/model/gap.h).
+    std::optional<double> prefill_share = {};
+    /// The rule in words, for the report.
+    std::string source = "an output token costs 4 fresh input tokens and a cached one 0.1 (default)";
+};
+
+/// Parses --split: "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". `cards` hold prices of
+/// APIs, in addition to the built-in ones. Throws UsageError for any other text, for a ratio that is not
+/// above 0, for a share that is not between 0 and 1, and for an API without a price.
+SplitRule parse_split(const std::string& text, const std::vector<cards::PriceCard>& cards);
+
+/// The output tokens per second at which the cost per million of them is `usd_per_m`.
+double break_even_output_per_s(double usd_per_s, double usd_per_m);
+
+/// Whether a run was made on a simulated server.
+bool is_simulated(const Provenance& provenance);
+
+/// The mean power that was measured during a run's window. Nothing if a part of the window was not measured,
+/// or if the server is simulated: the power of its host is not that of the hardware that it imitates.
+std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result);
+
+/// The energy per token in joules. `watts` is the power of the whole deployment. Infinite if `tokens_per_s`
+/// is 0.
+double joules_per_token(double watts, double tokens_per_s);
+/// The price in dollars of the energy for a million tokens.
+double usd_of_energy_per_m(double joules_per_token, double usd_per_kwh);
+
+/// The number of tokens per month (720 hours) above which a machine that costs `usd_per_month` is cheaper
+/// than an API that costs `api_usd_per_m` per million tokens. Nothing if the machine cannot process that many
+/// tokens in a month at `capacity_tokens_per_s`.
+std::optional<double> self_host_break_even_tokens(double usd_per_month, double api_usd_per_m,
+                                                  double capacity_tokens_per_s);
+
+/// The number of requests that must share a prompt before caching it is cheaper than sending it each time.
+/// `write`, `read` and `base` are an API's prices of a token that is written to its cache, read from it, or
+/// not cached. n requests cost n · base without the cache and write + (n − 1) · read with it. These costs are
+/// equal at n = (write − read) ÷ (base − read), which is returned.
+double prompt_cache_break_even_requests(double write, double read, double base);
+
+/// The mean price when the share `escalated_share` of the requests goes to the more expensive model and the
+/// rest stays with the cheap one.
+double cascade_price(double cheap, double dear, double escalated_share);
+
+/// The share of prompt tokens that were read from the cache. APIs report three counts of prompt tokens that
+/// do not overlap: neither written to the cache nor read from it, written to it, and read from it.
+double provider_cache_hit_rate(double uncached_input, double cache_writes, double cache_reads);
+
+/// The number of GPUs that a rate of requests needs if each GPU serves one request at a time.
+struct Capacity {
+    double seconds_per_request = 0;  ///< time to process one request
+    double in_flight = 0;            ///< mean requests in flight: rate × seconds_per_request (Little's law)
+    double with_headroom = 0;        ///< in_flight × the factor `headroom`
+    std::uint64_t gpus = 0;          ///< with_headroom, rounded up
+};
+/// Requests have `input_tokens` and `output_tokens`. The share `hit_share` of the input tokens comes from a
+/// cache and takes no time; a thousand of the others take `prefill_s_per_1k` seconds.
+Capacity single_stream_capacity(double requests_per_s, double input_tokens, double output_tokens,
+                                double hit_share, double prefill_s_per_1k, double s_per_output_token,
+                                double headroom);
+
+/// The speedup of speculative decoding over decoding one token per pass, with `drafts` draft tokens per pass:
+/// (1 − a^(drafts + 1)) ÷ ((1 − a) · (drafts · draft_cost + 1)) for a = `acceptance` (Leviathan et al. 2023).
+/// `draft_cost` is the time of one draft token ÷ the time of a pass; `acceptance` is the probability that a
+/// draft token is accepted.
+double speculative_speedup(double acceptance, double drafts, double draft_cost);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,736 @@
+#include "reports/analysis/gate/decision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/run/distinct_runs.h"
+#include "core/result/slo.h"
+#include "core/statistics.h"
+#include "core/text/number_text.h"
+#include "core/text/printable.h"
+#include "core/units.h"
+#include "reports/analysis/gate/why.h"
+
+namespace paretoken::reports {
+namespace {
+
+// ---- what the runs say of one metric
+
+/// The shift of one pair: infinite if only one side falls among failures, nothing if both do or a value is
+/// missing.
+std::optional<double> shift_of(const GateValue& baseline, const GateValue& candidate, Better better) {
+    const auto bad = [](const GateValue& of) { return of.among_failures; };
+    if (bad(baseline) || bad(candidate)) {
+        if (bad(baseline) && bad(candidate)) return std::nullopt;
+        return bad(candidate) ? kInfinity : -kInfinity;
+    }
+    if (!baseline.value || !candidate.value) return std::nullopt;
+    const double a = *baseline.value;
+    const double b = *candidate.value;
+    if (a <= 0 && b <= 0) return 0;
+    const double ratio = a <= 0 ? kInfinity : b <= 0 ? -kInfinity : std::log(b / a);
+    return better == Better::higher ? -ratio : ratio;
+}
+
+struct Values {
+    std::vector<GateValue> baseline;
+    std::vector<GateValue> candidate;
+};
+
+Values values_of(const GateQuantity& quantity, const GateInput& input) {
+    Values values;
+    for (const GateRun& run : input.baseline) values.baseline.push_back(value_of(quantity, run.result));
+    for (const GateRun& run : input.candidate) values.candidate.push_back(value_of(quantity, run.result));
+    return values;
+}
+
+bool is_known(const std::vector<GateValue>& values) {
+    return std::any_of(values.begin(), values.end(),
+                       [](const GateValue& v) { return v.value || v.among_failures; });
+}
+
+/// The geometric mean of the values above 0.
+std::optional<double> typical(std::span<const GateValue> values) {
+    double sum = 0;
+    std::size_t n = 0;
+    for (const GateValue& v : values) {
+        if (!v.value || !(*v.value > 0)) continue;
+        sum += std::log(*v.value);
+        ++n;
+    }
+    if (n == 0) return std::nullopt;
+    return std::exp(sum / static_cast<double>(n));
+}
+
+std::vector<double> logarithms(std::span<const GateValue> values, Better better) {
+    std::vector<double> logs;
+    for (const GateValue& v : values)
+        if (v.value && *v.value > 0)
+            logs.push_back(better == Better::higher ? -std::log(*v.value) : std::log(*v.value));
+    return logs;
+}
+
+/// The limit as a shift: the tolerance, or the floor if that is larger.
+double limit_of(const GateMetric& metric, const GateQuantity& quantity,
+                const std::optional<double>& baseline) {
+    const double tolerance = std::log1p(metric.tolerance);
+    if (metric.floor <= 0 || !baseline) return tolerance;
+    const double share = metric.floor / *baseline;
+    if (quantity.better == Better::higher)
+        return share < 1 ? std::max(tolerance, -std::log1p(-share)) : kInfinity;
+    return std::max(tolerance, std::log1p(share));
+}
+
+// ---- one metric at one look
+
+/// The result of one look at one metric, before all metrics are judged together.
+struct Finding {
+    std::optional<Shift> shift = {};
+    double p_fail = 1;
+    bool passes = false;
+    std::string reason = {};
+};
+
+Finding found_of_shift(const Shift& shift, double limit, Better better, double beta) {
+    Finding found{.shift = shift};
+    if (better == Better::neither) {  // a change in either direction counts
+        found.p_fail = std::min(1.0, 2 * std::min(p_above(shift, limit), p_below(shift, -limit)));
+        found.passes = p_below(shift, limit) <= beta && p_above(shift, -limit) <= beta;
+    } else {
+        found.p_fail = p_above(shift, limit);
+        found.passes = p_below(shift, limit) <= beta;
+    }
+    return found;
+}
+
+/// The finding if the percentile of one side falls among failures in some pairs; nothing if there is no such
+/// pair.
+std::optional<Finding> found_among_failures(std::span<const double> shifts) {
+    const auto count = [&](double value) {
+        return static_cast<std::size_t>(std::count(shifts.begin(), shifts.end(), value));
+    };
+    const std::size_t worse = count(kInfinity);
+    const std::size_t better = count(-kInfinity);
+    if (worse + better == 0) return std::nullopt;
+    Finding found{.reason =
+                      fmt::format("no value (among failures, or 0) in {} of {} pairs on the candidate's "
+                                  "side, and in {} on the baseline's",
+                                  worse, shifts.size(), better)};
+    if (better == 0 && 2 * worse >= shifts.size()) found.p_fail = 0;
+    found.passes = worse == 0 && 2 * better >= shifts.size();
+    return found;
+}
+
+Finding found_in_pairs(const Values& values, std::uint64_t pairs, const GateQuantity& quantity, double limit,
+                       double beta) {
+    std::vector<double> shifts;
+    for (std::size_t i = 0; i < pairs; ++i)
+        if (const auto shift = shift_of(values.baseline[i], values.candidate[i], quantity.better))
+            shifts.push_back(*shift);
+    if (auto found = found_among_failures(shifts)) return *found;
+    if (shifts.size() < 3)
+        return {.reason =
+                    fmt::format("both sides have a value in only {} of {} pairs", shifts.size(), pairs)};
+    return found_of_shift(paired_shift(shifts), limit, quantity.better, beta);
+}
+
+/// The shift with its standard error widened by the spread between days, because two sets that were measured
+/// on different days also differ by the day.
+Shift widened(Shift shift, const std::optional<DaySpread>& spread) {
+    if (!spread || spread->days < 2) return shift;
+    shift.standard_error = std::hypot(shift.standard_error, std::sqrt(2.0) * spread->deviation);
+    shift.degrees_of_freedom = std::min(shift.degrees_of_freedom, static_cast<double>(spread->days - 1));
+    return shift;
+}
+
+Finding found_in_sets(const Values& values, const GateQuantity& quantity, double limit, double beta,
+                      const std::optional<DaySpread>& spread) {
+    const auto lost = [](const std::vector<GateValue>& side) {
+        return std::count_if(side.begin(), side.end(), [](const GateValue& v) { return v.among_failures; });
+    };
+    if (const auto worse = lost(values.candidate), better = lost(values.baseline); worse + better > 0) {
+        Finding found{.reason = fmt::format("falls among failures in {} of {} runs of the candidate, and in "
+                                            "{} of {} of the baseline",
+                                            worse, values.candidate.size(), better, values.baseline.size())};
+        if (better == 0 && 2 * static_cast<std::size_t>(worse) >= values.candidate.size()) found.p_fail = 0;
+        found.passes = worse == 0;
+        return found;
+    }
+    const auto before = logarithms(values.baseline, quantity.better);
+    const auto after = logarithms(values.candidate, quantity.better);
+    if (before.size() < 3 || after.size() < 3)
+        return {.reason = fmt::format("the baseline has {} values and the candidate {}; 3 of each are needed",
+                                      before.size(), after.size())};
+    return found_of_shift(widened(unpaired_shift(before, after), spread), limit, quantity.better, beta);
+}
+
+/// The 95 % interval that a single run has for a quantity.
+std::optional<Interval> own_interval(const GateQuantity& quantity, const RunResult& run) {
+    const Scope* const scope = scope_of(quantity, run);
+    if (scope == nullptr) return std::nullopt;
+    if (quantity.kind == GateKind::figure) return scope->throughput.interval(quantity.key);
+    const PercentileValue* const held = percentile_of(quantity, run);
+    return held == nullptr ? std::nullopt : held->ci95;
+}
+
+/// The standard error of a value's logarithm, from its 95 % interval; nothing when the interval is unbounded.
+std::optional<double> log_error(const std::optional<Interval>& interval) {
+    constexpr double kNormal95 = 1.959964;
+    if (!interval || !(interval->low > 0) || !std::isfinite(interval->high)) return std::nullopt;
+    return std::log(interval->high / interval->low) / (2 * kNormal95);
+}
+
+Finding found_within_runs(const GateInput& input, const Values& values, const GateQuantity& quantity,
+                          double limit, double beta) {
+    constexpr double kDegrees = 18;  // two intervals of at least 10 blocks each
+    const auto shift = shift_of(values.baseline.front(), values.candidate.front(), quantity.better);
+    if (!shift) return {.reason = "one side has no value"};
+    if (auto found = found_among_failures(std::span(&*shift, 1))) return *found;
+    const auto before = log_error(own_interval(quantity, input.baseline.front().result));
+    const auto after = log_error(own_interval(quantity, input.candidate.front().result));
+    if (!before || !after) return {.reason = "a run is too short for an interval of its own"};
+    return found_of_shift({*shift, std::hypot(*before, *after), kDegrees}, limit, quantity.better, beta);
+}
+
+// ---- counts
+
+Failures failures_of(std::span<const GateRun> runs, const GateQuantity& quantity) {
+    Failures sum;
+    for (const GateRun& run : runs) {
+        const Scope* const scope = scope_of(quantity, run.result);
+        if (scope == nullptr) continue;
+        sum.failed += scope->counts.failed;
+        sum.requests += scope->counts.requests;
+    }
+    return sum;
+}
+
+/// The answers that ended by themselves, counted as the "failures" among all answers.
+Failures ended_of(std::span<const GateRun> runs) {
+    Failures sum;
+    for (const GateRun& run : runs)
+        for (const auto& [reason, count] : run.finish_reasons) {
+            sum.requests += count;
+            if (reason != "length") sum.failed += count;
+        }
+    return sum;
+}
+
+Failures faulty_of(std::span<const GateRun> runs, std::uint64_t AnswerFaults::*fault) {
+    Failures sum;
+    for (const GateRun& run : runs) {
+        sum.failed += run.answers.*fault;
+        sum.requests += run.answers.answers;
+    }
+    return sum;
+}
+
+/// The run whose answers to questions represent a side: its first run that was asked any; null if there is
+/// none.
+const GateRun* probed(std::span<const GateRun> runs) {
+    const auto found = std::find_if(runs.begin(), runs.end(), [](const GateRun& run) {
+        return run.result.quality.has_value() && !run.probe.empty();
+    });
+    return found == runs.end() ? nullptr : &*found;
+}
+
+Failures right_of(std::span<const GateRun> runs) {
+    const GateRun* const run = probed(runs);
+    if (run == nullptr) return {};
+    const auto right = std::count_if(run->probe.begin(), run->probe.end(),
+                                     [](const ProbeAnswer& answer) { return answer.right; });
+    return {.failed = static_cast<std::uint64_t>(right), .requests = run->result.quality->n};
+}
+
+/// The counts of a share on one side.
+Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity) {
+    switch (quantity.kind) {
+        case GateKind::failures:
+            return failures_of(runs, quantity);
+        case GateKind::finish_reasons:
+            return ended_of(runs);
+        case GateKind::quality:
+            return right_of(runs);
+        case GateKind::empty_answers:
+            return faulty_of(runs, &AnswerFaults::empty);
+        case GateKind::repeated_answers:
+            return faulty_of(runs, &AnswerFaults::repeated);
+        case GateKind::figure:
+        case GateKind::percentile:
+        case GateKind::output_length:
+            break;
+    }
+    return {};
+}
+
+Finding found_in_failures(const Failures& before, const Failures& after, double tolerance, double beta,
+                          std::string_view did = "failed") {
+    const double difference = after.share() - before.share();
+    Finding found{.reason = fmt::format("{} of {} {}, and {} of {} before", after.failed, after.requests, did,
+                                        before.failed, before.requests)};
+    if (difference > tolerance) found.p_fail = p_fails_more(before, after);
+    found.passes = difference <= 0 || share_upper_bound(after, beta) <= before.share() + tolerance;
+    return found;
+}
+
+Finding found_in_reasons(const Failures& before, const Failures& after, double tolerance) {
+    const double difference = std::abs(after.share() - before.share());
+    Finding found{.reason = fmt::format("{} of {} ended by themselves, and {} of {} before", after.failed,
+                                        after.requests, before.failed, before.requests)};
+    if (difference > tolerance)
+        found.p_fail = std::min(1.0, 2 * std::min(p_fails_more(before, after), p_fails_more(after, before)));
+    found.passes = difference <= tolerance;
+    return found;
+}
+
+/// An example of an answer with a fault, from the first run that has one.
+std::string example_of(std::span<const GateRun> runs, std::string AnswerFaults::*example) {
+    for (const GateRun& run : runs)
+        if (!(run.answers.*example).empty()) return "; for example " + run.answers.*example;
+    return {};
+}
+
+Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRun> after, GateKind kind,
+                         double tolerance, double beta) {
+    const bool empty = kind == GateKind::empty_answers;
+    const auto fault = empty ? &AnswerFaults::empty : &AnswerFaults::repeated;
+    Finding found = found_in_failures(faulty_of(before, fault), faulty_of(after, fault), tolerance, beta,
+                                      empty ? "are empty" : "repeat a text");
+    found.reason += example_of(after, empty ? &AnswerFaults::empty_example : &AnswerFaults::repeated_example);
+    return found;
+}
+
+/// Compares the questions that were answered on both sides, and right on one side only (McNemar). A drop
+/// within the tolerance passes; the number of questions determines how large a drop could have been found,
+/// and the reason says it.
+Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after, double tolerance) {
+    constexpr std::size_t kShownBytes = 60;
+    const auto& then = probed(before)->probe;
+    const auto& now = probed(after)->probe;
+    std::uint64_t lost = 0;
+    std::uint64_t gained = 0;
+    const ProbeAnswer* example = nullptr;
+    for (std::size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
+        if (then[i].failed || now[i].failed) continue;
+        if (then[i].right && !now[i].right && lost++ == 0) example = &now[i];
+        if (!then[i].right && now[i].right) ++gained;
+    }
+    const Failures had = right_of(before);
+    const Failures has = right_of(after);
+    Finding found{
+        .reason = fmt::format("{} of {} answers are right, and {} of {} before: {} were lost and {} gained",
+                              has.failed, has.requests, had.failed, had.requests, lost, gained)};
+    if (example != nullptr)
+        found.reason += fmt::format("; for example question {}, {}: \"{}\"", example->question,
+                                    example->expected, printable_line(example->answer, kShownBytes));
+    found.passes = had.share() - has.share() <= tolerance;
+    // mcnemar_p_value is two-sided, but only one direction is worse.
+    if (!found.passes && lost > gained) found.p_fail = mcnemar_p_value(gained, lost) / 2;
+    return found;
+}
+
+// ---- a metric of the policy, and all of them
+
+struct Judged {
+    GateMetric metric;
+    GateQuantity quantity;
+    Values values;
+    GateRow row;
+};
+
+std::optional<DaySpread> spread_of(const GateInput& input, const std::string& metric) {
+    const auto found = input.day_spread.find(metric);
+    return found == input.day_spread.end() ? std::nullopt : std::optional(found->second);
+}
+
+Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pairs, double beta) {
+    const auto first = [&](const std::vector<GateRun>& runs) {
+        return std::span(runs).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
+                                                                       : runs.size());
+    };
+    const auto before = first(input.baseline);
+    const auto after = first(input.candidate);
+    switch (judged.quantity.kind) {
+        case GateKind::failures:
+            return found_in_failures(counted(before, judged.quantity), counted(after, judged.quantity),
+                                     judged.metric.tolerance, beta);
+        case GateKind::finish_reasons:
+            return found_in_reasons(ended_of(before), ended_of(after), judged.metric.tolerance);
+        case GateKind::quality:
+            return found_in_quality(before, after, judged.metric.tolerance);
+        case GateKind::empty_answers:
+        case GateKind::repeated_answers:
+            return found_in_answers(before, after, judged.quantity.kind, judged.metric.tolerance, beta);
+        case GateKind::figure:
+        case GateKind::percentile:
+        case GateKind::output_length:
+            break;
+    }
+    switch (input.design) {
+        case GateDesign::pairs:
+            return found_in_pairs(judged.values, pairs, judged.quantity, judged.row.limit, beta);
+        case GateDesign::two_sets:
+            return found_in_sets(judged.values, judged.quantity, judged.row.limit, beta,
+                                 spread_of(input, judged.metric.name));
+        case GateDesign::within_runs:
+            if (judged.quantity.kind == GateKind::output_length)
+                return {.passes = true, .reason = "a mean of one run per side has no interval"};
+            return found_within_runs(input, judged.values, judged.quantity, judged.row.limit, beta);
+    }
+    return {};
+}
+
+void require_class(const GateMetric& metric, const GateQuantity& quantity, const GateInput& input) {
+    if (quantity.request_class.empty()) return;
+    for (const auto* const side : {&input.baseline, &input.candidate})
+        for (const GateRun& run : *side)
+            if (scope_of(quantity, run.result) != nullptr) return;
+    throw UsageError(fmt::format("the policy judges {}, and no run has requests of the class '{}'",
+                                 metric.name, quantity.request_class));
+}
+
+/// Whether there are counts to compare. Most shares need counts on both sides; quality also needs equal
+/// questions.
+bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vector<std::string>& notes) {
+    const bool before = counted(input.baseline, quantity).requests > 0;
+    const bool after = counted(input.candidate, quantity).requests > 0;
+    if (quantity.kind == GateKind::failures || quantity.kind == GateKind::finish_reasons)
+        return before || after;
+    if (!before || !after) {
+        if (before || after)
+            notes.push_back(fmt::format("{} is known of the {} only and is left out.", quantity.title,
+                                        before ? "baseline" : "candidate"));
+        return false;
+    }
+    if (quantity.kind != GateKind::quality) return true;
+    const std::string& then = probed(input.baseline)->result.quality->probe;
+    const std::string& now = probed(input.candidate)->result.quality->probe;
+    if (then == now) return true;
+    notes.push_back(fmt::format(
+        "The sides were asked different questions ({} and {}), and quality is left out.", then, now));
+    return false;
+}
+
+/// The metrics of the policy that at least one side has measured.
+std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
+                              std::vector<std::string>& notes) {
+    std::vector<Judged> judged;
+    for (const GateMetric& metric : policy.metrics) {
+        Judged one{.metric = metric, .quantity = quantity_named(metric.name), .values = {}, .row = {}};
+        require_class(metric, one.quantity, input);
+        GateRow& row = one.row;
+        row.metric = metric.name;
+        row.title = one.quantity.title;
+        row.unit = one.quantity.unit;
+        row.tolerance = metric.tolerance;
+        row.floor = metric.floor;
+        if (is_share(one.quantity.kind)) {
+            if (!has_counts(one.quantity, input, notes)) continue;
+            row.points = true;
+            row.limit = metric.tolerance;
+        } else {
+            one.values = values_of(one.quantity, input);
+            if (!is_known(one.values.baseline) && !is_known(one.values.candidate)) {
+                if (!metric.optional)
+                    notes.push_back(
+                        fmt::format("{} was measured on neither side and is left out.", metric.name));
+                continue;
+            }
+            row.limit = limit_of(metric, one.quantity, typical(one.values.baseline));
+        }
+        judged.push_back(std::move(one));
+    }
+    return judged;
+}
+
+/// Fills the row with the results of a look.
+void describe(Judged& judged, const GateInput& input, const Finding& found, std::uint64_t pairs,
+              const Errors& errors) {
+    GateRow& row = judged.row;
+    row.p_fail = found.p_fail;
+    row.reason = found.reason;
+    const auto first = [&](const auto& values) {
+        return std::span(values).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
+                                                                         : values.size());
+    };
+    if (is_share(judged.quantity.kind)) {
+        row.baseline = counted(first(input.baseline), judged.quantity).share();
+        row.samples = counted(first(input.candidate), judged.quantity).requests;
+        row.candidate = counted(first(input.candidate), judged.quantity).share();
+        row.shift = *row.candidate - *row.baseline;
+        if (judged.quantity.better == Better::higher) row.shift = -*row.shift;
+        return;
+    }
+    row.baseline = typical(first(judged.values.baseline));
+    row.candidate = typical(first(judged.values.candidate));
+    row.shift.reset();
+    row.ci95.reset();
+    row.detectable.reset();
+    row.pairs_to_decide.reset();
+    if (!found.shift) return;
+    row.shift = found.shift->mean;
+    row.ci95 = interval_of(*found.shift);
+    row.detectable = detectable_shift(*found.shift, row.limit, errors);
+    if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
+    if (const auto enough = pairs_to_decide(*found.shift, pairs, row.limit, errors))
+        row.pairs_to_decide = std::max(*enough, pairs + 1);
+}
+
+/// Takes a look. Returns whether every row is decided, or one failed.
+bool take(const Look& look, const GateInput& input, std::vector<Judged>& judged) {
+    std::vector<Finding> findings;
+    std::vector<double> p_values;
+    for (const Judged& one : judged) {
+        findings.push_back(found_at(one, input, look.pairs, look.beta));
+        p_values.push_back(findings.back().p_fail);
+    }
+    const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
+    // What could be detected, and the pairs that would decide, are those of the last look.
+    const Look& last = input.looks.back();
+    const Errors errors{.fail = last.alpha / static_cast<double>(judged.size()), .pass = last.beta};
+    bool open = false;
+    bool failed = false;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        GateRow& row = judged[i].row;
+        if (rejected[i]) {
+            row.verdict = GateVerdict::fail;
+            row.decided_at = look.pairs;
+        } else if (row.verdict == GateVerdict::inconclusive && findings[i].passes) {
+            row.verdict = GateVerdict::pass;
+            row.decided_at = look.pairs;
+        }
+        describe(judged[i], input, findings[i], look.pairs, errors);
+        failed = failed || row.verdict == GateVerdict::fail;
+        open = open || row.verdict == GateVerdict::inconclusive;
+    }
+    return failed || !open;
+}
+
+// ---- limits on the candidate alone
+
+/// Returns whether a run shows that the limit is met (true) or missed (false).
+std::optional<bool> shown_in(const GateQuantity& quantity, const GateLimit& limit, const RunResult& run) {
+    if (quantity.kind == GateKind::percentile) {
+        const PercentileValue* const held = percentile_of(quantity, run);
+        return held == nullptr ? std::nullopt : shown_on(*held, limit.limit, !limit.at_most);
+    }
+    const auto interval = own_interval(quantity, run);
+    if (!interval) return std::nullopt;
+    if (limit.at_most ? interval->high <= limit.limit : interval->low >= limit.limit) return true;
+    if (limit.at_most ? interval->low > limit.limit : interval->high < limit.limit) return false;
+    return std::nullopt;
+}
+
+GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
+    const GateQuantity quantity = quantity_named(limit.name);
+    GateRow row{.metric = text_of(limit), .title = "Limit " + text_of(limit), .unit = quantity.unit};
+    row.limit = limit.limit;
+    std::size_t passed = 0;
+    std::size_t missed = 0;
+    std::vector<GateValue> values;
+    for (const GateRun& run : runs) {
+        const auto shown = shown_in(quantity, limit, run.result);
+        passed += shown == true ? 1 : 0;
+        missed += shown == false ? 1 : 0;
+        values.push_back(value_of(quantity, run.result));
+    }
+    row.candidate = typical(values);
+    if (missed > 0)
+        row.verdict = GateVerdict::fail;
+    else if (passed == runs.size())
+        row.verdict = GateVerdict::pass;
+    row.reason = fmt::format("certified in {} of {} runs, missed in {}", passed, runs.size(), missed);
+    return row;
+}
+
+// ---- what must be said beside the verdict
+
+/// The prompts' tokens that the prefix cache served: the mean share over the runs that report it, and the
+/// number of runs whose prompts had been sent to the server before.
+struct Cached {
+    std::optional<double> share = {};
+    std::ptrdiff_t warm_runs = 0;
+};
+
+Cached cached_of(const std::vector<GateRun>& runs) {
+    std::vector<double> shares;
+    Cached cached;
+    for (const GateRun& run : runs) {
+        if (const auto share = run.result.throughput.at(figure::kCachedPromptRatio)) shares.push_back(*share);
+        const auto& reasons = run.result.validity.reasons;
+        cached.warm_runs += std::any_of(reasons.begin(), reasons.end(),
+                                        [](const Reason& r) { return r.check == "warm_cache"; });
+    }
+    if (!shares.empty()) cached.share = moments_of(shares).mean;
+    return cached;
+}
+
+/// Returns a note if the caches of the two sides were not equally warm from earlier runs.
+std::optional<std::string> note_on_caches(const std::vector<GateRun>& baseline,
+                                          const std::vector<GateRun>& candidate) {
+    constexpr double kEqual = .02;
+    const Cached before = cached_of(baseline);
+    const Cached after = cached_of(candidate);
+    if (before.warm_runs + after.warm_runs == 0) return std::nullopt;
+    const bool differ = before.share && after.share ? std::abs(*before.share - *after.share) > kEqual
+                                                    : before.warm_runs != after.warm_runs;
+    if (!differ) return std::nullopt;
+    const auto text_of = [](const Cached& side, std::size_t runs) {
+        return fmt::format(
+            "{} of {} runs{}", side.warm_runs, runs,
+            side.share ? fmt::format(" ({} of the tokens cached)", percent_text(*side.share)) : "");
+    };
+    return fmt::format(
+        "The prompts had been sent to their server before in {} of the baseline and {} of the candidate: the "
+        "prefix caches were not equally warm. --reset-cache empties them before each run.",
+        text_of(before, baseline.size()), text_of(after, candidate.size()));
+}
+
+void add_notes(const GateInput& input, GateReport& report) {
+    switch (input.design) {
+        case GateDesign::pairs:
+            break;
+        case GateDesign::two_sets:
+            report.notes.emplace_back(
+                "The runs of the two sides were not interleaved: a drift of the machine between them looks "
+                "like a difference. `gate` with two URLs or commands measures pairs.");
+            if (!input.day_spread.empty())
+                report.notes.push_back(
+                    fmt::format("The intervals include the spread between {} days of the history.",
+                                input.day_spread.begin()->second.days));
+            break;
+        case GateDesign::within_runs:
+            report.notes.emplace_back(
+                "One run per side, judged by its own intervals: the variation from run to run (warm-up, "
+                "placement, clocks, the day) is not included.");
+            break;
+    }
+    if (input.baseline.empty() || input.candidate.empty()) return;
+    for (const std::string& oddity :
+         oddities_of(input.baseline.front().result, input.candidate.front().result))
+        report.notes.push_back(oddity + ".");
+    if (auto note = note_on_caches(input.baseline, input.candidate)) report.notes.push_back(std::move(*note));
+    const auto warned = [](const std::vector<GateRun>& runs) {
+        return std::count_if(runs.begin(), runs.end(),
+                             [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
+    };
+    if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
+        report.notes.push_back(fmt::format("{} of {} runs carry warnings, which their run.json names.", runs,
+                                           input.baseline.size() + input.candidate.size()));
+}
+
+GateVerdict overall(std::span<const GateRow> rows) {
+    const auto any = [&](GateVerdict verdict) {
+        return std::any_of(rows.begin(), rows.end(),
+                           [verdict](const GateRow& row) { return row.verdict == verdict; });
+    };
+    if (any(GateVerdict::fail)) return GateVerdict::fail;
+    if (rows.empty() || any(GateVerdict::inconclusive)) return GateVerdict::inconclusive;
+    return GateVerdict::pass;
+}
+
+std::string invalid_reasons(const RunResult& run, bool is_candidate) {
+    std::string reasons;
+    for (const Reason& reason : run.validity.reasons) {
+        if (reason.severity != Verdict::invalid) continue;
+        if (is_candidate && (reason.check == "errors" || reason.check == "all_failed")) continue;
+        reasons += (reasons.empty() ? "" : "; ") + reason.text;
+    }
+    return reasons;
+}
+
+void require_usable(std::span<const GateRun> runs, bool is_candidate) {
+    for (const GateRun& run : runs)
+        if (const std::string why = why_unusable(run.result, is_candidate); !why.empty())
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("{} cannot be used: {}; measure it again", run.directory, why));
+}
+
+}  // namespace
+
+std::string_view name_of(GateVerdict verdict) {
+    switch (verdict) {
+        case GateVerdict::pass:
+            return "pass";
+        case GateVerdict::fail:
+            return "fail";
+        case GateVerdict::inconclusive:
+            return "inconclusive";
+    }
+    return "";
+}
+
+std::vector<Look> looks_of(const GatePolicy& policy) {
+    return planned_looks(policy.max_pairs, policy.alpha, policy.beta);
+}
+
+std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs) {
+    return {{.pairs = pairs, .alpha = policy.alpha, .beta = policy.beta}};
+}
+
+std::string why_unusable(const RunResult& run, bool is_candidate) {
+    if (run.partial) return "it was interrupted";
+    if (run.validity.verdict != Verdict::invalid) return "";
+    return invalid_reasons(run, is_candidate);
+}
+
+void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
+                        const std::set<Across>& across) {
+    DistinctRuns distinct;
+    for (const auto& side : {baseline, candidate})
+        for (const GateRun& run : side) distinct.add(run.result, run.directory);
+    const GateRun& first = baseline.front();
+    for (const auto& side : {baseline, candidate})
+        for (const GateRun& run : side) {
+            const auto found = difference_of_work(first.result, run.result, across);
+            if (found)
+                throw UsageError(
+                    fmt::format("{} and {} did not do the same work: {}; a gate compares runs "
+                                "that differ in nothing but what is judged",
+                                first.directory, run.directory, *found));
+        }
+    require_usable(baseline, false);
+    require_usable(candidate, true);
+}
+
+GateReport decided(const GatePolicy& policy, const GateInput& input) {
+    GateReport report{.design = input.design, .looks = input.looks, .policy = policy};
+    std::vector<Judged> judged = judged_of(policy, input, report.notes);
+    const std::uint64_t runs = std::min(input.baseline.size(), input.candidate.size());
+    for (const Look& look : input.looks) {
+        if (look.pairs > runs) break;
+        report.pairs = look.pairs;
+        if (take(look, input, judged)) break;
+    }
+    for (Judged& one : judged) report.rows.push_back(std::move(one.row));
+    for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input.candidate));
+    report.verdict = overall(report.rows);
+    add_notes(input, report);
+    if (!input.baseline.empty()) report.fingerprint = input.baseline.front().result.workload.fingerprint;
+    report.why = why_of(report.rows, input);
+    report.headline = headline_of(report);
+    return report;
+}
+
+bool only_limits_are_undecided(const GateReport& report) {
+    const auto is_undecided = [](const GateRow& row) { return row.verdict == GateVerdict::inconclusive; };
+    const auto limits = report.rows.end() - static_cast<std::ptrdiff_t>(report.policy.limits.size());
+    return std::none_of(report.rows.begin(), limits, is_undecided) &&
+           std::any_of(limits, report.rows.end(), is_undecided);
+}
+
+double percent_of(double shift) {
+    return 100 * std::expm1(shift);
+}
+
+std::string detectable_text(double shift) {
+    if (shift > std::log(10.0)) return "this data would not have shown even a tenfold change";
+    return fmt::format("this data would have shown {} % or more", number_text(percent_of(shift)));
+}
+
+}  // namespace paretoken::reports

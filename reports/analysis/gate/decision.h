@@ -1,0 +1,159 @@
+#pragma once
+// Computes the verdict of a gate, which is pass, fail or inconclusive, from the runs of a baseline and of a
+// candidate. For every metric it gives the shift (how much worse the candidate is) with its interval, the
+// smallest shift that this data would have shown, and the number of pairs of runs that would decide. A look
+// is a number of pairs after which a verdict may be given. docs/gate.md describes the rule. The functions are
+// pure.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/evidence/sequential.h"
+#include "core/result/result.h"
+#include "reports/analysis/gate/answers.h"
+#include "reports/analysis/gate/policy.h"
+#include "reports/analysis/gate/same_work.h"
+
+namespace paretoken::reports {
+
+enum class GateVerdict : std::uint8_t { pass, fail, inconclusive };
+std::string_view name_of(GateVerdict verdict);
+
+/// One finished run with the data that a gate needs.
+struct GateRun {
+    std::string directory;
+    RunResult result;
+    std::map<std::string, std::uint64_t> finish_reasons;  ///< counts of successful answers by finish reason
+    AnswerFaults answers = {};                            ///< faults in the answer texts that were kept
+    std::vector<ProbeAnswer> probe = {};  ///< answers to the questions that are asked after the load
+};
+
+/// How the evidence was gathered, which decides what variation the intervals include.
+enum class GateDesign : std::uint8_t {
+    pairs,       ///< run i of one side is paired with run i of the other, which cancels drift
+    two_sets,    ///< each side was measured separately; drift looks like a difference
+    within_runs  ///< one run per side, judged by its own intervals; variation between runs is not included
+};
+
+/// The result for one metric of the policy, or for one of its absolute limits on the candidate.
+struct GateRow {
+    std::string metric;
+    std::string title;
+    std::string unit;
+    double tolerance = 0;  ///< GateMetric::tolerance
+    double floor = 0;      ///< GateMetric::floor
+    bool points = false;   ///< whether the metric is a share; `shift` and `limit` are then differences
+    /// The value of the baseline: the geometric mean of its runs; for a share, the share over all its runs.
+    std::optional<double> baseline = {};
+    std::optional<double> candidate = {};  ///< the candidate's value, computed as for `baseline`
+    /// Mean of ln(candidate ÷ baseline), or the difference of shares (candidate − baseline). The sign is
+    /// changed if higher values are better, so that a positive shift is worse. For metrics of which neither
+    /// direction is better, a positive shift is an increase.
+    std::optional<double> shift = {};
+    std::optional<Interval> ci95 = {};  ///< 95 % interval of the shift, not widened for repeated looks
+    /// The largest shift that is accepted. For a share it is the tolerance. For another metric it is the
+    /// larger of two values: ln(1 + tolerance), and the shift that results if the baseline becomes worse by
+    /// the policy's floor. For an absolute limit it is that limit, in the metric's unit.
+    double limit = 0;
+    std::uint64_t samples = 0;  ///< for a share: number of the candidate's requests, answers or questions
+    /// The p-value of the test for a fail. A small value shows that the shift exceeds `limit`.
+    double p_fail = 1;
+    GateVerdict verdict = GateVerdict::inconclusive;
+    /// The number of pairs at the look that decided the row; 0 for undecided rows and absolute limits.
+    std::uint64_t decided_at = 0;
+    std::string reason = {};  ///< explanation, if the interval alone does not explain the verdict
+    /// The smallest true shift that would be found to exceed `limit` with a probability of about 80 %, with
+    /// as much data as this. It is counted from 0, not from `limit`. Absent for shares and absolute limits.
+    std::optional<double> detectable = {};
+    /// The total number of pairs (or runs per side) that would decide, if the shift and its spread stay the
+    /// same. Absent if the row is decided, for shares and absolute limits, in the design within_runs, and if
+    /// not even 1000 pairs suffice.
+    std::optional<std::uint64_t> pairs_to_decide = {};
+
+    bool operator==(const GateRow&) const = default;
+};
+
+/// The variation of a metric from day to day in earlier baselines. It widens the intervals in the design
+/// GateDesign::two_sets only.
+struct DaySpread {
+    double deviation = 0;  ///< standard deviation of the days' mean logarithms
+    std::size_t days = 0;  ///< number of days
+
+    bool operator==(const DaySpread&) const = default;
+};
+
+/// The runs that are compared. In the design of pairs, run i of one side belongs to run i of the other.
+struct GateInput {
+    std::vector<GateRun> baseline;
+    std::vector<GateRun> candidate;
+    GateDesign design = GateDesign::pairs;
+    /// The looks, which are fixed before the first pair. A look is taken only if there are enough pairs.
+    std::vector<Look> looks;
+    std::map<std::string, DaySpread> day_spread = {};  ///< metric → spread
+};
+
+/// A fact that should be known before a rollout.
+struct CheckItem {
+    std::string what;       ///< name of the fact: "KV cache in use, p95"
+    bool shown = false;     ///< whether the candidate's runs show it
+    std::string text = {};  ///< value in the candidate's runs, or the command that would show it
+
+    bool operator==(const CheckItem&) const = default;
+};
+
+struct GateReport {
+    GateVerdict verdict = GateVerdict::inconclusive;
+    std::string headline = {};  ///< result of headline_of(): the verdict in a line
+    std::string why = {};       ///< result of why_of(): likely cause of the shifts; may be empty
+    std::vector<GateRow> rows = {};
+    std::vector<std::string> notes = {};  ///< facts that are needed to judge the verdict
+    GateDesign design = GateDesign::pairs;
+    std::uint64_t pairs = 0;  ///< pairs at the last look; other designs: runs of the smaller side
+    std::vector<Look> looks = {};
+    GatePolicy policy = {};
+    std::string fingerprint = {};           ///< fingerprint of the workload that all runs have
+    std::string baseline_name = {};         ///< directories, URL or command of the baseline
+    std::string candidate_name = {};        ///< directories, URL or command of the candidate
+    std::vector<CheckItem> checklist = {};  ///< checklist, if asked for (reports/analysis/gate/checklist.h)
+};
+
+/// Returns whether a limit on the candidate is undecided and everything else is decided. Further pairs then
+/// have no use: every run of the candidate must certify a limit by itself, so that only longer runs can.
+bool only_limits_are_undecided(const GateReport& report);
+
+/// looks_of() returns the looks of a gate with at most `policy.max_pairs` pairs; they share the policy's
+/// error probabilities alpha and beta (core/evidence/sequential.h). one_look() returns the single look
+/// after `pairs` pairs, for runs that were measured already; it uses all of alpha and beta.
+std::vector<Look> looks_of(const GatePolicy& policy);
+std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
+
+/// Checks that all runs can be compared; there must be a baseline run. Every run must have done the same work
+/// as the first baseline run, except for the differences that `across` allows; otherwise it throws a
+/// UsageError that names both directories and the difference. Every run must be valid and complete; otherwise
+/// it throws an Error with ExitCode::measurement_invalid that names the run and the reason. A candidate's run
+/// that is invalid only because requests failed is accepted, because the gate judges the failures.
+void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
+                        const std::set<Across>& across);
+
+/// The reason why a run cannot be used (it was interrupted or is invalid); empty when it can be used. Failed
+/// requests do not exclude a candidate's run, because a gate judges them.
+std::string why_unusable(const RunResult& run, bool is_candidate);
+
+/// The verdict on runs that passed require_comparable(), and the data that it follows from. Throws UsageError
+/// when the policy names a class that no run has.
+GateReport decided(const GatePolicy& policy, const GateInput& input);
+
+/// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse. `shift` is a logarithm, not a difference of
+/// shares.
+double percent_of(double shift);
+
+/// A clause about GateRow::detectable: "this data would have shown 12 % or more". For more than a tenfold
+/// change the clause has no figure.
+std::string detectable_text(double shift);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,23 @@
+#pragma once
+// Evaluates earlier baselines for a gate: how much a metric varies from day to day, and whether it has become
+// worse over time. The functions are pure.
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reports/analysis/gate/decision.h"
+
+namespace paretoken::reports {
+
+struct GateHistory {
+    std::map<std::string, DaySpread> day_spread;  ///< metric → spread, for metrics measured on 3 days or more
+    std::vector<std::string> trends;  ///< a sentence for each metric that has become significantly worse
+};
+
+/// The history of runs of one workload, in any order. A metric has a trend if the p-value of the trend (Mann
+/// and Kendall's test over the runs by time) is at most 1 % and the change is larger than the tolerance in
+/// the policy. Fewer than 6 runs never have a trend.
+GateHistory history_of(const GatePolicy& policy, std::span<const GateRun> runs);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,93 @@
+#include "reports/analysis/gate/same_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "core/plan/plan_fields.h"
+
+namespace paretoken::reports {
+namespace {
+
+/// Fields of the plan that name the server, or that differ between the runs of a gate on purpose.
+constexpr std::array<std::string_view, 7> kOfOneSide{"url",  "model", "endpoint", "header",
+                                                     "seed", "salt",  "timeout"};
+
+std::string shown(const std::string& value) {
+    return value.empty() ? "not given" : value;
+}
+
+std::optional<std::string> difference_in(const RunResult& first, const RunResult& second, FieldKind kind) {
+    const auto found = difference(first.plan, second.plan, [kind](const PlanField& field) {
+        return field.kind == kind &&
+               std::find(kOfOneSide.begin(), kOfOneSide.end(), field.name) == kOfOneSide.end();
+    });
+    if (!found) return std::nullopt;
+    return fmt::format("{}: {} and {}", found->name, shown(found->before), shown(found->after));
+}
+
+std::string count_and_name(const RunResult& run) {
+    const std::string name = hardware_of(run);
+    return run.provenance.hardware_count == 1 ? shown(name)
+                                              : fmt::format("{} x {}", run.provenance.hardware_count, name);
+}
+
+}  // namespace
+
+std::set<Across> parse_across(std::string_view text) {
+    std::set<Across> across;
+    while (true) {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        const std::string_view name = text.substr(0, comma);
+        if (name == "model")
+            across.insert(Across::model);
+        else if (name == "hardware")
+            across.insert(Across::hardware);
+        else if (name == "load")
+            across.insert(Across::load);
+        else
+            throw UsageError(fmt::format("--across '{}': expected model, hardware or load", name));
+        if (comma == text.size()) return across;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+std::string hardware_of(const RunResult& run) {
+    const std::string& name = run.provenance.hardware;
+    return name.starts_with("sim:") ? name.substr(0, name.find('?')) : name;
+}
+
+std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
+                                              const std::set<Across>& across) {
+    if (first.workload.fingerprint != second.workload.fingerprint) {
+        if (auto found = difference_in(first, second, FieldKind::workload)) return found;
+        return fmt::format("workload fingerprint: {} and {}", first.workload.fingerprint,
+                           second.workload.fingerprint);
+    }
+    if (!across.contains(Across::load)) {
+        if (auto found = difference_in(first, second, FieldKind::load)) return *found + " (--across load)";
+    }
+    if (!across.contains(Across::model) && first.provenance.model != second.provenance.model)
+        return fmt::format("model: {} and {} (--across model)", shown(first.provenance.model),
+                           shown(second.provenance.model));
+    if (!across.contains(Across::hardware) && count_and_name(first) != count_and_name(second))
+        return fmt::format("hardware: {} and {} (--across hardware)", count_and_name(first),
+                           count_and_name(second));
+    return std::nullopt;
+}
+
+std::vector<std::string> oddities_of(const RunResult& first, const RunResult& second) {
+    std::vector<std::string> found;
+    const auto compare = [&](std::string_view what, const std::string& a, const std::string& b) {
+        if (a != b)
+            found.push_back(fmt::format("the {} is not the same: {} and {}", what, shown(a), shown(b)));
+    };
+    compare("host that generated the load", first.provenance.host, second.provenance.host);
+    compare("version of paretoken", first.provenance.version, second.provenance.version);
+    compare("clock", first.provenance.clock, second.provenance.clock);
+    return found;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,26 @@
+#pragma once
+// Writes two texts of a gate's report: the headline, and the likely cause of a failure. The likely cause is
+// derived from the combination of metrics that became worse: for example, a worse ITL with an unchanged TTFT
+// points to the decode step. The functions are pure.
+#include <span>
+#include <string>
+
+#include "reports/analysis/gate/decision.h"
+
+namespace paretoken::reports {
+
+/// The likely cause in one or more sentences. A metric counts as worse only if its row failed, and as not
+/// worse only if its row passed. The text says of TTFT and ITL if they are undecided or not judged. The
+/// result is empty if no metric from which a cause can be derived failed.
+std::string why_of(std::span<const GateRow> rows, const GateInput& input);
+
+/// The first line of a report. If the verdict is fail, it names the worst metric and its change. If it is
+/// inconclusive, it names the undecided metric with the largest detectable shift, gives the number of
+/// undecided metrics unless only limits or only the quality are undecided, and names metrics of which the
+/// number of pairs that would decide is unknown. If it is pass, it gives the
+/// number of metrics that became better by more than their limits, if there are any. It also says what to
+/// do next, unless nothing could be compared. Only the verdict and the rows of `report` are used, and the
+/// limits in its policy; they must be set.
+std::string headline_of(const GateReport& report);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,66 @@
+#pragma once
+// Finds the bound of a kernel: whether memory, arithmetic or neither limited its speed. The bound follows
+// from the kernel's read bandwidth and its arithmetic rate, as shares of the highest ones that were measured
+// on the device (the read ceiling and the arithmetic ceiling). The functions are pure.
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/analysis/micro/micro_rows.h"
+
+namespace paretoken::reports {
+
+enum class Bound { memory, compute, neither };
+std::string_view name_of(Bound bound);
+
+inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from which memory is the bound
+/// The share of the arithmetic ceiling from which arithmetic is the bound. It is this low because a kernel
+/// also needs instructions to unpack and scale its weights, of which the ceiling has few or none.
+inline constexpr double kNearCompute = 0.5;
+
+/// The share of the kernel's own speed with its operand in the caches from which arithmetic is the bound. It
+/// is higher than kNearCompute, because the speed in the caches includes the time of all instructions of the
+/// kernel.
+inline constexpr double kNearCached = 0.8;
+
+/// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the
+/// bound. If both shares are large enough, the larger one decides. Nothing if a share is absent and the other
+/// one does not decide.
+std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<double> of_compute,
+                              double near_compute = kNearCompute);
+
+struct RowBound {
+    Bound by = Bound::neither;
+    std::optional<double> of_cached = {};  ///< share of the kernel's own speed with its operand in the caches
+    std::optional<double> of_arithmetic = {};  ///< share of the arithmetic ceiling
+    std::string arithmetic = {};               ///< name of that ceiling: "int8_dot"
+
+    bool operator==(const RowBound&) const = default;
+};
+
+/// The bound as text: "memory", or with the figures that show it: "compute (95 % of its speed in cache, 71 %
+/// of bf16_dot)".
+std::string text_of(const RowBound& bound);
+
+/// The bound of each row, in the order of `rows`. It is absent for ceilings, for rows that are not valid or
+/// have no share of the read ceiling, and if bound_by() returns nothing. A row is compared with its kernel's
+/// own speed in cache if it has one. Otherwise it is compared with the fastest arithmetic ceiling
+/// (ceiling/flops/…) of its device and number of threads, for the number format in which the kernel
+/// multiplies. This is the row's own format for the products of the GPU library, and bf16 for our own GPU
+/// kernels. If there is no ceiling for the format, a row of a GPU is compared with the fastest ceiling of any
+/// format. So is a row of a CPU if its format is one for which no ceiling is ever measured; other rows of a
+/// CPU then have no share of an arithmetic ceiling.
+std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
+
+/// The share of the read ceiling below which held_back_by() gives a reason.
+inline constexpr double kHeldBack = 0.9;
+
+/// Returns the reason why a kernel of a CPU does not reach the read ceiling, as a sentence without a full
+/// stop: page walks, arithmetic, arithmetic that does not overlap with reading, or the order in which it
+/// reads. Empty for rows of a GPU, for ceilings, for rows that are not valid or reach kHeldBack, and for rows
+/// without the necessary figures.
+std::string held_back_by(const MicroRow& row);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,73 @@
+#pragma once
+// Compares two micro.json files, which `paretoken micro` writes, row by row. The verdict on a row is "same"
+// if its median speeds in the two files differ by at most a given share. Otherwise it is "faster" or "slower"
+// if the intervals of the speeds do not overlap, and "ambiguous" if they do. The verdict on a row that is not
+// valid in one of the files is "ambiguous". The functions are pure.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.h"
+#include "reports/analysis/micro/micro_rows.h"
+
+namespace paretoken::reports {
+
+/// The verdict on the second file compared with the first.
+enum class MicroVerdict { faster, slower, same, ambiguous };
+std::string_view name_of(MicroVerdict verdict);
+
+/// The median speed of a row, in the unit RowComparison::unit, and the interval of the speeds of its windows
+/// (the parts of the work that were timed one by one): [p25, p75] if the row has both percentiles in both
+/// files, otherwise [p10, p90].
+struct Speed {
+    double median = 0;
+    Interval interval;
+
+    bool operator==(const Speed&) const = default;
+};
+
+/// The verdict is "same" if the medians differ by at most `least_effect` (0.03: 3 %) in either direction. It
+/// is "faster" or "slower" if they differ by more and the intervals do not overlap, otherwise "ambiguous".
+MicroVerdict verdict_of(const Speed& before, const Speed& after, double least_effect);
+
+/// The unit of a row's speed. operations_per_s is 1 ÷ the median time, for rows that state neither bytes nor
+/// FLOP.
+enum class SpeedUnit { bytes_per_s, flops_per_s, operations_per_s };
+
+struct RowComparison {
+    std::string name;
+    MicroVerdict verdict = MicroVerdict::ambiguous;
+    SpeedUnit unit = SpeedUnit::operations_per_s;
+    std::optional<Speed> before = {};  ///< absent if the row failed or the file lacks its percentiles
+    std::optional<Speed> after = {};   ///< as `before`, in the second file
+    /// Reason why the rows cannot be compared (`verdict` is then ambiguous); may be empty.
+    std::string note = {};
+
+    bool operator==(const RowComparison&) const = default;
+    /// The relative change: after ÷ before − 1.
+    std::optional<double> effect() const;
+};
+
+struct MicroComparison {
+    double least_effect = 0;               ///< share up to which medians count as the same
+    std::vector<RowComparison> rows;       ///< rows that are in both files, in the order of the first
+    std::vector<std::string> only_before;  ///< names of rows that only the first file has
+    std::vector<std::string> only_after;   ///< names of rows that only the second file has
+    std::vector<std::string> differences;  ///< differences of devices and settings: "threads: 2, then 4"
+
+    bool operator==(const MicroComparison&) const = default;
+    std::size_t count(MicroVerdict verdict) const;  ///< number of rows with this verdict
+};
+
+/// The value of `least_effect` that is used by default.
+inline constexpr double kLeastEffect = 0.03;
+
+/// Compares the rows that have the same name and the same device id in both files.
+MicroComparison comparison_of(const MicroFile& before, const MicroFile& after,
+                              double least_effect = kLeastEffect);
+
+/// The comparison as a table for people. The differences of devices and settings come first.
+std::string text_of(const MicroComparison& comparison);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,96 @@
+#pragma once
+// Reads the measurements of `paretoken micro` on one device from micro.json files. The read ceiling is the
+// best bandwidth of any benchmark on that device that only reads memory, far more than the caches hold. It is
+// an upper bound for kernels and servers. Every figure keeps the name of the row from which it was read.
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/analysis/micro/micro_rows.h"
+
+namespace paretoken::reports {
+
+/// A figure and the name of the row from which it was read.
+struct MeasuredFigure {
+    double value = 0;
+    std::string row;
+
+    bool operator==(const MeasuredFigure&) const = default;
+};
+
+/// The results of one device. Rows that are not valid are kept in `rows`. They are not used for any figure,
+/// with one exception: a read ceiling that was not steady counts as if it were valid, because its speed was
+/// reached.
+struct MicroResults {
+    MicroDevice device;
+    std::string date;                                     ///< date of the latest file
+    std::vector<std::string> files;                       ///< names of the files
+    std::optional<MeasuredFigure> read_bytes_per_s;       ///< ceiling for a working set far beyond the caches
+    std::vector<SizeFit> read_fits;                       ///< time of a read by its size
+    std::map<double, MeasuredFigure> reread_bytes_per_s;  ///< size of a working set in bytes → ceiling for
+                                                          ///< reading it again and again
+    std::map<std::string, MeasuredFigure>
+        flops_per_s;  ///< ceilings of a CPU by kind: "f32_fma", "bf16_dot", "int8_dot"
+    /// Arithmetic ceilings of a GPU by number format ("bf16"): the speed of the vendor library's matrix
+    /// products, and the speed of a matrix instruction (mma.sync) whose operands are in registers.
+    std::map<std::string, MeasuredFigure> library_flops_per_s;
+    std::map<std::string, MeasuredFigure> instruction_flops_per_s;
+    bool arithmetic_is_bounded = true;  ///< false if an arithmetic ceiling of a CPU is not valid; then none
+                                        ///< of `flops_per_s` is a bound
+    std::vector<MicroRow> rows;         ///< all rows of this device, valid or not
+    std::uint64_t invalid_rows = 0;     ///< rows that were not used because they are not valid
+
+    bool operator==(const MicroResults&) const = default;
+};
+
+/// An upper bound of the arithmetic speed for weights of this format, in FLOP/s.
+/// - For a CPU it is the highest of all its measured ceilings. Nothing is returned if arithmetic_is_bounded
+///   is false.
+/// - For a GPU it is the speed of the vendor library's matrix products, in the fastest measured arithmetic
+///   that can multiply these weights. Below compute capability 9.0, the speed of the measured instruction
+///   (mma.sync) is used if it is higher. Later GPUs have faster instructions than this one, so that it gives
+///   no bound there. Nothing is returned if neither speed was measured, or if the GPU's datasheet lists a
+///   faster arithmetic for these weights.
+std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
+
+/// The highest bandwidth, in bytes/s, at which `bytes` can be read if every step reads them again. Caches
+/// hold a part of a small working set, so that the result may exceed read_bytes_per_s. It is the maximum of
+/// read_bytes_per_s and of the ceilings in reread_bytes_per_s for the largest measured size that is at most
+/// `bytes` and for all larger sizes. Nothing without any ceiling.
+std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double bytes);
+
+/// The fit that gives the shortest time for one read of `bytes`; null if there is none.
+const SizeFit* fastest_read_fit(const MicroResults& micro, double bytes);
+
+/// Reads the results of each device in a file; devices without rows are left out. `where` is the file's name,
+/// for messages. Throws a UsageError that names the file, the key and what was expected.
+std::vector<MicroResults> parse_micro_results(std::string_view json, const std::string& where);
+/// The results of each device with rows, from a file that was already parsed. Throws a UsageError that names
+/// the file and the row if a row lacks a figure that its name requires.
+std::vector<MicroResults> results_of(const MicroFile& file);
+
+/// Merges the results of each device from several files (e.g. probes before and after a sweep) into one
+/// result per device. Two devices are the same if their UUIDs are equal. If one of them has no UUID, they are
+/// the same if their names and their ids in the file ("gpu0") are equal.
+std::vector<MicroResults> merged(const std::vector<MicroResults>& results);
+
+/// Reads files and merges their results. Throws UsageError like parse_micro_results(), and for a file that
+/// cannot be read.
+std::vector<MicroResults> read_micro_results(const std::vector<std::filesystem::path>& paths);
+
+/// The result that bounds `count` devices that work in parallel, from the results `same` of equal devices
+/// (not empty). The fastest `count` of them are assumed to be used, and the slowest of these limits the
+/// others. Devices without a read ceiling are left out, unless no device has one. A reference to one of the
+/// given results is returned.
+const MicroResults& bounding_result(std::span<const MicroResults* const> same, std::uint32_t count);
+
+/// A clause about the slowest and the fastest of several equal devices, if their read ceilings differ by more
+/// than 3 %; otherwise empty.
+std::string spread_of(std::span<const MicroResults* const> same);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,103 @@
+#include "reports/analysis/model/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/analysis/model/choice.h"
+#include "reports/analysis/model/gap.h"
+#include "reports/document/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+bool is_better_answer(const ReportPoint& candidate, const ReportPoint& best) {
+    if (candidate.certified != best.certified) return candidate.certified;
+    return candidate.output_tokens_per_s > best.output_tokens_per_s;  // cheaper within one deployment
+}
+
+std::string what_it_delivers(const ReportPoint& point) {
+    if (point.cost)
+        return fmt::format("at {} tok/s per user ${} per million output tokens",
+                           significant(point.interactivity), dollars(point.cost->usd_per_m_output));
+    return fmt::format("at {} tok/s per user {} output tok/s in all", significant(point.interactivity),
+                       significant(point.output_tokens_per_s));
+}
+
+std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {
+    if (point.cost && floor.usd_per_m_output)
+        return fmt::format("; the hardware floor there is ${} with {:.0f} in flight",
+                           dollars(*floor.usd_per_m_output), floor.batch);
+    return fmt::format("; the hardware limit there is {} tok/s with {:.0f} in flight",
+                       significant(floor.output_tokens_per_s), floor.batch);
+}
+
+/// A text that names the part that is more than half of the step's time beyond the limit; empty if there is
+/// none, or if the step is near the limit.
+std::string where_the_gap_goes(const Gap& gap) {
+    constexpr double kMost = 0.5;
+    constexpr double kNear = 0.95;
+    const double limit = gap.parts.front().ms.value_or(0);
+    if (limit >= kNear * gap.step_ms) return "";
+    for (std::size_t i = 1; i < gap.parts.size(); ++i)
+        if (gap.parts[i].ms.value_or(0) > kMost * (gap.step_ms - limit))
+            return fmt::format("; most of the gap is {}",
+                               gap.parts[i].name == kResidualPart ? "not attributed" : gap.parts[i].name);
+    return "";
+}
+
+std::string how_far_to_trust(const Configuration& configuration) {
+    std::size_t valid = 0;
+    std::size_t warned = 0;
+    std::string date;
+    for (const ReportPoint& point : configuration.points) {
+        const Verdict verdict = point.result.validity.verdict;
+        valid += verdict != Verdict::invalid ? 1 : 0;
+        warned += verdict == Verdict::warn ? 1 : 0;
+        date = std::max(date, point.result.provenance.started_at.substr(0, 10));
+    }
+    const std::size_t all = configuration.points.size();
+    const std::string points = fmt::format("{} point{}", all, all == 1 ? "" : "s");
+    std::string text;
+    if (valid == 0)
+        text = fmt::format("Not valid: {}", points);
+    else if (valid < all)
+        text = fmt::format("{} of {} valid", valid, points);
+    else
+        text = fmt::format("{}, {}", warned > 0 ? "Valid with warnings" : "Valid", points);
+    return date.empty() ? text + "." : text + ", " + date + ".";
+}
+
+/// Returns a text such as "; c=64: too few requests to tell whether the SLO on ttft_p95 is met", about the
+/// cheapest point; empty if no point has a reason.
+std::string why_none_can_be_used(const Configuration& configuration) {
+    const ReportPoint* cheapest = nullptr;
+    for (const ReportPoint& point : configuration.points)
+        if (!point.why_not.empty() && (cheapest == nullptr || cost_of(point) < cost_of(*cheapest)))
+            cheapest = &point;
+    return cheapest == nullptr ? "" : fmt::format("; {}: {}", cheapest->load_label, cheapest->why_not);
+}
+
+}  // namespace
+
+const ReportPoint* answer_point(const Configuration& configuration) {
+    const ReportPoint* best = nullptr;
+    for (const ReportPoint& point : configuration.points)
+        if (point.on_own_front && (best == nullptr || is_better_answer(point, *best))) best = &point;
+    return best;
+}
+
+std::string answer_sentence(const Configuration& configuration, const AnswerInputs& inputs) {
+    const ReportPoint* point = answer_point(configuration);
+    const std::string trust = how_far_to_trust(configuration);
+    if (point == nullptr)
+        return fmt::format("{}: no point can be used{}. {}", configuration.title,
+                           why_none_can_be_used(configuration), trust);
+    std::string text = configuration.title + ": " + what_it_delivers(*point);
+    if (inputs.floor) text += what_the_hardware_could(*point, *inputs.floor);
+    if (point->gap) text += where_the_gap_goes(*point->gap);
+    if (!point->certified) text += fmt::format(" (that speed is not certified: {})", kWhyUncertified);
+    return text + ". " + trust;
+}
+
+}  // namespace paretoken::reports

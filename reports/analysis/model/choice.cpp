@@ -1,0 +1,204 @@
+#include "reports/analysis/model/choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "core/plan/plan_arguments.h"
+#include "core/result/metrics.h"
+#include "core/result/validity.h"
+#include "reports/document/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+std::string named_reasons(const Validity& validity) {
+    std::vector<std::string> names;
+    for (const Reason& reason : validity.reasons)
+        if (reason.severity == Verdict::invalid) names.push_back(reason.check);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+constexpr std::string_view kDidNotKeepUp = "the server did not keep up with the arrivals";
+
+/// A value of the metric with this tag: "48.9 ms" for a time.
+std::string value_text(const std::string& tag, double value) {
+    const Metric* const metric = metric_named(tag);
+    const bool is_time = metric != nullptr && metric->unit.starts_with("s");
+    return is_time ? significant(value * 1e3) + " ms" : significant(value);
+}
+
+/// The value of a limit's metric and the limit: "ttft_p95 48.1 ms of 800 ms"
+std::string margin_of(const ReportPoint& point, const Slo& slo) {
+    const SloFinding found = finding_on(point.result, slo);
+    if (metric_named(slo.tag) == nullptr || !found.value) return name_of(slo) + " –";
+    return fmt::format("{} {} of {}", name_of(slo), value_text(slo.tag, *found.value),
+                       value_text(slo.tag, slo.limit));
+}
+
+/// The command that measures the run again. Request classes have options that no command line takes, so for a
+/// run with classes it is the command that was given.
+std::string command_again(const RunResult& result) {
+    const bool has_classes = std::any_of(result.plan.begin(), result.plan.end(), [](const auto& field) {
+        return field.first.find('.') != std::string::npos;
+    });
+    if (has_classes || !result.plan.contains("url")) return result.provenance.command;
+    std::vector<std::string> argv{"paretoken", "run"};
+    for (std::string& argument : arguments_of(result.plan)) argv.push_back(std::move(argument));
+    for (const auto& [key, value] : result.provenance.metadata)
+        argv.insert(argv.end(), {"--metadata", fmt::format("{}={}", key, value)});
+    return shell_line(argv);
+}
+
+/// "c=64 at $0.161"
+std::string load_and_cost(const ReportPoint& point) {
+    return point.load_label + (point.cost ? " at $" + dollars(point.cost->usd_per_m_output) : std::string());
+}
+
+std::string within_text(const ReportPoint& point) {
+    return load_and_cost(point) +
+           " is cheaper and was measured within the limits, which is not shown at 99 %";
+}
+
+std::string missed_text(const ReportPoint& point, const std::vector<Slo>& slos) {
+    return load_and_cost(point) + ": " + missed_slo(point, slos);
+}
+
+/// Returns the limit that the smallest load misses, if it misses one: no larger load will meet it.
+std::string missed_by_smallest(const Configuration& configuration, const std::vector<Slo>& slos) {
+    const ReportPoint* smallest = nullptr;
+    for (const ReportPoint& point : configuration.points)
+        if (unfit_because(point, {}).empty() && (smallest == nullptr || point.load < smallest->load))
+            smallest = &point;
+    if (smallest == nullptr || verdict_on_all(*smallest, slos) != SloVerdict::missed) return {};
+    for (const Slo& slo : slos)
+        if (finding_on(smallest->result, slo).verdict == SloVerdict::missed)
+            return fmt::format("{}, even at the smallest load, {}", margin_of(*smallest, slo),
+                               smallest->load_label);
+    return {};
+}
+
+Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
+    Choice choice{.configuration = index};
+    const ReportPoint* shown = nullptr;
+    const ReportPoint* within = nullptr;
+    const ReportPoint* nearest = nullptr;  // the cheapest point that does not fit, to give the reason
+    for (const ReportPoint& point : configuration.points) {
+        if (!point.output_tokens_per_s) continue;
+        const bool is_fit = unfit_because(point, slos).empty();
+        const ReportPoint*& held = !is_fit                                          ? nearest
+                                   : verdict_on_all(point, slos) == SloVerdict::met ? shown
+                                                                                    : within;
+        if (held == nullptr || cost_of(point) < cost_of(*held)) held = &point;
+    }
+    const ReportPoint* const best = shown != nullptr ? shown : within;
+    if (best == nullptr) {
+        choice.why_not = missed_by_smallest(configuration, slos);
+        if (choice.why_not.empty())
+            choice.why_not = nearest != nullptr
+                                 ? fmt::format("{}: {}", nearest->load_label, unfit_because(*nearest, slos))
+                                 : "no run with output tokens";
+        return choice;
+    }
+    choice.shown = shown != nullptr;
+    if (shown != nullptr && within != nullptr && cost_of(*within) < cost_of(*shown))
+        choice.within = within_text(*within);
+    if (nearest != nullptr && cost_of(*nearest) < cost_of(*best) && unfit_because(*nearest, {}).empty())
+        choice.missed = missed_text(*nearest, slos);
+    choice.load_label = best->load_label;
+    if (best->cost) choice.usd_per_m_output = best->cost->usd_per_m_output;
+    choice.output_tokens_per_s = best->output_tokens_per_s;
+    choice.interactivity = best->interactivity;
+    for (const Slo& slo : slos) choice.margins.push_back(margin_of(*best, slo));
+    if (!choice.shown) choice.margins.emplace_back("within the limits, not shown at 99 %");
+    choice.command = command_again(choice.within.empty() ? best->result : within->result);
+    return choice;
+}
+
+}  // namespace
+
+SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos) {
+    SloVerdict all = SloVerdict::met;
+    for (const Slo& slo : slos) all = worst_of(all, finding_on(point.result, slo).verdict);
+    return all;
+}
+
+double cost_of(const ReportPoint& point) {
+    if (point.cost) return point.cost->usd_per_m_output;
+    return point.output_tokens_per_s ? 1 / *point.output_tokens_per_s
+                                     : std::numeric_limits<double>::infinity();
+}
+
+std::uint64_t requests_sent(const RunResult& result) {
+    return result.counts.requests + result.counts.cancelled + result.counts.warmup;
+}
+
+std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
+    std::string first;
+    for (const Slo& slo : slos) {
+        const SloFinding found = finding_on(point.result, slo);
+        const MetricSummary* summary = point.result.metric(headline_key(slo.tag, point.open_loop));
+        std::string why;
+        if (summary == nullptr || summary->n == 0)
+            why = fmt::format("{} was not measured", slo.tag);
+        else if (!found.value && !kept_up(point.result))
+            why = fmt::format("{}, so that {} has no value", kDidNotKeepUp, name_of(slo));
+        else if (found.verdict == SloVerdict::missed)
+            return found.value
+                       ? fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
+                                     value_text(slo.tag, *found.value), value_text(slo.tag, slo.limit))
+                       : fmt::format("misses the SLO: {} falls among failures", name_of(slo));
+        else if (!found.value)
+            why = fmt::format("{} has no value", name_of(slo));
+        else if (found.verdict == SloVerdict::insufficient)
+            why = fmt::format("too few requests to tell anything about the SLO on {}", name_of(slo));
+        if (first.empty()) first = std::move(why);
+    }
+    return first;
+}
+
+std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos) {
+    if (point.result.validity.verdict == Verdict::invalid) {
+        const std::string names = named_reasons(point.result.validity);
+        return names.empty() ? "invalid" : "invalid: " + names;
+    }
+    if (!point.reached)
+        return fmt::format("{} requests were never that many in flight", requests_sent(point.result));
+    if (!point.output_tokens_per_s) return "no output tokens in the window";
+    if (!point.interactivity && !kept_up(point.result))
+        return fmt::format("{}, so that tokens/s per user have no percentiles", kDidNotKeepUp);
+    if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
+    return missed_slo(point, slos);
+}
+
+std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations) {
+    std::optional<std::string> common;
+    for (const Configuration& configuration : configurations) {
+        for (const ReportPoint& point : configuration.points) {
+            const auto found = point.result.plan.find("goodput");
+            const std::string own = found == point.result.plan.end() ? "" : found->second;
+            if (common && *common != own) return {};
+            common = own;
+        }
+    }
+    return slo_texts_in(common.value_or(""));
+}
+
+ChoiceTable choices_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
+                       const std::vector<std::string>& texts) {
+    ChoiceTable table{.slos = texts, .ranked = {}};
+    for (std::size_t i = 0; i < configurations.size(); ++i)
+        table.ranked.push_back(choice_of(configurations[i], i, slos));
+    const auto place = [](const Choice& choice) {
+        const double dollars = choice.usd_per_m_output.value_or(std::numeric_limits<double>::infinity());
+        return std::tuple(!choice.why_not.empty(), dollars, -choice.output_tokens_per_s.value_or(0));
+    };
+    std::stable_sort(table.ranked.begin(), table.ranked.end(),
+                     [&](const Choice& a, const Choice& b) { return place(a) < place(b); });
+    return table;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,42 @@
+#pragma once
+// Chooses the cheapest configuration that meets the user's limits. The result is a table with one row per
+// configuration, the cheapest first. Its run is shown to meet the limits, or was measured within them if none
+// is shown. The row of a configuration without such a run gives the reason. The functions are pure.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result/slo.h"
+#include "reports/analysis/model/report_model.h"
+
+namespace paretoken::reports {
+
+/// The number of all requests of a run, including failed, cancelled and warm-up requests.
+std::uint64_t requests_sent(const RunResult& result);
+
+/// A clause about the first SLO that a point does not keep: it was not measured, has no value because the
+/// server did not keep up with the arrivals, is missed, or has too few requests to tell anything. A missed
+/// SLO goes first. Empty if all SLOs are met or the point is within them.
+std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
+
+/// The reason why a point is on no front, as a clause: the run is invalid, never reached its load, has no
+/// output tokens or no tokens/s per user, or missed_slo() gives one. Empty if there is no reason.
+std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos);
+
+/// The verdict on all limits together (worst_of()) of a point that is usable.
+SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos);
+
+/// The value by which points are ranked, the smallest first: dollars per million output tokens if they are
+/// known, otherwise the deployment's time per output token in seconds, or infinity without output tokens.
+double cost_of(const ReportPoint& point);
+
+/// The SLOs by which the requests of the runs were judged (--goodput), as texts; empty unless all runs have
+/// the same SLOs.
+std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations);
+
+/// Compares the configurations with `slos`; `texts` holds the same limits as the user wrote them. The
+/// members of the points must be set, as build_report() (reports/analysis/model/join.h) does.
+ChoiceTable choices_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
+                       const std::vector<std::string>& texts);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,463 @@
+#include "reports/analysis/model/gap.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "reports/document/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kMilliseconds = 1e3;
+/// A part below this share of the step is the rounding error of a difference, and the part is zero.
+constexpr double kRounding = 1e-6;
+constexpr std::string_view kEstimatedPrefill = "estimate: prompts at the limit's arithmetic";
+constexpr std::string_view kOnlyCeiling = "micro's read ceiling";
+
+/// The parts in their order. A remedy is something that a user can change; empty if there is nothing.
+struct KnownPart {
+    std::string_view name;
+    std::string_view on_gpu;  ///< remedy where GPUs serve
+    std::string_view on_cpu;  ///< remedy where a CPU serves
+};
+enum Place : std::size_t {
+    kLimit,
+    kWeights,
+    kAttention,
+    kCommunication,
+    kOverhead,
+    kPrefill,
+    kBatch,
+    kSpeculation,
+    kExperts,
+    kResidual,
+    kParts
+};
+constexpr KnownPart kKnownParts[kParts] = {
+    {"hardware limit", "", ""},
+    {"weight bandwidth that kernels reach", "a weight format or kernels that stream faster",
+     "a weight format or kernels that stream faster, or as many threads as cores"},
+    {"attention bandwidth that kernels reach", "another attention kernel, or a smaller KV format",
+     "another attention kernel, or a smaller KV format"},
+    {"communication between GPUs", "fewer ranks, or a faster link", ""},
+    {"step overhead", "graphs of launches, or more tokens per step", "more tokens per step"},
+    {kPrefillPart, "prefix caching, or prefill on GPUs of its own",
+     "prefix caching, shorter prompts, or more threads for prompts"},
+    {"batch shortfall", "memory for more KV cache, or a higher limit of sequences",
+     "more slots, or memory for more KV cache"},
+    {"speculation shortfall", "drafts that are right more often, or fewer of them",
+     "drafts that are right more often, or fewer of them"},
+    {"expert imbalance", "experts distributed by their use", ""},
+    {kResidualPart, "", ""},
+};
+
+/// The seconds that the run takes by each extended model in turn; an absent value was not measured.
+struct Chain {
+    std::optional<double> seconds[kResidual];
+    std::string source[kResidual];
+};
+
+double seconds_at(const LimitInputs& inputs, LimitKind kind, const Totals& work, double batch) {
+    const auto limit = limit_at(inputs, kind, work, batch);
+    return limit ? work.output_tokens / limit->output_tokens_per_s : 0;
+}
+
+/// The inputs without the caps on how many sequences run at once, because the cost of these caps is batch
+/// shortfall.
+LimitInputs uncapped(LimitInputs inputs) {
+    inputs.max_sequences.reset();
+    inputs.kv_pool_bytes.reset();
+    inputs.kv_pool_bytes_most.reset();
+    return inputs;
+}
+
+LimitInputs with_every_draft_right(LimitInputs inputs) {
+    inputs.tokens_per_pass = inputs.drafts + 1;
+    return inputs;
+}
+
+/// The work of sequences that were computed again after a preemption: each is computed up to the mean context
+/// length.
+Totals work_again(const GapRun& run) {
+    Totals again;
+    if (!run.preemptions || !(run.work.decoded_tokens > 0)) return again;
+    const double context = run.work.decoded_context_tokens / run.work.decoded_tokens;
+    again.prompts = *run.preemptions;
+    again.fresh_input_tokens = *run.preemptions * context;
+    again.prefill_pairs = *run.preemptions * context * context / 2;
+    return again;
+}
+
+// --- a real server
+// --------------------------------------------------------------------------------------------
+
+LimitInputs with_weight_bandwidth(LimitInputs inputs, const ReachedBandwidth& reached) {
+    if (reached.weight_bytes_per_s && inputs.weight_bytes_per_s)
+        inputs.weight_bytes_per_s = std::min(*inputs.weight_bytes_per_s, *reached.weight_bytes_per_s);
+    return inputs;
+}
+
+LimitInputs with_attention_bandwidth(LimitInputs inputs, const ReachedBandwidth& reached) {
+    if (reached.kv_bytes_per_s && inputs.kv_bytes_per_s)
+        inputs.kv_bytes_per_s = std::min(*inputs.kv_bytes_per_s, *reached.kv_bytes_per_s);
+    return inputs;
+}
+
+Chain chain_of_server(const GapRun& run, const GapInputs& given) {
+    LimitInputs datasheet = uncapped(given.datasheet);
+    LimitInputs measured = uncapped(given.measured);
+    for (LimitInputs* inputs : {&datasheet, &measured})
+        if (run.drafts) inputs->drafts = *run.drafts;
+    const LimitInputs datasheet_best = with_every_draft_right(datasheet);
+    const LimitInputs measured_best = with_every_draft_right(measured);
+    const double context =
+        run.work.decoded_tokens > 0 ? run.work.decoded_context_tokens / run.work.decoded_tokens : 1;
+    const double batch = run.in_flight;
+    const ReachedBandwidth reached = reached_bandwidth(given.measured, batch, context);
+    const double passes = run.work.decoded_tokens / measured_best.tokens_per_pass;
+    const double per_step =
+        given.communication_s_per_step.value_or(0) + given.overhead_s_per_step.value_or(0);
+
+    Chain chain;
+    double now = seconds_at(datasheet_best, LimitKind::hard, run.work, batch);
+    chain.seconds[kLimit] = now;
+    chain.source[kLimit] = given.datasheet.terms.empty() ? "" : given.datasheet.terms.back().source;
+    const LimitInputs with_weights = with_weight_bandwidth(measured_best, reached);
+    if (reached.weight_bytes_per_s || given.measured != given.datasheet) {
+        now = std::max(now, seconds_at(with_weights, LimitKind::hard, run.work, batch));
+        chain.seconds[kWeights] = now;
+        chain.source[kWeights] =
+            reached.weight_bytes_per_s ? "rows of weights in micro" : std::string(kOnlyCeiling);
+    }
+    const LimitInputs with_kernels = with_attention_bandwidth(with_weights, reached);
+    if (reached.kv_bytes_per_s) {
+        now = std::max(now, seconds_at(with_kernels, LimitKind::hard, run.work, batch));
+        chain.seconds[kAttention] = now;
+        chain.source[kAttention] = "rows of attention in micro";
+    }
+    if (given.communication_s_per_step) {
+        now += passes / batch * *given.communication_s_per_step;
+        chain.seconds[kCommunication] = now;
+        chain.source[kCommunication] = given.communication_source;
+    }
+    if (given.overhead_s_per_step) {
+        now += passes / batch * *given.overhead_s_per_step;
+        chain.seconds[kOverhead] = now;
+        chain.source[kOverhead] = given.overhead_source;
+    }
+    const double apart = seconds_at(with_kernels, LimitKind::no_overlap, run.work, batch);
+    const double overlapped = seconds_at(with_kernels, LimitKind::hard, run.work, batch);
+    if (run.prefill_s) {
+        // While the server computes prompts it may also decode, so that both together can be longer than the
+        // measured time; then prompts take what is left of it.
+        const double measured_s = run.work.output_tokens / run.output_tokens_per_s;
+        const double decoding = apart - prefill_time(with_kernels, run.work).prefill_s();
+        now += std::clamp(decoding + *run.prefill_s - overlapped, 0.0, std::max(0.0, measured_s - now));
+        chain.source[kPrefill] = run.prefill_source;
+    } else {
+        now += std::max(0.0, apart - overlapped);
+        chain.source[kPrefill] = fmt::format("{}, one after the other", kEstimatedPrefill);
+    }
+    chain.seconds[kPrefill] = now;
+    const std::optional<double> at_once = run.running && *run.running > 0
+                                              ? run.running
+                                              : (run.slots && *run.slots > 0 ? run.slots : std::nullopt);
+    if (at_once) {
+        const double running = std::min(batch, *at_once);
+        now += std::max(0.0, seconds_at(with_kernels, LimitKind::no_overlap, run.work, running) - apart) +
+               (passes / running - passes / batch) * per_step +
+               prefill_time(with_kernels, work_again(run)).prefill_s();
+        chain.seconds[kBatch] = now;
+        chain.source[kBatch] =
+            fmt::format("{} of {} requests in flight were running, by the server's {}", significant(running),
+                        significant(batch), run.running ? "metrics" : "slots");
+    }
+    if (run.tokens_per_pass && measured.drafts > 0) {
+        LimitInputs actual = with_kernels;
+        actual.tokens_per_pass = std::clamp(*run.tokens_per_pass, 1.0, measured.drafts + 1);
+        now += std::max(0.0, seconds_at(actual, LimitKind::no_overlap, run.work, batch) - apart);
+        chain.seconds[kSpeculation] = now;
+        chain.source[kSpeculation] =
+            fmt::format("{} of {} tokens per pass, by the server's counts of drafts",
+                        significant(actual.tokens_per_pass), significant(measured.drafts + 1));
+    }
+    return chain;
+}
+
+// --- a simulated server, whose terms are all known
+// ------------------------------------------------------------
+
+class SimulatedServer {
+  public:
+    SimulatedServer(const LimitInputs& inputs, const std::map<std::string, double>& terms, const Totals& work)
+        : inputs_(inputs), work_(work), computed_per_pass_(inputs.drafts + 1) {
+        const auto term = [&](const char* key, double otherwise) {
+            const auto found = terms.find(key);
+            return found == terms.end() ? otherwise : found->second;
+        };
+        step_s_ = term("step_s", 0);
+        sequence_s_ = term("sequence_s", 0);
+        overlap_ = std::max(1.0, term("linear_overlap_exponent", 1));
+        batched_ = std::max(1.0, term("max_batched_tokens", 1e18));
+        fresh_ = work.prompts > 0 ? work.fresh_input_tokens / work.prompts : 0;
+    }
+
+    double passes(double tokens_per_pass) const { return work_.decoded_tokens / tokens_per_pass; }
+
+    /// The time of decoding alone, with `batch` sequences and nothing else in each step.
+    double decoding_s(double batch, double tokens_per_pass) const {
+        const double all = passes(tokens_per_pass);
+        return all / batch * linear_s(batch * computed_per_pass_) +
+               all * computed_per_pass_ * inputs_.lm_head_s_per_sequence + cache_s(tokens_per_pass);
+    }
+
+    double overhead_s(double batch, double tokens_per_pass) const {
+        return passes(tokens_per_pass) * (step_s_ / batch + sequence_s_);
+    }
+
+    /// The time of the whole run with `running` sequences at once, some of which are prompts.
+    double whole_s(double running, double tokens_per_pass) const {
+        const double all = passes(tokens_per_pass);
+        const double prompt_steps = work_.prompts * steps_per_prompt();
+        const double steps = (all + prompt_steps) / running;
+        const double tokens = all * computed_per_pass_ / steps;
+        return steps * (linear_s(tokens) + step_s_) + (all + prompt_steps) * sequence_s_ +
+               (all * computed_per_pass_ + prompt_steps) * inputs_.lm_head_s_per_sequence +
+               cache_s(tokens_per_pass) + prompt_attention_s() + steps * prompts_in_steps_s(tokens, steps);
+    }
+
+    /// The number of requests in flight that run at once. In a closed loop a new request waits for the
+    /// current step to end; the caps on sequences and memory apply too.
+    double running(double in_flight, double tokens_per_pass, bool closed_loop) const {
+        const double own = passes(tokens_per_pass) / std::max(1.0, work_.prompts) + steps_per_prompt();
+        double most = closed_loop ? in_flight * own / (own + 1) : in_flight;
+        if (inputs_.max_sequences) most = std::min(most, *inputs_.max_sequences);
+        const double each = work_.decoded_tokens > 0
+                                ? inputs_.kv_bytes_per_token *
+                                      (work_.decoded_context_tokens - work_.decoded_cached_tokens) /
+                                      work_.decoded_tokens
+                                : 0;
+        if (inputs_.kv_pool_bytes_most && each > 0) most = std::min(most, *inputs_.kv_pool_bytes_most / each);
+        return std::max(std::min(1.0, in_flight), most);
+    }
+
+  private:
+    /// The time of the linear layers in a step. Reading the weights and multiplying overlap in part.
+    double linear_s(double tokens) const {
+        const double computing = tokens * inputs_.linear_s_per_token.value_or(0);
+        return cards::overlapped_seconds(weight_pass_s(inputs_, tokens), computing, overlap_);
+    }
+
+    double cache_s(double tokens_per_pass) const {
+        LimitInputs inputs = inputs_;
+        inputs.tokens_per_pass = tokens_per_pass;
+        return cache_read_s(inputs, work_);
+    }
+
+    double steps_per_prompt() const { return std::max(1.0, std::ceil(fresh_ / batched_)); }
+
+    double prompt_attention_s() const {
+        LimitInputs only_attention = inputs_;
+        only_attention.linear_s_per_token.reset();
+        only_attention.lm_head_s_per_sequence = 0;
+        return prefill_time(only_attention, work_).compute_s;
+    }
+
+    /// The time that prompts add to a step on average when they arrive independently of each other. Tokens
+    /// that do not fit into one step go into further steps.
+    double prompts_in_steps_s(double decoding, double steps) const {
+        const double mean = work_.prompts / steps;
+        const double room = std::max(1.0, batched_ - decoding);
+        const double alone = linear_s(decoding);
+        double share = std::exp(-mean);
+        double sum = 0;
+        constexpr int kMost = 400;
+        for (int prompts = 1; prompts < kMost && (prompts < mean || share > 1e-12); ++prompts) {
+            share *= mean / prompts;
+            const double tokens = prompts * fresh_;
+            const double full = std::floor(tokens / room);
+            sum += share * (full * (linear_s(decoding + room) - alone) +
+                            linear_s(decoding + tokens - full * room) - alone);
+        }
+        return sum;
+    }
+
+    LimitInputs inputs_;
+    Totals work_;
+    double computed_per_pass_;
+    double step_s_ = 0;
+    double sequence_s_ = 0;
+    double overlap_ = 1;
+    double batched_ = 0;
+    double fresh_ = 0;  ///< computed tokens per prompt
+};
+
+Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
+    const LimitInputs inputs = uncapped(given.measured);
+    const SimulatedServer server(given.measured, given.simulator, run.work);
+    const double best = inputs.drafts + 1;
+    const double actual = run.tokens_per_pass.value_or(given.measured.tokens_per_pass);
+    const double batch = run.in_flight;
+    const std::string profile = "the profile";
+    Chain chain;
+    const double limit = seconds_at(with_every_draft_right(inputs), LimitKind::hard, run.work, batch);
+    chain.seconds[kLimit] = limit;
+    double now = std::max(limit, server.decoding_s(batch, best));
+    chain.seconds[kWeights] = now;
+    chain.seconds[kAttention] = now;  // no difference: the limit reads the cache as fast as the server does
+    now += server.overhead_s(batch, best);
+    chain.seconds[kOverhead] = now;
+    const double whole = server.whole_s(batch, best);
+    now = std::max(now, whole);
+    chain.seconds[kPrefill] = now;
+    const double running =
+        run.running ? std::min(batch, *run.running) : server.running(batch, actual, run.closed_loop);
+    now += server.whole_s(running, best) - whole;
+    chain.seconds[kBatch] = now;
+    chain.source[kBatch] = fmt::format("{} of {} requests in flight run at once, {}", significant(running),
+                                       significant(batch), run.running ? "by the server's metrics" : profile);
+    if (run.preemptions) {
+        Totals with_again = run.work;
+        with_again += work_again(run);
+        now += SimulatedServer(given.measured, given.simulator, with_again).whole_s(running, best) -
+               server.whole_s(running, best);
+        chain.seconds[kBatch] = now;
+        chain.source[kBatch] += fmt::format("; {} preemptions", significant(*run.preemptions));
+    }
+    if (inputs.drafts > 0) {
+        now += server.whole_s(running, actual) - server.whole_s(running, best);
+        chain.seconds[kSpeculation] = now;
+        chain.source[kSpeculation] =
+            fmt::format("{} of {} tokens per pass, {}", significant(actual), significant(best),
+                        run.tokens_per_pass ? "by the server's counts of drafts" : profile);
+    }
+    for (const Place place : {kLimit, kWeights, kAttention, kOverhead, kPrefill})
+        chain.source[place] = profile;
+    return chain;
+}
+
+/// Adds what rounding left to the largest part, so that the parts sum to the step.
+void add_to_largest(Gap& gap, double ms) {
+    const auto largest = std::max_element(
+        gap.parts.begin(), gap.parts.end(),
+        [](const GapPart& a, const GapPart& b) { return a.ms.value_or(0) < b.ms.value_or(0); });
+    if (largest != gap.parts.end() && largest->ms) *largest->ms += ms;
+}
+
+/// The largest part that `is_candidate` holds for, besides the hardware limit and parts that are not worth
+/// fixing.
+template <class IsCandidate>
+const GapPart* largest_of(const Gap& gap, const IsCandidate& is_candidate) {
+    const GapPart* largest = nullptr;
+    for (const GapPart& part : gap.parts)
+        if (part.name != kKnownParts[kLimit].name && part.ms && *part.ms >= kWorthFixing * gap.step_ms &&
+            is_candidate(part) && (largest == nullptr || *part.ms > *largest->ms))
+            largest = &part;
+    return largest;
+}
+
+std::string sentence_about(const GapPart& part, const Gap& gap) {
+    std::string text = fmt::format("{}: {} ms of the {} ms of a step", part.name, significant(*part.ms),
+                                   significant(gap.step_ms));
+    if (gap.usd_per_m_output && part.usd_per_m)
+        text += fmt::format("; without it ${} → ${} per million output tokens",
+                            dollars(*gap.usd_per_m_output), dollars(*gap.usd_per_m_output - *part.usd_per_m));
+    text += ".";
+    if (!part.remedy.empty()) text += fmt::format(" What helps: {}.", part.remedy);
+    return text;
+}
+
+/// The measurements that would move time from the residual to other parts.
+std::string what_would_explain(const Gap& gap) {
+    const auto part = [&](Place place) -> const GapPart* {
+        for (const GapPart& candidate : gap.parts)
+            if (candidate.name == kKnownParts[place].name) return &candidate;
+        return nullptr;
+    };
+    const auto was_measured = [&](Place place) { return part(place) != nullptr && part(place)->ms; };
+    std::vector<std::string> measurements;
+    if (!was_measured(kWeights))
+        measurements.emplace_back(
+            "`paretoken micro` on the machine that serves, which measures what its kernels reach");
+    else if (part(kWeights)->source == kOnlyCeiling)
+        measurements.emplace_back(
+            "`paretoken micro --model-card MODEL`, which measures kernels for this format of weights");
+    if (part(kPrefill) == nullptr || part(kPrefill)->source.starts_with(kEstimatedPrefill))
+        measurements.emplace_back(
+            "a run at one in flight (`--concurrency 1`) in the same report, which measures the time of a "
+            "prompt");
+    if (!was_measured(kBatch))
+        measurements.emplace_back("the server's metrics (`--metrics`), which count the running requests");
+    measurements.emplace_back("a profile of the server's own code");
+    return fmt::format("{}", fmt::join(measurements, "; "));
+}
+
+}  // namespace
+
+std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
+    if (!(run.output_tokens_per_s > 0) || !(run.in_flight > 0) || !(run.work.output_tokens > 0)) return {};
+    if (inputs.measured.fixed_itl_s || inputs.measured.fixed_ttft_s || !limits_anything(inputs.datasheet))
+        return {};
+    const Chain chain =
+        inputs.simulator.empty() ? chain_of_server(run, inputs) : chain_of_simulator(run, inputs);
+    Gap gap;
+    gap.in_flight = run.in_flight;
+    gap.tokens_per_pass = run.tokens_per_pass.value_or(inputs.measured.tokens_per_pass);
+    const double per_step = run.in_flight * gap.tokens_per_pass;
+    gap.step_ms = per_step / run.output_tokens_per_s * kMilliseconds;
+    const double to_ms = per_step / run.work.output_tokens * kMilliseconds;
+    double before = 0;
+    for (std::size_t place = kLimit; place < kParts; ++place) {
+        GapPart part{.name = std::string(kKnownParts[place].name)};
+        if (place == kResidual) {
+            const double left = gap.step_ms - before;
+            part.ms = std::abs(left) > kRounding * gap.step_ms ? left : 0;
+            if (*part.ms == 0) add_to_largest(gap, left);
+        } else if (chain.seconds[place]) {
+            const double added = *chain.seconds[place] * to_ms - before;
+            part.ms = std::abs(added) > kRounding * gap.step_ms ? added : 0;
+            part.source = chain.source[place];
+            before += *part.ms;
+        }
+        gap.parts.push_back(std::move(part));
+    }
+    for (std::size_t place = kLimit; place < kParts; ++place) {
+        GapPart& part = gap.parts[place];
+        if (!part.ms) continue;
+        if (run.usd_per_m_output) part.usd_per_m = *run.usd_per_m_output * *part.ms / gap.step_ms;
+        if (*part.ms >= kWorthFixing * gap.step_ms)
+            part.remedy = inputs.on_cpu ? kKnownParts[place].on_cpu : kKnownParts[place].on_gpu;
+    }
+    gap.usd_per_m_output = run.usd_per_m_output;
+    gap.first_to_fix = what_to_fix_first(gap);
+    return gap;
+}
+
+const GapPart* first_to_fix(const Gap& gap) {
+    return largest_of(gap, [](const GapPart&) { return true; });
+}
+
+std::string what_to_fix_first(const Gap& gap) {
+    if (gap.parts.empty()) return "";
+    const GapPart* part = first_to_fix(gap);
+    if (part == nullptr)
+        return fmt::format(
+            "the {} is {} ms of the {} ms of a step, and every other part is below {} % of it. Fewer bytes "
+            "to "
+            "read and less to compute, as with a smaller weight format, or faster hardware help.",
+            gap.parts.front().name, significant(gap.parts.front().ms), significant(gap.step_ms),
+            significant(kWorthFixing * 100));
+    std::string text = sentence_about(*part, gap);
+    if (part->name != kResidualPart) return text;
+    text += fmt::format(" No other part explains it. What would explain it: {}.", what_would_explain(gap));
+    if (const GapPart* next =
+            largest_of(gap, [](const GapPart& candidate) { return !candidate.remedy.empty(); }))
+        text += fmt::format(" The largest part with a remedy is {}", sentence_about(*next, gap));
+    return text;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,229 @@
+#pragma once
+// Computes an upper bound on the rate that the hardware can deliver at a load, from bytes, bandwidths and
+// arithmetic alone (a roofline of the steady state). The load is given as sums over requests
+// (core/result/totals.h), because mean lengths give no bound if long prompts have short answers. In the hard
+// limit, all arithmetic overlaps with the memory reads of decoding. No server can be faster, so that a result
+// above the hard limit (by more than edge_tolerance()) shows that an input is wrong. LimitKind::no_overlap is
+// the limit of a server that never does prefill and decoding at the same time. A rank is one of the devices
+// over which the model is spread. Rates are those of the whole deployment. docs/limit.md explains the limits.
+// The functions are pure.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cards/gpu.h"
+#include "cards/model.h"
+#include "core/result/totals.h"
+#include "reports/analysis/micro/micro_kernels.h"
+#include "reports/analysis/micro/micro_results.h"
+#include "reports/analysis/model/report_model.h"
+
+namespace paretoken::reports {
+
+/// A figure and its source.
+struct Sourced {
+    double value = 0;
+    std::string source;
+
+    bool operator==(const Sourced&) const = default;
+};
+
+/// The known figures of one rank's hardware. A term without a figure is left out of the limit and named in
+/// LimitInputs::dropped.
+struct HardwareTerms {
+    std::optional<Sourced> read_bytes_per_s;   ///< memory bandwidth
+    std::optional<Sourced> read_fixed_s = {};  ///< fixed time of one read, however small the read is
+    std::optional<Sourced> flops_per_s;        ///< arithmetic
+    std::optional<Sourced> memory_bytes;       ///< size of the memory
+    std::uint32_t ranks = 1;                   ///< number of ranks
+    std::optional<KernelSpeeds> kernels = {};  ///< our own kernels' speeds on one rank; no part of the limit
+    std::string kernels_source = {};           ///< device and date of these speeds
+
+    bool operator==(const HardwareTerms&) const = default;
+};
+
+/// Datasheet figures of `count` GPUs for weights of this type.
+HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
+                                    const std::string& weight_dtype);
+
+/// Measured figures of `count` equal devices: the read ceiling, the fixed time of a read, the fastest
+/// arithmetic, and the speeds of our own kernels. The memory size is set only for a GPU, because a CPU shares
+/// its memory with other programs.
+HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model,
+                                std::uint32_t count = 1);
+
+/// The figures of `measured`, with those of `datasheet` where a measured figure is missing.
+HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet);
+
+/// The weights of a mixture of experts.
+struct RoutedWeights {
+    double layers = 0;        ///< layers with experts
+    double experts = 0;       ///< experts of a layer
+    double active = 0;        ///< experts of a layer that one token uses
+    double expert_bytes = 0;  ///< bytes of one expert in one layer
+
+    bool operator==(const RoutedWeights&) const = default;
+};
+
+/// The terms of the reachable limit: the speeds of our own kernels, and the model's bytes and arithmetic.
+struct ReachableTerms {
+    KernelSpeeds kernels;  ///< speeds on one rank
+    double ranks = 1;
+    double kv_ranks = 1;    ///< ranks that hold different parts of the KV cache, at most `ranks`
+    double layers = 0;      ///< layers of the model
+    double head_bytes = 0;  ///< bytes of the output projection, over all ranks
+    /// Seconds that a step needs to launch its small kernels: norms, rotation, activation.
+    double small_kernels_s = 0;
+    double linear_flops_per_token = 0;  ///< of all linear layers but the output projection
+    double head_flops = 0;              ///< of the output projection, per token
+    /// FLOP of attention for one pair of a query token and a key token, over all layers without a sliding
+    /// window and over all layers with one.
+    double attention_flops_per_pair = 0;
+    double windowed_attention_flops_per_pair = 0;
+
+    bool operator==(const ReachableTerms&) const = default;
+};
+
+/// All inputs of the formulas, summed over the ranks. An absent term costs no time.
+struct LimitInputs {
+    double dense_weight_bytes = 0;  ///< bytes of the weights that every step reads, without routed experts
+    std::optional<RoutedWeights> routed;
+    double kv_bytes_per_token = 0;             ///< bytes in the layers that keep the whole context
+    double windowed_kv_bytes_per_token = 0;    ///< bytes in the layers with a sliding window
+    std::optional<double> window;              ///< length of the sliding window in tokens
+    std::optional<double> weight_bytes_per_s;  ///< bandwidth at which weights are read
+    std::optional<double> kv_bytes_per_s;      ///< bandwidth at which the KV cache is read
+    /// Time that a pass over the weights needs besides the bandwidth, because matrices that depend on each
+    /// other are read one after the other; not in the hard limit.
+    double weight_pass_fixed_s = 0;
+
+    /// Seconds of arithmetic for a token in all linear layers but the output head.
+    std::optional<double> linear_s_per_token;
+    /// Seconds of arithmetic in the output head, once per prompt and once per decoded token.
+    double lm_head_s_per_sequence = 0;
+    /// Seconds of arithmetic of attention for one pair of a query token and a key token, in prefill and in
+    /// decoding, over all layers without a sliding window and over all layers with one.
+    std::optional<double> prefill_attention_s_per_pair;
+    std::optional<double> windowed_prefill_attention_s_per_pair;
+    std::optional<double> decode_attention_s_per_pair;
+    std::optional<double> windowed_decode_attention_s_per_pair;
+
+    std::optional<double>
+        kv_pool_bytes;  ///< memory for the KV cache at a usual setting: 0.9 of all, less weights
+    std::optional<double> kv_pool_bytes_most;  ///< most memory for the KV cache: all, less the weights
+    std::optional<double> max_sequences;       ///< most sequences that the server runs at once
+    double tokens_per_pass = 1;  ///< output tokens per pass of a sequence; above 1 with speculation
+    double drafts = 0;           ///< draft tokens that a pass checks; a pass computes drafts + 1 tokens
+
+    std::optional<double> fixed_ttft_s;  ///< these two are set for a simulated server of fixed times, and are
+                                         ///< then the only terms
+    std::optional<double> fixed_itl_s;
+
+    std::optional<ReachableTerms> reachable;  ///< terms of the reachable limit; not part of the hard limit
+
+    std::vector<SourcedTerm> terms;    ///< the inputs with their sources, for the report
+    std::vector<std::string> dropped;  ///< names of the inputs that are unknown
+
+    bool operator==(const LimitInputs&) const = default;
+};
+
+/// Computes the inputs from a model card and the known figures of the hardware.
+LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& hardware);
+
+/// Takes the inputs from a simulated server's own terms (Provenance::simulator). Fixed overheads are not part
+/// of a hard limit.
+LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profile);
+
+/// Whether the inputs have at least one term that limits the rate.
+bool limits_anything(const LimitInputs& inputs);
+
+/// The seconds to read the weights that a step of `tokens` tokens needs; 0 if the bandwidth is unknown.
+double weight_pass_s(const LimitInputs& inputs, double tokens);
+
+/// The seconds to read the KV cache for all decoding of `work`, once per pass; 0 if the bandwidth is unknown.
+double cache_read_s(const LimitInputs& inputs, const Totals& work);
+
+/// The seconds of arithmetic for `work` at the arithmetic rate of the inputs, if each token is computed once
+/// and no drafted token is wrong.
+double arithmetic_s(const LimitInputs& inputs, const Totals& work);
+
+/// The time of one step of `batch` sequences, each `context` tokens long.
+struct StepTime {
+    double memory_s = 0;   ///< time to read weights and KV cache
+    double compute_s = 0;  ///< time of the arithmetic, which overlaps with reading
+    double fixed_s = 0;    ///< LimitInputs::weight_pass_fixed_s; a server that prefetches could avoid it
+
+    double step_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
+};
+StepTime step_time(const LimitInputs& inputs, double batch, double context);
+
+/// The time of the prompts of `work`, one after the other: their arithmetic, and for each prompt one pass
+/// over the weights, which no prompt can do without.
+struct PrefillTime {
+    double compute_s = 0;
+    double memory_s = 0;
+    double fixed_s = 0;  ///< prompts × weight_pass_fixed_s
+
+    double prefill_s() const { return memory_s + fixed_s > compute_s ? memory_s + fixed_s : compute_s; }
+};
+PrefillTime prefill_time(const LimitInputs& inputs, const Totals& work);
+
+/// The kinds of limits.
+enum class LimitKind {
+    hard,  ///< all reads of decoding at the read ceiling and all arithmetic at its ceiling, both at once
+    size_aware,  ///< the hard limit with weight_pass_fixed_s for each step
+    no_overlap,  ///< prefill and decoding one after the other, each at the ceilings with weight_pass_fixed_s
+    reachable    ///< prefill and decoding one after the other, with our own kernels; nothing without kernels
+};
+
+/// The bytes/s that our kernels reach at a load, over all ranks; nothing without a row in the micro results.
+struct ReachedBandwidth {
+    std::optional<double> weight_bytes_per_s;
+    std::optional<double> kv_bytes_per_s;
+};
+ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, double context);
+
+/// The seconds of one decode step with our own kernels: the sum of the separate times of its parts, scaled by
+/// (measured time of all layers + computed time of the output projection) ÷ (sum of the parts) at the nearest
+/// load at which a layer was measured. Nothing without a kernel for the weights.
+std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
+
+/// The rates if `work` is done in the shortest possible time with `batch` requests in flight. Requests that
+/// do not fit into memory wait, but count for the interactivity, which is output tokens/s ÷ `batch`. Only the
+/// proportions of the sums in `work` matter. Nothing without output tokens, limiting terms or, for a
+/// reachable limit, kernels.
+std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
+                                   double batch);
+
+/// An estimate of the share of a window's work that was done before the window began, because requests in
+/// flight at its start had already been computed in part. It is the mean number of requests in flight ÷ the
+/// number of prompts whose first event is in the window. A measured rate contradicts a limit only if it is
+/// above limit × (1 + this share). Nothing if there is no such prompt. `stretch` holds the sums of the
+/// window.
+std::optional<double> edge_tolerance(const Totals& stretch);
+
+/// The largest number of requests that run at once: the KV pool (kv_pool_bytes) ÷ the KV cache of a request
+/// of mean length (input + output), or max_sequences if it is smaller; rounded down, at least 1. Nothing if
+/// neither is known.
+std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work);
+
+/// The limit at batches from 1 to batch_cap(), or to `up_to` if no cap is known: 1, 2, 3, 4, 6, 8, 12 … and
+/// the cap itself. If there are several `works`, because the requests of the runs differ in length, the
+/// curve has at each batch the highest limit of those works whose cap is not below that batch, and it ends
+/// at the largest cap. At a batch of the curve, a run that does not exceed its own cap is then not above
+/// the curve of LimitKind::hard, apart from edge_tolerance(). The curve is empty if there is no limit.
+std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind,
+                                    const std::vector<Totals>& works, double up_to);
+
+/// The limit at the largest batch at which each user still gets `interactivity` tokens/s. The batch is at
+/// most batch_cap(), or `up_to` if no cap is known. Nothing if not even one request gets that many, or if
+/// there is no limit.
+std::optional<LimitPoint> limit_at_interactivity(const LimitInputs& inputs, LimitKind kind,
+                                                 const Totals& work, double interactivity, double up_to);
+
+/// The FLOP per byte above which arithmetic, not memory bandwidth, is the limit.
+double ridge_flops_per_byte(double flops_per_s, double bytes_per_s);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,48 @@
+#pragma once
+// The quality of a configuration's answers, from --quality or from the questions of --probe. A configuration
+// dominates another one only if its quality is not certainly worse. If number formats differ, qualities that
+// were not measured are never assumed to be equal, because a faulty quantization would then win. The
+// functions are pure.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cards/model.h"
+#include "core/units.h"
+#include "reports/analysis/model/loaded_run.h"
+#include "reports/analysis/model/report_model.h"
+
+namespace paretoken::reports {
+
+/// A score for the runs that have all labels of `selector`.
+struct QualityScore {
+    Labels selector;
+    double score = 0;    ///< share of answers that were right, 0 to 1
+    double n = 0;        ///< number of answers that were scored
+    std::string source;  ///< file of the score
+
+    bool operator==(const QualityScore&) const = default;
+};
+
+/// Reads quality scores. `json` has one of two forms:
+/// - An array of {"label": "precision=q8_0", "score": 0.61, "n": 500}. `selector` must then be empty.
+/// - A result file of lm-evaluation-harness for one model. It gives one score for the runs with the labels
+///   `selector`. The score is the mean over the tasks, weighted by their numbers of answers. The score of a
+///   task is the first of acc, exact_match and acc_norm that it has.
+/// `where` is the file's name. Throws a UsageError that names what is missing.
+std::vector<QualityScore> parse_quality(std::string_view json, const std::string& where,
+                                        const Labels& selector = {});
+
+/// The measured quality for this run: the score in `scores` whose labels the run has, otherwise the score of
+/// the run's own probe; nothing if there is neither. Throws UsageError when two scores are for the run.
+std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<QualityScore>& scores);
+
+/// Throws UsageError for a score whose labels none of the runs has.
+void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<QualityScore>& scores);
+
+/// The number formats that quality depends on, in words: the run's labels weights, kv, precision and
+/// quantization. `card` replaces the labels weights and kv if it is not null.
+std::string precision_of(const LoadedRun& run, const cards::ModelCard* card);
+
+}  // namespace paretoken::reports

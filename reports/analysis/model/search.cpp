@@ -1,0 +1,137 @@
+#include "reports/analysis/model/search.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
+#include "reports/document/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kMilliseconds = 1e3;
+
+std::string unit_of(const std::string& axis) {
+    return axis == "concurrency" ? " in flight" : " req/s";
+}
+
+/// The name of the series that a point belongs to, by its verdict on the limit.
+std::string_view series_name(SloVerdict verdict) {
+    switch (verdict) {
+        case SloVerdict::met:
+            return "meets the limit";
+        case SloVerdict::within:
+            return "within the limit, not shown at 99 %";
+        case SloVerdict::missed:
+            return "misses the limit";
+        case SloVerdict::insufficient:
+            return "too few requests";
+    }
+    return "";
+}
+
+/// The chart of a limit's percentile against load; without series when no run has this percentile.
+Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector<LoadedRun>& runs) {
+    const Metric* const metric = metric_named(slo.tag);
+    const bool is_time = metric != nullptr && metric->unit == "s";
+    const double factor = is_time ? kMilliseconds : 1;
+    const std::string unit = is_time ? "ms" : metric != nullptr ? std::string(metric->unit) : "";
+    Picture picture{.id = name_of(slo),
+                    .title = fmt::format("{} against load", name_of(slo)),
+                    .x_title = search.axis == "concurrency" ? "Requests in flight" : "Requests/s offered",
+                    .y_title = unit,
+                    .series = {},
+                    .lines = {{"limit", slo.limit * factor}}};
+    if (search.search.pass) picture.marks.push_back({"shown to meet all", *search.search.pass});
+    if (search.search.within && search.search.within != search.search.pass)
+        picture.marks.push_back({"within all", *search.search.within});
+    if (search.search.fail) picture.marks.push_back({"misses", *search.search.fail});
+    for (const SloVerdict verdict :
+         {SloVerdict::met, SloVerdict::missed, SloVerdict::within, SloVerdict::insufficient}) {
+        PictureSeries series{std::string(series_name(verdict)), {}};
+        for (const LoadedRun& run : runs) {
+            if (run.sweep != search.directory) continue;
+            const SloFinding finding = finding_on(run.result, slo);
+            if (finding.verdict != verdict || !finding.value) continue;
+            series.points.push_back({.x = load_of(run.result),
+                                     .y = *finding.value * factor,
+                                     .valid = verdict != SloVerdict::insufficient,
+                                     .row = run.directory,
+                                     .note = finding.shown ? "" : "not shown at 99 %"});
+        }
+        std::stable_sort(series.points.begin(), series.points.end(),
+                         [](const PicturePoint& a, const PicturePoint& b) { return a.x < b.x; });
+        picture.series.push_back(std::move(series));  // added even without points, so that all charts have
+                                                      // the same colours
+    }
+    const auto is_empty = [](const PictureSeries& series) { return series.points.empty(); };
+    if (std::all_of(picture.series.begin(), picture.series.end(), is_empty)) picture.series.clear();
+    return picture;
+}
+
+/// Returns whether throughput grew by less than half as much as the load when the search last doubled it.
+bool reached_saturation(const SweepSearch& search) {
+    constexpr double kFlat = 0.5;
+    return !search.elasticity.empty() && search.elasticity.back() < kFlat;
+}
+
+}  // namespace
+
+std::string shown_text(const SweepSearch& answer, const std::string& axis) {
+    const std::string slos = fmt::format("{}", fmt::join(answer.slos, " "));
+    if (!answer.pass) return fmt::format("No load was shown at 99 % to meet {}.", slos);
+    return fmt::format("{:g}{} is the highest load that was shown to meet {}.", *answer.pass, unit_of(axis),
+                       slos);
+}
+
+std::string within_text(const SweepSearch& answer, const std::string& axis) {
+    std::string text = "No load was measured within them";
+    if (answer.within)
+        text = fmt::format("{:g}{} is the highest load that was measured within them ({})", *answer.within,
+                           unit_of(axis), answer.within_text);
+    if (answer.fail) {
+        const bool is_limit =
+            std::find(answer.slos.begin(), answer.slos.end(), answer.binding) != answer.slos.end();
+        text += is_limit ? fmt::format("; {:g} misses {}", *answer.fail, answer.binding)
+                         : fmt::format("; at {:g}, {}", *answer.fail, answer.binding);
+    }
+    if (answer.certify_minutes)
+        text += fmt::format(". A run of about {} minutes would show that {:g} meets them",
+                            significant(*answer.certify_minutes, 2), *answer.within);
+    return text + ".";
+}
+
+std::string search_text(const SweepSearch& search, const std::string& axis) {
+    std::string text = fmt::format("{} runs; {}.", search.runs, search.ended);
+    const bool reached = reached_saturation(search);
+    if (search.saturation) {
+        text += reached ? " By Little's law the server saturates near"
+                        : " Throughput still grew with the load: by Little's law the server saturates above";
+        text += fmt::format(" {} in flight.", significant(*search.saturation));
+    }
+    if (search.at && search.of_saturation)
+        text += fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit_of(axis),
+                            reached ? "" : "at most ", significant(*search.of_saturation * 100));
+    return text;
+}
+
+SearchPicture picture_of(const LoadedSearch& search, const std::vector<LoadedRun>& runs) {
+    SearchPicture picture{
+        .directory = search.directory,
+        .slos = search.search.slos,
+        .text = fmt::format("{} {} {}", shown_text(search.search, search.axis),
+                            within_text(search.search, search.axis), search_text(search.search, search.axis)),
+        .certify = search.search.certify,
+        .narrow = search.search.narrow,
+        .pictures = {}};
+    for (const std::string& text : search.search.slos)
+        if (Picture one = picture_on(parse_slo(text), search, runs); !one.series.empty())
+            picture.pictures.push_back(std::move(one));
+    return picture;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,28 @@
+#pragma once
+// Computes the model FLOPs utilisation (MFU) and the model bandwidth utilisation (MBU) of a run: the
+// arithmetic that the delivered tokens need at least, and the bytes that decoding them must read at least, as
+// shares of what the hardware's peaks allow in the same time. The functions are pure.
+//
+// MFU counts each computed prompt token and each output token once, with attention; for prompt tokens, the
+// output head is computed once per prompt. Drafts that were wrong and prompts that were computed again do not
+// count. MBU counts the weights once per decoding step and the KV cache of every decoded token; reads of
+// prompts are left out.
+#include <optional>
+#include <string>
+
+#include "reports/analysis/model/gap.h"
+#include "reports/analysis/model/limit.h"
+#include "reports/analysis/model/report_model.h"
+
+namespace paretoken::reports {
+
+/// The utilisation of a run. `peaks` holds the peaks of the hardware and the bytes and arithmetic of the
+/// model. Nothing without output tokens or without any peak, and for simulated servers whose answers take
+/// fixed times.
+std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& peaks);
+
+/// A sentence such as "At c=8 decoding reads 62 % of the peak bandwidth (MBU; …"; empty when nothing is
+/// known.
+std::string utilisation_sentence(const ReportPoint& point);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,62 @@
+#pragma once
+// Estimates the speed of runs on other hardware, in other number formats or with another cache hit rate. The
+// estimate is the hard limit of the imagined deployment × the share of the limit that the runs reached where
+// they were measured. It is not a measurement: it is on no front, and it is wrong if the share would change.
+// The functions are pure.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result/totals.h"
+#include "reports/analysis/model/limit.h"
+#include "reports/analysis/model/report_model.h"
+
+namespace paretoken::reports {
+
+/// The changes of an imagined deployment; fields that are absent stay as they were measured.
+struct WhatIfSpec {
+    std::string text;                         ///< text as the user wrote it
+    std::optional<std::string> gpu = {};      ///< name of a GPU card
+    std::optional<std::uint32_t> tp = {};     ///< GPUs that the model is spread over
+    std::optional<std::string> weights = {};  ///< number format of the weights
+    std::optional<std::string> kv = {};       ///< number format of the KV cache
+    std::optional<double> hit = {};           ///< share of input tokens from a cache
+
+    bool operator==(const WhatIfSpec&) const = default;
+};
+
+/// Parses a text such as "gpu=h100-sxm,weights=fp8,kv=fp8,tp=2,hit=.9", with each key at most once and at
+/// least one key. "gpu=NAMExN" sets `tp` too. Throws a UsageError that names the text and what is wrong
+/// with it.
+WhatIfSpec parse_what_if(std::string_view text);
+
+/// The same work with the share `hit` of its input tokens from a cache, so that these are not computed.
+Totals with_hit(Totals work, double hit);
+
+/// A run to be estimated for another deployment.
+struct MeasuredLoad {
+    std::size_t point = 0;  ///< index of the run in its configuration
+    Totals work;            ///< sums over the requests of its measured window
+    double batch = 0;       ///< mean number of requests in flight
+};
+
+/// The limits of the measured and of the imagined deployment, and the cost of the imagined one.
+struct WhatIfLimits {
+    LimitInputs here;                      ///< limit of the measured deployment
+    LimitInputs there;                     ///< limit of the imagined deployment
+    std::optional<double> usd_per_s = {};  ///< cost of the imagined deployment
+    std::optional<double> hit =
+        {};  ///< imagined share of input tokens from a cache; absent means as measured
+};
+
+/// The estimates for those of `loads` that have a limit in both deployments. A run above its limit counts as
+/// a run at its limit. The tokens/s per user are assumed to change by the same factor as the output tokens/s.
+std::vector<Estimate> estimates_of(const Configuration& configuration, const std::vector<MeasuredLoad>& loads,
+                                   const WhatIfLimits& limits);
+
+/// The estimate with the most output tokens/s as a text, or the reason why there is no estimate.
+std::string what_if_sentence(const ReportModel& model, const WhatIf& what_if);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "reports/analysis/sections/sections.h"
+
+namespace paretoken::reports {
+namespace {
+
+/// The margins to each limit, a cheaper run that was measured within them and one that misses one, or the
+/// reason why there is no choice.
+std::string remark_of(const Choice& choice) {
+    std::string remark =
+        choice.why_not.empty() ? fmt::format("{}", fmt::join(choice.margins, "\n")) : choice.why_not;
+    for (const std::string& other : {choice.within, choice.missed})
+        if (!other.empty()) remark += (remark.empty() ? "" : "\n") + other;
+    return remark;
+}
+
+Table choice_table(const ReportModel& model) {
+    Table table{{{"Configuration", Align::left},
+                 {"$ per M output"},
+                 {"Load", Align::left},
+                 {"tok/s"},
+                 {"tok/s per user"},
+                 {model.choice.slos.empty() ? "Why not" : "Margin, or why not", Align::left}},
+                {}};
+    for (const Choice& one : model.choice.ranked) {
+        const Configuration& configuration = model.configurations[one.configuration];
+        table.titles.push_back({one.configuration, configuration.workload});
+        table.rows.push_back({configuration.title,
+                              one.usd_per_m_output ? "$" + dollars(*one.usd_per_m_output) : "–",
+                              one.load_label, significant(one.output_tokens_per_s),
+                              significant(one.interactivity), remark_of(one)});
+    }
+    return table;
+}
+
+}  // namespace
+
+std::vector<Section> choice_sections(const ReportModel& model) {
+    const ChoiceTable& choice = model.choice;
+    if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return {};
+    const bool limited = !choice.slos.empty();
+    Section section{"choice", limited ? "Cheapest within your limits" : "Cheapest"};
+    section.blocks.push_back({Paragraph{
+        limited
+            ? fmt::format("The limits are {}. A run meets a limit where it shows that at 99 % "
+                          "confidence; a run whose measured percentile keeps a limit without showing that "
+                          "is within it.",
+                          fmt::join(choice.slos, " and "))
+            : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
+    section.blocks.push_back({choice_table(model)});
+    if (const std::string& command = choice.ranked.front().command; !command.empty())
+        section.blocks.push_back({Folded{
+            "Measure the cheapest again",
+            {{Paragraph{"The cheapest of several measured runs is partly so by chance: measure it again "
+                        "before you decide, with more requests where it was only within the limits."}},
+             {Command{command}}}}});
+    return {std::move(section)};
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,36 @@
+#include "reports/analysis/sections/sections.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace paretoken::reports {
+
+std::vector<Section> search_sections(const ReportModel& model) {
+    if (model.searches.empty()) return {};
+    Section section{
+        "search",
+        "The highest load within the limits",
+        {{Paragraph{
+            "Each marker is one run of the search. A run meets a limit where its requests show that at "
+            "99 % confidence; hollow markers are of runs with too few requests."}}}};
+    for (std::size_t i = 0; i < model.searches.size(); ++i) {
+        const SearchPicture& search = model.searches[i];
+        Part part{.title = {}, .blocks = {{Paragraph{search.text}}}};
+        Charts charts;
+        for (const Picture& picture : search.pictures)
+            charts.items.push_back({fmt::format("search-{}-{}", i, picture.id), picture});
+        if (!charts.items.empty()) part.blocks.push_back({std::move(charts)});
+        const auto offer = [&](const char* purpose, const std::string& command) {
+            if (command.empty()) return;
+            part.blocks.push_back({Paragraph{purpose}});
+            part.blocks.push_back({Command{command}});
+        };
+        offer("To certify the highest load that was measured within the limits:", search.certify);
+        offer("To narrow the bracket:", search.narrow);
+        section.blocks.push_back({std::move(part)});
+    }
+    return {std::move(section)};
+}
+
+}  // namespace paretoken::reports

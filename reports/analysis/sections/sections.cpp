@@ -1,0 +1,37 @@
+#include "reports/analysis/sections/sections.h"
+
+#include <array>
+#include <iterator>
+
+namespace paretoken::reports {
+namespace {
+
+struct SectionRow {
+    SectionPlace place;
+    std::vector<Section> (*sections)(const ReportModel&);
+};
+
+constexpr std::array kRows{
+    SectionRow{SectionPlace::before_answers, choice_sections},
+    SectionRow{SectionPlace::after_front, cost_sections},
+    SectionRow{SectionPlace::after_front, what_if_sections},
+    SectionRow{SectionPlace::after_front, search_sections},
+    SectionRow{SectionPlace::after_load, course_sections},
+    SectionRow{SectionPlace::after_load, gap_sections},
+    SectionRow{SectionPlace::after_load, cache_sections},
+    SectionRow{SectionPlace::after_load, hardware_sections},
+};
+
+}  // namespace
+
+std::vector<Section> sections_at(SectionPlace place, const ReportModel& model) {
+    std::vector<Section> all;
+    for (const SectionRow& row : kRows) {
+        if (row.place != place) continue;
+        std::vector<Section> some = row.sections(model);
+        all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
+    }
+    return all;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,42 @@
+#pragma once
+// The sections of a report, computed from its model as values (reports/document/section.h). HTML and Markdown
+// show the same sections. To add a section, write its function in a file of this folder and add a row to the
+// table in sections.cpp. Parts of a page that only one format has, such as the interactive chart of the front
+// in HTML, are written in that format's file in reports/pages. The functions are pure.
+#include <vector>
+
+#include "reports/analysis/model/report_model.h"
+#include "reports/document/section.h"
+
+namespace paretoken::reports {
+
+/// The place of a section on the page.
+enum class SectionPlace { before_answers, after_front, after_load };
+
+/// The sections of the model at a place, in the order of the page. Sections about which the model has nothing
+/// are left out.
+std::vector<Section> sections_at(SectionPlace place, const ReportModel& model);
+
+// Each function returns nothing if the model has nothing to show in the section.
+
+/// The ranking of configurations, if there are several of them or limits.
+std::vector<Section> choice_sections(const ReportModel& model);
+/// The cost of tokens for the chosen run of each configuration, and the prices of hosted APIs.
+std::vector<Section> cost_sections(const ReportModel& model);
+/// Estimates for other deployments (--what-if).
+std::vector<Section> what_if_sections(const ReportModel& model);
+/// Searches for the highest load within limits.
+std::vector<Section> search_sections(const ReportModel& model);
+/// The series of runs over time.
+std::vector<Section> course_sections(const ReportModel& model);
+/// The parts of a step's time between the hardware limit and the measurement.
+std::vector<Section> gap_sections(const ReportModel& model);
+/// Experiments on prefix caching, one section for each.
+std::vector<Section> cache_sections(const ReportModel& model);
+/// The figures that `paretoken micro` measured on devices.
+std::vector<Section> hardware_sections(const ReportModel& model);
+
+/// The section of one experiment on prefix caching. `id` must be unique on the page.
+Section cache_section(const CachePicture& cache, const std::string& id);
+
+}  // namespace paretoken::reports

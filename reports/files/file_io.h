@@ -1,0 +1,36 @@
+#pragma once
+// Reads and writes whole files, and names the files of a run directory.
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace paretoken::reports {
+
+inline constexpr std::string_view kRunFileName = "run.json";
+inline constexpr std::string_view kRecordsFileName = "requests.jsonl";
+inline constexpr std::string_view kEventsFileName = "events.bin";
+inline constexpr std::string_view kAnswersFileName = "answers.jsonl";
+inline constexpr std::string_view kProbeFileName = "probe.jsonl";
+inline constexpr std::string_view kSweepFileName = "sweep.json";
+inline constexpr std::string_view kCacheFileName = "cache.json";
+
+/// Replaces the file at `path` in one step. A temporary file in the same directory is synced and then renamed
+/// to `path`, so that a reader sees either the old text or the whole new one. Throws a RuntimeError with the
+/// path and the system's reason.
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Reads a whole file. Throws a UsageError with the path and the system's reason.
+std::string read_file(const std::filesystem::path& path);
+
+/// The most bytes of a file that an option names, such as a policy.
+inline constexpr std::size_t kLongestOptionFile = std::size_t{64} << 20;
+
+/// Reads the file that `option` ("--policy") names. Throws a UsageError if it is longer than
+/// kLongestOptionFile, as a device such as /dev/zero is, and as read_file() does.
+std::string read_option_file(const std::filesystem::path& path, std::string_view option);
+
+/// Creates `directory` if necessary. Throws RuntimeError.
+void ensure_directory(const std::filesystem::path& directory);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,34 @@
+#pragma once
+// Converts the lines of requests.jsonl, answers.jsonl and probe.jsonl to text and back.
+// The functions that take `where` read text. `where` is the name of its file, or "file:line", for messages.
+// They throw a UsageError that names it and, if the text is JSON, the key. Unknown keys are ignored, unknown
+// schemas are refused. A number that is not finite is written as null; null is read as infinity, or as absent
+// where a value may be absent.
+#include <string>
+#include <string_view>
+
+#include "core/record/record.h"
+#include "reports/analysis/gate/answers.h"
+
+namespace paretoken::reports {
+
+/// Appends one line of requests.jsonl without its newline. The line holds scalars only, with times in seconds
+/// since `epoch`; absent and empty values are left out. `trace_id` is the id of the trace context that the
+/// request carried; empty if it carried none.
+void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch,
+                        const std::string& trace_id = {});
+
+/// The request in a line of requests.jsonl. Times in the line are added to `epoch`.
+RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const std::string& where);
+
+/// Appends one line of answers.jsonl without its newline: the request, and the text of its answer.
+void append_answer_line(std::string& out, const RequestRecord& record);
+
+/// The answer in a line of answers.jsonl.
+KeptAnswer parse_answer_line(std::string_view line, const std::string& where);
+
+/// Appends one line of probe.jsonl without its newline.
+void append_probe_line(std::string& out, const ProbeAnswer& answer);
+ProbeAnswer parse_probe_line(std::string_view line, const std::string& where);
+
+}  // namespace paretoken::reports

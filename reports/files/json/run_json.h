@@ -1,0 +1,52 @@
+#pragma once
+// Converts the result and the records of a run to JSON text and back. run_directory.h reads and writes the
+// files.
+// The functions that take `where` read text. `where` is the name of its file, or "file:line", for messages.
+// They throw a UsageError that names it and, if the text is JSON, the key. Unknown keys are ignored, unknown
+// schemas are refused. A number that is not finite is written as null; null is read as infinity, or as absent
+// where a value may be absent.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/result/result.h"
+#include "core/run/recorded.h"
+
+namespace paretoken::reports {
+
+inline constexpr std::string_view kRunSchema = "paretoken/run/3";
+inline constexpr std::string_view kBegunSchema = "paretoken/begun/1";
+inline constexpr std::string_view kEndedSchema = "paretoken/ended/1";
+
+/// The result of a run that has ended. Results of "paretoken/run/2" can be read too.
+std::string run_json(const RunResult& result);
+RunResult parse_run_json(std::string_view text, const std::string& where);
+
+/// What tells a file that a run wrote from another one.
+struct FileMark {
+    std::uint64_t bytes = 0;
+    std::string sha256 = {};  ///< in hexadecimal digits
+
+    bool operator==(const FileMark&) const = default;
+};
+
+/// What begun.json holds.
+struct BegunFile {
+    Begun begun;
+    Judging judging;  ///< what the command judged the run by
+};
+std::string begun_json(const Begun& begun, const Judging& judging);
+BegunFile parse_begun_json(std::string_view text, const std::string& where);
+
+/// The content of ended.json: the end of a run, its probe, what is missing in its records, the client's
+/// report and the failed scrapes. Times are in seconds since `recorded.observed.began`, which must be set
+/// before they are read into `recorded`, and so must `recorded.begun`, whose run must be the same. The other
+/// members of `recorded` are not used.
+///
+/// `files` tells the record files apart from others.
+std::string ended_json(const Recorded& recorded, const std::map<std::string, FileMark>& files);
+std::map<std::string, FileMark> parse_ended_json(std::string_view text, const std::string& where,
+                                                 Recorded& recorded);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,137 @@
+#include "reports/analysis/model/choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/reports/sample_report.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Two configurations with three loads each; the second costs half and answers more slowly.
+std::vector<Configuration> configurations() {
+    std::vector<Configuration> all(2);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i].title = i == 0 ? "fast and dear" : "slow and cheap";
+        for (const std::uint64_t load : {1, 4, 16}) {
+            ReportPoint point;
+            point.result = sample::run(load, i == 0 ? 0.012 : 0.03);
+            point.load_label = "c=" + std::to_string(load);
+            point.output_tokens_per_s = 100 * static_cast<double>(load);
+            point.interactivity = 80;
+            point.cost = PointCost{};
+            point.cost->usd_per_m_output = (i == 0 ? 10.0 : 5.0) / static_cast<double>(load);
+            all[i].points.push_back(std::move(point));
+        }
+    }
+    return all;
+}
+
+ChoiceTable chosen(const std::vector<std::string>& texts) {
+    std::vector<Slo> slos;
+    for (const std::string& text : texts) slos.push_back(parse_slo(text));
+    return choices_of(configurations(), slos, texts);
+}
+
+TEST(Choice, without_limits_is_the_cheapest_run_of_each_and_the_cheapest_first) {
+    const ChoiceTable table = chosen({});
+    ASSERT_EQ(table.ranked.size(), 2U);
+    EXPECT_EQ(table.ranked[0].configuration, 1U);
+    EXPECT_EQ(table.ranked[0].load_label, "c=16");
+    EXPECT_DOUBLE_EQ(*table.ranked[0].usd_per_m_output, 5.0 / 16);
+    EXPECT_TRUE(table.ranked[0].margins.empty());
+}
+
+TEST(Choice, within_limits_leaves_out_what_misses_them_and_says_why) {
+    // The slow configuration has a TPOT p90 of at least 30 ms at every load, the fast one about 16 ms at c=1.
+    const ChoiceTable table = chosen({"tpot_p90:25"});
+    ASSERT_EQ(table.ranked.size(), 2U);
+    EXPECT_EQ(table.ranked[0].configuration, 0U);
+    EXPECT_FALSE(table.ranked[0].load_label.empty());
+    ASSERT_EQ(table.ranked[0].margins.size(), 1U);
+    EXPECT_THAT(table.ranked[0].margins[0], HasSubstr("tpot_p90"));
+    EXPECT_THAT(table.ranked[0].margins[0], HasSubstr("of 25.0 ms"));
+    EXPECT_EQ(table.ranked[1].load_label, "");
+    EXPECT_THAT(table.ranked[1].why_not, HasSubstr("tpot_p90"));
+}
+
+/// Removes what the runs at these loads show at 99 %.
+void undecide(Configuration& configuration, std::initializer_list<std::size_t> points) {
+    for (const std::size_t point : points)
+        for (MetricSummary& metric : configuration.points[point].result.metrics)
+            for (PercentileValue& percentile : metric.percentiles) percentile.decided.reset();
+}
+
+TEST(Choice, names_a_cheaper_run_that_is_within_the_limits_without_showing_it) {
+    auto all = configurations();
+    const Slo slo = parse_slo("tpot_p90:25");
+    for (std::size_t i = 0; i < 3; ++i)
+        for (MetricSummary& metric : all[0].points[i].result.metrics)
+            for (PercentileValue& percentile : metric.percentiles) {
+                if (percentile.value) percentile.decided = Interval{*percentile.value, *percentile.value};
+                if (metric.key == "tpot_s") percentile.value = .02;
+            }
+    undecide(all[0], {2});
+    const ChoiceTable table = choices_of(all, {slo}, {"tpot_p90:25"});
+    EXPECT_EQ(table.ranked[0].load_label, "c=4");
+    EXPECT_TRUE(table.ranked[0].shown);
+    EXPECT_EQ(table.ranked[0].within,
+              "c=16 at $0.625 is cheaper and was measured within the limits, which is not shown at 99 %");
+    EXPECT_EQ(chosen({}).ranked[0].within, "");
+    undecide(all[0], {0, 1});
+    const Choice best = choices_of(all, {slo}, {"tpot_p90:25"}).ranked[0];
+    EXPECT_EQ(best.load_label, "c=16") << "where nothing is shown, the cheapest that is within";
+    EXPECT_FALSE(best.shown);
+    EXPECT_THAT(best.margins.back(), HasSubstr("not shown at 99 %"));
+}
+
+TEST(Choice, names_the_limit_that_even_the_smallest_load_misses) {
+    const Choice none = chosen({"tpot_p90:25"}).ranked[1];
+    EXPECT_THAT(none.why_not, HasSubstr("of 25.0 ms, even at the smallest load, c=1"));
+}
+
+TEST(Choice, of_a_run_that_misses_one_limit_and_is_too_short_for_another_says_what_it_misses) {
+    auto all = configurations();
+    ReportPoint& point = all[1].points[0];
+    undecide(all[1], {0});
+    for (MetricSummary& metric : point.result.metrics)
+        if (metric.key == "ttft_s") metric.n = 3;
+    EXPECT_THAT(missed_slo(point, {parse_slo("ttft_p90:1000000"), parse_slo("tpot_p90:25")}),
+                HasSubstr("misses the SLO: tpot_p90"));
+    EXPECT_THAT(missed_slo(point, {parse_slo("ttft_p90:1000000")}),
+                HasSubstr("too few requests to tell anything"));
+}
+
+TEST(Choice, ranks_by_throughput_where_no_price_is_known) {
+    auto all = configurations();
+    for (Configuration& configuration : all)
+        for (ReportPoint& point : configuration.points) point.cost.reset();
+    all[0].points.back().output_tokens_per_s = 5000;
+    const ChoiceTable table = choices_of(all, {}, {});
+    EXPECT_EQ(table.ranked[0].configuration, 0U);
+    EXPECT_FALSE(table.ranked[0].usd_per_m_output);
+}
+
+TEST(Choice, never_takes_an_invalid_run) {
+    auto all = configurations();
+    for (ReportPoint& point : all[1].points)
+        point.result.validity = {Verdict::invalid, {{Verdict::invalid, "loop_lag", "The client was late."}}};
+    const ChoiceTable table = choices_of(all, {}, {});
+    EXPECT_EQ(table.ranked[0].configuration, 0U);
+    EXPECT_THAT(table.ranked[1].why_not, HasSubstr("invalid: loop_lag"));
+}
+
+TEST(Choice, takes_the_limits_of_the_runs_where_all_have_the_same) {
+    auto all = configurations();
+    for (Configuration& configuration : all)
+        for (ReportPoint& point : configuration.points) point.result.plan["goodput"] = "ttft:500 tpot:15";
+    EXPECT_THAT(common_goodput(all), ElementsAre("ttft:500", "tpot:15"));
+    all[0].points[0].result.plan["goodput"] = "ttft:400";
+    EXPECT_TRUE(common_goodput(all).empty());
+}
+
+}  // namespace
+}  // namespace paretoken::reports

@@ -1,0 +1,158 @@
+#include "reports/analysis/model/what_if.h"
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "reports/analysis/model/join.h"
+#include "tests/reports/sample_report.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string refusal_of(const std::string& text) {
+    try {
+        parse_what_if(text);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+TEST(WhatIf, says_what_would_be_different) {
+    EXPECT_EQ(parse_what_if("gpu=H100 SXM,weights=fp8_e4m3,kv=fp8,tp=2,hit=.9"),
+              (WhatIfSpec{.text = "gpu=H100 SXM,weights=fp8_e4m3,kv=fp8,tp=2,hit=.9",
+                          .gpu = "h100-sxm",
+                          .tp = 2,
+                          .weights = "fp8",
+                          .kv = "fp8",
+                          .hit = .9}));
+    EXPECT_EQ(parse_what_if("gpu=h200x4").tp, 4U);
+}
+
+TEST(WhatIf, that_cannot_be_is_refused_by_name) {
+    EXPECT_THAT(refusal_of("gpu=voodoo2"), HasSubstr("voodoo2"));
+    EXPECT_THAT(refusal_of("tp=0"), AllOf(HasSubstr("--what-if tp=0"), HasSubstr("whole number")));
+    EXPECT_THAT(refusal_of("tp=1.5"), HasSubstr("whole number"));
+    EXPECT_THAT(refusal_of("hit=1"), HasSubstr("below 1"));
+    EXPECT_THAT(refusal_of("hit=nine"), HasSubstr("not a number"));
+    EXPECT_THAT(refusal_of("weights=fp7"), HasSubstr("fp7"));
+    EXPECT_THAT(refusal_of("colour=blue"), HasSubstr("known are gpu, tp, weights, kv and hit"));
+    EXPECT_THAT(refusal_of("kv=fp8,kv=bf16"), HasSubstr("kv is given twice"));
+    EXPECT_THAT(refusal_of("gpu=h200x4,tp=2"), HasSubstr("twice"));
+    EXPECT_THAT(refusal_of("fp8"), HasSubstr("KEY=VALUE"));
+    EXPECT_THAT(refusal_of(""), HasSubstr("it names no change"));
+}
+
+TEST(WhatIf, a_hit_takes_computed_tokens_and_their_pairs_from_the_work_and_leaves_the_rest) {
+    const Totals before = work_of_request(1000, 0, 100);
+    const Totals half = with_hit(before, .5);
+    const Totals expected = work_of_request(500, 500, 100);
+    EXPECT_NEAR(half.fresh_input_tokens, expected.fresh_input_tokens, 1e-9);
+    EXPECT_NEAR(half.cached_input_tokens, expected.cached_input_tokens, 1e-9);
+    EXPECT_NEAR(half.prefill_pairs, expected.prefill_pairs, 1e-6);
+    EXPECT_NEAR(half.decoded_cached_tokens, expected.decoded_cached_tokens, 1e-6);
+    EXPECT_EQ(half.decoded_context_tokens, before.decoded_context_tokens);
+    EXPECT_NEAR(with_hit(half, 0).prefill_pairs, before.prefill_pairs, 1e-6);
+}
+
+/// The inputs of a limit by bandwidth alone.
+LimitInputs reading(double bytes, double bytes_per_s) {
+    LimitInputs inputs;
+    inputs.dense_weight_bytes = bytes;
+    inputs.weight_bytes_per_s = bytes_per_s;
+    return inputs;
+}
+
+TEST(WhatIf, is_the_limit_there_times_the_share_of_the_limit_that_was_reached_here) {
+    Configuration configuration;
+    configuration.points.push_back(sample::point(sample::run(8), "runs/8", 1e-5));
+    ReportPoint& point = configuration.points[0];
+    const Totals work = work_of_request(1, 0, 101);
+    const double here = limit_at(reading(16e9, 1e12), LimitKind::hard, work, 8)->output_tokens_per_s;
+    point.output_tokens_per_s = .5 * here;
+    point.interactivity = 10;
+    // Half the bytes at three times the bandwidth give six times the limit.
+    const WhatIfLimits limits{.here = reading(16e9, 1e12), .there = reading(8e9, 3e12), .usd_per_s = 1e-3};
+    const auto estimates = estimates_of(configuration, {{0, work, 8}}, limits);
+    ASSERT_EQ(estimates.size(), 1U);
+    EXPECT_NEAR(estimates[0].of_limit, .5, 1e-12);
+    EXPECT_NEAR(estimates[0].output_tokens_per_s, 3 * here, 1e-6);
+    EXPECT_NEAR(*estimates[0].interactivity, 60, 1e-9);
+    EXPECT_NEAR(*estimates[0].usd_per_m_output, 1e-3 * 1e6 / (3 * here), 1e-12);
+    point.output_tokens_per_s = 1.1 * here;  // nothing is faster than the limit
+    EXPECT_EQ(estimates_of(configuration, {{0, work, 8}}, limits)[0].of_limit, 1);
+    EXPECT_THAT(estimates_of(configuration, {{0, work, 8}}, {.here = {}, .there = reading(8e9, 3e12)}),
+                IsEmpty());
+}
+
+/// A run of Llama-3.1-8B in bf16 on one H200.
+LoadedRun run_on_h200(std::uint64_t concurrency) {
+    RunResult run = sample::run(concurrency);
+    run.provenance.hardware = "NVIDIA H200";
+    run.provenance.model = "llama-3.1-8b";
+    run.totals = work_of_request(512, 0, 128);
+    return {.directory = "runs/" + std::to_string(concurrency), .result = run};
+}
+
+JoinOptions asking(const std::string& what_if, const std::string& card = "llama-3.1-8b") {
+    JoinOptions options;
+    options.prices = cards::default_price_cards();
+    if (!card.empty()) options.models.push_back({{}, card, cards::model_card(card)});
+    options.card_of = [](const std::string& spec, const cards::ModelCardOptions& formats) {
+        return cards::model_card(spec, formats);
+    };
+    options.what_ifs = {parse_what_if(what_if)};
+    return options;
+}
+
+TEST(WhatIf, of_a_run_goes_by_datasheet_price_and_card_and_is_on_no_front) {
+    const ReportModel model =
+        build_report({run_on_h200(1), run_on_h200(8)}, asking("gpu=h100-sxm,tp=2,weights=fp8,kv=fp8"));
+    ASSERT_EQ(model.what_ifs.size(), 1U);
+    const WhatIf& what_if = model.what_ifs[0];
+    EXPECT_EQ(what_if.why_not, "");
+    EXPECT_EQ(what_if.gpus, 2U);
+    EXPECT_THAT(what_if.title, AllOf(HasSubstr("llama-3.1-8b fp8, KV fp8, on 2 × NVIDIA H100 SXM")));
+    ASSERT_EQ(what_if.points.size(), 2U);
+    const auto half_the_bytes = limit_inputs(cards::model_card("llama-3.1-8b:weights=fp8,kv=fp8"),
+                                             hardware_of_datasheet(cards::gpu_card("h100-sxm"), 2, "fp8"));
+    const auto there = limit_at(half_the_bytes, LimitKind::hard, work_of_request(512, 0, 128), 8 * .99);
+    const Estimate& estimate = what_if.points[1];
+    EXPECT_NEAR(estimate.output_tokens_per_s,
+                *model.configurations[0].points[1].of_limit * there->output_tokens_per_s,
+                1e-6 * estimate.output_tokens_per_s);
+    EXPECT_TRUE(estimate.usd_per_m_output);
+    EXPECT_EQ(model.configurations.size(), 1U);
+    EXPECT_EQ(model.configurations[0].points.size(), 2U);
+    EXPECT_THAT(what_if_sentence(model, what_if),
+                AllOf(HasSubstr("estimated"), HasSubstr("of the limit, as measured on")));
+}
+
+TEST(WhatIf, without_a_card_or_room_for_the_weights_says_so) {
+    const ReportModel unknown = build_report({run_on_h200(1)}, asking("weights=fp8", ""));
+    EXPECT_THAT(unknown.what_ifs[0].why_not, HasSubstr("--model-card CARD"));
+    const ReportModel large = build_report({run_on_h200(1)}, asking("gpu=l40s", "llama-3.1-70b"));
+    EXPECT_THAT(large.what_ifs[0].why_not, HasSubstr("do not fit the memory of NVIDIA L40S"));
+    EXPECT_THAT(what_if_sentence(large, large.what_ifs[0]), HasSubstr("no estimate for"));
+}
+
+TEST(WhatIf, fewer_bytes_and_more_hits_are_never_slower) {
+    const auto rate = [](const std::string& what_if) {
+        const ReportModel model = build_report({run_on_h200(8)}, asking(what_if));
+        return model.what_ifs[0].points.at(0).output_tokens_per_s;
+    };
+    EXPECT_NEAR(
+        rate("kv=bf16"),
+        *build_report({run_on_h200(8)}, asking("kv=bf16")).configurations[0].points[0].output_tokens_per_s,
+        1e-6);
+    EXPECT_GT(rate("weights=fp8"), rate("weights=bf16"));
+    EXPECT_GE(rate("hit=.9"), rate("hit=.1"));
+    EXPECT_GT(rate("gpu=h200,tp=2"), rate("gpu=h200"));
+}
+
+}  // namespace
+}  // namespace paretoken::reports
