@@ -196,6 +196,8 @@ class Client::Exchange final : public http::ExchangeSink {
             has_output_ = true;
             record_.first_early = early;
             client_.sink_.on_first_token(record_, read.at);
+        } else if (grouped > 0 && record_.first_event == read.at) {
+            record_.first_early = early;  // a later part of the read that brought the first event
         }
         if (record_.outcome == Outcome::malformed) {
             leave(read.at);  // later bytes have no meaning

@@ -587,6 +587,37 @@ TEST(InjectedFault, AClientThatReadsLateMergesEventsAndSaysSoButKeepsTheirArriva
     EXPECT_EQ(result.validity.verdict, Verdict::invalid) << reasons_of(result);
 }
 
+/// Blocks the worker's thread for 150 ms at the first request that ends.
+class SinkThatStallsOnce final : public RecordSink {
+  public:
+    void record(RequestRecord&& record) override {
+        records.push_back(std::move(record));
+        if (records.size() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    }
+    std::vector<RequestRecord> records;
+};
+
+TEST(InjectedFault, AFirstTokenThatWasReadWithLaterOnesSaysHowEarlyItMayHaveBeen) {
+    const ScriptedServer server([](int, int, const std::string& request) {
+        const std::string end = token(R"("length")") + chunk("data: [DONE]\n\n") + "0\r\n\r\n";
+        if (request.find("-1\r\n") == std::string::npos)  // the first request ends soon
+            return ScriptedAnswer{.writes = {stream_head() + token() + end}, .pause_ms = 20};
+        return ScriptedAnswer{.writes = {stream_head(), token(), token(), end}, .pause_ms = 15};
+    });
+    SinkThatStallsOnce sink;
+    LoadOptions load = load_on(server.url(), 2, 2);
+    load.worker.client.ignore_eos_accepted = false;
+    const auto dataset = synthetic_prompts(16, 3);
+    (void)make(load, *dataset, sink);
+    ASSERT_EQ(sink.records.size(), 2U);
+    const RequestRecord& late = sink.records.back();
+    ASSERT_EQ(late.index, 1U);
+    ASSERT_EQ(late.first_group_tokens, 3) << "one read brings all tokens";
+    // The tokens were written 15 ms apart, and the read has the stamp of the last one.
+    ASSERT_TRUE(late.first_early.has_value());
+    EXPECT_GE(*late.first_early, std::chrono::milliseconds(25));
+}
+
 TEST(InjectedFault, AProcessorHogOnTheLoopsCoreIsNoticed) {
     const Simulated server("ideal?ttft=5ms&itl=2ms");
     const LoadOptions load = load_on_simulator(server, 32, 400);
