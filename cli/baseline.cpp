@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/foreign_results.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "reports/document/table.h"
@@ -27,8 +28,10 @@ struct BaselineCommand {
 
 void save(const BaselineCommand& command) {
     std::vector<fs::path> runs;
+    ForeignResults foreign;
     for (const std::string& directory : command.directories)
-        for (const fs::path& run : reports::find_run_directories(directory)) runs.push_back(run);
+        for (const fs::path& run : reports::find_run_directories(foreign.directory_of(directory)))
+            runs.push_back(run);
     reports::BaselineStore(command.store).save(command.name, runs, command.overwrite);
     print("{}: {} runs\n", command.name, runs.size());
     if (runs.size() < 3)

@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/console_watcher.h"
+#include "cli/foreign_results.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
@@ -324,7 +325,12 @@ void add_gate(CLI::App& app) {
     sub->footer(
         "Exit codes: 0 pass, 1 fail, 5 inconclusive, 2 wrong options or runs that cannot be compared, "
         "3 a side cannot be reached, 4 a run is invalid.");
-    sub->callback([command] { gate(*command); });
+    sub->callback([command] {
+        ForeignResults foreign;
+        foreign.replace(command->baseline);
+        foreign.replace(command->candidate);
+        gate(*command);
+    });
 }
 
 }  // namespace paretoken::cli

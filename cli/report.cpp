@@ -20,6 +20,7 @@
 #include "cards/model.h"
 #include "cards/price.h"
 #include "cli/commands.h"
+#include "cli/foreign_results.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/micro_cache.h"
@@ -461,8 +462,10 @@ void report(const ReportCommand& command) {
 void add_report(CLI::App& app) {
     const auto command = std::make_shared<ReportCommand>();
     CLI::App* sub = app.add_subcommand("report", "Join runs with model, hardware and prices into a report");
-    sub->add_option("directories", command->directories,
-                    "Directories of `run`, `sweep` or `cache`, or directories of these")
+    sub->add_option(
+           "directories", command->directories,
+           "Directories of `run`, `sweep` or `cache`, or directories of these; or result files of other load "
+           "generators (paretoken import --help)")
         ->required();
     auto* const micro =
         sub->add_option("--micro", command->micro,
@@ -532,7 +535,11 @@ void add_report(CLI::App& app) {
                     "With --serve: address of the loopback to listen on; port 0 takes a free port")
         ->needs(serve)
         ->capture_default_str();
-    sub->callback([command] { report(*command); });
+    sub->callback([command] {
+        ForeignResults foreign;
+        foreign.replace(command->directories);
+        report(*command);
+    });
 }
 
 }  // namespace paretoken::cli

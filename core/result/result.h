@@ -46,6 +46,9 @@ struct Provenance {
     std::string run_id = {};
     std::string version;
     std::string commit;
+    /// The load generator that made the records, if it is another program: "AIPerf 0.13.0". Empty for runs
+    /// that were measured here.
+    std::string measured_by = {};
     std::vector<std::string> argv;
     std::string command;     ///< argv as one line that a shell takes
     std::string started_at;  ///< UTC, "2026-11-21T09:38:00Z"

@@ -424,6 +424,17 @@ std::optional<Reason> interruption_of(const RunResult& run, const ValidityOption
                       : "interrupted: this is what had been measured"};
 }
 
+/// Returns a reason if another program made the load.
+std::optional<Reason> foreign_client_of(const RunResult& run, const ValidityOptions&) {
+    if (run.provenance.measured_by.empty()) return std::nullopt;
+    return Reason{
+        Verdict::warn, "foreign_client",
+        fmt::format("{} measured this run. How late it sent requests and read answers is not known, so "
+                    "that its delays are part of the times; measure again with `paretoken run` to "
+                    "separate them.",
+                    run.provenance.measured_by)};
+}
+
 std::optional<Reason> unanswered_of(const RunResult&, const ValidityOptions& options) {
     if (options.unanswered.empty()) return std::nullopt;
     return Reason{Verdict::warn, "probe_failed", options.unanswered};
@@ -542,9 +553,9 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 5> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of, instrument_of};
-constexpr std::array<ReasonOf, 9> kJudgedLast = {hang_ups_of,           thrashing_of,       other_model_of,
-                                                 unanswered_of,         artificial_text_of, warm_cache_of,
-                                                 impossible_metrics_of, missing_events_of,  losses_of};
+constexpr std::array<ReasonOf, 10> kJudgedLast = {
+    foreign_client_of,  hang_ups_of,   thrashing_of,          other_model_of,    unanswered_of,
+    artificial_text_of, warm_cache_of, impossible_metrics_of, missing_events_of, losses_of};
 
 }  // namespace
 

@@ -252,7 +252,8 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     result.series = std::move(summary.series);
 
     result.client = client_of(recorded, window);
-    result.provenance.clock = clock_of(result.client);
+    const std::string& other = result.provenance.measured_by;
+    result.provenance.clock = other.empty() ? clock_of(result.client) : "that of " + other;
     result.server = server_of(recorded, window);
     result.power = power_of(recorded, window, result);
     for (Series& series : telemetry_of(observed, observed.began + from_seconds(result.window.zero_s)))

@@ -1,0 +1,157 @@
+// AIPerf's profile_export.jsonl: one request per line, with a unit for every value. Lines are read one at a
+// time, because such files can be larger than the memory. The server's counts of tokens come before those of
+// AIPerf's own tokenizer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "reports/files/file_io.h"
+#include "reports/files/interop/foreign_json.h"
+#include "reports/files/interop/foreign_load.h"
+#include "reports/files/interop/foreign_readers.h"
+#include "reports/files/interop/foreign_request.h"
+
+namespace paretoken::reports {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+double seconds_per(const std::string& unit, const std::string& where) {
+    if (unit == "ns") return 1e-9;
+    if (unit == "us") return 1e-6;
+    if (unit == "ms") return 1e-3;
+    if (unit == "sec" || unit == "s" || unit == "seconds") return 1;
+    refuse_foreign(where, fmt::format("the unit \"{}\" is not a unit of time", unit));
+}
+
+std::optional<double> seconds_in(const Json& metrics, const char* name, const std::string& where) {
+    const auto value = number_in(metrics, {name, "value"});
+    if (!value) return std::nullopt;
+    return *value * seconds_per(text_in(metrics, {name, "unit"}), where);
+}
+
+std::optional<std::int64_t> first_count(const Json& metrics, std::initializer_list<const char*> names) {
+    for (const char* const name : names)
+        if (const auto count = count_in(metrics, {name, "value"})) return count;
+    return std::nullopt;
+}
+
+double epoch_s(const Json& metadata, const char* key, const std::string& where) {
+    const auto ns = number_in(metadata, {key});
+    if (!ns || *ns < 0 || *ns > 4e18)
+        refuse_foreign(where, fmt::format("\"{}\" is not a time in nanoseconds", key));
+    return *ns / 1e9;
+}
+
+ForeignRequest aiperf_request(const Json& line, double began, const std::string& where) {
+    const Json& metadata = at_path(line, {"metadata"});
+    const Json& metrics = at_path(line, {"metrics"});
+    ForeignRequest request;
+    request.sent_s = epoch_s(metadata, "request_start_ns", where) - began;
+    if (number_in(metadata, {"credit_issued_ns"}))
+        request.scheduled_s = epoch_s(metadata, "credit_issued_ns", where) - began;
+    request.latency_s = seconds_in(metrics, "request_latency", where);
+    const auto first = seconds_in(metrics, "time_to_first_token", where);
+    const Json& gaps = at_path(metrics, {"inter_chunk_latency", "value"});
+    if (first && gaps.is_array()) {
+        const double unit = seconds_per(text_in(metrics, {"inter_chunk_latency", "unit"}), where);
+        request.chunks_s.push_back(*first);
+        for (const Json& gap : gaps)
+            request.chunks_s.push_back(request.chunks_s.back() +
+                                       std::max(0.0, number_in(gap).value_or(0) * unit));
+    } else if (first) {
+        request.first_s = first;
+        request.last_s = request.latency_s;
+    }
+    request.input_tokens = first_count(metrics, {"usage_prompt_tokens", "input_sequence_length"});
+    request.cached_tokens = first_count(metrics, {"usage_prompt_cache_read_tokens"});
+    request.output_tokens = first_count(metrics, {"usage_completion_tokens", "output_sequence_length"});
+    request.reasoning_tokens = first_count(metrics, {"usage_reasoning_tokens", "reasoning_token_count"});
+    request.cancelled = at_path(metadata, {"was_cancelled"}) == Json(true);
+    if (const Json& error = at_path(line, {"error"}); error.is_object() && !request.cancelled) {
+        request.failed = true;
+        if (const auto code = count_in(error, {"code"}); code && *code < 1000)
+            request.http_status = static_cast<int>(*code);
+        request.error = text_in(error, {"message"});
+        if (request.error.empty()) request.error = text_in(error, {"type"});
+        if (request.error.empty()) request.error = "the request failed; the file does not tell why";
+    }
+    return request;
+}
+
+/// Calls `visit` with every request of the measured phase.
+template <class Visit>
+void for_each_request_line(const fs::path& file, Visit visit) {
+    std::ifstream in(file);
+    std::uint64_t number = 0;
+    for (std::string line; std::getline(in, line);) {
+        ++number;
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        const std::string where = fmt::format("{}:{}", file.string(), number);
+        const Json json = foreign_json(std::move(line), where);
+        const std::string phase = text_in(json, {"metadata", "benchmark_phase"});
+        if (phase.empty() || phase == "profiling") visit(json, where);
+        line.clear();
+    }
+}
+
+/// The load, from the summary beside the file if there is one.
+ForeignLoad aiperf_load(const fs::path& file) {
+    ForeignLoad load{.tool = "AIPerf"};
+    const fs::path summary_file = file.parent_path() / "profile_export_aiperf.json";
+    std::error_code error;
+    if (!fs::exists(summary_file, error)) return load;
+    const Json summary = foreign_json(read_file(summary_file), summary_file.string());
+    if (const std::string version = text_in(summary, {"aiperf_version"}); !version.empty())
+        load.tool += " " + version;
+    const Json& input = at_path(summary, {"input_config"});
+    if (const Json& models = at_path(input, {"models", "items"}); models.is_array() && !models.empty())
+        load.model = text_in(models[0], {"name"});
+    if (const Json& phases = at_path(input, {"phases"}); phases.is_array())
+        for (const Json& phase : phases) {
+            if (text_in(phase, {"name"}) == "warmup") continue;
+            if (!load.concurrency) load.concurrency = count_in(phase, {"concurrency"});
+            if (!load.request_rate) load.request_rate = number_in(phase, {"rate"});
+            if (!load.request_rate) load.request_rate = number_in(phase, {"request_rate"});
+        }
+    load.endpoint = text_in(input, {"endpoint", "type"});
+    return load;
+}
+
+}  // namespace
+
+bool is_aiperf(std::string_view text) {
+    return text.starts_with('{') && text.find("\"request_start_ns\"") != text.npos &&
+           text.find("\"metrics\"") != text.npos;
+}
+
+std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
+    double began = std::numeric_limits<double>::infinity();
+    bool knows_chunks = true;
+    for_each_request_line(file, [&](const Json& line, const std::string& where) {
+        began = std::min(began, epoch_s(at_path(line, {"metadata"}), "request_start_ns", where));
+        knows_chunks = knows_chunks && (!at_path(line, {"metrics", "time_to_first_token"}).is_object() ||
+                                        at_path(line, {"metrics", "inter_chunk_latency"}).is_object());
+    });
+    if (!(began < std::numeric_limits<double>::infinity()))
+        refuse_foreign(file.string(), "it holds no request");
+    ForeignLoad load = aiperf_load(file);
+    load.started_at = utc_of_epoch(began);
+    ForeignRun run{.name = load_name(load), .begun = begun_of(load, {Fact::server_counters})};
+    if (!knows_chunks) run.begun.unknown_facts.push_back(Fact::event_times);
+    run.for_each_request = [file, began](const auto& visit) {
+        std::uint64_t index = 0;
+        for_each_request_line(file, [&](const Json& line, const std::string& where) {
+            visit(record_of(index++, aiperf_request(line, began, where)));
+        });
+    };
+    std::vector<ForeignRun> runs;
+    runs.push_back(std::move(run));
+    return runs;
+}
+
+}  // namespace paretoken::reports

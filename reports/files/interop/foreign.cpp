@@ -1,0 +1,129 @@
+#include "reports/files/interop/foreign.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "core/run/result_of.h"
+#include "core/text/content_hash.h"
+#include "reports/files/file_io.h"
+#include "reports/files/interop/foreign_readers.h"
+#include "reports/files/recorded_files.h"
+#include "reports/files/records.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::reports {
+namespace fs = std::filesystem;
+namespace {
+
+std::string beginning_of(const fs::path& file) {
+    constexpr std::size_t kEnough = std::size_t{256} << 10;
+    std::string text(kEnough, '\0');
+    std::ifstream in(file, std::ios::binary);
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+    text.erase(0, std::min(text.size(), text.find_first_not_of(" \t\r\n")));
+    return text;
+}
+
+/// Files that repeat what another file of the same tool holds.
+bool repeats_others(const fs::path& file) {
+    const std::string name = file.filename().string();
+    return name == "warmup.json" || name.ends_with(".failure.json") ||
+           std::any_of(file.begin(), file.end(), [](const fs::path& part) { return part == "phases"; });
+}
+
+}  // namespace
+
+const std::vector<ForeignFormat>& foreign_formats() {
+    static const std::vector<ForeignFormat> all = {
+        {"vllm-bench", "vLLM bench serve", is_vllm_bench, vllm_bench_runs},
+        {"sglang-bench", "SGLang bench_serving", is_sglang_bench, sglang_bench_runs},
+        {"aiperf", "AIPerf", is_aiperf, aiperf_runs},
+        {"guidellm", "GuideLLM", is_guidellm, guidellm_runs},
+        {"inference-perf", "inference-perf", is_inference_perf, inference_perf_runs},
+        {"genai-bench", "genai-bench", is_genai_bench, genai_bench_runs},
+    };
+    return all;
+}
+
+const ForeignFormat* foreign_format_of(const fs::path& file) {
+    std::error_code error;
+    const std::string ending = file.extension().string();
+    if (!fs::is_regular_file(file, error) || (ending != ".json" && ending != ".jsonl")) return nullptr;
+    const std::string text = beginning_of(file);
+    for (const ForeignFormat& format : foreign_formats())
+        if (format.recognises(text)) return &format;
+    return nullptr;
+}
+
+std::vector<fs::path> foreign_files(const fs::path& path) {
+    std::error_code error;
+    if (foreign_format_of(path) != nullptr) return {path};
+    if (!fs::is_directory(path, error)) return {};
+    std::vector<fs::path> found;
+    for (const auto& entry :
+         fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied, error))
+        if (!repeats_others(entry.path()) && foreign_format_of(entry.path()) != nullptr)
+            found.push_back(entry.path());
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+void write_foreign_run(const ForeignRun& run, const fs::path& directory, const ImportOptions& options) {
+    Recorded recorded{.begun = run.begun};
+    Provenance& provenance = recorded.begun.provenance;
+    provenance.hardware = options.hardware;
+    provenance.hardware_count = options.hardware_count;
+    provenance.metadata = options.metadata;
+    ensure_directory(directory);
+    RecordWriter writer(record_files_in(directory), TimePoint{}, {.waits = true});
+    std::string identity;  // equal files give equal ids, so that no run is counted twice
+    run.for_each_request([&](RequestRecord&& record) {
+        identity += fmt::format("{} {} {}\n", record.index, record.closed.time_since_epoch().count(),
+                                record.usage.completion.value_or(-1));
+        if (identity.size() > (std::size_t{1} << 16)) identity = content_hash(identity);
+        writer.record(std::move(record));
+    });
+    provenance.run_id = content_hash(provenance.measured_by + provenance.model + identity).substr(0, 32);
+    for (const std::string& lost : writer.finish()) throw RuntimeError(lost);
+    write_begun(directory, recorded.begun, {});
+    write_ended(directory, recorded);
+    StoredRun stored = read_recorded(directory);
+    write_run(directory, result_of(stored.recorded, stored.judging));
+}
+
+std::vector<fs::path> import_runs(const fs::path& path, const fs::path& directory,
+                                  const ImportOptions& options) {
+    const std::vector<fs::path> files = foreign_files(path);
+    if (files.empty()) {
+        std::vector<std::string_view> tools;
+        for (const ForeignFormat& format : foreign_formats()) tools.push_back(format.tool);
+        throw UsageError(
+            fmt::format("{}: no file with requests of another load generator; these are read: {}",
+                        path.string(), fmt::join(tools, ", ")));
+    }
+    std::vector<std::pair<std::string, ForeignRun>> runs;
+    for (const fs::path& file : files)
+        for (ForeignRun& run : foreign_format_of(file)->runs_in(file)) {
+            std::string name = run.name;
+            if (files.size() > 1)
+                name =
+                    (fs::relative(file.parent_path(), path) / file.stem() / name).lexically_normal().string();
+            runs.emplace_back(std::move(name), std::move(run));
+        }
+    std::vector<fs::path> written;
+    for (auto& [name, run] : runs) {
+        written.push_back(runs.size() == 1 ? directory : directory / name);
+        write_foreign_run(run, written.back(), options);
+    }
+    return written;
+}
+
+}  // namespace paretoken::reports

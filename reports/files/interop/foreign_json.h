@@ -1,0 +1,73 @@
+#pragma once
+// Access to the JSON of foreign files, with errors that name the file and the key.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/text/json_nesting.h"
+
+namespace paretoken::reports {
+
+/// Parses JSON as Python writes it, with NaN and Infinity as null. Throws a UsageError that names `where`.
+nlohmann::json foreign_json(std::string text, const std::string& where);
+
+/// The value under `keys`, one inside the other; null if one of them is missing.
+inline const nlohmann::json& at_path(const nlohmann::json& json, std::initializer_list<const char*> keys) {
+    static const nlohmann::json kNone;
+    const nlohmann::json* found = &json;
+    for (const char* const key : keys) {
+        if (!found->is_object()) return kNone;
+        const auto next = found->find(key);
+        if (next == found->end()) return kNone;
+        found = &*next;
+    }
+    return *found;
+}
+
+/// A number; nothing if it is missing, null, or no number.
+inline std::optional<double> number_in(const nlohmann::json& json) {
+    if (!json.is_number()) return std::nullopt;
+    const double value = json.get<double>();
+    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+inline std::optional<double> number_in(const nlohmann::json& json, std::initializer_list<const char*> keys) {
+    return number_in(at_path(json, keys));
+}
+
+/// A count of at most 2^31 − 1; nothing if it is missing or no number in this range.
+inline std::optional<std::int64_t> count_in(const nlohmann::json& json,
+                                            std::initializer_list<const char*> keys = {}) {
+    const auto value = number_in(json, keys);
+    if (!value || *value < 0 || *value > 2147483647.0) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+}
+
+/// A text; empty if it is missing or no text.
+inline std::string text_in(const nlohmann::json& json, std::initializer_list<const char*> keys = {}) {
+    const nlohmann::json& found = at_path(json, keys);
+    return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+/// Refuses a file. `what` continues a sentence that begins with the file's name.
+[[noreturn]] inline void refuse_foreign(const std::string& where, std::string_view what) {
+    throw UsageError(fmt::format("{}: {}", where, what));
+}
+
+/// A time in seconds that must be there and lie within a century of zero.
+inline double required_time(const nlohmann::json& json, std::initializer_list<const char*> keys,
+                            const std::string& where) {
+    constexpr double kCentury = 4e9;  // epoch seconds until 2096
+    const auto value = number_in(json, keys);
+    if (!value || std::abs(*value) > kCentury)
+        refuse_foreign(where,
+                       fmt::format("\"{}\" is not a time in seconds", std::data(keys)[keys.size() - 1]));
+    return *value;
+}
+
+}  // namespace paretoken::reports

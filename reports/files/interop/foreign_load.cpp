@@ -1,0 +1,107 @@
+#include "reports/files/interop/foreign_load.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <utility>
+
+#include "core/text/content_hash.h"
+#include "core/version.h"
+#include "reports/files/interop/foreign_json.h"
+#include "reports/files/interop/foreign_request.h"
+
+namespace paretoken::reports {
+
+nlohmann::json foreign_json(std::string text, const std::string& where) {
+    if (nests_deeper_than(kDeepestJson, text))
+        refuse_foreign(where, fmt::format("nested deeper than {} levels", kDeepestJson));
+    try {
+        return nlohmann::json::parse(without_python_numbers(std::move(text)));
+    } catch (const nlohmann::json::exception& error) {
+        refuse_foreign(where, fmt::format("invalid JSON ({}); is the file complete?", error.what()));
+    }
+}
+
+Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown) {
+    Begun begun;
+    begun.provenance.version = std::string(version());
+    begun.provenance.measured_by = load.tool;
+    begun.provenance.started_at = load.started_at;
+    begun.provenance.model = load.model;
+    begun.provenance.url = load.url;
+    begun.provenance.server_kind = load.server_kind;
+    begun.shape.open_loop = load.request_rate.has_value();
+    begun.shape.request_rate = load.request_rate;
+    if (load.concurrency) {
+        begun.shape.concurrency = static_cast<std::uint64_t>(*load.concurrency);
+        begun.plan["concurrency"] = std::to_string(*load.concurrency);
+        if (!load.request_rate) begun.shape.kept_in_flight = begun.shape.concurrency;
+    }
+    if (load.request_rate) begun.plan["request_rate"] = fmt::format("{}", *load.request_rate);
+    if (load.burstiness && *load.burstiness != 1)
+        begun.plan["burstiness"] = fmt::format("{}", *load.burstiness);
+    if (load.requests > 0) begun.plan["num_prompts"] = std::to_string(load.requests);
+    if (!load.model.empty()) begun.plan["model"] = load.model;
+    begun.workload.dataset = "unknown (measured by " + load.tool + ")";
+    begun.workload.endpoint = load.endpoint;
+    begun.workload.fingerprint = content_hash(load.tool + "\n" + load.endpoint);
+    begun.workload.length_source = "usage";
+    begun.unknown_facts = unknown;
+    return begun;
+}
+
+std::string load_name(const ForeignLoad& load) {
+    if (load.request_rate) return fmt::format("rate_{:g}", *load.request_rate);
+    if (load.concurrency) return fmt::format("concurrency_{}", *load.concurrency);
+    return "run";
+}
+
+void number_equal_names(std::vector<ForeignRun>& runs) {
+    std::map<std::string, int> seen;
+    for (ForeignRun& run : runs)
+        if (const int n = ++seen[run.name]; n > 1) run.name += fmt::format("-{}", n);
+}
+
+void for_each_foreign_object(const std::string& text, const std::string& where,
+                             const std::function<void(nlohmann::json, const std::string&)>& visit) {
+    // An object ends where its braces, outside of strings, are balanced.
+    std::size_t begin = 0;
+    int number = 0;
+    int depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            if (c == '\\') ++i;
+            if (c == '"') in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (depth++ == 0) begin = i;
+        } else if ((c == '}' || c == ']') && --depth == 0) {
+            ++number;
+            const std::string place = number == 1 ? where : fmt::format("{}, object {}", where, number);
+            visit(foreign_json(text.substr(begin, i + 1 - begin), place), place);
+        }
+        if (depth < 0) refuse_foreign(where, "invalid JSON: a brace closes what none opened");
+    }
+    if (depth > 0 || number == 0) refuse_foreign(where, "the JSON is cut off; is the file complete?");
+}
+
+std::string utc_of_epoch(double seconds) {
+    if (!(seconds > 0 && seconds < 4e9)) return {};
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::string utc_of_vllm_date(const std::string& date) {
+    if (date.size() != 15 || date[8] != '-') return {};
+    for (std::size_t i = 0; i < date.size(); ++i)
+        if (i != 8 && (date[i] < '0' || date[i] > '9')) return {};
+    return fmt::format("{}-{}-{}T{}:{}:{}Z", date.substr(0, 4), date.substr(4, 2), date.substr(6, 2),
+                       date.substr(9, 2), date.substr(11, 2), date.substr(13, 2));
+}
+
+}  // namespace paretoken::reports

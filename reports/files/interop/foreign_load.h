@@ -1,0 +1,52 @@
+#pragma once
+// What foreign files tell of the load and the server, in the words of this program.
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record/fact.h"
+#include "reports/files/interop/foreign.h"
+
+namespace paretoken::reports {
+
+struct ForeignLoad {
+    std::string tool;  ///< program that measured, with its version if the file names it: "AIPerf 0.13.0"
+    std::string model = {};
+    std::string url = {};
+    std::string server_kind = {};
+    std::string endpoint = {};
+    std::string started_at = {};                   ///< UTC, "2026-11-21T08:03:25Z"; empty if unknown
+    std::optional<std::int64_t> concurrency = {};  ///< most requests in flight
+    std::optional<double> request_rate = {};       ///< requests/s of an open loop
+    std::optional<double> burstiness = {};
+    std::uint64_t requests = 0;  ///< number that was asked for; 0 if unknown
+    std::string seed = {};
+};
+
+/// What is known when the run begins. The workload's fingerprint names the tool, because clients count and
+/// time differently.
+Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown);
+
+/// "concurrency_8", "rate_2.5", or "run" if neither is known.
+std::string load_name(const ForeignLoad& load);
+
+/// Appends "-2", "-3", … to names that occur more than once.
+void number_equal_names(std::vector<ForeignRun>& runs);
+
+/// Calls `visit` with every JSON object of a text that holds one, or several one after the other, and with
+/// the place for messages: "result.json", or "result.json, object 2".
+void for_each_foreign_object(const std::string& text, const std::string& where,
+                             const std::function<void(nlohmann::json, const std::string&)>& visit);
+
+/// The UTC time of a Unix time in seconds: "2026-11-21T08:03:25Z".
+std::string utc_of_epoch(double seconds);
+
+/// The time of a "date" of vLLM (YYYYMMDD-HHMMSS), which has no time zone and is taken as UTC; empty if it
+/// has another form.
+std::string utc_of_vllm_date(const std::string& date);
+
+}  // namespace paretoken::reports

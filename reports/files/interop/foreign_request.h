@@ -1,0 +1,50 @@
+#pragma once
+// What the readers of foreign formats share: they turn the times of a streamed answer into a request's
+// record, and read JSON with errors that name the file.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record/record.h"
+
+namespace paretoken::reports {
+
+/// A request as other programs note it. Times are in seconds.
+struct ForeignRequest {
+    double sent_s = 0;                       ///< since the start of the run
+    std::optional<double> scheduled_s = {};  ///< when it was due; absent if the file does not tell
+    std::vector<double> chunks_s = {};       ///< times of its chunks since it was sent, ascending
+    /// Times of the first and the last output since it was sent, where the times of chunks are unknown.
+    std::optional<double> first_s = {};
+    std::optional<double> last_s = {};
+    std::optional<double> latency_s = {};  ///< time until its answer was complete, since it was sent
+    std::optional<std::int64_t> input_tokens = {};
+    std::optional<std::int64_t> cached_tokens = {};
+    std::optional<std::int64_t> output_tokens = {};
+    std::optional<std::int64_t> reasoning_tokens = {};
+    bool failed = false;
+    bool cancelled = false;
+    std::string error = {};
+    std::optional<int> http_status = {};
+};
+
+/// The record of a request. A first chunk that comes less than 1 ms before the second and is one more than
+/// there are tokens has only a role, and a last one that is one more only ends the answer: both are left out.
+/// The tokens of the answer are spread evenly over the remaining chunks. Chunks less than 100 µs apart count
+/// as having come in one read, whose gaps say nothing of the server.
+RequestRecord record_of(std::uint64_t index, const ForeignRequest& request);
+
+/// Gives requests a start where a file does not tell when they were sent: in the order of the file, each as
+/// soon as one of `concurrency` slots is free, or evenly if there is no cap. The starts are then stretched so
+/// that the whole takes `duration_s`, if that is known. Rates over time are thus those that the other program
+/// saw, but nothing that depends on which requests ran at the same time is known.
+void place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
+                    std::optional<double> duration_s);
+
+/// `text` with the words NaN, Infinity and -Infinity outside of strings, which Python writes, replaced by
+/// null.
+std::string without_python_numbers(std::string text);
+
+}  // namespace paretoken::reports

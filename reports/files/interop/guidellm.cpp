@@ -1,0 +1,115 @@
+// GuideLLM's benchmarks.json. Each benchmark in it is a run at another load. It has no times of single
+// tokens.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "reports/files/file_io.h"
+#include "reports/files/interop/foreign_json.h"
+#include "reports/files/interop/foreign_load.h"
+#include "reports/files/interop/foreign_readers.h"
+#include "reports/files/interop/foreign_request.h"
+
+namespace paretoken::reports {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The kinds of requests, as the file groups them. Incomplete ones were cut off at the end of the level.
+constexpr const char* kKinds[] = {"successful", "errored", "incomplete"};
+
+double guidellm_start(const Json& request, const std::string& where) {
+    return required_time(request, {"info", "timings", "request_start"}, where);
+}
+
+ForeignRequest guidellm_request(const Json& json, std::string_view kind, double began,
+                                const std::string& where) {
+    const double start = guidellm_start(json, where);
+    const auto since = [&](const char* key) -> std::optional<double> {
+        const auto at = number_in(json, {"info", "timings", key});
+        return at ? std::optional(*at - start) : std::nullopt;
+    };
+    ForeignRequest request;
+    request.sent_s = start - began;
+    if (const auto due = number_in(json, {"info", "timings", "targeted_start"}))
+        request.scheduled_s = *due - began;
+    request.first_s = since("first_token_iteration");
+    request.last_s = since("last_token_iteration");
+    request.latency_s = since("request_end");
+    request.input_tokens = count_in(json, {"input_metrics", "total_tokens"});
+    request.cached_tokens = count_in(json, {"input_metrics", "cached_tokens"});
+    request.output_tokens = count_in(json, {"output_metrics", "total_tokens"});
+    request.failed = kind == "errored";
+    request.cancelled = kind == "incomplete";
+    if (request.failed) {
+        request.error = text_in(json, {"info", "error"});
+        if (request.error.empty()) request.error = "the request failed; the file does not tell why";
+    }
+    return request;
+}
+
+ForeignLoad guidellm_load(const Json& file, const Json& benchmark) {
+    ForeignLoad load{.tool = "GuideLLM " + text_in(file, {"metadata", "guidellm_version"})};
+    const Json& strategy = at_path(benchmark, {"config", "strategy"});
+    const std::string type = text_in(strategy, {"type_"});
+    load.started_at = utc_of_epoch(number_in(benchmark, {"start_time"}).value_or(0));
+    if (type == "synchronous") {
+        load.concurrency = 1;
+    } else if (type == "concurrent" || type == "throughput") {
+        load.concurrency = count_in(strategy, {"streams"});
+        if (!load.concurrency) load.concurrency = count_in(strategy, {"max_concurrency"});
+    } else {
+        load.request_rate = number_in(strategy, {"rate"});
+    }
+    const Json& requests = at_path(benchmark, {"requests", "successful"});
+    if (requests.is_array() && !requests.empty()) {
+        const Json arguments = Json::parse(text_in(requests[0], {"request_args"}), nullptr, false);
+        load.model = text_in(arguments, {"body", "model"});
+    }
+    return load;
+}
+
+ForeignRun guidellm_run(const Json& file, const Json& benchmark, const std::string& where) {
+    const auto groups = std::make_shared<const Json>(at_path(benchmark, {"requests"}));
+    if (!groups->is_object()) refuse_foreign(where, "a benchmark has no \"requests\"");
+    const ForeignLoad load = guidellm_load(file, benchmark);
+    ForeignRun run{.name = load_name(load),
+                   .begun = begun_of(load, {Fact::event_times, Fact::server_counters})};
+    run.for_each_request = [groups, where](const auto& visit) {
+        std::vector<std::pair<std::string_view, const Json*>> all;
+        for (const char* const kind : kKinds)
+            for (const Json& request : at_path(*groups, {kind}))
+                // A request that was never sent has no times.
+                if (number_in(request, {"info", "timings", "request_start"}))
+                    all.emplace_back(kind, &request);
+        if (all.empty()) refuse_foreign(where, "a benchmark holds no request that was sent");
+        std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+            return guidellm_start(*a.second, where) < guidellm_start(*b.second, where);
+        });
+        const double began = guidellm_start(*all.front().second, where);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            visit(record_of(i, guidellm_request(*all[i].second, all[i].first, began, where)));
+    };
+    return run;
+}
+
+}  // namespace
+
+bool is_guidellm(std::string_view text) {
+    return text.starts_with('{') && text.find("\"guidellm_version\"") != text.npos;
+}
+
+std::vector<ForeignRun> guidellm_runs(const std::filesystem::path& file) {
+    const std::string where = file.string();
+    const Json json = foreign_json(read_file(file), where);
+    const Json& benchmarks = at_path(json, {"benchmarks"});
+    if (!benchmarks.is_array() || benchmarks.empty()) refuse_foreign(where, "it holds no benchmark");
+    std::vector<ForeignRun> runs;
+    for (const Json& benchmark : benchmarks) runs.push_back(guidellm_run(json, benchmark, where));
+    number_equal_names(runs);
+    return runs;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,85 @@
+// SGLang's bench_serving --output-details: one JSON object per line, to which repeated runs are appended. It
+// does not tell when requests were sent.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "reports/files/file_io.h"
+#include "reports/files/interop/foreign_json.h"
+#include "reports/files/interop/foreign_load.h"
+#include "reports/files/interop/foreign_readers.h"
+#include "reports/files/interop/foreign_request.h"
+
+namespace paretoken::reports {
+namespace {
+
+using Json = nlohmann::json;
+
+ForeignRequest sglang_request(const Json& result, std::size_t i) {
+    ForeignRequest request;
+    const double output = number_in(result["output_lens"][i]).value_or(0);
+    if (const auto first = number_in(result["ttfts"][i]); first && *first > 0) {
+        request.chunks_s.push_back(*first);
+        if (const Json& gaps = result["itls"][i]; gaps.is_array())
+            for (const Json& gap : gaps)
+                request.chunks_s.push_back(request.chunks_s.back() +
+                                           std::max(0.0, number_in(gap).value_or(0)));
+        request.latency_s = request.chunks_s.back();
+    }
+    if (const Json& lengths = at_path(result, {"input_lens"}); lengths.is_array() && i < lengths.size())
+        request.input_tokens = count_in(lengths[i]);
+    if (const Json& errors = at_path(result, {"errors"}); errors.is_array() && i < errors.size())
+        request.error = text_in(errors[i]);
+    request.failed = !request.error.empty() || request.chunks_s.empty();
+    if (request.failed && request.error.empty())
+        request.error = "the request failed; the file does not tell why";
+    if (!request.failed) request.output_tokens = static_cast<std::int64_t>(output);
+    return request;
+}
+
+ForeignRun sglang_run(const Json& result, const std::string& where) {
+    for (const char* const key : {"output_lens", "ttfts", "itls"})
+        if (!at_path(result, {key}).is_array() ||
+            at_path(result, {key}).size() != at_path(result, {"output_lens"}).size())
+            refuse_foreign(
+                where, fmt::format("\"{}\" is missing or has another length than \"output_lens\"; repeat the "
+                                   "benchmark with --output-details",
+                                   key));
+    auto requests = std::make_shared<std::vector<ForeignRequest>>();
+    for (std::size_t i = 0; i < result["output_lens"].size(); ++i)
+        requests->push_back(sglang_request(result, i));
+    if (requests->empty()) refuse_foreign(where, "it holds no request");
+    ForeignLoad load{.tool = "SGLang bench_serving (without the times of sending)",
+                     .model = text_in(result, {"server_info", "model_path"}),
+                     .server_kind = text_in(result, {"backend"}).starts_with("sglang") ? "sglang" : "",
+                     .concurrency = count_in(result, {"max_concurrency"}),
+                     .request_rate = number_in(result, {"request_rate"})};
+    place_in_slots(*requests, load.request_rate ? std::nullopt : load.concurrency,
+                   number_in(result, {"duration"}));
+    ForeignRun run{.name = load_name(load),
+                   .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
+    run.for_each_request = [requests](const auto& visit) {
+        for (std::size_t i = 0; i < requests->size(); ++i) visit(record_of(i, (*requests)[i]));
+    };
+    return run;
+}
+
+}  // namespace
+
+bool is_sglang_bench(std::string_view text) {
+    return text.starts_with('{') && text.find("\"total_throughput\"") != text.npos &&
+           text.find("\"mean_e2e_latency_ms\"") != text.npos;
+}
+
+std::vector<ForeignRun> sglang_bench_runs(const std::filesystem::path& file) {
+    std::vector<ForeignRun> runs;
+    for_each_foreign_object(read_file(file), file.string(), [&](const Json& json, const std::string& where) {
+        runs.push_back(sglang_run(json, where));
+    });
+    number_equal_names(runs);
+    return runs;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,121 @@
+// vLLM's `bench serve --save-result --save-detailed`. The file has arrays with a value per request, in the
+// order in which the requests were sent. Failed requests are in them with an output length of 0.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "reports/files/file_io.h"
+#include "reports/files/interop/foreign_json.h"
+#include "reports/files/interop/foreign_load.h"
+#include "reports/files/interop/foreign_readers.h"
+#include "reports/files/interop/foreign_request.h"
+
+namespace paretoken::reports {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The times of the chunks of request i, since it was sent.
+std::vector<double> vllm_chunks(const Json& result, std::size_t i) {
+    std::vector<double> chunks;
+    const auto first = number_in(result["ttfts"][i]);
+    if (!first || *first <= 0) return chunks;
+    chunks.push_back(*first);
+    const Json& gaps = result["itls"][i];
+    if (!gaps.is_array()) return chunks;
+    for (const Json& gap : gaps) chunks.push_back(chunks.back() + std::max(0.0, number_in(gap).value_or(0)));
+    return chunks;
+}
+
+std::string element_text(const Json& result, const char* key, std::size_t i) {
+    const auto found = result.find(key);
+    if (found == result.end() || !found->is_array() || i >= found->size() || !(*found)[i].is_string())
+        return {};
+    return (*found)[i].get<std::string>();
+}
+std::optional<double> element(const Json& result, const char* key, std::size_t i) {
+    const auto found = result.find(key);
+    if (found == result.end() || !found->is_array() || i >= found->size()) return std::nullopt;
+    return number_in((*found)[i]);
+}
+
+ForeignRequest vllm_request(const Json& result, std::size_t i, double began, bool closed_loop) {
+    ForeignRequest request;
+    request.sent_s = element(result, "start_times", i).value_or(began) - began;
+    // A closed loop's request waits for a slot on purpose; that of an open loop was due before it waited.
+    const double waited = closed_loop ? 0 : element(result, "queue_times", i).value_or(0);
+    request.scheduled_s = request.sent_s - waited;
+    request.chunks_s = vllm_chunks(result, i);
+    request.latency_s = element(result, "latencies", i);
+    request.input_tokens = static_cast<std::int64_t>(element(result, "input_lens", i).value_or(0));
+    const double output = element(result, "output_lens", i).value_or(0);
+    request.error = element_text(result, "errors", i);
+    request.failed = output <= 0 && (request.latency_s ? *request.latency_s <= 0
+                                                       : request.chunks_s.empty() || !request.error.empty());
+    if (request.failed) {
+        request.latency_s.reset();
+        if (request.error.empty()) request.error = "the request failed; the file does not tell why";
+    } else {
+        request.output_tokens = static_cast<std::int64_t>(output);
+    }
+    return request;
+}
+
+ForeignRun vllm_run(Json json, const std::string& where) {
+    const auto result = std::make_shared<const Json>(std::move(json));
+    const std::size_t n = count_in(*result, {"num_prompts"}).value_or(0);
+    for (const char* const key : {"start_times", "ttfts", "itls", "output_lens"}) {
+        const Json& array = at_path(*result, {key});
+        if (!array.is_array())
+            refuse_foreign(where,
+                           fmt::format("\"{}\" is missing, so that the file has no times of single requests; "
+                                       "repeat the benchmark with --save-result --save-detailed",
+                                       key));
+        if (array.size() != at_path(*result, {"output_lens"}).size())
+            refuse_foreign(
+                where, fmt::format("\"{}\" has {} values and \"output_lens\" {}; the file is damaged", key,
+                                   array.size(), at_path(*result, {"output_lens"}).size()));
+    }
+    const std::size_t held = (*result)["output_lens"].size();
+    if (held == 0) refuse_foreign(where, "it holds no request");
+
+    ForeignLoad load{.tool = "vLLM bench serve", .model = text_in(*result, {"model_id"}), .requests = n};
+    load.server_kind = text_in(*result, {"backend"}).starts_with("vllm") ? "vllm" : "";
+    load.endpoint = text_in(*result, {"endpoint_type"});
+    load.started_at = utc_of_vllm_date(text_in(*result, {"date"}));
+    load.concurrency = count_in(*result, {"max_concurrency"});
+    load.request_rate = number_in(*result, {"request_rate"});
+    load.burstiness = number_in(*result, {"burstiness"});
+    ForeignRun run{.name = load_name(load),
+                   .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
+    const bool closed = !load.request_rate;
+    run.for_each_request = [result, held, closed, where](const auto& visit) {
+        double began = 0;
+        for (std::size_t i = 0; i < held; ++i) {
+            const double start = required_time((*result)["start_times"][i], {}, where);
+            began = i == 0 ? start : std::min(began, start);
+        }
+        for (std::size_t i = 0; i < held; ++i) visit(record_of(i, vllm_request(*result, i, began, closed)));
+    };
+    return run;
+}
+
+}  // namespace
+
+bool is_vllm_bench(std::string_view text) {
+    return text.starts_with('{') && text.find("\"request_throughput\"") != text.npos &&
+           text.find("\"model_id\"") != text.npos && text.find("\"completed\"") != text.npos;
+}
+
+std::vector<ForeignRun> vllm_bench_runs(const std::filesystem::path& file) {
+    std::vector<ForeignRun> runs;
+    for_each_foreign_object(read_file(file), file.string(), [&](Json json, const std::string& where) {
+        runs.push_back(vllm_run(std::move(json), where));
+    });
+    number_equal_names(runs);
+    return runs;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,245 @@
+// Files that other load generators wrote, in samples/ beside this file (prompts, answers and unused fields
+// were taken out; SGLang's was written by hand after its source). The expected values were worked out from
+// the files by hand.
+#include "reports/files/interop/foreign.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/result/validity.h"
+#include "reports/files/file_io.h"
+#include "reports/files/interop/foreign_request.h"
+#include "reports/files/run_directory.h"
+#include "tests/reports/temporary_directory.h"
+#include "tests/support/message_of.h"
+#include "tests/support/paths.h"
+
+namespace paretoken::reports {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+fs::path sample(const std::string& name) {
+    return fs::path(paths::source_dir()) / "tests/reports/files/interop/samples" / name;
+}
+
+struct Expected {
+    const char* format;
+    std::string measured_by;
+    std::string model;
+    std::uint64_t requests = 0;
+    std::uint64_t failed = 0;
+    double ttft_p50_s = 0;
+    std::optional<double> ttft_p99_s;  ///< absent if it falls among the failures
+    double output_tokens_per_request = 0;
+    double output_tokens_per_s = 0;  ///< over the whole run
+    std::vector<std::string> unknown;
+};
+std::ostream& operator<<(std::ostream& out, const Expected& expected) {
+    return out << expected.format;
+}
+
+const std::vector<Expected>& all_expected() {
+    static const std::vector<Expected> all = {
+        // The first chunk of each stream has only a role: TTFT is that of the second one, 6 to 15 µs later.
+        {"vllm-bench",
+         "vLLM bench serve",
+         "smollm2",
+         6,
+         0,
+         .3501985,
+         .364566,
+         12,
+         45.1349,
+         {"cached_tokens", "server_counters"}},
+        {"aiperf",
+         "AIPerf 0.13.0",
+         "smollm2",
+         6,
+         0,
+         .487584362,
+         .71687478535,
+         12,
+         20.1398,
+         {"server_counters"}},
+        {"guidellm",
+         "GuideLLM 0.8.1",
+         "smollm2",
+         4,
+         0,
+         .2075895,
+         .2118075,
+         12,
+         53.1841,
+         {"server_counters", "event_times"}},
+        // Its tokenizer counted 38 tokens per answer where the server counted 12. One request got a 503.
+        {"inference-perf",
+         "inference-perf",
+         "sim-model",
+         8,
+         1,
+         .0249264755,
+         std::nullopt,
+         12,
+         27.5550,
+         {"cached_tokens", "server_counters"}},
+        {"genai-bench",
+         "genai-bench 0.0.5 (without the times of sending)",
+         "sim-model",
+         17,
+         5,
+         .043699128,
+         std::nullopt,
+         12,
+         94.8748,
+         {"event_times", "cached_tokens", "server_counters"}},
+    };
+    return all;
+}
+
+std::vector<std::string> unknown_checks(const RunResult& run) {
+    std::vector<std::string> names;
+    for (const Reason& reason : run.validity.reasons)
+        if (reason.check.starts_with("unknown_")) names.push_back(reason.check.substr(8));
+    return names;
+}
+
+class ForeignSample : public ::testing::TestWithParam<Expected> {};
+
+TEST_P(ForeignSample, becomes_a_run_with_the_figures_that_were_worked_out_by_hand) {
+    const Expected& expected = GetParam();
+    const TemporaryDirectory directory;
+    ASSERT_THAT(import_runs(sample(expected.format), directory.path()), ElementsAre(directory.path()));
+    const RunResult run = read_run_directory(directory.path());
+    EXPECT_EQ(run.provenance.measured_by, expected.measured_by);
+    EXPECT_EQ(run.provenance.model, expected.model);
+    EXPECT_EQ(run.counts.requests, expected.requests);
+    EXPECT_EQ(run.counts.failed, expected.failed);
+    const MetricSummary* const ttft = run.metric("ttft_s");
+    ASSERT_NE(ttft, nullptr);
+    EXPECT_NEAR(*ttft->at(.5)->value, expected.ttft_p50_s, 1e-6);
+    EXPECT_EQ(ttft->at(.99)->value.has_value(), expected.ttft_p99_s.has_value());
+    if (expected.ttft_p99_s) EXPECT_NEAR(*ttft->at(.99)->value, *expected.ttft_p99_s, 1e-6);
+    EXPECT_NEAR(*run.workload.achieved_output_tokens, expected.output_tokens_per_request, 1e-9);
+    EXPECT_NEAR(*run.whole_run.at("output_tokens_per_s"), expected.output_tokens_per_s, 1e-3);
+    EXPECT_THAT(unknown_checks(run), ::testing::UnorderedElementsAreArray(expected.unknown));
+    EXPECT_THAT(run.provenance.clock, HasSubstr(expected.measured_by));
+}
+
+TEST_P(ForeignSample, says_that_its_client_was_not_verified) {
+    const TemporaryDirectory directory;
+    import_runs(sample(GetParam().format), directory.path());
+    const RunResult run = read_run_directory(directory.path());
+    const auto& reasons = run.validity.reasons;
+    EXPECT_TRUE(std::any_of(reasons.begin(), reasons.end(),
+                            [](const Reason& reason) { return reason.check == "foreign_client"; }));
+}
+
+TEST_P(ForeignSample, is_recognised_by_its_content) {
+    const std::vector<fs::path> files = foreign_files(sample(GetParam().format));
+    ASSERT_EQ(files.size(), 1U) << "the files beside it repeat it or describe it";
+    EXPECT_EQ(foreign_format_of(files.front())->name, GetParam().format);
+}
+
+TEST_P(ForeignSample, that_is_cut_off_is_refused_by_name) {
+    const TemporaryDirectory directory;
+    const fs::path file = foreign_files(sample(GetParam().format)).front();
+    const std::string text = read_file(file);
+    const fs::path cut = directory.path() / "cut" / file.filename();
+    ensure_directory(cut.parent_path());
+    write_file_atomically(cut, text.substr(0, text.size() - 40));
+    EXPECT_THAT(
+        message_of<UsageError>([&] { import_runs(cut, directory.path() / "out"); }),
+        HasSubstr(file.filename().string()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, ForeignSample, ::testing::ValuesIn(all_expected()), [](const auto& info) {
+    std::string name = info.param.format;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+TEST(ForeignRuns, that_were_appended_to_one_file_are_several_runs) {
+    const TemporaryDirectory directory;
+    const std::vector<fs::path> runs = import_runs(sample("sglang-bench"), directory.path());
+    ASSERT_THAT(runs, ElementsAre(directory.path() / "concurrency_2", directory.path() / "concurrency_2-2"));
+    const RunResult run = read_run_directory(runs.front());
+    EXPECT_EQ(run.counts.requests, 4U);
+    EXPECT_EQ(run.counts.failed, 1U);
+    EXPECT_EQ(run.provenance.model, "meta-llama/Llama-3.1-8B");
+    EXPECT_EQ(run.provenance.server_kind, "sglang");
+    EXPECT_NEAR(*run.metric("ttft_s")->at(.5)->value, .065, 1e-9) << "of .05, .06, .07 and a failure";
+    EXPECT_NEAR(*run.metric("itl_s")->at(.5)->value, .05, 1e-9);
+}
+
+TEST(ForeignRuns, without_times_of_single_requests_are_refused_with_the_option_that_keeps_them) {
+    const TemporaryDirectory directory;
+    const fs::path file = directory.path() / "result.json";
+    write_file_atomically(file, R"({"model_id":"m","completed":1,"request_throughput":1.0,"num_prompts":1})");
+    EXPECT_THAT(
+        message_of<UsageError>([&] { import_runs(file, directory.path() / "out"); }),
+        HasSubstr("--save-detailed"));
+}
+
+TEST(ForeignRuns, of_a_file_that_no_tool_wrote_are_refused_with_the_tools_that_are_read) {
+    const TemporaryDirectory directory;
+    const fs::path file = directory.path() / "notes.json";
+    write_file_atomically(file, R"({"a":1})");
+    EXPECT_THAT(
+        message_of<UsageError>([&] { import_runs(file, directory.path() / "out"); }),
+        HasSubstr("AIPerf"));
+}
+
+TEST(ForeignRuns, have_the_same_id_when_the_same_file_is_imported_twice) {
+    const TemporaryDirectory one;
+    const TemporaryDirectory two;
+    import_runs(sample("aiperf"), one.path());
+    import_runs(sample("aiperf"), two.path());
+    const std::string id = read_run_directory(one.path()).provenance.run_id;
+    EXPECT_EQ(id.size(), 32U);
+    EXPECT_EQ(id, read_run_directory(two.path()).provenance.run_id);
+}
+
+TEST(ForeignRequests, leave_out_a_chunk_with_a_role_and_one_that_only_ends_the_answer) {
+    const RequestRecord record =
+        record_of(0, {.chunks_s = {.1, .10001, .12, .14, .1401}, .output_tokens = 3});
+    ASSERT_EQ(record.events.size(), 3U);
+    EXPECT_EQ(*record.first_event - *record.sent, from_seconds(.10001));
+    EXPECT_EQ(*record.last_event - *record.sent, from_seconds(.14));
+    EXPECT_EQ(record.token_source, TokenSource::one_per_event);
+}
+
+TEST(ForeignRequests, spread_tokens_over_fewer_chunks) {
+    const RequestRecord record = record_of(0, {.chunks_s = {.1, .2, .3}, .output_tokens = 7});
+    std::uint32_t sum = 0;
+    for (const StreamEvent& event : record.events) sum += event.tokens;
+    EXPECT_EQ(record.events.size(), 3U);
+    EXPECT_EQ(sum, 7U);
+    EXPECT_EQ(record.token_source, TokenSource::usage_by_text);
+}
+
+TEST(ForeignRequests, without_times_of_sending_fill_the_slots_and_take_as_long_as_the_file_says) {
+    std::vector<ForeignRequest> requests(4);
+    for (ForeignRequest& request : requests) request.latency_s = 1;
+    place_in_slots(requests, 2, 3);
+    EXPECT_DOUBLE_EQ(requests[0].sent_s, 0);
+    EXPECT_DOUBLE_EQ(requests[1].sent_s, 0);
+    EXPECT_DOUBLE_EQ(requests[3].sent_s, 2) << "1 s in two slots, stretched so that the run takes 3 s";
+}
+
+TEST(ForeignRequests, read_the_words_that_python_writes_for_numbers) {
+    EXPECT_EQ(
+        without_python_numbers(R"({"a": NaN, "b": -Infinity, "c": "NaN \" Infinity", "d": [Infinity]})"),
+        R"({"a": null, "b": null, "c": "NaN \" Infinity", "d": [null]})");
+}
+
+}  // namespace
+}  // namespace paretoken::reports
