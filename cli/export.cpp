@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -12,17 +13,24 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/foreign_results.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/result/alerts.h"
 #include "core/run/server_figures.h"
 #include "experiments/alerting.h"
 #include "reports/files/alerts_file.h"
+#include "reports/files/file_io.h"
 #include "reports/files/interop/chrome_trace.h"
 #include "reports/files/interop/prometheus_rules.h"
+#include "reports/files/interop/run_export.h"
+#include "reports/files/recorded_files.h"
+#include "reports/files/run_directory.h"
 
 namespace paretoken::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct ExportCommand {
     std::string directory;
@@ -80,7 +88,65 @@ constexpr Format kFormats[] = {
 std::string known_formats() {
     std::string names;
     for (const Format& format : kFormats) names += (names.empty() ? "" : ", ") + std::string(format.name);
+    for (const reports::RunExport& format : reports::run_exports()) names += ", " + std::string(format.name);
     return names;
+}
+
+/// Returns the run export of this name; null if the name is not one.
+const reports::RunExport* run_export_named(const std::string& name) {
+    for (const reports::RunExport& format : reports::run_exports())
+        if (format.name == name) return &format;
+    return nullptr;
+}
+
+std::string exported(const reports::RunExport& format, const fs::path& directory) {
+    const RunResult result = reports::read_run_directory(directory);
+    const reports::StoredRun stored = reports::read_recorded(directory);
+    return format.text_of({result, stored});
+}
+
+/// Writes each run of a sweep to a file of its own in the directory --out. In vLLM's format it also writes
+/// summary.json, the array of all runs, which vLLM's own plots read.
+void export_runs(const reports::RunExport& format, const std::vector<fs::path>& runs, const fs::path& out) {
+    reports::ensure_directory(out);
+    std::string all;
+    for (const fs::path& run : runs) {
+        const std::string text = exported(format, run);
+        const fs::path file = out / fmt::format("{}.{}", run.filename().string(),
+                                                format.name == "openmetrics" ? "txt" : "json");
+        reports::write_file_atomically(file, text);
+        all += (all.empty() ? "[" : ",") + text;
+        print("{}\n", file.string());
+    }
+    if (format.name == "vllm") reports::write_file_atomically(out / "summary.json", all + "]\n");
+}
+
+void write_text(const std::string& text, const std::string& out) {
+    if (out.empty()) {
+        print("{}", text);
+        return;
+    }
+    std::ofstream file(out, std::ios::binary | std::ios::trunc);
+    file << text << std::flush;
+    if (!file)
+        throw RuntimeError(
+            fmt::format("cannot write {}: check that its directory exists, can be written and has space, or "
+                        "choose another --out",
+                        out));
+}
+
+void export_run(const reports::RunExport& format, const ExportCommand& command) {
+    if (command.directory.empty())
+        throw UsageError(fmt::format("--format {} needs a run directory: export DIR --format {}", format.name,
+                                     format.name));
+    ForeignResults foreign;
+    const std::vector<fs::path> runs = reports::find_run_directories(foreign.directory_of(command.directory));
+    if (runs.size() == 1) return write_text(exported(format, runs.front()), command.out);
+    if (command.out.empty())
+        throw UsageError(
+            fmt::format("{} holds {} runs: name a directory for their files with --out, or one of {}",
+                        command.directory, runs.size(), runs.front().string()));
+    export_runs(format, runs, command.out);
 }
 
 const Format& format_named(const std::string& name) {
@@ -100,6 +166,8 @@ void require_engine(const std::string& engine) {
 }
 
 void export_to(const ExportCommand& command) {
+    if (const reports::RunExport* const of_run = run_export_named(command.format))
+        return export_run(*of_run, command);
     const Format& format = format_named(command.format);
     if (format.of_engine) require_engine(command.engine);
     if (format.of_run && command.directory.empty())
@@ -112,17 +180,7 @@ void export_to(const ExportCommand& command) {
         throw UsageError(fmt::format("--price {}: expected dollars per hour above 0", *command.usd_per_hour));
     std::ostringstream text;  // no file is written if reading fails
     format.write(command, text);
-    if (command.out.empty()) {
-        print("{}", text.str());
-        return;
-    }
-    std::ofstream file(command.out, std::ios::binary | std::ios::trunc);
-    file << text.str() << std::flush;
-    if (!file)
-        throw RuntimeError(
-            fmt::format("cannot write {}: check that its directory exists, can be written and has space, or "
-                        "choose another --out",
-                        command.out));
+    write_text(text.str(), command.out);
 }
 
 }  // namespace
@@ -131,7 +189,8 @@ void add_export(CLI::App& app) {
     const auto command = std::make_shared<ExportCommand>();
     CLI::App* sub =
         app.add_subcommand("export", "Write alerts, dashboards and runs in formats of other programs");
-    sub->add_option("DIR", command->directory, "Run directory (chrome-trace)");
+    sub->add_option("DIR", command->directory,
+                    "Run directory, a sweep, or a result file of another load generator");
     sub->add_option("--format", command->format, "One of " + known_formats())->required();
     sub->add_option("--engine", command->engine,
                     "Engine that exports the metrics: vllm, sglang, trtllm, tgi or llamacpp "
@@ -147,7 +206,8 @@ void add_export(CLI::App& app) {
     sub->add_option("--price", command->usd_per_hour,
                     "Cost of the whole deployment in dollars per hour; the dashboard then shows dollars per "
                     "million output tokens (grafana)");
-    sub->add_option("--out", command->out, "File to write [standard output]");
+    sub->add_option("--out", command->out,
+                    "File to write [standard output]; a directory if there are several runs");
     sub->callback([command] { export_to(*command); });
 }
 

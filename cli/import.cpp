@@ -89,7 +89,7 @@ void add_import(CLI::App& app) {
         "The formats are recognised by their content. `report`, `gate` and `baseline save` take these files\n"
         "directly as well. Metrics are computed from the times of single requests by this program's "
         "definitions,\n"
-        "so that files without them are refused. docs/import.md tells what each format knows.");
+        "so that files without them are refused. docs/interop.md tells what each format knows.");
     sub->callback([command] { import_all(*command); });
 }
 

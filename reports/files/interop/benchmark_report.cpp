@@ -1,0 +1,100 @@
+// llm-d's Benchmark Report 0.2.1. Unknown keys are refused by its schema everywhere but in "observability",
+// which has our intervals and verdicts.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "reports/files/interop/run_export.h"
+#include "reports/files/interop/successes.h"
+
+namespace paretoken::reports {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+void add_statistic(OrderedJson& json, const char* name, const char* units,
+                   const std::vector<double>& values) {
+    const auto spread = spread_of(values);
+    if (!spread) return;
+    OrderedJson statistic{
+        {"units", units}, {"mean", spread->mean}, {"stddev", spread->deviation}, {"min", spread->least}};
+    for (const auto& [key, p] : {std::pair{"p1", .01},
+                                 {"p5", .05},
+                                 {"p10", .1},
+                                 {"p25", .25},
+                                 {"p50", .5},
+                                 {"p75", .75},
+                                 {"p90", .9},
+                                 {"p95", .95},
+                                 {"p99", .99},
+                                 {"p99p9", .999}})
+        statistic[key] = spread->at(p);
+    statistic["max"] = spread->most;
+    json[name] = std::move(statistic);
+}
+
+OrderedJson rate(const char* units, double value) {
+    return {{"units", units}, {"mean", value}};
+}
+
+OrderedJson observability_of(const RunResult& result) {
+    OrderedJson metrics = OrderedJson::object();
+    for (const MetricSummary& metric : result.metrics)
+        for (const PercentileValue& held : metric.percentiles)
+            if (held.value && held.ci95 && std::isfinite(held.ci95->high))
+                metrics[metric.key][fmt::format("p{:g}", held.p * 100)] = {
+                    {"value", *held.value},
+                    {"ci95", OrderedJson::array({held.ci95->low, held.ci95->high})},
+                    {"certified", held.certified}};
+    OrderedJson reasons = OrderedJson::array();
+    for (const Reason& reason : result.validity.reasons) reasons.push_back(reason.check);
+    return {{"paretoken",
+             {{"verdict", std::string(name_of(result.validity.verdict))},
+              {"reasons", reasons},
+              {"metrics", metrics}}}};
+}
+
+}  // namespace
+
+std::string benchmark_report_text(const ExportedRun& run) {
+    const RunResult& result = run.result;
+    const Successes successes = successes_of(run);
+    const auto sum = [](const std::vector<double>& values) {
+        return std::accumulate(values.begin(), values.end(), 0.0);
+    };
+    const double duration = successes.duration_s > 0 ? successes.duration_s : 1;
+    OrderedJson requests{{"total", result.counts.requests},
+                         {"failures", result.counts.failed},
+                         {"incomplete", result.counts.cancelled + result.counts.abandoned}};
+    add_statistic(requests, "input_length", "count", successes.input_tokens);
+    add_statistic(requests, "output_length", "count", successes.output_tokens);
+    OrderedJson latency = OrderedJson::object();
+    add_statistic(latency, "time_to_first_token", "s", successes.ttft);
+    add_statistic(latency, "time_per_output_token", "s/token", successes.tpot);
+    add_statistic(latency, "inter_token_latency", "s/token", successes.itl);
+    add_statistic(latency, "request_latency", "s", successes.e2e);
+    const double input = sum(successes.input_tokens);
+    const double output = sum(successes.output_tokens);
+    OrderedJson json{{"version", "0.2.1"}};
+    json["run"] = {
+        {"uid", result.provenance.run_id},
+        {"description", result.provenance.model},
+        {"time",
+         {{"start", result.provenance.started_at}, {"duration", fmt::format("PT{:.3f}S", duration)}}}};
+    json["results"] = {
+        {"request_performance",
+         {{"aggregate",
+           {{"requests", requests},
+            {"latency", latency},
+            {"throughput",
+             {{"input_token_rate", rate("tokens/s", input / duration)},
+              {"output_token_rate", rate("tokens/s", output / duration)},
+              {"total_token_rate", rate("tokens/s", (input + output) / duration)},
+              {"request_rate", rate("queries/s", static_cast<double>(successes.e2e.size()) / duration)}}}}}}},
+        {"observability", observability_of(result)}};
+    return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace paretoken::reports

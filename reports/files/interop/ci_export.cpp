@@ -1,0 +1,118 @@
+// Metrics and figures for programs that keep a history of benchmarks. An interval is the uncertainty of one
+// run, not the variation between runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/result/figures.h"
+#include "core/result/metrics.h"
+#include "reports/files/interop/run_export.h"
+
+namespace paretoken::reports {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct NamedValue {
+    std::string name;  ///< "ttft_p95_s", "output_tokens_per_s"
+    std::string unit;
+    Better better = Better::neither;
+    double value = 0;
+    std::optional<Interval> ci95 = {};
+};
+
+/// The median, p95 and p99 of every metric, and every figure of the window.
+std::vector<NamedValue> values_of(const RunResult& result) {
+    std::vector<NamedValue> values;
+    for (const Metric& metric : metrics()) {
+        const MetricSummary* const summary = result.metric(key_of(metric));
+        if (summary == nullptr) continue;
+        for (const auto& [p, label] : {std::pair{.5, "p50"}, std::pair{.95, "p95"}, std::pair{.99, "p99"}})
+            if (const PercentileValue* const held = summary->at(p); held != nullptr && held->value)
+                values.push_back({fmt::format("{}_{}_{}", metric.tag, label, metric.unit),
+                                  std::string(metric.unit), metric.better, *held->value, held->ci95});
+    }
+    for (const Figure& figure : figures())
+        if (const auto value = result.throughput.at(figure.key))
+            values.push_back({std::string(figure.key), std::string(figure.unit), figure.better, *value,
+                              result.throughput.interval(figure.key)});
+    return values;
+}
+
+/// "llama-3.1-8b, 8 in flight"
+std::string benchmark_name(const RunResult& result) {
+    std::string name = result.provenance.model.empty() ? "run" : result.provenance.model;
+    if (result.concurrency) name += fmt::format(", {} in flight", *result.concurrency);
+    if (result.request_rate) name += fmt::format(", {:g} requests per second", *result.request_rate);
+    return name;
+}
+
+std::string github_text(const RunResult& result, Better better) {
+    OrderedJson array = OrderedJson::array();
+    for (const NamedValue& value : values_of(result)) {
+        if (value.better != better) continue;
+        OrderedJson row{{"name", benchmark_name(result) + ": " + value.name},
+                        {"unit", value.unit},
+                        {"value", value.value}};
+        if (value.ci95) row["range"] = fmt::format("{:g} to {:g} (95 %)", value.ci95->low, value.ci95->high);
+        array.push_back(std::move(row));
+    }
+    return array.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+/// A label's value in quotes.
+std::string quoted_label(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '\\' || c == '"') quoted += '\\';
+        if (c == '\n')
+            quoted += "\\n";
+        else
+            quoted += c;
+    }
+    return quoted + "\"";
+}
+
+}  // namespace
+
+std::string bencher_text(const ExportedRun& run) {
+    OrderedJson measures = OrderedJson::object();
+    for (const NamedValue& value : values_of(run.result)) {
+        std::string slug = value.name;
+        std::replace(slug.begin(), slug.end(), '_', '-');
+        OrderedJson& measure = measures[slug] = {{"value", value.value}};
+        if (value.ci95 && std::isfinite(value.ci95->low)) measure["lower_value"] = value.ci95->low;
+        if (value.ci95 && std::isfinite(value.ci95->high)) measure["upper_value"] = value.ci95->high;
+    }
+    return OrderedJson{{benchmark_name(run.result), measures}}.dump(1, ' ', false,
+                                                                    OrderedJson::error_handler_t::replace) +
+           "\n";
+}
+
+std::string github_smaller_text(const ExportedRun& run) {
+    return github_text(run.result, Better::lower);
+}
+std::string github_bigger_text(const ExportedRun& run) {
+    return github_text(run.result, Better::higher);
+}
+
+std::string openmetrics_text(const ExportedRun& run) {
+    const RunResult& result = run.result;
+    std::string labels = "model=" + quoted_label(result.provenance.model);
+    if (result.concurrency) labels += fmt::format(",concurrency=\"{}\"", *result.concurrency);
+    if (result.request_rate) labels += fmt::format(",request_rate=\"{:g}\"", *result.request_rate);
+    if (!result.provenance.hardware.empty())
+        labels += ",hardware=" + quoted_label(result.provenance.hardware);
+    std::string text;
+    for (const NamedValue& value : values_of(result)) {
+        const std::string name = "paretoken_" + value.name;
+        text += fmt::format("# TYPE {} gauge\n{}{{{}}} {:.12g}\n", name, name, labels, value.value);
+    }
+    const std::string failed = "paretoken_failed_requests";
+    text += fmt::format("# TYPE {} gauge\n{}{{{}}} {}\n", failed, failed, labels, result.counts.failed);
+    return text + "# EOF\n";
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,44 @@
+#pragma once
+// Writes a run in the formats of other programs. Each format is a function in a file beside this one and a
+// row of run_exports(). No export holds a URL's password or query, a header, or the text of a prompt or an
+// answer.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result/result.h"
+#include "reports/files/recorded_files.h"
+
+namespace paretoken::reports {
+
+/// A run to export. The references must outlive it.
+struct ExportedRun {
+    const RunResult& result;
+    const StoredRun& stored;
+};
+
+struct RunExport {
+    std::string_view name;  ///< "vllm"
+    std::string_view what;  ///< words for help
+    std::string (*text_of)(const ExportedRun& run) = nullptr;
+};
+
+/// All formats.
+const std::vector<RunExport>& run_exports();
+
+/// The result file of `vllm bench serve --save-detailed`, with statistics by vLLM's definitions: over the
+/// requests that succeeded, in milliseconds.
+std::string vllm_bench_text(const ExportedRun& run);
+/// AIPerf's profile_export_aiperf.json, schema 1.4. Its inter-token latency is the mean of each request.
+std::string aiperf_text(const ExportedRun& run);
+/// The Bencher Metric Format: a value with its 95 % interval for each metric and figure.
+std::string bencher_text(const ExportedRun& run);
+/// The input of github-action-benchmark for metrics and figures where less, or more, is better.
+std::string github_smaller_text(const ExportedRun& run);
+std::string github_bigger_text(const ExportedRun& run);
+/// Metrics and figures as gauges in the OpenMetrics text format, without times.
+std::string openmetrics_text(const ExportedRun& run);
+/// llm-d's Benchmark Report 0.2.1 as JSON, which is also YAML.
+std::string benchmark_report_text(const ExportedRun& run);
+
+}  // namespace paretoken::reports
