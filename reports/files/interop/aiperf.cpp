@@ -141,6 +141,7 @@ std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
         refuse_foreign(file.string(), "it holds no request");
     ForeignLoad load = aiperf_load(file);
     load.started_at = utc_of_epoch(began);
+    load = with_real_limits(std::move(load));
     ForeignRun run{.name = load_name(load), .begun = begun_of(load, {Fact::server_counters})};
     if (!knows_chunks) run.begun.unknown_facts.push_back(Fact::event_times);
     run.for_each_request = [file, began](const auto& visit) {

@@ -25,6 +25,12 @@ nlohmann::json foreign_json(std::string text, const std::string& where) {
     }
 }
 
+ForeignLoad with_real_limits(ForeignLoad load) {
+    if (load.concurrency && *load.concurrency <= 0) load.concurrency.reset();
+    if (load.request_rate && !(*load.request_rate > 0)) load.request_rate.reset();
+    return load;
+}
+
 Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown) {
     Begun begun;
     begun.provenance.version = std::string(version());

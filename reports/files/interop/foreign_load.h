@@ -20,12 +20,15 @@ struct ForeignLoad {
     std::string server_kind = {};
     std::string endpoint = {};
     std::string started_at = {};                   ///< UTC, "2026-11-21T08:03:25Z"; empty if unknown
-    std::optional<std::int64_t> concurrency = {};  ///< most requests in flight
-    std::optional<double> request_rate = {};       ///< requests/s of an open loop
+    std::optional<std::int64_t> concurrency = {};  ///< most requests in flight, above 0
+    std::optional<double> request_rate = {};       ///< requests/s of an open loop, above 0
     std::optional<double> burstiness = {};
     std::uint64_t requests = 0;  ///< number that was asked for; 0 if unknown
     std::string seed = {};
 };
+
+/// Leaves out a cap and a rate that are not above 0, which programs write for "none".
+ForeignLoad with_real_limits(ForeignLoad load);
 
 /// What is known when the run begins. The workload's fingerprint names the tool, because clients count and
 /// time differently.

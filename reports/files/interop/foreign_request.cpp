@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <queue>
@@ -15,6 +16,12 @@ namespace {
 
 constexpr double kTogetherS = 1e-3;    // a chunk with only a role comes with the first token
 constexpr double kSameReadS = 100e-6;  // more than a client needs for a chunk that it has read already
+
+/// A time in seconds that a Duration holds, also as the sum of two. A century is more than any request takes.
+Duration bounded(double time_s) {
+    constexpr double kCentury = 3.2e9;
+    return from_seconds(std::isnan(time_s) ? 0 : std::clamp(time_s, -kCentury, kCentury));
+}
 
 /// Leaves out chunks without tokens at both ends.
 void keep_chunks_of_tokens(std::vector<double>& chunks, std::size_t tokens) {
@@ -30,7 +37,7 @@ std::vector<StreamEvent> events_of(const std::vector<double>& chunks, TimePoint 
     for (std::size_t i = 0; i < chunks.size(); ++i) {
         const std::size_t until = tokens * (i + 1) / chunks.size();
         const std::size_t before = tokens * i / chunks.size();
-        events.push_back({.time = sent + from_seconds(chunks[i]),
+        events.push_back({.time = sent + bounded(chunks[i]),
                           .tokens = static_cast<std::uint32_t>(until - before),
                           .same_read = i > 0 && chunks[i] - chunks[i - 1] < kSameReadS,
                           .kernel_stamp = false});
@@ -67,8 +74,8 @@ void add_events(RequestRecord& record, const ForeignRequest& request) {
 /// Sets the first and the last output of an answer whose chunks are unknown.
 void add_ends(RequestRecord& record, const ForeignRequest& request) {
     if (!request.first_s) return;
-    record.first_event = record.first_answer = *record.sent + from_seconds(*request.first_s);
-    record.last_event = *record.sent + from_seconds(request.last_s.value_or(*request.first_s));
+    record.first_event = record.first_answer = *record.sent + bounded(*request.first_s);
+    record.last_event = *record.sent + bounded(request.last_s.value_or(*request.first_s));
     record.first_group_tokens = 1;
     record.streamed_tokens = request.output_tokens.value_or(0);
 }
@@ -79,9 +86,9 @@ RequestRecord record_of(std::uint64_t index, const ForeignRequest& request) {
     RequestRecord record;
     record.index = index;
     record.id = fmt::format("imported-{}", index);
-    record.sent = TimePoint{} + from_seconds(request.sent_s);
+    record.sent = TimePoint{} + bounded(request.sent_s);
     record.started = record.ready = *record.sent;
-    record.scheduled = request.scheduled_s ? TimePoint{} + from_seconds(*request.scheduled_s) : *record.sent;
+    record.scheduled = request.scheduled_s ? TimePoint{} + bounded(*request.scheduled_s) : *record.sent;
     record.usage = {.prompt = request.input_tokens,
                     .cached_prompt = request.cached_tokens,
                     .completion = request.output_tokens,
@@ -89,7 +96,7 @@ RequestRecord record_of(std::uint64_t index, const ForeignRequest& request) {
     record.http_status = request.http_status.value_or(request.failed ? 0 : 200);
     add_events(record, request);
     if (record.events.empty()) add_ends(record, request);
-    if (request.latency_s) record.finished = *record.sent + from_seconds(*request.latency_s);
+    if (request.latency_s) record.finished = *record.sent + bounded(*request.latency_s);
     if (!record.finished && record.last_event) record.finished = record.last_event;
     record.closed = record.finished.value_or(*record.sent);
     if (!record.last_event && !request.failed) record.last_event = record.finished;

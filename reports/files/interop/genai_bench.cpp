@@ -67,6 +67,7 @@ std::vector<ForeignRun> genai_bench_runs(const std::filesystem::path& file) {
                                 text_in(metadata, {"benchmark_version"}));
     }
     place_in_slots(*requests, load.concurrency, number_in(json, {"aggregated_metrics", "run_duration"}));
+    load = with_real_limits(std::move(load));
     ForeignRun run{.name = load_name(load),
                    .begun = begun_of(load, {Fact::event_times, Fact::cached_tokens, Fact::server_counters})};
     run.for_each_request = [requests](const auto& visit) {

@@ -74,7 +74,8 @@ ForeignLoad guidellm_load(const Json& file, const Json& benchmark) {
 ForeignRun guidellm_run(const Json& file, const Json& benchmark, const std::string& where) {
     const auto groups = std::make_shared<const Json>(at_path(benchmark, {"requests"}));
     if (!groups->is_object()) refuse_foreign(where, "a benchmark has no \"requests\"");
-    const ForeignLoad load = guidellm_load(file, benchmark);
+    ForeignLoad load = guidellm_load(file, benchmark);
+    load = with_real_limits(std::move(load));
     ForeignRun run{.name = load_name(load),
                    .begun = begun_of(load, {Fact::event_times, Fact::server_counters})};
     run.for_each_request = [groups, where](const auto& visit) {

@@ -79,6 +79,7 @@ std::vector<ForeignRun> inference_perf_runs(const std::filesystem::path& file) {
         load.request_rate = number_in(summary, {"load_summary", "requested_rate"});
         load.concurrency = count_in(summary, {"load_summary", "concurrency"});
     }
+    load = with_real_limits(std::move(load));
     ForeignRun run{.name = load_name(load),
                    .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
     run.for_each_request = [requests, where](const auto& visit) {

@@ -19,7 +19,6 @@ using Json = nlohmann::json;
 
 ForeignRequest sglang_request(const Json& result, std::size_t i) {
     ForeignRequest request;
-    const double output = number_in(result["output_lens"][i]).value_or(0);
     if (const auto first = number_in(result["ttfts"][i]); first && *first > 0) {
         request.chunks_s.push_back(*first);
         if (const Json& gaps = result["itls"][i]; gaps.is_array())
@@ -35,7 +34,7 @@ ForeignRequest sglang_request(const Json& result, std::size_t i) {
     request.failed = !request.error.empty() || request.chunks_s.empty();
     if (request.failed && request.error.empty())
         request.error = "the request failed; the file does not tell why";
-    if (!request.failed) request.output_tokens = static_cast<std::int64_t>(output);
+    if (!request.failed) request.output_tokens = count_in(result["output_lens"][i]).value_or(0);
     return request;
 }
 
@@ -58,6 +57,7 @@ ForeignRun sglang_run(const Json& result, const std::string& where) {
                      .request_rate = number_in(result, {"request_rate"})};
     place_in_slots(*requests, load.request_rate ? std::nullopt : load.concurrency,
                    number_in(result, {"duration"}));
+    load = with_real_limits(std::move(load));
     ForeignRun run{.name = load_name(load),
                    .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
     run.for_each_request = [requests](const auto& visit) {

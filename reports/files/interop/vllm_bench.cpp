@@ -29,36 +29,31 @@ std::vector<double> vllm_chunks(const Json& result, std::size_t i) {
     return chunks;
 }
 
-std::string element_text(const Json& result, const char* key, std::size_t i) {
+/// The value of request i in the array `key`; null if there is none.
+const Json& element(const Json& result, const char* key, std::size_t i) {
+    static const Json kNone;
     const auto found = result.find(key);
-    if (found == result.end() || !found->is_array() || i >= found->size() || !(*found)[i].is_string())
-        return {};
-    return (*found)[i].get<std::string>();
-}
-std::optional<double> element(const Json& result, const char* key, std::size_t i) {
-    const auto found = result.find(key);
-    if (found == result.end() || !found->is_array() || i >= found->size()) return std::nullopt;
-    return number_in((*found)[i]);
+    return found == result.end() || !found->is_array() || i >= found->size() ? kNone : (*found)[i];
 }
 
 ForeignRequest vllm_request(const Json& result, std::size_t i, double began, bool closed_loop) {
     ForeignRequest request;
-    request.sent_s = element(result, "start_times", i).value_or(began) - began;
+    request.sent_s = number_in(element(result, "start_times", i)).value_or(began) - began;
     // A closed loop's request waits for a slot on purpose; that of an open loop was due before it waited.
-    const double waited = closed_loop ? 0 : element(result, "queue_times", i).value_or(0);
+    const double waited = closed_loop ? 0 : number_in(element(result, "queue_times", i)).value_or(0);
     request.scheduled_s = request.sent_s - waited;
     request.chunks_s = vllm_chunks(result, i);
-    request.latency_s = element(result, "latencies", i);
-    request.input_tokens = static_cast<std::int64_t>(element(result, "input_lens", i).value_or(0));
-    const double output = element(result, "output_lens", i).value_or(0);
-    request.error = element_text(result, "errors", i);
+    request.latency_s = number_in(element(result, "latencies", i));
+    request.input_tokens = count_in(element(result, "input_lens", i));
+    const std::int64_t output = count_in(element(result, "output_lens", i)).value_or(0);
+    request.error = text_in(element(result, "errors", i));
     request.failed = output <= 0 && (request.latency_s ? *request.latency_s <= 0
                                                        : request.chunks_s.empty() || !request.error.empty());
     if (request.failed) {
         request.latency_s.reset();
         if (request.error.empty()) request.error = "the request failed; the file does not tell why";
     } else {
-        request.output_tokens = static_cast<std::int64_t>(output);
+        request.output_tokens = output;
     }
     return request;
 }
@@ -88,6 +83,7 @@ ForeignRun vllm_run(Json json, const std::string& where) {
     load.concurrency = count_in(*result, {"max_concurrency"});
     load.request_rate = number_in(*result, {"request_rate"});
     load.burstiness = number_in(*result, {"burstiness"});
+    load = with_real_limits(std::move(load));
     ForeignRun run{.name = load_name(load),
                    .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
     const bool closed = !load.request_rate;

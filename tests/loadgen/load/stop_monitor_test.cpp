@@ -14,13 +14,13 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-const TimePoint kBegin{std::chrono::seconds(100)};
+const TimePoint kRunBegin{std::chrono::seconds(100)};
 
 RequestRecord record_of(std::uint64_t index, Outcome outcome = Outcome::ok, std::int64_t tokens = 10) {
     RequestRecord record;
     record.index = index;
     record.outcome = outcome;
-    record.scheduled = record.started = record.ready = kBegin + milliseconds(10 * index);
+    record.scheduled = record.started = record.ready = kRunBegin + milliseconds(10 * index);
     record.sent = record.scheduled;
     record.first_event = record.scheduled + milliseconds(20);
     record.last_event = record.finished = record.scheduled + milliseconds(50);
@@ -73,7 +73,7 @@ TEST(StopMonitor, KeepsTheFirstRuleThatWasMet) {
 /// Runs requests one after the other, whose TTFT is uniform between 100 and 300 ms.
 std::optional<Stopped> stopped_by(const char* rule, std::uint64_t requests, std::uint64_t* used = nullptr) {
     StopMonitor monitor = monitor_of({rule});
-    TimePoint now = kBegin;
+    TimePoint now = kRunBegin;
     for (std::uint64_t i = 0; i < requests && !monitor.is_met(); ++i) {
         Random random(derived_seed(5, "ttft", i));
         RequestRecord record = record_of(i);
@@ -167,7 +167,7 @@ TEST(StopMonitor, WatchesForDivergenceWhereTheRateIsConstantUnlessToldOtherwise)
         for (const char* rule : rules) options.rules.push_back(parse_stop_rule(rule));
         StopMonitor monitor(options);
         const CourseOfLoad course = course_of(20, 10, 60, 2);
-        const auto at = [](double s) { return kBegin + from_seconds(s); };
+        const auto at = [](double s) { return kRunBegin + from_seconds(s); };
         for (const double due : course.due_s) {
             RequestRecord record;
             record.scheduled = at(due);
@@ -196,7 +196,7 @@ bool diverges_behind_a_cap(double rate, double length_s) {
     Random random(derived_seed(3, "queue"));
     std::priority_queue<double, std::vector<double>, std::greater<>> free;
     for (int i = 0; i < 10; ++i) free.push(0);
-    const auto at = [](double s) { return kBegin + from_seconds(s); };
+    const auto at = [](double s) { return kRunBegin + from_seconds(s); };
     for (double due = 0; due < length_s;) {
         due += random.exponential() / rate;
         const double begin = std::max(due, free.top());
