@@ -18,6 +18,7 @@ void add_baseline(CLI::App& app);
 void add_dataset(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_watch(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_export(CLI::App& app);
 void add_import(CLI::App& app);
 

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
                            paretoken::cli::add_report, paretoken::cli::add_cost, paretoken::cli::add_gate,
                            paretoken::cli::add_baseline, paretoken::cli::add_cache, paretoken::cli::add_watch,
-                           paretoken::cli::add_export, paretoken::cli::add_import, paretoken::cli::add_serve,
+                           paretoken::cli::add_compare, paretoken::cli::add_export, paretoken::cli::add_import, paretoken::cli::add_serve,
                            paretoken::cli::add_calibrate, paretoken::cli::add_dataset}) {
         add(app);
     }

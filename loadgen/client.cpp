@@ -96,7 +96,7 @@ class Client::Exchange final : public http::ExchangeSink {
         done_at_.reset();
         bytes_received_ = 0;
         refused_ = false;
-        has_output_ = false;
+        output_since_.reset();
         connected_ = false;
         answer_.begin(record_, {.stream = client_.options_.body.stream,
                                 .ignore_eos_accepted = client_.options_.ignore_eos_accepted,
@@ -142,6 +142,19 @@ class Client::Exchange final : public http::ExchangeSink {
     std::size_t position = 0;  ///< position among the client's active exchanges
 
   private:
+    /// Notes how early the first and the last event may have come. A read can be passed on in several parts.
+    void note_output(const http::Read& read, bool several) {
+        const auto early = earlier_by(read.early(several));
+        record_.last_early = early;
+        if (!output_since_) {
+            output_since_ = read.at;
+            record_.first_early = early;
+            client_.sink_.on_first_token(record_, read.at);
+        } else if (several && output_since_ == read.at) {
+            record_.first_early = early;
+        }
+    }
+
     struct GroupedRead {
         Duration lay;
         std::uint32_t chunks;
@@ -188,17 +201,10 @@ class Client::Exchange final : public http::ExchangeSink {
         }
         const bool new_read = read_at_ != read.at;
         read_at_ = read.at;
+        const std::size_t events_before = answer_.events();
         const auto grouped = answer_.on_body(bytes, read.at, read.kernel_stamp, new_read);
         if (grouped > 0) grouped_reads_.push_back({read.lay, grouped});
-        const auto early = earlier_by(read.early(grouped > 0));
-        if (record_.last_event == read.at) record_.last_early = early;
-        if (!has_output_ && answer_.has_output()) {
-            has_output_ = true;
-            record_.first_early = early;
-            client_.sink_.on_first_token(record_, read.at);
-        } else if (grouped > 0 && record_.first_event == read.at) {
-            record_.first_early = early;  // a later part of the read that brought the first event
-        }
+        if (answer_.events() != events_before) note_output(read, grouped > 0);
         if (record_.outcome == Outcome::malformed) {
             leave(read.at);  // later bytes have no meaning
         } else if (answer_.done() && !done_at_) {
@@ -281,8 +287,8 @@ class Client::Exchange final : public http::ExchangeSink {
     std::optional<TimePoint> read_at_;  ///< time of the read with the last body bytes
     std::optional<TimePoint> done_at_;  ///< when the answer itself ended
     std::uint64_t bytes_received_ = 0;
-    bool refused_ = false;     ///< whether its status is not 2xx; the body tells why
-    bool has_output_ = false;  ///< whether the sink was told of the first token
+    bool refused_ = false;                   ///< whether its status is not 2xx; the body tells why
+    std::optional<TimePoint> output_since_;  ///< time of the first output, of which the sink was told
     protocol::AnswerReader answer_;
 
     Client& client_;

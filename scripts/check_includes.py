@@ -58,6 +58,7 @@ ROOMS = {
         "gate": {"cost"},
         "model": {"cache", "micro", "sweep"},
         "sections": {"model"},
+        "compare": {"model"},
     },
 }
 

@@ -65,8 +65,8 @@ class AnswerReader {
 
     /// Returns whether the stream's end marker has come or the answer has failed; later bytes are ignored.
     bool done() const { return done_; }
-    bool has_output() const { return !log_.empty(); }  ///< whether the first token of a stream has come
-    bool non_streaming() const { return whole_; }      ///< whether the answer is read as one JSON object
+    std::size_t events() const { return log_.size(); }  ///< number of events of a stream that had output
+    bool non_streaming() const { return whole_; }       ///< whether the answer is read as one JSON object
 
     /// Ends the answer; http_complete: the HTTP message came to its end. Decides the tokens of each
     /// event and, unless the caller has already set a failure, the outcome: ok, stream_error, truncated,

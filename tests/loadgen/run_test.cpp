@@ -616,6 +616,7 @@ TEST(InjectedFault, AFirstTokenThatWasReadWithLaterOnesSaysHowEarlyItMayHaveBeen
     // The tokens were written 15 ms apart, and the read has the stamp of the last one.
     ASSERT_TRUE(late.first_early.has_value());
     EXPECT_GE(*late.first_early, std::chrono::milliseconds(25));
+    ASSERT_TRUE(late.last_early.has_value());
 }
 
 TEST(InjectedFault, AProcessorHogOnTheLoopsCoreIsNoticed) {

@@ -91,7 +91,8 @@ void write_foreign_run(const ForeignRun& run, const fs::path& directory, const I
         if (identity.size() > (std::size_t{1} << 16)) identity = content_hash(identity);
         writer.record(std::move(record));
     });
-    provenance.run_id = content_hash(provenance.measured_by + provenance.model + identity).substr(0, 32);
+    const std::string content = provenance.measured_by + provenance.model + identity;
+    provenance.run_id = (content_hash(content) + content_hash(content + "\n")).substr(0, 32);
     for (const std::string& lost : writer.finish()) throw RuntimeError(lost);
     write_begun(directory, recorded.begun, {});
     write_ended(directory, recorded);

@@ -113,6 +113,7 @@ TEST(HtmlReport, ShowsHostileTextAsTextInEveryField) {
             p.result.provenance = {"",
                                    evil,
                                    evil,
+                                   evil,
                                    {evil},
                                    evil,
                                    evil,

@@ -127,7 +127,9 @@ TEST_P(ForeignSample, becomes_a_run_with_the_figures_that_were_worked_out_by_han
     ASSERT_NE(ttft, nullptr);
     EXPECT_NEAR(*ttft->at(.5)->value, expected.ttft_p50_s, 1e-6);
     EXPECT_EQ(ttft->at(.99)->value.has_value(), expected.ttft_p99_s.has_value());
-    if (expected.ttft_p99_s) EXPECT_NEAR(*ttft->at(.99)->value, *expected.ttft_p99_s, 1e-6);
+    if (expected.ttft_p99_s) {
+        EXPECT_NEAR(*ttft->at(.99)->value, *expected.ttft_p99_s, 1e-6);
+    }
     EXPECT_NEAR(*run.workload.achieved_output_tokens, expected.output_tokens_per_request, 1e-9);
     EXPECT_NEAR(*run.whole_run.at("output_tokens_per_s"), expected.output_tokens_per_s, 1e-3);
     EXPECT_THAT(unknown_checks(run), ::testing::UnorderedElementsAreArray(expected.unknown));
@@ -161,8 +163,8 @@ TEST_P(ForeignSample, that_is_cut_off_is_refused_by_name) {
         HasSubstr(file.filename().string()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, ForeignSample, ::testing::ValuesIn(all_expected()), [](const auto& info) {
-    std::string name = info.param.format;
+INSTANTIATE_TEST_SUITE_P(Formats, ForeignSample, ::testing::ValuesIn(all_expected()), [](const auto& of) {
+    std::string name = of.param.format;
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 });

@@ -1,0 +1,128 @@
+// paretoken compare: two or more results of any origin side by side.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cards/price.h"
+#include "cli/commands.h"
+#include "cli/foreign_results.h"
+#include "cli/print.h"
+#include "core/error.h"
+#include "reports/analysis/compare/compare.h"
+#include "reports/analysis/model/join.h"
+#include "reports/document/table.h"
+#include "reports/files/run_directory.h"
+
+namespace paretoken::cli {
+namespace {
+
+struct CompareCommand {
+    std::vector<std::string> results;
+    std::string gpu;
+    std::vector<std::string> prices;
+};
+
+/// The points of a result with their costs.
+reports::ComparedSide side_of(const std::string& name, const std::string& directory,
+                              const reports::JoinOptions& options) {
+    std::vector<reports::LoadedRun> runs;
+    for (const auto& run : reports::find_run_directories(directory))
+        runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
+    reports::ComparedSide side{.name = name, .points = {}};
+    for (reports::Configuration& configuration :
+         reports::build_report(std::move(runs), options).configurations)
+        for (reports::ReportPoint& point : configuration.points) side.points.push_back(std::move(point));
+    return side;
+}
+
+/// "1.38 (1.35 to 1.41)"
+std::string ratio_text(const reports::SideFigure& figure) {
+    if (!figure.ratio) return "";
+    std::string text = fmt::format("{:.3f}", *figure.ratio);
+    if (figure.ratio_ci95)
+        text += fmt::format(" ({:.3f} to {:.3f})", figure.ratio_ci95->low, figure.ratio_ci95->high);
+    return text;
+}
+
+/// The letter that stands for a side in tables.
+std::string letter(std::size_t side) {
+    return std::string(1, static_cast<char>('A' + side));
+}
+
+reports::Table table_of(const reports::LoadComparison& load, std::size_t sides) {
+    reports::Table table;
+    table.columns.push_back({load.load});
+    for (std::size_t i = 0; i < sides; ++i) table.columns.push_back({letter(i), reports::Align::right});
+    for (std::size_t i = 1; i < sides; ++i) table.columns.push_back({letter(i) + " ÷ A (95 %)"});
+    for (const reports::FigureRow& row : load.figures) {
+        std::vector<std::string> cells = {row.title};
+        for (const auto& side : row.sides) cells.push_back(side ? reports::significant(side->value, 4) : "–");
+        for (std::size_t i = 1; i < sides; ++i)
+            cells.push_back(row.sides[i] ? ratio_text(*row.sides[i]) : "");
+        table.rows.push_back(std::move(cells));
+    }
+    return table;
+}
+
+void print_comparison(const reports::ResultComparison& comparison,
+                      const std::vector<reports::ComparedSide>& sides) {
+    for (std::size_t i = 0; i < sides.size(); ++i)
+        print("{}  {}\n", letter(i), reports::printable(sides[i].name));
+    if (!comparison.differences.empty()) print("\nDifferences between the measurements (A | B …):\n");
+    for (const std::string& difference : comparison.differences)
+        print("{}\n", reports::paragraph(reports::printable(difference), 2));
+    for (const reports::LoadComparison& load : comparison.loads)
+        print("\n{}", reports::text_of(table_of(load, sides.size())));
+    print("\n");
+    for (const reports::LoadComparison& load : comparison.loads)
+        for (const std::string& sentence : load.sentences)
+            print("{}\n", reports::paragraph(reports::printable(sentence)));
+    print("{}\n", reports::paragraph(
+                      "Intervals of single runs do not contain the variation between runs; `paretoken gate` "
+                      "judges repeated runs."));
+}
+
+void compare(const CompareCommand& command) {
+    if (command.results.size() < 2)
+        throw UsageError("compare needs two or more results: paretoken compare A B");
+    if (command.results.size() > 26) throw UsageError("compare takes at most 26 results");
+    reports::JoinOptions options;
+    if (!command.gpu.empty()) options.gpu = command.gpu;
+    for (const std::string& price : command.prices) options.prices.push_back(cards::price_card(price));
+    if (options.prices.empty()) options.prices = cards::default_price_cards();
+    ForeignResults foreign;
+    std::vector<reports::ComparedSide> sides;
+    for (const std::string& result : command.results)
+        sides.push_back(side_of(result, foreign.directory_of(result), options));
+    const reports::ResultComparison comparison = reports::comparison_of(sides);
+    if (comparison.loads.empty())
+        throw UsageError(
+            "the results have no load in common that was validly measured on two sides; `paretoken report` "
+            "shows them "
+            "together");
+    print_comparison(comparison, sides);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+    const auto command = std::make_shared<CompareCommand>();
+    CLI::App* sub = app.add_subcommand("compare", "Show two or more results of any origin side by side");
+    sub->add_option("results", command->results,
+                    "Directories of results, or result files of other load generators; each is compared with "
+                    "the first")
+        ->required();
+    sub->add_option("--gpu", command->gpu,
+                    "Hardware that served: NAME or NAMExN, for results that name none");
+    sub->add_option("--price", command->prices, "Price card for the cost per million tokens; may be repeated")
+        ->allow_extra_args(false);
+    sub->callback([command] { compare(*command); });
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,265 @@
+#include "reports/analysis/compare/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/result/metrics.h"
+#include "core/statistics.h"
+
+namespace paretoken::reports {
+namespace {
+
+/// A value of one run with its interval.
+struct Measured {
+    double value = 0;
+    std::optional<Interval> ci95 = {};
+};
+
+struct Row {
+    std::string_view title;
+    std::string_view of;  ///< words in a sentence: "output tokens per second"
+    bool higher_is_better = false;
+    bool in_sentence = false;
+    std::optional<Measured> (*value)(const ReportPoint&) = nullptr;
+};
+
+std::optional<Measured> percentile_in_ms(const ReportPoint& point, std::string_view tag, double p) {
+    const MetricSummary* const metric = point.result.metric(headline_key(tag, point.open_loop));
+    const PercentileValue* const held = metric == nullptr ? nullptr : metric->at(p);
+    if (held == nullptr || !held->value) return std::nullopt;
+    constexpr double kMs = 1e3;
+    Measured measured{.value = *held->value * kMs};
+    if (held->ci95) measured.ci95 = Interval{held->ci95->low * kMs, held->ci95->high * kMs};
+    return measured;
+}
+
+std::optional<Measured> figure_of(const ReportPoint& point, std::string_view key) {
+    const auto value = point.result.throughput.at(key);
+    if (!value) return std::nullopt;
+    return Measured{.value = *value, .ci95 = point.result.throughput.interval(key)};
+}
+
+constexpr Row kRows[] = {
+    {"output tokens/s", "output tokens per second", true, true,
+     [](const ReportPoint& p) { return figure_of(p, "output_tokens_per_s"); }},
+    {"requests/s", "requests per second", true, false,
+     [](const ReportPoint& p) { return figure_of(p, "requests_per_s"); }},
+    {"$ per M output tokens", "dollars per million output tokens", false, true,
+     [](const ReportPoint& p) -> std::optional<Measured> {
+         if (!p.cost) return std::nullopt;
+         return Measured{.value = p.cost->usd_per_m_output, .ci95 = p.cost->usd_per_m_output_ci95};
+     }},
+    {"TTFT p50, ms", "time to first token", false, true,
+     [](const ReportPoint& p) { return percentile_in_ms(p, "ttft", .5); }},
+    {"TTFT p95, ms", "TTFT p95", false, false,
+     [](const ReportPoint& p) { return percentile_in_ms(p, "ttft", .95); }},
+    {"ITL p50, ms", "inter-token latency", false, true,
+     [](const ReportPoint& p) { return percentile_in_ms(p, "itl", .5); }},
+    {"TPOT p50, ms", "time per output token", false, false,
+     [](const ReportPoint& p) { return percentile_in_ms(p, "tpot", .5); }},
+    {"E2E p50, ms", "end-to-end latency", false, false,
+     [](const ReportPoint& p) { return percentile_in_ms(p, "e2e", .5); }},
+    {"E2E p95, ms", "E2E p95", false, false,
+     [](const ReportPoint& p) { return percentile_in_ms(p, "e2e", .95); }},
+};
+
+std::vector<Measured> values_of(const Row& row, const std::vector<const ReportPoint*>& points) {
+    std::vector<Measured> values;
+    for (const ReportPoint* const point : points)
+        if (const auto value = row.value(*point); value && value->value > 0) values.push_back(*value);
+    return values;
+}
+
+Moments logarithms_of(const std::vector<Measured>& values) {
+    std::vector<double> logs;
+    for (const Measured& value : values) logs.push_back(std::log(value.value));
+    return moments_of(logs);
+}
+
+/// The standard error of the logarithm of a single run's value, from its interval.
+std::optional<double> log_error_of(const Measured& value) {
+    constexpr double kWidth = 2 * 1.959964;  // of a normal distribution, at 95 %
+    if (!value.ci95 || !(value.ci95->low > 0) || !std::isfinite(value.ci95->high)) return std::nullopt;
+    return std::log(value.ci95->high / value.ci95->low) / kWidth;
+}
+
+/// The interval of the ratio of b to a.
+std::optional<Interval> ratio_interval(const std::vector<Measured>& a, const std::vector<Measured>& b) {
+    const Moments first = logarithms_of(a);
+    const Moments second = logarithms_of(b);
+    const double shift = second.mean - first.mean;
+    double error = 0;
+    double quantile = 1.959964;
+    if (first.n > 1 && second.n > 1) {
+        const double va = first.standard_deviation * first.standard_deviation / static_cast<double>(first.n);
+        const double vb =
+            second.standard_deviation * second.standard_deviation / static_cast<double>(second.n);
+        error = std::sqrt(va + vb);
+        // Welch (1947) and Satterthwaite (1946)
+        const double degrees = va + vb > 0 ? (va + vb) * (va + vb) /
+                                                 (va * va / static_cast<double>(first.n - 1) +
+                                                  vb * vb / static_cast<double>(second.n - 1))
+                                           : 1;
+        quantile = student_t(.95, degrees);
+    } else {
+        const auto ea = log_error_of(a.front());
+        const auto eb = log_error_of(b.front());
+        if (!ea || !eb) return std::nullopt;
+        error = std::hypot(*ea, *eb);
+    }
+    return Interval{std::exp(shift - quantile * error), std::exp(shift + quantile * error)};
+}
+
+using PointsOfSides = std::vector<std::vector<const ReportPoint*>>;
+
+FigureRow figure_row(const Row& row, const PointsOfSides& sides) {
+    FigureRow held{.title = std::string(row.title), .higher_is_better = row.higher_is_better, .sides = {}};
+    const std::vector<Measured> first = values_of(row, sides.front());
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        const std::vector<Measured> values = values_of(row, sides[i]);
+        if (values.empty()) {
+            held.sides.emplace_back();
+            continue;
+        }
+        SideFigure figure{.value = std::exp(logarithms_of(values).mean)};
+        if (i > 0 && !first.empty()) {
+            figure.ratio = figure.value / std::exp(logarithms_of(first).mean);
+            figure.ratio_ci95 = ratio_interval(first, values);
+        }
+        held.sides.emplace_back(figure);
+    }
+    return held;
+}
+
+/// "38 % more output tokens per second"; empty if there is no ratio.
+std::string clause_of(const Row& row, const SideFigure& figure) {
+    if (!figure.ratio) return {};
+    const bool equal =
+        figure.ratio_ci95 ? figure.ratio_ci95->low <= 1 && figure.ratio_ci95->high >= 1 : *figure.ratio == 1;
+    if (equal) return fmt::format("{} that is not shown to differ", row.of);
+    const double change = std::abs(*figure.ratio - 1) * 100;
+    const std::string amount =
+        change < 10 ? fmt::format("{:.1f} %", change) : fmt::format("{:.0f} %", change);
+    const std::string_view word = row.higher_is_better || row.of.starts_with("dollars")
+                                      ? (*figure.ratio > 1 ? "more" : "fewer")
+                                      : (*figure.ratio > 1 ? "longer" : "shorter");
+    return word == "longer" || word == "shorter" ? fmt::format("a {} {} {}", amount, word, row.of)
+                                                 : fmt::format("{} {} {}", amount, word, row.of);
+}
+
+std::string sentence_of(const std::string& load, const std::string& name, const std::string& first,
+                        const std::vector<FigureRow>& figures, std::size_t side) {
+    std::vector<std::string> clauses;
+    for (const Row& row : kRows) {
+        if (!row.in_sentence) continue;
+        const auto found = std::find_if(figures.begin(), figures.end(),
+                                        [&](const FigureRow& held) { return held.title == row.title; });
+        if (found == figures.end() || !found->sides[side]) continue;
+        if (std::string clause = clause_of(row, *found->sides[side]); !clause.empty())
+            clauses.push_back(std::move(clause));
+    }
+    if (clauses.empty()) return {};
+    std::string list = clauses.front();
+    for (std::size_t i = 1; i < clauses.size(); ++i)
+        list += (i + 1 == clauses.size() ? " and " : ", ") + clauses[i];
+    return fmt::format("At {}, {} has {}, compared with {}.", load, name, list, first);
+}
+
+std::string joined_texts(const std::set<std::string>& texts) {
+    return texts.empty() ? "not known" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// Adds a sentence for each condition in which the sides differ.
+void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::string>& differences) {
+    struct Condition {
+        std::string_view name;
+        std::string (*of)(const RunResult&);
+    };
+    static constexpr Condition kConditions[] = {
+        {"measured by",
+         [](const RunResult& run) {
+             return run.provenance.measured_by.empty() ? "paretoken " + run.provenance.version
+                                                       : run.provenance.measured_by;
+         }},
+        {"model", [](const RunResult& run) { return run.provenance.model; }},
+        {"hardware",
+         [](const RunResult& run) {
+             return run.provenance.hardware_count > 1
+                        ? fmt::format("{} x {}", run.provenance.hardware_count, run.provenance.hardware)
+                        : run.provenance.hardware;
+         }},
+        {"server", [](const RunResult& run) { return run.provenance.server_kind; }},
+        {"dataset", [](const RunResult& run) { return run.workload.dataset; }},
+        {"prompt tokens per request",
+         [](const RunResult& run) {
+             const auto tokens = run.workload.achieved_input_tokens;
+             return tokens ? fmt::format("{:.3g}", *tokens) : std::string();
+         }},
+        {"output tokens per request",
+         [](const RunResult& run) {
+             const auto tokens = run.workload.achieved_output_tokens;
+             return tokens ? fmt::format("{:.3g}", *tokens) : std::string();
+         }},
+        {"host of the client", [](const RunResult& run) { return run.provenance.host; }},
+    };
+    for (const Condition& condition : kConditions) {
+        std::vector<std::string> texts;
+        for (const ComparedSide& side : sides) {
+            std::set<std::string> values;
+            for (const ReportPoint& point : side.points)
+                if (std::string text = condition.of(point.result); !text.empty())
+                    values.insert(std::move(text));
+            texts.push_back(joined_texts(values));
+        }
+        if (std::all_of(texts.begin(), texts.end(),
+                        [&](const std::string& text) { return text == texts.front(); }))
+            continue;
+        differences.push_back(fmt::format("{}: {}", condition.name, fmt::join(texts, " | ")));
+    }
+}
+
+}  // namespace
+
+ResultComparison comparison_of(const std::vector<ComparedSide>& sides) {
+    ResultComparison comparison;
+    add_differences(sides, comparison.differences);
+    std::map<std::pair<bool, double>, PointsOfSides> by_load;
+    std::map<std::pair<bool, double>, std::string> labels;
+    for (std::size_t i = 0; i < sides.size(); ++i)
+        for (const ReportPoint& point : sides[i].points) {
+            if (point.result.validity.verdict == Verdict::invalid) {
+                comparison.differences.push_back(fmt::format(
+                    "{} at {} is left out: it is not a valid measurement", sides[i].name, point.load_label));
+                continue;
+            }
+            const std::pair load(point.open_loop, point.load);
+            PointsOfSides& points = by_load[load];
+            points.resize(sides.size());
+            points[i].push_back(&point);
+            labels[load] = point.load_label;
+        }
+    for (const auto& [load, points] : by_load) {
+        const auto has_runs = [](const auto& runs) { return !runs.empty(); };
+        if (std::count_if(points.begin(), points.end(), has_runs) < 2) continue;
+        LoadComparison held{.load = labels[load], .figures = {}, .sentences = {}};
+        for (const Row& row : kRows) {
+            FigureRow figures = figure_row(row, points);
+            if (std::any_of(figures.sides.begin(), figures.sides.end(),
+                            [](const auto& side) { return side.has_value(); }))
+                held.figures.push_back(std::move(figures));
+        }
+        for (std::size_t i = 1; i < sides.size(); ++i)
+            if (std::string text = sentence_of(held.load, sides[i].name, sides.front().name, held.figures, i);
+                !text.empty())
+                held.sentences.push_back(std::move(text));
+        comparison.loads.push_back(std::move(held));
+    }
+    return comparison;
+}
+
+}  // namespace paretoken::reports
