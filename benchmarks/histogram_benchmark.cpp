@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
 #include "core/histogram.h"
+#include "core/random.h"
 
 namespace {
 

@@ -57,7 +57,7 @@ std::string letter(std::size_t side) {
 
 reports::Table table_of(const reports::LoadComparison& load, std::size_t sides) {
     reports::Table table;
-    table.columns.push_back({load.load});
+    table.columns.push_back({load.load, reports::Align::left});
     for (std::size_t i = 0; i < sides; ++i) table.columns.push_back({letter(i), reports::Align::right});
     for (std::size_t i = 1; i < sides; ++i) table.columns.push_back({letter(i) + " ÷ A (95 %)"});
     for (const reports::FigureRow& row : load.figures) {
@@ -76,16 +76,16 @@ void print_comparison(const reports::ResultComparison& comparison,
         print("{}  {}\n", letter(i), reports::printable(sides[i].name));
     if (!comparison.differences.empty()) print("\nDifferences between the measurements (A | B …):\n");
     for (const std::string& difference : comparison.differences)
-        print("{}\n", reports::paragraph(reports::printable(difference), 2));
+        print("{}", reports::paragraph(reports::printable(difference), 2));
     for (const reports::LoadComparison& load : comparison.loads)
         print("\n{}", reports::text_of(table_of(load, sides.size())));
     print("\n");
     for (const reports::LoadComparison& load : comparison.loads)
         for (const std::string& sentence : load.sentences)
-            print("{}\n", reports::paragraph(reports::printable(sentence)));
-    print("{}\n", reports::paragraph(
-                      "Intervals of single runs do not contain the variation between runs; `paretoken gate` "
-                      "judges repeated runs."));
+            print("{}", reports::paragraph(reports::printable(sentence)));
+    print("{}", reports::paragraph(
+                    "Intervals of single runs do not contain the variation between runs; `paretoken gate` "
+                    "judges repeated runs."));
 }
 
 void compare(const CompareCommand& command) {

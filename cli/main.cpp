@@ -72,11 +72,12 @@ int main(int argc, char** argv) {
         "command could not be carried out, 4 the measurement is invalid, 5 a gate, a search or\nlimits are "
         "inconclusive.\n"
         "paretoken COMMAND --help lists the options of a command.");
-    for (const auto add : {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
-                           paretoken::cli::add_report, paretoken::cli::add_cost, paretoken::cli::add_gate,
-                           paretoken::cli::add_baseline, paretoken::cli::add_cache, paretoken::cli::add_watch,
-                           paretoken::cli::add_compare, paretoken::cli::add_export, paretoken::cli::add_import, paretoken::cli::add_serve,
-                           paretoken::cli::add_calibrate, paretoken::cli::add_dataset}) {
+    for (const auto add :
+         {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
+          paretoken::cli::add_report, paretoken::cli::add_cost, paretoken::cli::add_gate,
+          paretoken::cli::add_baseline, paretoken::cli::add_cache, paretoken::cli::add_watch,
+          paretoken::cli::add_compare, paretoken::cli::add_export, paretoken::cli::add_import,
+          paretoken::cli::add_serve, paretoken::cli::add_calibrate, paretoken::cli::add_dataset}) {
         add(app);
     }
     try {

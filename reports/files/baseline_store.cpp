@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/run/distinct_runs.h"
 #include "core/result/validity.h"
+#include "core/run/distinct_runs.h"
 #include "reports/files/file_io.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"

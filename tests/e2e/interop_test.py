@@ -84,6 +84,18 @@ class Import(Case):
         done = self.gate(baseline, equal)
         self.assertIn(done.returncode, (0, 5), done.stdout + done.stderr)
 
+    def test_results_of_any_origin_are_compared_side_by_side(self):
+        a = vllm_file(self.directory / "a.json", 1)
+        b = vllm_file(self.directory / "b.json", 2, slower=1.5)
+        done = paretoken("compare", a, b, "--gpu", "h100-sxm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("c=8", done.stdout)
+        self.assertRegex(done.stdout, r"has a \d+ % longer\s+inter-token\s+latency")
+        self.assertRegex(done.stdout, r"costs \d+ %\s+more")
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
+        alone = paretoken("compare", a)
+        self.assertEqual(alone.returncode, 2)
+
     def test_a_gate_refuses_files_of_different_tools(self):
         baseline = [vllm_file(self.directory / f"a{i}.json", i) for i in range(3)]
         done = self.gate(baseline, [SAMPLES / "aiperf"] )
@@ -97,7 +109,7 @@ class Export(Case):
         cls.addClassCleanup(shutil.rmtree, cls.made, ignore_errors=True)
         cls.run_directory = cls.made / "run"
         done = paretoken("run", "sim:llama3-8b-h100-bf16", "--virtual", "--concurrency", 8, "--num-prompts", 400, "--isl", 128,
-                         "--osl", "uniform:20,60", "--metadata", "params=x", "--header", "X-Secret: hidden-text", "--out",
+                         "--osl", "40", "--range-ratio", "0.5", "--metadata", "params=x", "--header", "X-Secret: hidden-text", "--out",
                          cls.run_directory)
         if done.returncode != 0:
             raise AssertionError(done.stderr)

@@ -25,6 +25,7 @@ struct Row {
     std::string_view of;  ///< words in a sentence: "output tokens per second"
     bool higher_is_better = false;
     bool in_sentence = false;
+    bool is_cost = false;
     std::optional<Measured> (*value)(const ReportPoint&) = nullptr;
 };
 
@@ -45,26 +46,26 @@ std::optional<Measured> figure_of(const ReportPoint& point, std::string_view key
 }
 
 constexpr Row kRows[] = {
-    {"output tokens/s", "output tokens per second", true, true,
+    {"output tokens/s", "output tokens per second", true, true, false,
      [](const ReportPoint& p) { return figure_of(p, "output_tokens_per_s"); }},
-    {"requests/s", "requests per second", true, false,
+    {"requests/s", "requests per second", true, false, false,
      [](const ReportPoint& p) { return figure_of(p, "requests_per_s"); }},
-    {"$ per M output tokens", "dollars per million output tokens", false, true,
+    {"$ per M output tokens", "cost per million output tokens", false, true, true,
      [](const ReportPoint& p) -> std::optional<Measured> {
          if (!p.cost) return std::nullopt;
          return Measured{.value = p.cost->usd_per_m_output, .ci95 = p.cost->usd_per_m_output_ci95};
      }},
-    {"TTFT p50, ms", "time to first token", false, true,
+    {"TTFT p50, ms", "time to first token", false, true, false,
      [](const ReportPoint& p) { return percentile_in_ms(p, "ttft", .5); }},
-    {"TTFT p95, ms", "TTFT p95", false, false,
+    {"TTFT p95, ms", "TTFT p95", false, false, false,
      [](const ReportPoint& p) { return percentile_in_ms(p, "ttft", .95); }},
-    {"ITL p50, ms", "inter-token latency", false, true,
+    {"ITL p50, ms", "inter-token latency", false, true, false,
      [](const ReportPoint& p) { return percentile_in_ms(p, "itl", .5); }},
-    {"TPOT p50, ms", "time per output token", false, false,
+    {"TPOT p50, ms", "time per output token", false, false, false,
      [](const ReportPoint& p) { return percentile_in_ms(p, "tpot", .5); }},
-    {"E2E p50, ms", "end-to-end latency", false, false,
+    {"E2E p50, ms", "end-to-end latency", false, false, false,
      [](const ReportPoint& p) { return percentile_in_ms(p, "e2e", .5); }},
-    {"E2E p95, ms", "E2E p95", false, false,
+    {"E2E p95, ms", "E2E p95", false, false, false,
      [](const ReportPoint& p) { return percentile_in_ms(p, "e2e", .95); }},
 };
 
@@ -77,6 +78,7 @@ std::vector<Measured> values_of(const Row& row, const std::vector<const ReportPo
 
 Moments logarithms_of(const std::vector<Measured>& values) {
     std::vector<double> logs;
+    logs.reserve(values.size());
     for (const Measured& value : values) logs.push_back(std::log(value.value));
     return moments_of(logs);
 }
@@ -136,20 +138,20 @@ FigureRow figure_row(const Row& row, const PointsOfSides& sides) {
     return held;
 }
 
-/// "38 % more output tokens per second"; empty if there is no ratio.
+/// "gives 38 % more output tokens per second"; empty if there is no ratio.
 std::string clause_of(const Row& row, const SideFigure& figure) {
     if (!figure.ratio) return {};
     const bool equal =
         figure.ratio_ci95 ? figure.ratio_ci95->low <= 1 && figure.ratio_ci95->high >= 1 : *figure.ratio == 1;
-    if (equal) return fmt::format("{} that is not shown to differ", row.of);
+    if (equal) return fmt::format("is not shown to differ in {}", row.of);
     const double change = std::abs(*figure.ratio - 1) * 100;
     const std::string amount =
         change < 10 ? fmt::format("{:.1f} %", change) : fmt::format("{:.0f} %", change);
-    const std::string_view word = row.higher_is_better || row.of.starts_with("dollars")
-                                      ? (*figure.ratio > 1 ? "more" : "fewer")
-                                      : (*figure.ratio > 1 ? "longer" : "shorter");
-    return word == "longer" || word == "shorter" ? fmt::format("a {} {} {}", amount, word, row.of)
-                                                 : fmt::format("{} {} {}", amount, word, row.of);
+    const bool more = *figure.ratio > 1;
+    if (row.is_cost)
+        return fmt::format("costs {} {} per million output tokens", amount, more ? "more" : "less");
+    if (row.higher_is_better) return fmt::format("gives {} {} {}", amount, more ? "more" : "fewer", row.of);
+    return fmt::format("has a {} {} {}", amount, more ? "longer" : "shorter", row.of);
 }
 
 std::string sentence_of(const std::string& load, const std::string& name, const std::string& first,
@@ -166,8 +168,8 @@ std::string sentence_of(const std::string& load, const std::string& name, const 
     if (clauses.empty()) return {};
     std::string list = clauses.front();
     for (std::size_t i = 1; i < clauses.size(); ++i)
-        list += (i + 1 == clauses.size() ? " and " : ", ") + clauses[i];
-    return fmt::format("At {}, {} has {}, compared with {}.", load, name, list, first);
+        list += (i + 1 == clauses.size() ? ", and " : ", ") + clauses[i];
+    return fmt::format("At {}, {} {}, compared with {}.", load, name, list, first);
 }
 
 std::string joined_texts(const std::set<std::string>& texts) {

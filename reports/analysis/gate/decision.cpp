@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/run/distinct_runs.h"
 #include "core/result/slo.h"
+#include "core/run/distinct_runs.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
 #include "core/text/printable.h"

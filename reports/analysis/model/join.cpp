@@ -1,5 +1,5 @@
-#include "core/run/distinct_runs.h"
 #include "reports/analysis/model/join.h"
+#include "core/run/distinct_runs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

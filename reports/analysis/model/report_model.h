@@ -1,8 +1,8 @@
 #pragma once
 // Everything that a report shows, computed before anything is drawn: build_report()
 // (reports/analysis/model/join.h) computes it, and the writers in reports/pages and report_json()
-// (reports/files/json/report_fields.h) show it. Units are dollars, seconds (milliseconds where a name ends in `ms`) and
-// tokens. An absent value is not known, and Configuration::missing says which flag would add it.
+// (reports/files/json/report_fields.h) show it. Units are dollars, seconds (milliseconds where a name ends in
+// `ms`) and tokens. An absent value is not known, and Configuration::missing says which flag would add it.
 #include <map>
 #include <optional>
 #include <string>

@@ -158,9 +158,8 @@ TEST_P(ForeignSample, that_is_cut_off_is_refused_by_name) {
     const fs::path cut = directory.path() / "cut" / file.filename();
     ensure_directory(cut.parent_path());
     write_file_atomically(cut, text.substr(0, text.size() - 40));
-    EXPECT_THAT(
-        message_of<UsageError>([&] { import_runs(cut, directory.path() / "out"); }),
-        HasSubstr(file.filename().string()));
+    EXPECT_THAT(message_of<UsageError>([&] { import_runs(cut, directory.path() / "out"); }),
+                HasSubstr(file.filename().string()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, ForeignSample, ::testing::ValuesIn(all_expected()), [](const auto& of) {
@@ -186,18 +185,16 @@ TEST(ForeignRuns, without_times_of_single_requests_are_refused_with_the_option_t
     const TemporaryDirectory directory;
     const fs::path file = directory.path() / "result.json";
     write_file_atomically(file, R"({"model_id":"m","completed":1,"request_throughput":1.0,"num_prompts":1})");
-    EXPECT_THAT(
-        message_of<UsageError>([&] { import_runs(file, directory.path() / "out"); }),
-        HasSubstr("--save-detailed"));
+    EXPECT_THAT(message_of<UsageError>([&] { import_runs(file, directory.path() / "out"); }),
+                HasSubstr("--save-detailed"));
 }
 
 TEST(ForeignRuns, of_a_file_that_no_tool_wrote_are_refused_with_the_tools_that_are_read) {
     const TemporaryDirectory directory;
     const fs::path file = directory.path() / "notes.json";
     write_file_atomically(file, R"({"a":1})");
-    EXPECT_THAT(
-        message_of<UsageError>([&] { import_runs(file, directory.path() / "out"); }),
-        HasSubstr("AIPerf"));
+    EXPECT_THAT(message_of<UsageError>([&] { import_runs(file, directory.path() / "out"); }),
+                HasSubstr("AIPerf"));
 }
 
 TEST(ForeignRuns, have_the_same_id_when_the_same_file_is_imported_twice) {
