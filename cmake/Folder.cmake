@@ -1,6 +1,6 @@
 # paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…) makes one static library of every .cpp below NAME/ except
-#   main.cpp. With COLD, release builds compile it with -O1, because the time to compile it matters more than its speed. With
-#   APART, each source is compiled alone even with PARETOKEN_UNITY=ON.
+#   main.cpp. With COLD, release builds compile it with -O1, because the time to compile it matters more than its speed, and
+#   portable builds with -Os, because their size matters. With APART, each source is compiled alone even with PARETOKEN_UNITY=ON.
 # paretoken_tests(NAMES…) makes one test program per folder of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -97,7 +97,7 @@ function(paretoken_folder name)
     endif()
     paretoken_precompiled(${name} ${folder_PRECOMPILED})
     if(folder_COLD)
-        target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+        target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:$<IF:$<BOOL:${PARETOKEN_PORTABLE}>,-Os,-O1>>)
     endif()
     paretoken_compile_in_groups(${name} ${folder_APART} ${sources})
 endfunction()
