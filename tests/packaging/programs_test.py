@@ -1,5 +1,6 @@
 """The programs in the packages: their size, what they load, and what the wheel's tag promises."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -81,6 +82,17 @@ class Wheel(unittest.TestCase):
             metadata = packed.read(f"paretoken-{VERSION}.dist-info/METADATA").decode()
         self.assertIn(f"\nVersion: {VERSION}\n", metadata)
         self.assertNotIn("\nRequires-Dist: numpy\n", metadata)
+
+
+class Reader(unittest.TestCase):
+    def test_it_reads_runs_into_arrays_of_numpy(self):
+        with tempfile.TemporaryDirectory(prefix="paretoken-reader-") as name:
+            environment = pathlib.Path(name) / "environment"
+            subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+            subprocess.run([environment / "bin" / "pip", "-q", "install", "numpy"], check=True)
+            done = subprocess.run([environment / "bin" / "python", ROOT / "tests" / "e2e", "Reader"], capture_output=True, text=True,
+                                  env={**os.environ, "PARETOKEN": str(ROOT / "build" / "dist" / "paretoken")}, check=False)
+            self.assertRegex(done.stdout, r"\n\d+ passed, 0 failed, 0 skipped\n$")
 
 
 class SourceDistribution(unittest.TestCase):
