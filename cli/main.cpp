@@ -65,8 +65,9 @@ int main(int argc, char** argv) {
         "costs.",
         "paretoken"};
     app.require_subcommand(1);
-    app.set_version_flag("--version",
-                         fmt::format("paretoken {} ({})", paretoken::version(), paretoken::commit()));
+    app.set_version_flag(
+        "--version", fmt::format("paretoken {} ({})\nbuild type: {}\nCPU kernels: {}", paretoken::version(),
+                                 paretoken::commit(), paretoken::build_type(), paretoken::cpu_kernels()));
     app.footer(
         "Exit codes: 0 success, 1 a gate failed or limits are not met, 2 wrong options or input,\n3 the "
         "command could not be carried out, 4 the measurement is invalid, 5 a gate, a search or\nlimits are "

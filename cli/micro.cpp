@@ -1,5 +1,5 @@
-// paretoken micro: measures what this machine could deliver. Runs paretoken-microbench from the directory of
-// this program, checks its result, adds what follows from the rows (fits by size, bounds) and shows it.
+// paretoken micro: measures what this machine could deliver. Runs paretoken-microbench, checks its result,
+// adds what follows from the rows (fits by size, bounds) and shows it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,6 +23,7 @@
 #include "cli/interrupt.h"
 #include "cli/micro_cache.h"
 #include "cli/micro_page.h"
+#include "cli/micro_program.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/units.h"
@@ -117,7 +118,7 @@ std::vector<std::string> arguments_for(const MicroOptions& options, const fs::pa
 /// check is no error.
 void run_microbench(const MicroOptions& options, const fs::path& result) {
     constexpr std::string_view kComplaint = "error: ";
-    experiments::ChildProcess child(experiments::own_directory() / "paretoken-microbench",
+    experiments::ChildProcess child(microbench_program(experiments::own_directory()),
                                     arguments_for(options, result));
     const InterruptWatch watch(
         "\nending the measurement: nothing is written\n");  // after the child, which would inherit the mask

@@ -1,6 +1,6 @@
 # paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…) makes one static library of every .cpp below NAME/ except
-#   main.cpp. With COLD, release builds compile it with -O1, because the time to compile it matters more than its speed. With
-#   APART, each source is compiled alone even with PARETOKEN_UNITY=ON.
+#   main.cpp. With COLD, release builds compile it with -O1, because the time to compile it matters more than its speed, and
+#   portable builds with -Os, because their size matters. With APART, each source is compiled alone even with PARETOKEN_UNITY=ON.
 # paretoken_tests(NAMES…) makes one test program per folder of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -97,7 +97,12 @@ function(paretoken_folder name)
     endif()
     paretoken_precompiled(${name} ${folder_PRECOMPILED})
     if(folder_COLD)
-        target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+        if(PARETOKEN_PORTABLE)
+            target_compile_options(${name} PRIVATE -Os)
+            set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # they are compiled without -Os
+        else()
+            target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+        endif()
     endif()
     paretoken_compile_in_groups(${name} ${folder_APART} ${sources})
 endfunction()

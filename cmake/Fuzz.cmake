@@ -20,7 +20,7 @@ function(paretoken_fuzz)
         list(APPEND sources ${found})
     endforeach()
     add_library(fuzz_subjects STATIC ${sources})
-    target_link_libraries(fuzz_subjects PUBLIC paretoken_options fmt::fmt Threads::Threads Boost::headers
+    target_link_libraries(fuzz_subjects PUBLIC paretoken_options paretoken_fmt Threads::Threads Boost::headers
                           nlohmann_json::nlohmann_json simdjson::simdjson OpenSSL::Crypto)
     paretoken_precompiled(fuzz_subjects std)
     target_sources(fuzz_subjects PRIVATE ${CMAKE_BINARY_DIR}/generated/version.cpp

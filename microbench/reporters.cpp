@@ -81,7 +81,8 @@ class Progress final : public benchmark::BenchmarkReporter {
   private:
     void print(const Run& run) {
         ++done_;
-        const std::string figures = run.error_occurred ? "ERROR " + run.error_message : figures_of(run);
+        const auto error = error_of(run);
+        const std::string figures = error ? "ERROR " + *error : figures_of(run);
         fmt::print("[{:2}/{}] {:<74}{}{}{}\n", done_, rows_, run.run_name.function_name, figures,
                    run.report_label.empty() ? "" : "  ", run.report_label);
     }

@@ -13,9 +13,14 @@
 #include <utility>
 
 #include "core/error.h"
+#include "loadgen/http/certificate_store.h"
 
 namespace paretoken::http {
 namespace {
+
+constexpr const char* kNoAuthorities =
+    " (this machine has no certificate store: install the package ca-certificates, or name a file with "
+    "--ca-file or the environment variable SSL_CERT_FILE)";
 
 std::string newest_openssl_error() {
     const unsigned long code = ERR_peek_last_error();
@@ -34,6 +39,7 @@ bool is_address(const std::string& host) {
 
 struct TlsContext::State {
     SSL_CTX* context = nullptr;
+    bool has_authorities = true;  ///< whether a certificate store or a file of the user's was found
     std::mutex mutex;
     std::map<std::string, SSL_SESSION*> newest;  ///< by host, that of the newest ticket
 
@@ -63,6 +69,12 @@ TlsContext::TlsContext(const TlsOptions& options) : state_(std::make_unique<Stat
     SSL_CTX_set_mode(state_->context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_verify(state_->context, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
     SSL_CTX_set_default_verify_paths(state_->context);
+    if (options.verify) {
+        const CertificateStore store = certificate_store(places_of_this_machine());
+        if (!store.bundle.empty())
+            SSL_CTX_load_verify_locations(state_->context, store.bundle.c_str(), nullptr);
+        state_->has_authorities = store.found || !options.ca_file.empty();
+    }
     SSL_CTX_set_app_data(state_->context, state_.get());
     SSL_CTX_set_session_cache_mode(state_->context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(state_->context, State::keep);
@@ -114,6 +126,7 @@ BIO* bio_of(std::span<const char>& unused) {
 struct TlsSession::State {
     SSL* ssl = nullptr;
     std::string host;
+    bool has_authorities = true;     // as TlsContext::State
     std::span<const char> received;  // what the session has not used yet
     BIO* out = nullptr;              // owned by ssl
     ~State() { SSL_free(ssl); }
@@ -126,6 +139,7 @@ TlsSession::TlsSession(const TlsContext& context, const std::string& host)
     SSL_set_bio(state_->ssl, bio_of(state_->received), state_->out);
     SSL_set_connect_state(state_->ssl);
     state_->host = host;
+    state_->has_authorities = context.state_->has_authorities;
     SSL_set_app_data(state_->ssl, &state_->host);
     context.state_->resume(state_->ssl, host);
     if (is_address(host)) {
@@ -158,8 +172,9 @@ TlsSession::Progress TlsSession::judged(int result) {
             break;
     }
     const long verdict = SSL_get_verify_result(state_->ssl);
-    failure_ = verdict != X509_V_OK ? fmt::format("the server's certificate was refused: {}",
-                                                  X509_verify_cert_error_string(verdict))
+    failure_ = verdict != X509_V_OK ? fmt::format("the server's certificate was refused: {}{}",
+                                                  X509_verify_cert_error_string(verdict),
+                                                  state_->has_authorities ? "" : kNoAuthorities)
                                     : newest_openssl_error();
     ERR_clear_error();
     return Progress::failed;

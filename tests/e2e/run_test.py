@@ -200,9 +200,9 @@ class Serve(Case):
 
 
 class Version(Case):
-    def test_the_version_names_the_commit(self):
+    def test_the_version_names_the_commit_the_build_and_the_kernels(self):
         done = self.succeeds(paretoken("--version"))
-        self.assertRegex(done.stdout, r"\d+\.\d+\.\d+.*[0-9a-f]{7,}")
+        self.assertRegex(done.stdout, r"^paretoken \d+\.\d+\.\d+ \([0-9a-f]{7,}(-dirty)?\)\nbuild type: \w+\nCPU kernels: scalar")
 
 
 if __name__ == "__main__":

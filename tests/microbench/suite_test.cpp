@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "microbench/reporters.h"
 
 namespace paretoken::microbench {
 namespace {
@@ -83,11 +84,11 @@ TEST(Suite, what_a_machine_lacks_is_said_by_its_row_and_is_no_failure) {
     benchmark::RunSpecifiedBenchmarks(&heard);
     benchmark::ClearRegisteredBenchmarks();
     ASSERT_EQ(heard.runs.size(), 2u);
-    EXPECT_FALSE(heard.runs[0].error_occurred);
+    EXPECT_EQ(error_of(heard.runs[0]), std::nullopt);
     EXPECT_EQ(heard.runs[0].report_label, "w:nvfp4 needs sm_100");
     EXPECT_EQ(heard.runs[0].counters.at("valid").value, 0);
     EXPECT_FALSE(heard.runs[0].counters.contains("median_s")) << "nothing was timed";
-    EXPECT_TRUE(heard.runs[1].error_occurred);
+    EXPECT_EQ(error_of(heard.runs[1]), "out of memory");
     EXPECT_EQ(failed, 1u);
 }
 
