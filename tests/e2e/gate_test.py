@@ -64,7 +64,7 @@ class Gate(Case):
     def test_junit_follows_its_schema(self):
         if not shutil.which("xmllint"):
             self.skipTest("xmllint is not installed (libxml2-utils)")
-        schema = ROOT / "tests" / "reports" / "gate" / "junit.xsd"
+        schema = ROOT / "tests" / "reports" / "analysis" / "gate" / "junit.xsd"
         for candidate, code in ((SERVER, 0), (SLOWER, 1)):
             self.gate(code, candidate, "--overwrite")
             checked = subprocess.run(["xmllint", "--noout", "--schema", schema, self.out / "junit.xml"],
