@@ -19,5 +19,6 @@ void add_dataset(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_watch(CLI::App& app);
 void add_export(CLI::App& app);
+void add_translate(CLI::App& app);
 
 }  // namespace paretoken::cli
