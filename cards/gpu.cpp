@@ -13,6 +13,7 @@
 #include "cards/json_value.h"
 #include "core/error.h"
 #include "core/formats.h"
+#include "core/nearest.h"
 
 namespace paretoken::cards {
 namespace {
@@ -194,6 +195,28 @@ GpuSpec parse_gpu_spec(std::string_view text) {
     if (spec.count == 0) throw UsageError(fmt::format("--gpu {}: expected at least one", text));
     if (const auto card = find_gpu(spec.name)) spec.name = card->name;
     return spec;
+}
+
+void require_known_gpu(std::string_view text, std::string_view cpu) {
+    constexpr std::string_view kOther = "other:";
+    const GpuSpec spec = parse_gpu_spec(text);
+    const std::string given = letters_and_digits(spec.name);
+    if (find_gpu(spec.name) || spec.name.starts_with(kOther) || given == letters_and_digits(cpu)) return;
+    const std::vector<std::string> known = known_gpus();
+    std::vector<std::string> similar;
+    for (const std::string& name : known) {
+        const std::string plain = letters_and_digits(name);
+        const bool is_part = given.size() > 1 && (plain.find(given) != std::string::npos ||
+                                                  given.find(plain) != std::string::npos);
+        if (is_part || edit_distance(given, plain.substr(0, given.size())) <= 1) similar.push_back(name);
+    }
+    const std::string meant =
+        similar.empty() ? "" : fmt::format("did you mean {}? ", fmt::join(similar, " or "));
+    throw UsageError(
+        fmt::format("--gpu {}: there is no card of this hardware, so that no limit and no price would be "
+                    "known; {}Known are {}. "
+                    "{}{} gives it a name all the same",
+                    text, meant, fmt::join(known, ", "), kOther, spec.name));
 }
 
 std::span<const std::string_view> arithmetic_for_weights(std::string_view weight_dtype) {

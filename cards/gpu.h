@@ -60,6 +60,11 @@ GpuCard gpu_card(std::string_view text);
 /// a count of 0.
 GpuSpec parse_gpu_spec(std::string_view text);
 
+/// Throws UsageError if a spec of parse_gpu_spec() has a name without a card, with the names of similar
+/// cards. `cpu` is the processor of this host, whose name is accepted, and so are names that begin with
+/// "other:".
+void require_known_gpu(std::string_view text, std::string_view cpu);
+
 /// A kind of arithmetic, and the dense FLOP per second that a card has for it.
 struct GpuFlops {
     std::string dtype;  ///< key in GpuCard::flops

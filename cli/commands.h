@@ -21,5 +21,6 @@ void add_watch(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_export(CLI::App& app);
 void add_import(CLI::App& app);
+void add_translate(CLI::App& app);
 
 }  // namespace paretoken::cli

@@ -287,7 +287,8 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
                  "Print the policy as a file for --policy and do nothing else")
         ->group(judging);
     sub.add_option("--limit", command.limits,
-                   "Limit that every run of the candidate must certify, 'ttft_p95<800ms'; may be repeated")
+                   "Limit that every run of the candidate must certify: ttft_p95:800 (ms), or in quotes "
+                   "'ttft_p95<800ms'; may be repeated")
         ->group(judging);
     sub.add_option("--across", command.across,
                    "Allowed differences between the sides, separated by commas: model, hardware, load")

@@ -6,14 +6,17 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/unknown_words.h"
+#include "cli/words/our_words.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "reports/document/table.h"
@@ -78,13 +81,18 @@ int main(int argc, char** argv) {
           paretoken::cli::add_report, paretoken::cli::add_cost, paretoken::cli::add_gate,
           paretoken::cli::add_baseline, paretoken::cli::add_cache, paretoken::cli::add_watch,
           paretoken::cli::add_compare, paretoken::cli::add_export, paretoken::cli::add_import,
-          paretoken::cli::add_serve, paretoken::cli::add_calibrate, paretoken::cli::add_dataset}) {
+          paretoken::cli::add_serve, paretoken::cli::add_calibrate, paretoken::cli::add_dataset,
+          paretoken::cli::add_translate}) {
         add(app);
     }
     try {
         paretoken::cli::refuse_empty_values(app);
-        paretoken::cli::refuse_unknown_words(app, {argv + 1, argv + argc});
-        app.parse(argc, argv);
+        paretoken::cli::let_the_last_value_win(app);
+        std::vector<std::string> words = paretoken::cli::our_words(app, {argv + 1, argv + argc});
+        paretoken::cli::hide_keys(argc, argv);
+        paretoken::cli::refuse_unknown_words(app, words);
+        std::reverse(words.begin(), words.end());
+        app.parse(words);
         require_printed();
         return static_cast<int>(ExitCode::ok);
     } catch (const CLI::ParseError& error) {

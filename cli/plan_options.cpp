@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "cli/print.h"
 #include "cli/recipes.h"
 #include "core/error.h"
 #include "core/text/secrets.h"
@@ -84,7 +85,8 @@ std::string shown_default(const PlanField& field) {
 
 void add_field(CLI::App& command, const PlanField& field, PlanTexts& given, Levels levels) {
     const std::string name(field.name);
-    const std::string flags(field.flags);
+    std::string flags(field.flags);
+    for (const Synonym& synonym : synonyms_of(field)) flags += fmt::format(",{}", synonym.name);
     const std::string help = help_of(field, levels);
     if (field.type == FieldType::flag) {
         const auto set = [&given, name](std::int64_t count) { given[name] = {count > 0 ? "true" : "false"}; };
@@ -101,6 +103,14 @@ void add_field(CLI::App& command, const PlanField& field, PlanTexts& given, Leve
     }
     option->group(std::string(field.group))->type_name(type_name_of(field.type));
     if (const std::string text = shown_default(field); !text.empty()) option->default_str(text);
+}
+
+/// Makes the key that of this process. A warning says what is better, once.
+void take_api_key(const std::string& key) {
+    (void)setenv("OPENAI_API_KEY", key.c_str(), 1);
+    print(stderr,
+          "paretoken: warning: other users of this machine may have seen the key on the command line; "
+          "set OPENAI_API_KEY instead of giving --api-key\n");
 }
 
 std::string recipes_help() {
@@ -171,6 +181,12 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
         if (levels == Levels::several && field.name == "arrivals") continue;  // the axis of a sweep sets them
         add_field(command, field, options.given, levels);
     }
+    command
+        .add_option_function<std::string>(
+            "--api-key", [](const std::string& key) { take_api_key(key); },
+            "The API key itself. Better is the variable OPENAI_API_KEY, which no list of processes shows")
+        ->type_name("KEY")
+        ->group("Target");
     const char* group = "Configuration";
     if (!without.contains("recipe"))
         command.add_option("--recipe", options.recipe, recipes_help())->type_name("NAME")->group(group);

@@ -39,6 +39,18 @@ LoadPlan reachable(LoadPlan asked) {
     return asked;
 }
 
+/// Replays a trace at its own times if no other load is given, and prints a note.
+LoadPlan replayed(LoadPlan asked) {
+    const auto length = experiments::recorded_length(asked);
+    if (!length) return asked;
+    print(stderr,
+          "note: the requests are sent at the times of the trace, which is {} long; --concurrency or "
+          "--request-rate gives another load\n",
+          clock_text(seconds(*length)));
+    asked.classes.front().arrivals = Spec{"trace", {}};
+    return asked;
+}
+
 /// Shows the progress on the console and serves it for Prometheus.
 class ServingWatcher final : public ConsoleWatcher {
   public:
@@ -73,7 +85,7 @@ void run(LoadPlan asked, const experiments::Access& access) {
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     ServingWatcher watcher(asked.listen);
-    asked = experiments::with_dataset(std::move(asked));
+    asked = replayed(experiments::with_dataset(std::move(asked)));
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(asked, output.path());
     preparation.end();

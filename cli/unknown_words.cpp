@@ -7,6 +7,7 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "core/error.h"
 #include "core/nearest.h"
@@ -53,9 +54,10 @@ std::string suggestion(const std::string& name) {
 void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments) {
     const CLI::App* command = &app;
     std::string path = "paretoken";
+    std::vector<std::pair<std::string, std::string>> unknown;  // names, and the nearest known ones
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string& word = arguments[i];
-        if (word == "--") return;
+        if (word == "--" || command->get_prefix_command()) break;
         if (!looks_like_option(word)) {
             const CLI::App* below = command_named(*command, word);
             if (below != nullptr) {
@@ -69,11 +71,23 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
         }
         const std::string name = name_of(word);
         const CLI::Option* option = command->get_option_no_throw(name);
-        if (option == nullptr)
-            throw UsageError(fmt::format("{} has no option {}{}; see {} --help", path, name,
-                                         suggestion(nearest(name, options_of(*command))), path));
+        if (option == nullptr) {
+            unknown.emplace_back(name, nearest(name, options_of(*command)));
+            const bool has_value = i + 1 < arguments.size() && !looks_like_option(arguments[i + 1]);
+            if (has_value && word == name) ++i;
+            continue;
+        }
         if (option->get_items_expected_min() > 0 && word == name) ++i;  // skips its value, whatever that is
     }
+    if (unknown.empty()) return;
+    if (unknown.size() == 1)
+        throw UsageError(fmt::format("{} has no option {}{}; see {} --help", path, unknown.front().first,
+                                     suggestion(unknown.front().second), path));
+    std::string all;
+    for (const auto& [name, meant] : unknown)
+        all += fmt::format("{}{}{}", all.empty() ? "" : ", ", name,
+                           meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant));
+    throw UsageError(fmt::format("{} has no options {}; see {} --help", path, all, path));
 }
 
 void refuse_empty_values(CLI::App& app) {
@@ -83,6 +97,15 @@ void refuse_empty_values(CLI::App& app) {
                 [](const std::string& value) { return value.empty() ? "its value is empty" : ""; }, ""));
     for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
         refuse_empty_values(*command);
+}
+
+void let_the_last_value_win(CLI::App& app) {
+    for (CLI::Option* option : app.get_options())
+        if (option->get_items_expected_max() <= 1 &&
+            option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw)
+            option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+        let_the_last_value_win(*command);
 }
 
 }  // namespace paretoken::cli

@@ -11,7 +11,7 @@ class App;
 namespace paretoken::cli {
 
 /// Throws UsageError if the first word of `arguments` (without the program's name) that is no option is not a
-/// command either, or if a word looks like an option that the command does not have. Values of options, and
+/// command either, or if words look like options that the command does not have; all of them are named. Values of options, and
 /// words after "--", are not checked. The parser itself would take the word after an unknown option for the
 /// URL, and would report the URL as the error.
 void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments);
@@ -19,5 +19,8 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
 /// Makes the parser refuse an empty value of any option of any command. An unset shell variable leaves an
 /// empty value; the user never means it.
 void refuse_empty_values(CLI::App& app);
+
+/// Makes an option that takes one value and is given several times take the last.
+void let_the_last_value_win(CLI::App& app);
 
 }  // namespace paretoken::cli

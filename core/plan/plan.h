@@ -57,6 +57,7 @@ struct RequestClass {
 struct StopRules {
     /// The number of measured requests; a conversation of several turns counts once.
     std::optional<std::uint64_t> requests = {};
+    bool all_rows = false;  ///< whether `requests` of a resolved plan is the number of rows of the dataset
     std::optional<Duration> duration = {};  ///< time from the first measured request's start
     std::vector<std::string> rules = {};    ///< more rules, in the form of loadgen/load/limits.h
 

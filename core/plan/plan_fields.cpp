@@ -359,8 +359,18 @@ void set_concurrency(LoadPlan& plan, std::size_t request_class, const Texts& tex
     at_least_one(plan.classes[request_class].concurrency);
 }
 
+Texts get_requests(const LoadPlan& plan, std::size_t) {
+    if (plan.stop.all_rows && !plan.stop.requests) return {"all"};
+    return texts_of(plan.stop.requests);
+}
+
+/// Sets the number of requests; "all", and "-1" of other tools, means the rows of the dataset.
 void set_requests(LoadPlan& plan, std::size_t, const Texts& texts) {
-    plan.stop.requests = parse_count(only(texts));
+    const std::string& text = only(texts);
+    plan.stop.requests.reset();
+    plan.stop.all_rows = text == "all" || text == "-1";
+    if (plan.stop.all_rows) return;
+    plan.stop.requests = parse_count(text);
     if (plan.stop.requests == 0U) throw UsageError("0: there would be nothing to measure");
 }
 
@@ -621,10 +631,6 @@ using SaltPrompts = Member < [](auto& p, std::size_t) -> auto& {
 }
 > ;
 
-using Requests = Member < [](auto& p, std::size_t) -> auto& {
-    return p.stop.requests;
-}
-> ;
 using DurationOf = Member < [](auto& p, std::size_t) -> auto& {
     return p.stop.duration;
 }
@@ -758,7 +764,8 @@ constexpr std::string_view kResult = "Result";
 
 constexpr std::array kFields = {
     PlanField{.name = "url",
-              .flags = "url,--url,--base-url",
+              .flags = "url,--url",
+              .synonyms = "--base-url:vllm,sglang --target:guidellm -u:aiperf",
               .group = kTarget,
               .kind = load,
               .help = "Server: http://HOST:PORT or https://…, with or without the version at its end, or the "
@@ -778,6 +785,7 @@ constexpr std::array kFields = {
               .set = RouteOf::set_checked<known_route>},
     PlanField{.name = "model",
               .flags = "--model",
+              .synonyms = "-m:aiperf --model-names:aiperf --served-model-name:vllm,sglang",
               .group = kTarget,
               .kind = load,
               .help = "Model that requests name, or a mix of several with their shares, such as LoRA "
@@ -880,6 +888,7 @@ constexpr std::array kFields = {
         .set = ReadyUrl::set},
     PlanField{.name = "ready_timeout",
               .flags = "--ready-timeout",
+              .synonyms = "--ready-check-timeout-sec:vllm",
               .group = kServer,
               .type = duration,
               .help = "Longest wait for the server to be ready [10m for a server's command; a URL must be "
@@ -888,6 +897,7 @@ constexpr std::array kFields = {
               .set = ReadyTimeout::set_checked<above_zero>},
     PlanField{.name = "reset_cache",
               .flags = "--reset-cache",
+              .synonyms = "--flush-cache:sglang",
               .group = kServer,
               .type = flag,
               .kind = load,
@@ -906,7 +916,8 @@ constexpr std::array kFields = {
               .shown = command_to_show},
 
     PlanField{.name = "concurrency",
-              .flags = "--concurrency,--max-concurrency",
+              .flags = "--concurrency",
+              .synonyms = "--max-concurrency:vllm,sglang",
               .group = kPace,
               .type = count,
               .kind = load,
@@ -927,6 +938,7 @@ constexpr std::array kFields = {
               .set = PrefillConcurrency::set_checked<at_least_one>},
     PlanField{.name = "ramp_up",
               .flags = "--ramp-up",
+              .synonyms = "--concurrency-ramp-duration:aiperf",
               .group = kPace,
               .kind = load,
               .of_class = true,
@@ -983,16 +995,19 @@ constexpr std::array kFields = {
               .get = Burstiness::get,
               .set = Burstiness::set_checked<within_if_given<kBurstiness>>},
     PlanField{.name = "num_prompts",
-              .flags = "--num-prompts,--request-count",
+              .flags = "--num-prompts",
+              .synonyms = "--request-count:aiperf --num-requests:aiperf --max-requests:guidellm",
               .group = kPace,
               .type = count,
               .kind = load,
               .help = "Number of measured requests, or of conversations if the dataset has several turns "
-                      "[without --duration: 100, or 20 per slot if that is more; for a trace: its rows]",
-              .get = Requests::get,
+                      "[without --duration: 100, or 20 per slot if that is more; for a trace: its rows]; all "
+                      "means every row of a file",
+              .get = get_requests,
               .set = set_requests},
     PlanField{.name = "duration",
-              .flags = "--duration,--benchmark-duration",
+              .flags = "--duration",
+              .synonyms = "--benchmark-duration:aiperf --max-seconds:guidellm",
               .group = kPace,
               .type = duration,
               .kind = load,
@@ -1000,18 +1015,18 @@ constexpr std::array kFields = {
                       "are followed to their end",
               .get = DurationOf::get,
               .set = DurationOf::set_checked<above_zero>},
-    PlanField{
-        .name = "stop",
-        .flags = "--stop",
-        .group = kPace,
-        .type = list,
-        .kind = load,
-        .help =
-            "Further rule that ends the start of requests; the first rule that is met decides. May be "
-            "repeated: requests=N, duration=60s, tokens=1M, errors=5%, precision:ttft_p99=10%, "
-            "slo:ttft_p95>2s, diverging=off (the rule `diverging` is on if the rate of arrivals is constant)",
-        .get = Rules::get,
-        .set = Rules::set},
+    PlanField{.name = "stop",
+              .flags = "--stop",
+              .group = kPace,
+              .type = list,
+              .kind = load,
+              .help =
+                  "Further rule that ends the start of requests; the first rule that is met decides. May be "
+                  "repeated: requests=N, duration=60s, tokens=1M, errors=5%, precision:ttft_p99=10%, "
+                  "slo:ttft_p95:800 (ends when this limit is certainly missed), diverging=off (the rule "
+                  "`diverging` is on if the rate of arrivals is constant)",
+              .get = Rules::get,
+              .set = Rules::set},
     PlanField{
         .name = "grace",
         .flags = "--grace",
@@ -1048,14 +1063,16 @@ constexpr std::array kFields = {
                 "of the measured times",
         .get = NoPreconnect::get,
         .set = NoPreconnect::set},
-    PlanField{.name = "num_warmups",
-              .flags = "--num-warmups",
-              .group = kPace,
-              .type = count,
-              .kind = load,
-              .help = "Number of warm-up requests before the first measured one",
-              .get = Warmups::get,
-              .set = set_warmups},
+    PlanField{
+        .name = "num_warmups",
+        .flags = "--num-warmups",
+        .synonyms = "--warmup-request-count:aiperf --num-warmup-requests:aiperf --warmup-requests:sglang",
+        .group = kPace,
+        .type = count,
+        .kind = load,
+        .help = "Number of warm-up requests before the first measured one",
+        .get = Warmups::get,
+        .set = set_warmups},
     PlanField{.name = "workers",
               .flags = "--workers",
               .group = kPace,
@@ -1134,6 +1151,7 @@ constexpr std::array kFields = {
     PlanField{
         .name = "server_profile",
         .flags = "--server-profile",
+        .synonyms = "--profile:vllm,sglang",
         .group = kPace,
         .type = flag,
         .kind = measuring,
@@ -1152,6 +1170,7 @@ constexpr std::array kFields = {
               .set = Events::set_checked<known_events>},
     PlanField{.name = "timeout",
               .flags = "--timeout",
+              .synonyms = "--request-timeout-seconds:aiperf",
               .group = kPace,
               .type = duration,
               .kind = load,
@@ -1183,7 +1202,8 @@ constexpr std::array kFields = {
               .get = Priority::get,
               .set = Priority::set},
     PlanField{.name = "dataset",
-              .flags = "--dataset,--dataset-name",
+              .flags = "--dataset",
+              .synonyms = "--dataset-name:vllm,sglang",
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
@@ -1192,6 +1212,7 @@ constexpr std::array kFields = {
               .set = Dataset::set},
     PlanField{.name = "dataset_path",
               .flags = "--dataset-path",
+              .synonyms = "--input-file:aiperf",
               .group = kWorkload,
               .of_class = true,
               .help = "File of requests; for custom: JSON lines with prompt or messages",
@@ -1213,7 +1234,9 @@ constexpr std::array kFields = {
               .get = Replies::get,
               .set = Replies::set_checked<known_replies>},
     PlanField{.name = "isl",
-              .flags = "--isl,--random-input-len",
+              .flags = "--isl",
+              .synonyms = "--random-input-len:vllm,sglang --input-len:vllm "
+                          "--synthetic-input-tokens-mean:aiperf --prompt-input-tokens-mean:aiperf",
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
@@ -1224,7 +1247,10 @@ constexpr std::array kFields = {
               .set = DatasetField<kInputLength>::set,
               .clear = DatasetField<kInputLength>::clear},
     PlanField{.name = "osl",
-              .flags = "--osl,--random-output-len",
+              .flags = "--osl",
+              .synonyms = "--random-output-len:vllm,sglang --output-len:vllm "
+                          "--sharegpt-output-len:vllm,sglang --custom-output-len:vllm --hf-output-len:vllm "
+                          "--output-tokens-mean:aiperf --prompt-output-tokens-mean:aiperf",
               .group = kWorkload,
               .kind = workload,
               .of_class = true,
@@ -1233,7 +1259,8 @@ constexpr std::array kFields = {
               .set = DatasetField<kOutputLength>::set,
               .clear = DatasetField<kOutputLength>::clear},
     PlanField{.name = "range_ratio",
-              .flags = "--range-ratio,--random-range-ratio",
+              .flags = "--range-ratio",
+              .synonyms = "--random-range-ratio:vllm",
               .group = kWorkload,
               .type = number,
               .kind = workload,
@@ -1253,6 +1280,7 @@ constexpr std::array kFields = {
               .set = PromptFormOf::set_checked<known_prompt_form>},
     PlanField{.name = "ignore_eos",
               .flags = "--ignore-eos,!--no-ignore-eos",
+              .synonyms = "!--disable-ignore-eos:sglang",
               .group = kWorkload,
               .type = flag,
               .kind = workload,
@@ -1278,6 +1306,7 @@ constexpr std::array kFields = {
               .set = Temperature::set},
     PlanField{.name = "extra_body",
               .flags = "--extra-body",
+              .synonyms = "--extra-request-body:sglang",
               .group = kWorkload,
               .kind = workload,
               .help = "JSON object that is merged into every request; its keys take precedence",
@@ -1287,6 +1316,7 @@ constexpr std::array kFields = {
     PlanField{.name = "refused_by_server", .type = list, .get = Refused::get, .set = Refused::set},
     PlanField{.name = "seed",
               .flags = "--seed",
+              .synonyms = "--random-seed:guidellm,aiperf",
               .group = kWorkload,
               .type = count,
               .kind = load,
@@ -1330,7 +1360,8 @@ constexpr std::array kFields = {
               .get = Probe::get,
               .set = Probe::set},
     PlanField{.name = "out",
-              .flags = "--out,--result-dir",
+              .flags = "--out",
+              .synonyms = "--result-dir:vllm --artifact-dir:aiperf --output-artifact-dir:aiperf",
               .group = kResult,
               .help = "Directory for the result, new or without a result: run and sweep do not replace a "
                       "result, and a sweep continues its own [runs/TIME]",
@@ -1381,7 +1412,7 @@ constexpr std::array kFields = {
               .kind = judging,
               .of_class = true,
               .words = true,
-              .help = "SLOs that a request must meet to count as good, in ms: ttft:500 tpot:15 e2e:2000 "
+              .help = "Limits that a request must meet to count as good, in ms: ttft:500 tpot:15 e2e:2000 "
                       "(--slo sets limits on percentiles)",
               .get = Goodput::get,
               .set = set_goodput},
@@ -1390,8 +1421,9 @@ constexpr std::array kFields = {
               .group = kResult,
               .type = list,
               .kind = judging,
-              .help = "Limit on a percentile, TAG_pNN:MILLISECONDS (ttft_p95:800; p90 if no percentile is "
-                      "given), or a preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive; may be repeated",
+              .help = "Limit on a percentile: ttft_p95:800 (ms), or in quotes 'ttft_p95<800ms' (p90 if no "
+                      "percentile is given), or a preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive; "
+                      "may be repeated",
               .get = SlosOf::get,
               .set = set_slos},
     PlanField{.name = "require",
@@ -1530,6 +1562,41 @@ std::span<const PlanField> plan_fields() {
 const PlanField* plan_field_named(std::string_view name) {
     const auto* const found = std::find_if(kFields.begin(), kFields.end(),
                                            [&](const PlanField& field) { return field.name == name; });
+    return found == kFields.end() ? nullptr : found;
+}
+
+std::vector<Synonym> synonyms_of(const PlanField& field) {
+    std::vector<Synonym> synonyms;
+    for (std::string_view rest = field.synonyms; !rest.empty();) {
+        const std::string_view entry = rest.substr(0, rest.find(' '));
+        const auto colon = entry.find(':');
+        synonyms.push_back({.name = entry.substr(0, colon), .tools = entry.substr(colon + 1)});
+        rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    }
+    return synonyms;
+}
+
+const PlanField* plan_field_called(std::string_view name) {
+    const auto is = [name](std::string_view known) {
+        const auto plain = [](std::string_view text) {
+            text.remove_prefix(std::min(text.find_first_not_of("!-"), text.size()));
+            std::string bare(text);
+            std::replace(bare.begin(), bare.end(), '-', '_');
+            return bare;
+        };
+        return plain(known) == plain(name);
+    };
+    const auto* const found = std::find_if(kFields.begin(), kFields.end(), [&](const PlanField& field) {
+        if (is(field.name)) return true;
+        for (std::string_view rest = field.flags; !rest.empty();) {
+            const std::string_view flag = rest.substr(0, rest.find(','));
+            if (is(flag)) return true;
+            rest.remove_prefix(std::min(flag.size() + 1, rest.size()));
+        }
+        const auto synonyms = synonyms_of(field);
+        return std::any_of(synonyms.begin(), synonyms.end(),
+                           [&](const Synonym& synonym) { return is(synonym.name); });
+    });
     return found == kFields.end() ? nullptr : found;
 }
 

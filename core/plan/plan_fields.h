@@ -38,9 +38,12 @@ using PlanTexts = std::map<std::string, Texts, std::less<>>;
 
 struct PlanField {
     std::string_view name;  ///< name in files: "num_prompts"
-    /// The names of the option with commas between them, ours before those of other tools. A name after "!"
-    /// turns a flag off, and a name without dashes is a positional argument. Empty: the field has no option.
+    /// The names of the option with commas between them. A name after "!" turns a flag off, and a name
+    /// without dashes is a positional argument. Empty: the field has no option.
     std::string_view flags = {};
+    /// Names of the option in other tools, each with the tools that have it: "--max-concurrency:vllm,sglang".
+    /// A synonym means the same and takes the same values.
+    std::string_view synonyms = {};
     std::string_view group = {};  ///< heading in --help
     FieldType type = FieldType::text;
     FieldKind kind = FieldKind::none;
@@ -61,6 +64,18 @@ struct PlanField {
 
 std::span<const PlanField> plan_fields();
 const PlanField* plan_field_named(std::string_view name);  ///< null when there is none
+
+/// A name of an option in other tools, and these tools: {"--max-concurrency", "vllm,sglang"}. The name of a
+/// flag that turns the option off begins with "!".
+struct Synonym {
+    std::string_view name;
+    std::string_view tools;
+};
+std::vector<Synonym> synonyms_of(const PlanField& field);
+
+/// Returns the field with this name in files, or with an option or a synonym of this name, with or without
+/// its dashes; "-" and "_" are the same. Null when there is none.
+const PlanField* plan_field_called(std::string_view name);
 
 /// Returns the first long name of the field's option ("--num-prompts"), or the field's name if it has none.
 std::string option_of(const PlanField& field);

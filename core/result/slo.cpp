@@ -154,14 +154,15 @@ const PercentileValue* percentile_for(const Slo& slo, const MetricSummary* summa
 }  // namespace
 
 Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
-    const auto colon = text.find(':');
+    const auto colon = text.find_first_of(":<>");
     const auto [name, p] = without_percentile(text, text.substr(0, colon), percentiles);
     const auto tag = canonical(name);
     const Metric* metric = metric_named(tag);
     if (colon == std::string_view::npos) {
-        throw UsageError(fmt::format(
-            "SLO '{}': expected TAG:LIMIT or TAG_pNN:LIMIT, e.g. ttft:500 (milliseconds) or ttft_p95:0.5s",
-            text));
+        throw UsageError(
+            fmt::format("SLO '{}': expected TAG:LIMIT or TAG_pNN:LIMIT, e.g. ttft:500 (milliseconds), or "
+                        "'ttft_p95<500ms'",
+                        text));
     }
     if (metric == nullptr) {
         throw UsageError(
@@ -171,7 +172,15 @@ Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
         throw UsageError(fmt::format(
             "SLO '{}': {} is pooled over requests and cannot judge one; use tpot or stall", text, tag));
     }
-    return {std::string(tag), parse_limit(*metric, text.substr(colon + 1)), p};
+    const bool higher_is_better = metric->better == Better::higher;
+    if (text[colon] == (higher_is_better ? '<' : '>')) {
+        throw UsageError(fmt::format("SLO '{}': {} is better {}; write '{}{}{}'", text, tag,
+                                     higher_is_better ? "higher" : "lower", name,
+                                     higher_is_better ? '>' : '<', text.substr(colon + 1)));
+    }
+    std::string_view number = text.substr(colon + 1);
+    if (text[colon] != ':' && number.starts_with('=')) number.remove_prefix(1);
+    return {std::string(tag), parse_limit(*metric, number), p};
 }
 
 Slo parse_request_slo(std::string_view text) {

@@ -7,6 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "cards/gpu.h"
+#include "cards/host.h"
 #include "cards/model.h"
 #include "core/error.h"
 #include "core/plan/hang_up.h"
@@ -42,8 +44,8 @@ void check_generated(Spec& dataset) {
 }
 
 /// Checks and hashes the file of a dataset. If some of its rows have no number of output tokens, their
-/// answers might never end; osl, which is for these rows, gets its default.
-void read_file(RequestClass& of) {
+/// answers might never end; osl, which is for these rows, gets its default. Sets the number of rows.
+void read_file(RequestClass& of, std::optional<std::uint64_t>& rows) {
     const bool live = of.replies != "recorded";
     const auto dataset =
         datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path, .live_replies = live});
@@ -53,15 +55,19 @@ void read_file(RequestClass& of) {
                         of.replies, datasets::file_of(of.dataset, of.dataset_path),
                         of.dataset.name == "sharegpt" ? " (sharegpt:turns=N takes N turns of each)" : ""));
     of.dataset_content = dataset->content();
+    rows = dataset->size();
     if (!dataset->mean_output_tokens()) of.dataset.fields.emplace("osl", "128");
 }
 
-void set_dataset(RequestClass& of) {
+/// Returns the number of rows of a file that was read; nothing if there is none, or it was read before.
+std::optional<std::uint64_t> set_dataset(RequestClass& of) {
+    std::optional<std::uint64_t> rows;
     name_dataset(of);
     if (datasets::file_of(of.dataset, of.dataset_path).empty())
         check_generated(of.dataset);
     else if (of.dataset_content.empty())
-        read_file(of);
+        read_file(of, rows);
+    return rows;
 }
 
 Spec arrivals_of(const RequestClass& of) {
@@ -266,19 +272,33 @@ LoadPlan with_dataset(LoadPlan plan) {
     // Questions or a card that cannot be read end the command before anything is measured.
     if (!plan.probe.empty()) static_cast<void>(datasets::questions_of(plan.probe));
     if (!plan.model_card.empty()) static_cast<void>(cards::model_card(plan.model_card));
+    if (!plan.gpu.empty()) cards::require_known_gpu(plan.gpu, cards::this_host().cpu);
     for (RequestClass& of : plan.classes) {
         try {
-            set_dataset(of);
+            const auto rows = set_dataset(of);
+            if (plan.stop.all_rows && !plan.stop.requests) plan.stop.requests = rows;
         } catch (const UsageError& error) {
             if (of.name.empty()) throw;
             throw UsageError(fmt::format("--class {}: {}", of.name, error.what()));
         }
     }
+    if (plan.stop.all_rows && (!plan.stop.requests || plan.classes.size() > 1))
+        throw UsageError("--num-prompts all: only a single dataset that is a file has a number of rows");
     check_text(plan);
     check_salt_prompts(plan);
     if (!plan.text.empty() && plan.text_content.empty())
         plan.text_content = datasets::Prose(plan.text).content();
     return plan;
+}
+
+std::optional<Duration> recorded_length(const LoadPlan& asked) {
+    const RequestClass& of = asked.classes.front();
+    const bool has_load = of.arrivals || of.request_rate || of.concurrency || asked.warmups > 0;
+    if (asked.classes.size() > 1 || has_load || datasets::file_of(of.dataset, of.dataset_path).empty())
+        return std::nullopt;
+    const auto dataset = datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path});
+    const auto rows = dataset->size();
+    return rows && *rows > 0 ? dataset->recorded_time(*rows - 1) : std::nullopt;
 }
 
 void require_rate_for_burstiness(const LoadPlan& asked) {
@@ -321,7 +341,7 @@ LoadPlan with_load(LoadPlan plan) {
     }
     if (plan.classes.size() > 1) return with_end_of_classes(std::move(plan), ends);
     const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
-    if (!plan.stop.requests && !plan.stop.duration && !recorded && !ends)
+    if (!plan.stop.requests && !plan.stop.all_rows && !plan.stop.duration && !recorded && !ends)
         plan.stop.requests = usual_requests(plan);
     return plan;
 }

@@ -34,6 +34,11 @@ void require_class_to_vary(const LoadPlan& asked, Axis axis);
 /// when a file of a dataset, of prose or of questions cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
+/// Returns the time from the first row of the plan's trace to the last, if the plan has one dataset with
+/// times and gives no load of its own, so that the trace shall be replayed; nothing otherwise. `asked` must
+/// be a plan after with_dataset(). Reads the file.
+std::optional<Duration> recorded_length(const LoadPlan& asked);
+
 /// Throws UsageError if --burstiness is given for a class without a rate, where it would have no effect.
 /// `asked` has the level of a sweep over rates.
 void require_rate_for_burstiness(const LoadPlan& asked);

@@ -21,18 +21,6 @@ std::string with_underscores(std::string_view name) {
     return text;
 }
 
-/// Returns whether `name` is one of the option's names, such as "--isl,--random-input-len".
-bool is_named(const PlanField& field, const std::string& name) {
-    std::string_view flags = field.flags;
-    while (!flags.empty()) {
-        const auto comma = flags.find(',');
-        if (with_underscores(flags.substr(0, comma)) == name) return true;
-        if (comma == std::string_view::npos) break;
-        flags.remove_prefix(comma + 1);
-    }
-    return field.name == name;
-}
-
 bool shapes_the_load(const PlanField& field) {
     return field.kind == FieldKind::workload || field.kind == FieldKind::load ||
            field.kind == FieldKind::measuring;
@@ -41,10 +29,8 @@ bool shapes_the_load(const PlanField& field) {
 /// Returns the name of the field or of the placeholder.
 std::string name_to_vary(std::string_view name, const std::set<std::string>& placeholders) {
     const std::string wanted = with_underscores(name);
-    const auto fields = plan_fields();
-    const auto found =
-        std::find_if(fields.begin(), fields.end(), [&](const PlanField& f) { return is_named(f, wanted); });
-    const bool is_option = found != fields.end() && !found->flags.empty();
+    const PlanField* const found = plan_field_called(wanted);
+    const bool is_option = found != nullptr && !found->flags.empty();
     if (placeholders.contains(wanted)) {
         if (is_option)
             throw UsageError(fmt::format(

@@ -22,7 +22,7 @@ constexpr std::array kStopRules = {
     StopRow{"errors", "errors=5%", "a larger share of at least 20 requests failed", StopKind::errors},
     StopRow{"precision", "precision:ttft_p99=10%",
             "half the 95 % interval of a percentile is at most this share of it", StopKind::precision},
-    StopRow{"slo", "slo:ttft_p95>2s", "a percentile is certainly above a limit", StopKind::slo},
+    StopRow{"slo", "slo:ttft_p95:800", "the limit (as for --slo) is certainly missed", StopKind::slo},
     StopRow{"diverging", "diverging, diverging=off",
             "requests in flight and waiting times grow significantly (on where the rate of arrivals "
             "is constant)",
@@ -117,9 +117,10 @@ StopRule parse_stop_rule(std::string_view text) {
             break;
         }
         case StopKind::slo: {
-            const auto above = rest.find('>');
-            if (above == std::string_view::npos) refuse(text, fmt::format("expected {}", row->form));
-            const Slo slo = parse_slo(fmt::format("{}:{}", rest.substr(0, above), rest.substr(above + 1)));
+            // "ttft_p95>2s" is the condition of the end, and "ttft_p95<2s" and "ttft_p95:2s" are the limit.
+            const auto sign = rest.find_first_of(":<>");
+            if (sign == std::string_view::npos) refuse(text, fmt::format("expected {}", row->form));
+            const Slo slo = parse_slo(fmt::format("{}:{}", rest.substr(0, sign), rest.substr(sign + 1)));
             if (!slo.p) refuse(text, "a percentile is named like ttft_p99");
             rule.metric = slo.tag;
             rule.percentile = *slo.p;

@@ -79,12 +79,16 @@ PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
                                 where, value.dump(), kPlanSchema));
             continue;
         }
-        const PlanField* field = plan_field_named(key);
+        const PlanField* field = plan_field_called(key);
         if (field == nullptr || field->flags.empty()) {
             throw UsageError(fmt::format(
                 "{}: \"{}\" is not an option of a run; --print-config shows their names", where, key));
         }
-        if (!value.is_null()) texts[key] = texts_of(value, where, key);
+        if (value.is_null()) continue;
+        if (!texts.emplace(field->name, texts_of(value, where, key)).second)
+            throw UsageError(
+                fmt::format("{}: \"{}\" sets {}, which the file sets already; give one of the two", where,
+                            key, option_of(*field)));
     }
     return texts;
 }

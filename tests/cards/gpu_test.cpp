@@ -123,5 +123,22 @@ TEST(Gpu, UsesTheFastestArithmeticThatWeightsAllow) {
     EXPECT_EQ(flops_for_weights(gpu_card("a100"), "q4_1")->dtype, "int8");
 }
 
+TEST(GpuCards, unknown_hardware_is_refused_with_the_names_that_are_similar) {
+    for (const char* const known : {"h200x2", "NVIDIA H100 80GB HBM3", "other:mi325x", "AMD EPYC 7B13"})
+        EXPECT_NO_THROW(require_known_gpu(known, "AMD EPYC 7B13")) << known;
+    const auto refusal = [](const char* text) {
+        try {
+            require_known_gpu(text, "AMD EPYC 7B13");
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("(accepted)");
+    };
+    EXPECT_NE(refusal("h20x8").find("did you mean"), std::string::npos);
+    EXPECT_NE(refusal("h20x8").find("h200"), std::string::npos);
+    EXPECT_NE(refusal("voodoo2").find("Known are a10"), std::string::npos);
+    EXPECT_EQ(refusal("voodoo2").find("did you mean"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace paretoken::cards

@@ -41,6 +41,15 @@ class Dataset(Case):
             self.assertAlmostEqual(record.get("cached_prompt_tokens", 0), shared, delta=16)
         self.assertEqual(run_json(out)["stop"]["rule"], "requests")
 
+    def test_a_trace_is_replayed_unless_another_load_is_given(self):
+        for name, options, arrivals in (("own", (), "trace"), ("other", ("--concurrency", 2), "at_once")):
+            out = self.directory / name
+            ran = paretoken("run", "sim:ideal", "--virtual", "--dataset", "mooncake", "--dataset-path", self.trace(), *options,
+                            "--out", out)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertEqual(run_json(out)["plan"]["arrivals"], arrivals)
+            self.assertEqual("at the times of the trace" in ran.stderr, arrivals == "trace", ran.stderr)
+
     def test_a_converted_file_asks_for_the_same_as_the_one_before(self):
         converted = self.directory / "converted.jsonl"
         done = paretoken("dataset", "convert", self.trace(), converted)

@@ -155,16 +155,17 @@ void check(const GatePolicy& policy) {
 }
 
 GateLimit parse_limit(std::string_view text) {
-    const auto sign = text.find_first_of("<>");
+    const auto sign = text.find_first_of("<>:");
     if (sign == std::string_view::npos || sign == 0)
-        throw UsageError(
-            fmt::format("'{}': expected METRIC<LIMIT or METRIC>LIMIT, e.g. ttft_p95<800ms", text));
+        throw UsageError(fmt::format(
+            "'{}': expected METRIC:LIMIT, e.g. ttft_p95:800 (milliseconds), or 'ttft_p95<800ms'", text));
     GateLimit limit{.name = std::string(text.substr(0, sign)), .at_most = text[sign] == '<'};
     std::string_view number = text.substr(sign + 1);
     if (number.starts_with('=')) number.remove_prefix(1);
     const GateQuantity quantity = quantity_named(limit.name);
     if (quantity.kind != GateKind::percentile && quantity.kind != GateKind::figure)
         throw UsageError(fmt::format("'{}': a limit is set on a percentile or a figure of a run", text));
+    if (text[sign] == ':') limit.at_most = quantity.better == Better::lower;
     if (limit.at_most != (quantity.better == Better::lower))
         throw UsageError(fmt::format("'{}': {} is better {}; write {}{}{}", text, limit.name,
                                      limit.at_most ? "higher" : "lower", limit.name,

@@ -40,6 +40,15 @@ TEST(Slo, times_are_milliseconds_unless_they_carry_a_unit) {
     EXPECT_EQ(parse_slo("norm_latency:20ms"), (Slo{"norm_latency", 0.02}));
 }
 
+TEST(Slo, a_sign_may_stand_for_the_colon_if_it_points_the_way_of_the_metric) {
+    EXPECT_EQ(parse_slo("ttft_p95<800ms"), parse_slo("ttft_p95:800"));
+    EXPECT_EQ(parse_slo("ttft<=500"), parse_slo("ttft:500"));
+    EXPECT_EQ(parse_slo("interactivity>35"), parse_slo("interactivity:35"));
+    EXPECT_EQ(parse_request_slo("ttft<500ms"), parse_slo("ttft:500"));
+    EXPECT_THAT(refusal_of("ttft_p95>800"), HasSubstr("ttft is better lower; write 'ttft_p95<800'"));
+    EXPECT_THAT(refusal_of("interactivity<35"), HasSubstr("write 'interactivity>35'"));
+}
+
 TEST(Slo, other_limits_are_in_the_unit_of_their_metric) {
     EXPECT_EQ(parse_slo("cache_hit:0.8"), (Slo{"cache_hit", 0.8}));
     EXPECT_EQ(parse_slo("interactivity:35"), (Slo{"interactivity", 35}));

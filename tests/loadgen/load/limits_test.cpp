@@ -27,6 +27,11 @@ TEST(StopRules, AreReadAsTheyAreWritten) {
     EXPECT_DOUBLE_EQ(slo.limit, 2);
     EXPECT_EQ(parse_stop_rule("slo:interactivity_p90>30").metric, "interactivity");
     EXPECT_DOUBLE_EQ(parse_stop_rule("slo:tpot_p50>15").limit, 0.015) << "milliseconds, as in --goodput";
+    for (const char* const form : {"slo:ttft_p95:2000", "slo:ttft_p95<2s"}) {
+        EXPECT_EQ(parse_stop_rule(form).metric, "ttft");
+        EXPECT_DOUBLE_EQ(parse_stop_rule(form).percentile, 0.95);
+        EXPECT_DOUBLE_EQ(parse_stop_rule(form).limit, 2);
+    }
     EXPECT_FALSE(parse_stop_rule("diverging").off);
     EXPECT_TRUE(parse_stop_rule("diverging=off").off);
 }

@@ -430,6 +430,8 @@ TEST(GatePolicy, refuses_what_cannot_be) {
 
 TEST(GateLimit, has_times_in_milliseconds_or_with_a_unit_and_points_the_right_way) {
     EXPECT_EQ(parse_limit("ttft_p95<800"), (GateLimit{"ttft_p95", true, .8}));
+    EXPECT_EQ(parse_limit("ttft_p95:800"), parse_limit("ttft_p95<800ms"));
+    EXPECT_EQ(parse_limit("output_tokens_per_s:2k"), parse_limit("output_tokens_per_s>2k"));
     EXPECT_EQ(parse_limit("ttft_p95<=0.8s"), (GateLimit{"ttft_p95", true, .8}));
     EXPECT_EQ(parse_limit("output_tokens_per_s>2k"), (GateLimit{"output_tokens_per_s", false, 2000}));
     EXPECT_EQ(parse_limit(text_of(parse_limit("e2e_p99<2s"))), parse_limit("e2e_p99<2s"));

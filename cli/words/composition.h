@@ -1,0 +1,44 @@
+#pragma once
+// Composes our options from the parts of a load that the options of another tool gave: a host and a port
+// become a URL, a mean and a deviation a distribution, a profile the arrivals.
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/words/translation.h"
+#include "core/plan/plan_fields.h"
+
+namespace paretoken::cli {
+
+/// The given values: of our fields by their names, and the parts of ForeignOption::about.
+struct Parts {
+    PlanTexts texts = {};
+
+    bool has(std::string_view name) const { return texts.find(name) != texts.end(); }
+    /// Returns the last value of a part, and removes the part.
+    std::optional<std::string> take(std::string_view name);
+    Texts take_all(std::string_view name);
+    /// Returns the value of a field without removing it; empty when there is none.
+    std::string value(std::string_view name) const;
+    void set(std::string_view name, std::string value);
+    void set_if_absent(std::string_view name, std::string value);
+    void add(std::string_view name, std::string value);  ///< to a list
+};
+
+/// The tool whose words were given, if it is known, and whether the line is a whole one of that tool, so that
+/// what it leaves out means the tool's defaults.
+struct Origin {
+    std::optional<Tool> tool = {};
+    bool whole = false;
+};
+
+/// Replaces the parts by values of our fields, and adds notes, and what is absent, to `translation`. Sets its
+/// command to "sweep" if the load has several levels. Throws UsageError naming a wrong value.
+void compose(Parts& parts, const Origin& origin, Translation& translation);
+
+/// Returns whether a value of --dataset-name or --endpoint-type is another tool's and not ours.
+bool is_foreign_value(std::string_view part, std::string_view value);
+
+}  // namespace paretoken::cli

@@ -1,0 +1,100 @@
+#include "cli/words/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/text/json_nesting.h"
+
+namespace paretoken::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json parsed(std::string_view text) {
+    return nests_deeper_than(kDeepestJson, text) ? Json(Json::value_t::discarded)
+                                                 : Json::parse(text, nullptr, false);
+}
+
+std::string text_of(const Json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    const bool is_list = value.is_array() && std::none_of(value.begin(), value.end(), [](const Json& one) {
+                             return one.is_structured();
+                         });
+    if (!is_list) return value.dump();
+    std::string text;
+    for (const Json& one : value) text += (text.empty() ? "" : ",") + text_of(one);
+    return text;
+}
+
+void add_fields(Group& group, const std::string& prefix, const Json& object) {
+    for (const auto& [key, value] : object.items()) {
+        if (value.is_object())
+            add_fields(group, prefix + key + ".", value);
+        else
+            group[prefix + key] = text_of(value);
+    }
+}
+
+Json object_in(const std::string& text) {
+    Json object = text.empty() ? Json::object() : parsed(text);
+    if (!object.is_object()) throw UsageError(fmt::format("'{}': expected a JSON object", text));
+    return object;
+}
+
+}  // namespace
+
+std::optional<Group> group_of(std::string_view text) {
+    Group group;
+    if (text.starts_with('{')) {
+        const Json object = parsed(text);
+        if (!object.is_object()) return std::nullopt;
+        add_fields(group, "", object);
+        return group;
+    }
+    std::string* last = nullptr;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string_view part = text.substr(begin, end - begin);
+        begin = end + 1;
+        const auto equals = part.find('=');
+        if (equals != std::string_view::npos && equals > 0) {
+            last = &group[std::string(part.substr(0, equals))];
+            *last = part.substr(equals + 1);
+        } else if (last != nullptr) {
+            *last += fmt::format(",{}", part);  // a further value of a list: "rate=1,2"
+        } else {
+            return std::nullopt;
+        }
+    }
+    return group;
+}
+
+std::vector<std::string> list_of(std::string_view text) {
+    std::vector<std::string> values(1);
+    for (const char c : text) {
+        if (c == ',')
+            values.emplace_back();
+        else if (c != '[' && c != ']' && c != ' ')
+            values.back() += c;
+    }
+    std::erase(values, "");
+    return values;
+}
+
+std::string with_json_field(const std::string& body, const std::string& name, const std::string& value) {
+    Json object = object_in(body);
+    const Json read = parsed(value);
+    object[name] = read.is_discarded() ? Json(value) : read;
+    return object.dump();
+}
+
+std::string with_json_object(const std::string& body, const std::string& more) {
+    Json object = object_in(body);
+    object.update(object_in(more));
+    return object.dump();
+}
+
+}  // namespace paretoken::cli

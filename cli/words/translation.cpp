@@ -1,0 +1,437 @@
+#include "cli/words/translation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "cli/words/composition.h"
+#include "core/error.h"
+#include "core/nearest.h"
+
+namespace paretoken::cli {
+namespace {
+
+bool is_option(std::string_view word) {
+    const std::size_t dashes = word.starts_with("--") ? 2 : word.starts_with('-') ? 1 : 0;
+    return dashes > 0 && word.size() > dashes && std::isalpha(static_cast<unsigned char>(word[dashes])) != 0;
+}
+
+/// Returns the name of an option with "-" for "_", which the other tools take for each other.
+std::string name_in(const std::string& word) {
+    if (!word.starts_with("--")) return word.size() > 2 && word != "-vv" ? word.substr(0, 2) : word;
+    std::string name = word.substr(0, word.find('='));
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+}
+
+/// What a name means: a field of the plan (by one of our names or a synonym), or another tool's option.
+struct Meaning {
+    const PlanField* field = nullptr;
+    bool negated = false;  ///< whether a flag's name turns it off
+    bool is_ours = false;  ///< whether it is one of our own names
+    const ForeignOption* foreign = nullptr;
+
+    explicit operator bool() const { return field != nullptr || foreign != nullptr; }
+};
+
+Meaning own_meaning(const std::string& name) {
+    for (const PlanField& field : plan_fields()) {
+        for (std::string_view rest = field.flags; !rest.empty();) {
+            const std::string_view flag = rest.substr(0, rest.find(','));
+            const bool negated = flag.starts_with('!');
+            if (flag.substr(negated ? 1 : 0) == name && name.starts_with('-')) return {&field, negated, true};
+            rest.remove_prefix(std::min(flag.size() + 1, rest.size()));
+        }
+    }
+    return {};
+}
+
+Meaning synonym_of(const std::string& name, std::optional<Tool> tool) {
+    for (const PlanField& field : plan_fields()) {
+        for (const Synonym& synonym : synonyms_of(field)) {
+            const bool negated = synonym.name.starts_with('!');
+            if (synonym.name.substr(negated ? 1 : 0) == name && (!tool || has_tool(synonym.tools, *tool)))
+                return {&field, negated};
+        }
+    }
+    return {};
+}
+
+/// The names of other tools that begin with this one; the tools' own parsers take such an abbreviation.
+std::vector<std::string> completions_of(const std::string& name, std::optional<Tool> tool) {
+    std::vector<std::string> names;
+    const auto add = [&](std::string_view known, std::string_view tools) {
+        if (known.starts_with(name) && (!tool || has_tool(tools, *tool))) names.emplace_back(known);
+    };
+    for (const ForeignOption& option : foreign_options()) {
+        std::string_view rest = option.names;
+        while (!rest.empty()) {
+            const std::string_view known = rest.substr(0, rest.find(' '));
+            add(known, option.tools);
+            rest.remove_prefix(std::min(known.size() + 1, rest.size()));
+        }
+    }
+    for (const PlanField& field : plan_fields()) {
+        for (const Synonym& synonym : synonyms_of(field)) add(synonym.name, synonym.tools);
+        if (tool) add(option_of(field), row_of(*tool).name);
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+/// The order in which a name is looked up: what the known tool means by it, what we mean, what any tool
+/// means.
+Meaning meaning_of(const std::string& name, std::optional<Tool> tool, const std::string& value) {
+    const ForeignOption* const of_tool = tool ? foreign_option(name, tool) : nullptr;
+    if (of_tool != nullptr) return {.foreign = of_tool};
+    const ForeignOption* const any = foreign_option(name, std::nullopt);
+    if (const Meaning own = own_meaning(name)) {
+        const bool always = any != nullptr && any->always && is_foreign_value(any->about, value);
+        return always ? Meaning{.foreign = any} : own;
+    }
+    if (tool)
+        if (const Meaning synonym = synonym_of(name, tool)) return synonym;
+    if (any != nullptr &&
+        (!any->always || is_foreign_value(any->about, value) || !synonym_of(name, std::nullopt)))
+        return {.foreign = any};
+    return synonym_of(name, std::nullopt);
+}
+
+Meaning meaning_or_completion(const std::string& name, std::optional<Tool> tool, const std::string& value) {
+    if (const Meaning known = meaning_of(name, tool, value)) return known;
+    constexpr std::size_t kShortest = 6;
+    if (name.size() < kShortest) return {};
+    auto names = completions_of(name, tool);
+    // "--random-input" completes --random-input-len, and not the longer names that begin with it.
+    if (names.size() > 1)
+        std::erase_if(names, [&](const std::string& other) { return other != name + "-len"; });
+    return names.size() == 1 ? meaning_of(names.front(), tool, value) : Meaning{};
+}
+
+Values values_of(const PlanField& field) {
+    if (field.type == FieldType::flag) return Values::none;
+    return field.words ? Values::many : Values::one;
+}
+
+std::string value_after(const std::vector<std::string>& words, std::size_t i) {
+    const auto equals = words[i].find('=');
+    if (words[i].starts_with("--") && equals != std::string::npos) return words[i].substr(equals + 1);
+    return i + 1 < words.size() ? words[i + 1] : "";
+}
+
+constexpr std::array kOfSglang = {"sglang",    "sglang-native", "sglang-oai", "sglang-oai-chat",
+                                  "vllm-chat", "lmdeploy-chat", "trt",        "truss",
+                                  "gserver"};
+
+/// Returns the tool whose options and values the words are; nothing if they are only ours.
+std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOptions& own) {
+    std::array<int, 4> points{};
+    const auto point = [&](Tool tool, int by) { points[static_cast<std::size_t>(tool)] += by; };
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (!is_option(words[i])) {
+            if (words[i].starts_with("kind=") || words[i].starts_with("{\"kind\""))
+                point(Tool::guidellm, 100);
+            continue;
+        }
+        const std::string name = name_in(words[i]);
+        const std::string value = value_after(words, i);
+        if (name == "--backend")
+            point(std::find(kOfSglang.begin(), kOfSglang.end(), value) != kOfSglang.end() ? Tool::sglang
+                                                                                          : Tool::vllm,
+                  2);
+        if (own(name) && own_meaning(name)) continue;
+        for (const ToolRow& row : tools())
+            if (foreign_option(name, row.tool) != nullptr || synonym_of(name, row.tool)) point(row.tool, 1);
+    }
+    const auto most = std::max_element(points.begin(), points.end());
+    if (*most == 0) return std::nullopt;
+    return static_cast<Tool>(most - points.begin());
+}
+
+/// Reads words into parts. What is not of the plan stays as it is.
+class Reading {
+  public:
+    Reading(const std::vector<std::string>& words, std::optional<Tool> tool, const OwnOptions& own,
+            Parts& parts, Translation& out)
+        : words_(words), tool_(tool), own_(own), parts_(parts), out_(out) {}
+
+    /// Returns whether a word was not ours.
+    bool read() {
+        for (at_ = 0; at_ < words_.size();) read_one();
+        return foreign_;
+    }
+    /// The options that are not of the plan, as they were typed.
+    const std::vector<std::string>& kept() const { return kept_; }
+
+  private:
+    void read_one() {
+        const std::string& word = words_[at_];
+        if (word == "--") {
+            kept_.insert(kept_.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
+            at_ = words_.size();
+            return;
+        }
+        if (!is_option(word)) {
+            ++at_;
+            if (!own_("url")) return out_.unknown.push_back(fmt::format("'{}'", word));
+            return own_url(word);
+        }
+        const std::string name = name_in(word);
+        const std::string typed = word.substr(0, std::min(word.find('='), word.size()));
+        const auto own = own_(name);
+        Meaning meaning = meaning_or_completion(name, tool_, value_after(words_, at_));
+        if (own && (!meaning || (meaning.field == nullptr && !meaning.foreign->always && !tool_)))
+            return keep(*own);
+        if (own && !own_meaning(name) && meaning.foreign != nullptr &&
+            meaning.foreign->treatment == Treatment::nothing)
+            return keep(*own);  // "-v" of both
+        if (!meaning) return unknown(name);
+        if (meaning.field != nullptr && !own_(option_of(*meaning.field)) && own) return keep(*own);
+        if (!meaning.is_ours) foreign_ = true;
+        if (meaning.field != nullptr)
+            set_field(meaning, take(values_of(*meaning.field)));
+        else
+            set_foreign(*meaning.foreign, name, take(meaning.foreign->values));
+    }
+
+    void own_url(const std::string& word) {
+        if (parts_.has("url") && !urls_given_by_option_) {
+            kept_.push_back(word);  // a second address, which the parser refuses
+            return;
+        }
+        parts_.set("url", word);
+    }
+
+    /// Returns the values of the option at the present word, and moves behind them.
+    Texts take(Values values) {
+        const std::string& word = words_[at_++];
+        Texts texts;
+        const auto equals = word.find('=');
+        const bool is_long = word.starts_with("--");
+        if (is_long && equals != std::string::npos)
+            texts.push_back(word.substr(equals + 1));
+        else if (!is_long && word.size() > 2 && word != "-vv")
+            texts.push_back(word.substr(2));
+        if (values == Values::none) {
+            // "--use-trace-timestamps true"
+            if (at_ < words_.size() && (words_[at_] == "true" || words_[at_] == "false"))
+                texts.push_back(words_[at_++]);
+            return texts;
+        }
+        if (values == Values::one && texts.empty() && at_ < words_.size()) texts.push_back(words_[at_++]);
+        if (values == Values::many)
+            while (at_ < words_.size() && !is_option(words_[at_])) texts.push_back(words_[at_++]);
+        if (texts.empty()) throw UsageError(fmt::format("{}: its value is missing", word));
+        return texts;
+    }
+
+    void keep(Values values) {
+        const std::size_t begin = at_;
+        const bool inline_value = words_[at_].find('=') != std::string::npos && words_[at_].starts_with("--");
+        ++at_;
+        if (values == Values::one && !inline_value && at_ < words_.size()) ++at_;
+        if (values == Values::many)
+            while (at_ < words_.size() && !is_option(words_[at_])) ++at_;
+        kept_.insert(kept_.end(), words_.begin() + static_cast<std::ptrdiff_t>(begin),
+                     words_.begin() + static_cast<std::ptrdiff_t>(at_));
+    }
+
+    void unknown(const std::string& name) {
+        std::vector<std::string> known;
+        for (const PlanField& field : plan_fields())
+            if (!field.flags.empty() && own_(option_of(field))) known.push_back(option_of(field));
+        for (const ToolRow& row : tools())
+            for (std::string& other : completions_of("--", row.tool)) known.push_back(std::move(other));
+        const std::string meant = nearest(name, known);
+        out_.unknown.push_back(meant.empty() ? name : fmt::format("{} (did you mean {}?)", name, meant));
+        ++at_;
+        if (at_ < words_.size() && !is_option(words_[at_])) ++at_;
+    }
+
+    void set_field(const Meaning& meaning, Texts texts) {
+        const PlanField& field = *meaning.field;
+        const std::string name(field.name);
+        if (field.type == FieldType::flag) {
+            const bool on = (texts.empty() || texts.front() != "false") != meaning.negated;
+            return parts_.set(name, on ? "true" : "false");
+        }
+        if (field.name == "url") urls_given_by_option_ = true;
+        if (field.type != FieldType::list) return parts_.set(name, std::move(texts.back()));
+        for (std::string& text : texts) parts_.add(name, std::move(text));
+    }
+
+    void set_foreign(const ForeignOption& option, const std::string& name, const Texts& texts) {
+        switch (option.treatment) {
+            case Treatment::nothing:
+                out_.unneeded.push_back(name);
+                return;
+            case Treatment::absent:
+                out_.absent.push_back(fmt::format("{}: {}", name, option.about));
+                return;
+            case Treatment::part:
+                if (texts.empty()) return parts_.set(option.about, "true");
+                for (const std::string& text : texts) parts_.add(option.about, text);
+                return;
+        }
+    }
+
+    const std::vector<std::string>& words_;
+    std::optional<Tool> tool_;
+    const OwnOptions& own_;
+    Parts& parts_;
+    Translation& out_;
+    std::size_t at_ = 0;
+    bool foreign_ = false;
+    bool urls_given_by_option_ = false;
+    std::vector<std::string> kept_;
+};
+
+/// Returns the options with which our command line sets the values, in the order of the fields.
+std::vector<std::string> options_for(const PlanTexts& texts) {
+    std::vector<std::string> words;
+    for (const PlanField& field : plan_fields()) {
+        const auto found = texts.find(field.name);
+        if (found == texts.end() || found->second.empty()) continue;
+        if (field.name == "url") {
+            words.insert(words.begin(), found->second.back());
+            continue;
+        }
+        const std::string option = option_of(field);
+        if (field.type == FieldType::flag) {
+            const auto mark = field.flags.find('!');
+            if (found->second.back() == "true")
+                words.push_back(option);
+            else if (mark != std::string_view::npos)
+                words.emplace_back(field.flags.substr(mark + 1));
+        } else if (field.words) {
+            words.push_back(option);
+            words.insert(words.end(), found->second.begin(), found->second.end());
+        } else {
+            for (const std::string& text : found->second) words.insert(words.end(), {option, text});
+        }
+    }
+    if (const auto key = texts.find("api_key"); key != texts.end())
+        words.insert(words.end(), {"--api-key", key->second.back()});
+    return words;
+}
+
+Translation composed(const std::vector<std::string>& words, Origin origin, std::string_view command,
+                     const OwnOptions& own) {
+    Translation out{.command = std::string(command)};
+    Parts parts;
+    Reading reading(words, origin.tool, own, parts, out);
+    if (!reading.read() && !origin.whole && out.unknown.empty()) {
+        out.words = words;
+        return out;
+    }
+    compose(parts, origin, out);
+    out.words = options_for(parts.texts);
+    out.words.insert(out.words.end(), reading.kept().begin(), reading.kept().end());
+    std::sort(out.unneeded.begin(), out.unneeded.end());
+    out.unneeded.erase(std::unique(out.unneeded.begin(), out.unneeded.end()), out.unneeded.end());
+    return out;
+}
+
+struct Start {
+    Tool tool;
+    std::vector<std::string_view> words;
+};
+
+const std::array<Start, 9>& starts() {
+    static const std::array<Start, 9> kStarts = {{
+        {Tool::vllm, {"vllm", "bench", "serve"}},
+        {Tool::vllm, {"benchmark_serving.py"}},
+        {Tool::sglang, {"sglang.bench_serving"}},
+        {Tool::sglang, {"sglang.benchmark.serving"}},
+        {Tool::guidellm, {"guidellm", "benchmark", "run"}},
+        {Tool::guidellm, {"guidellm", "benchmark"}},
+        {Tool::guidellm, {"guidellm", "run"}},
+        {Tool::aiperf, {"aiperf", "profile"}},
+        {Tool::aiperf, {"genai-perf", "profile"}},
+    }};
+    return kStarts;
+}
+
+}  // namespace
+
+Translation translated(const std::vector<std::string>& words, std::string_view command,
+                       const OwnOptions& own) {
+    Origin origin{.tool = tool_of(words, own)};
+    const auto gives = [&](const char* option) {
+        return std::any_of(words.begin(), words.end(),
+                           [&](const std::string& word) { return name_in(word) == option; });
+    };
+    // A backend, a profile, or a dataset by the tool's own name shows that a whole line was pasted.
+    const bool names_dataset = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        const std::size_t i = static_cast<std::size_t>(&word - words.data());
+        return name_in(word) == "--dataset-name" && is_foreign_value("dataset", value_after(words, i));
+    });
+    origin.whole = origin.tool == Tool::guidellm
+                       ? gives("--profile") || gives("--rate-type") || gives("--data")
+                       : origin.tool && (gives("--backend") || names_dataset);
+    return composed(words, origin, command, own);
+}
+
+Translation translation_of(const std::vector<std::string>& line) {
+    for (std::size_t begin = 0; begin < line.size() && begin < 8; ++begin) {
+        for (const Start& start : starts()) {
+            const bool fits =
+                begin + start.words.size() <= line.size() &&
+                std::equal(start.words.begin(), start.words.end(),
+                           line.begin() + static_cast<std::ptrdiff_t>(begin),
+                           [](std::string_view wanted, const std::string& word) {
+                               return word == wanted || word.ends_with("/" + std::string(wanted));
+                           });
+            if (!fits) continue;
+            const std::vector<std::string> words(
+                line.begin() + static_cast<std::ptrdiff_t>(begin + start.words.size()), line.end());
+            const OwnOptions own = [](const std::string&) { return std::optional<Values>(); };
+            return composed(words, {.tool = start.tool, .whole = true}, "run", own);
+        }
+    }
+    throw UsageError(
+        "the line begins with no known tool; expected vllm bench serve …, python3 -m sglang.bench_serving …, "
+        "guidellm benchmark … or guidellm run …, or aiperf profile …");
+}
+
+std::string unneeded_text(const Translation& translation) {
+    if (translation.unneeded.empty()) return {};
+    return fmt::format("not needed here: {}", fmt::join(translation.unneeded, ", "));
+}
+
+std::string complaint_of(const Translation& translation, std::string_view command) {
+    std::string text;
+    const auto& unknown = translation.unknown;
+    if (unknown.size() == 1) {
+        std::string one = unknown.front();
+        if (const auto open = one.find(" (did"); open != std::string::npos)
+            one = fmt::format("{}; {}", one.substr(0, open), one.substr(open + 2, one.size() - open - 3));
+        text = fmt::format("{} has no option {}", command, one);
+    } else if (!unknown.empty()) {
+        text = fmt::format("{} has no options {}", command, fmt::join(unknown, ", "));
+    }
+    if (translation.absent.empty()) return text;
+    std::vector<std::pair<std::string, std::string>> reasons;  // the names that have a reason, and the reason
+    for (const std::string& one : translation.absent) {
+        const auto end = one.find(": ");
+        const std::string why = end == std::string::npos ? "" : one.substr(end);
+        const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const auto& reason) {
+            return !why.empty() && reason.second == why;
+        });
+        if (same == reasons.end())
+            reasons.emplace_back(one.substr(0, end), why);
+        else
+            same->first += ", " + one.substr(0, end);
+    }
+    text += fmt::format("{}without a counterpart: ", text.empty() ? "" : "; ");
+    for (const auto& [names, why] : reasons) text += fmt::format("{}{}; ", names, why);
+    text.resize(text.size() - 2);
+    return text;
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,47 @@
+#pragma once
+// Translates command lines of other tools (vllm bench serve, sglang.bench_serving, guidellm, aiperf profile)
+// to ours: whole lines for `paretoken translate`, and single options of these tools on our own commands. The
+// functions are pure: they read no file and no environment.
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/words/foreign_options.h"
+
+namespace paretoken::cli {
+
+struct Translation {
+    std::string command;                  ///< our command: "run" or "sweep"
+    std::vector<std::string> words = {};  ///< its options
+    std::vector<std::string> notes =
+        {};  ///< what means something else here, as sentences without a full stop
+    std::vector<std::string> unneeded = {};  ///< given options that need nothing here
+    std::vector<std::string> absent = {};    ///< "--image-count: requests with images … are not sent"
+    std::vector<std::string> unknown = {};   ///< options that no tool has, with the nearest known name
+    bool several = false;  ///< whether the load has several levels, which only a sweep measures
+};
+
+/// Returns how many words follow an option of our command; nothing if the command has no such option.
+using OwnOptions = std::function<std::optional<Values>(const std::string& name)>;
+
+/// Translates the words of one of our commands ("run"), which has the options `own`. Words in which no
+/// foreign name or value occurs are returned unchanged. Throws UsageError naming the option and the mistake
+/// in its value.
+Translation translated(const std::vector<std::string>& words, std::string_view command,
+                       const OwnOptions& own);
+
+/// Translates a whole command line of another tool, beginning with the tool's name. Words before the name
+/// ("OMP_NUM_THREADS=1", "python3 -m") are left out. Options that the line does not give get the defaults of
+/// the tool where ours differ. Throws UsageError if the line begins with no known tool, or as above.
+Translation translation_of(const std::vector<std::string>& line);
+
+/// Returns the one line that names the options that need nothing here; empty if there is none.
+std::string unneeded_text(const Translation& translation);
+
+/// Returns why the words cannot be carried out: the unknown options and those without a counterpart, all at
+/// once; empty if there are none. `command` is "paretoken run".
+std::string complaint_of(const Translation& translation, std::string_view command);
+
+}  // namespace paretoken::cli
