@@ -1,8 +1,11 @@
 #pragma once
 // How a command shows its result: the options -v, --quiet and --json, and whether colours are used.
-#include <CLI/App.hpp>
 
 #include "reports/pages/console.h"
+
+namespace CLI {
+class App;
+}
 
 namespace paretoken::cli {
 

@@ -1,11 +1,14 @@
 #pragma once
 // The help of commands as text, as manual pages and as completions for shells; all are made from the options
 // that the commands register. The functions are pure, but terminal_width() asks the terminal.
-#include <CLI/App.hpp>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
+
+namespace CLI {
+class App;
+}
 
 namespace paretoken::cli {
 

@@ -32,7 +32,7 @@ TEST(RunHeadline, begins_with_the_verdict_and_ends_with_the_next_command) {
     const std::string text = run_headline(sample::run(16), {}, "paretoken report runs/c16");
     expect_short(text);
     EXPECT_THAT(text, StartsWith("valid  SmolLM2-135M"));
-    EXPECT_THAT(lines_of(text).front(), HasSubstr(" · c=16 · 600 requests, none failed · 61.9 s"));
+    EXPECT_THAT(lines_of(text).front(), HasSubstr(" · c=16 · 600 requests, none failed · 61.3 s"));
     EXPECT_EQ(lines_of(text).back(), "  next      paretoken report runs/c16");
     for (const char* const expected : {"tok/s", "req/s", "p50", "p95", "p99", "TTFT, ", "ITL, ", "E2E, "})
         EXPECT_THAT(text, HasSubstr(expected));
