@@ -208,7 +208,8 @@ void require_known_gpu(std::string_view text, std::string_view cpu) {
         const std::string plain = letters_and_digits(name);
         const bool is_part = given.size() > 1 && (plain.find(given) != std::string::npos ||
                                                   given.find(plain) != std::string::npos);
-        if (is_part || edit_distance(given, plain.substr(0, given.size())) <= 1) similar.push_back(name);
+        if (is_part || (given.size() > 3 && edit_distance(given, plain.substr(0, given.size())) <= 1))
+            similar.push_back(name);
     }
     const std::string meant =
         similar.empty() ? "" : fmt::format("did you mean {}? ", fmt::join(similar, " or "));

@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/presentation.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
@@ -34,6 +35,7 @@ using reports::CacheReport;
 
 struct CacheCommand {
     PlanOptions plan;
+    Presentation shown;
     std::string prefix;
     std::string hit = "0.5,0.9";
     std::string suffix = "64";
@@ -118,8 +120,9 @@ CachePlan plan_of_cache(const CacheCommand& command) {
 }
 
 /// Prints the report, and throws the error that its verdict requires.
-void conclude(const CacheReport& report, const std::filesystem::path& directory) {
-    print("{}\nfiles: {}\n", reports::cache_console(report), directory.string());
+void conclude(const CacheReport& report, const std::filesystem::path& directory, const Presentation& shown) {
+    if (!shown.quiet) print("files: {}\n\n", directory.string());
+    print("{}", reports::cache_console(report, shown.verbose));
     std::fflush(stdout);
     for (const reports::CacheLevel& level : report.levels)
         if (!level.invalid.empty())
@@ -129,11 +132,11 @@ void conclude(const CacheReport& report, const std::filesystem::path& directory)
         throw Error(ExitCode::measurement_invalid, report.verdicts.front().text);
 }
 
-void measure(CachePlan plan, const experiments::Access& access) {
+void measure(CachePlan plan, const experiments::Access& access, const Presentation& shown) {
     if (!plan.asked.virtual_time) experiments::require_descriptors(plan.concurrency.back());
     InterruptWatch interrupt("\nending the experiment (press Ctrl-C again to end at once)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::cache));
-    ConsoleWatcher watcher;
+    ConsoleWatcher watcher(shown.quiet);
     const auto target = experiments::open_target(experiments::plan_of_level(plan, {plan.prefixes.front()}, 1),
                                                  access, watcher, interrupt.token());
     const CacheReport report = experiments::measure_cache(plan, *target, output.path(), this_invocation(),
@@ -146,7 +149,7 @@ void measure(CachePlan plan, const experiments::Access& access) {
             "--price {}: the card has no price for the serving hardware; name hardware that it has "
             "with --gpu, or give another card",
             plan.prices.front().name));
-    conclude(report, output.path());
+    conclude(report, output.path(), shown);
 }
 
 void cache(const CacheCommand& command) {
@@ -156,7 +159,8 @@ void cache(const CacheCommand& command) {
         return;
     }
     const experiments::Access access = access_of(plan.asked);
-    without_telling(experiments::secrets_of(plan.asked, access.api_key), [&] { measure(plan, access); });
+    without_telling(experiments::secrets_of(plan.asked, access.api_key),
+                    [&] { measure(plan, access, command.shown); });
 }
 
 void add_own_options(CLI::App& sub, CacheCommand& command) {
@@ -222,6 +226,7 @@ void add_cache(CLI::App& app) {
          "after_run_cmd", "slo",          "require",      "class",           "class_name",
          "replies",       "keep_answers", "cancel",       "recipe",          "probe",
          "listen",        "text"});
+    add_presentation_options(*sub, command->shown, Shows::text);
     sub->footer(
         "Exit codes: 0 measured (the verdicts state what was found), 2 wrong options, 3 the "
         "server cannot be reached, 4 a run is invalid or no conclusion is possible.");

@@ -2,6 +2,8 @@
 // One function per command; each adds its subcommand, options, validation and action (cli/<command>.cpp).
 // An action reports failure by throwing core/error.h's Error; main turns it into one line and an exit code.
 #include <CLI/App.hpp>
+#include <string>
+#include <vector>
 
 namespace paretoken::cli {
 
@@ -21,6 +23,12 @@ void add_watch(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_export(CLI::App& app);
 void add_import(CLI::App& app);
+void add_help(CLI::App& app);
+void add_show(CLI::App& app);
 void add_translate(CLI::App& app);
+
+/// Prints the help that --help or --help-all among the arguments asks for; returns whether one of them does.
+/// Only words of options before them count as commands.
+bool answer_help(CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace paretoken::cli

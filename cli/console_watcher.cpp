@@ -41,12 +41,12 @@ void ConsoleWatcher::warn(const std::string& text) {
 }
 
 void ConsoleWatcher::wait(const std::string& text) {
-    print(stderr, "{}\n", text);
+    if (!quiet_) print(stderr, "{}\n", text);
 }
 
 void ConsoleWatcher::load_begins(const std::string& label, const loadgen::Progress& progress,
                                  const loadgen::Limits& limits) {
-    line_.emplace(label, progress, limits);
+    if (!quiet_) line_.emplace(label, progress, limits);
 }
 
 void ConsoleWatcher::load_ends() {
@@ -55,6 +55,7 @@ void ConsoleWatcher::load_ends() {
 
 void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const std::string& label,
                                   bool already_measured) {
+    if (quiet_) return;
     if (already_measured) ++skipped_;
     // Points may be measured at the same time, so the time of all counts, not that of each.
     const double passed_s = first_began_ ? seconds(Clock::now() - *first_began_) : 0;
@@ -69,11 +70,13 @@ void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const 
 
 void ConsoleWatcher::point_ends(const reports::SweepPoint& point, const std::filesystem::path& directory) {
     ++measured_;
+    if (quiet_) return;
     print(stderr, "  {}\n", point_text(point, directory));
     std::fflush(stderr);
 }
 
 void ConsoleWatcher::point_lengthened(const std::string& label, std::uint64_t requests, std::uint64_t asked) {
+    if (quiet_) return;
     print(stderr,
           "  {}: {} requests instead of --num-prompts {}, which is below the concurrency of this level\n",
           label, requests, asked);

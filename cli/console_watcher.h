@@ -20,6 +20,8 @@ std::string point_text(const reports::SweepPoint& point, const std::filesystem::
 
 class ConsoleWatcher : public experiments::Watcher {
   public:
+    /// If it is quiet, it shows only warnings.
+    explicit ConsoleWatcher(bool quiet = false) : quiet_(quiet) {}
     void warn(const std::string& text) override;
     void wait(const std::string& text) override;
     void load_begins(const std::string& label, const loadgen::Progress& progress,
@@ -31,6 +33,7 @@ class ConsoleWatcher : public experiments::Watcher {
     void point_lengthened(const std::string& label, std::uint64_t requests, std::uint64_t asked) override;
 
   private:
+    bool quiet_ = false;
     std::optional<ProgressLine> line_;
     std::optional<TimePoint> first_began_;  ///< when the first point began that was measured
     std::size_t measured_ = 0;              ///< points that ended since

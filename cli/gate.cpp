@@ -17,6 +17,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/presentation.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
@@ -25,6 +26,7 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/resolve.h"
+#include "reports/document/table.h"
 #include "reports/files/baseline_store.h"
 #include "reports/files/file_io.h"
 #include "reports/pages/gate.h"
@@ -40,6 +42,7 @@ using reports::GateReport;
 
 struct GateCommand {
     PlanOptions plan;
+    Presentation shown;
     std::vector<std::string> baseline;
     std::vector<std::string> candidate;
     GateSide baseline_server;
@@ -127,8 +130,11 @@ void write_pages(const GateReport& report, const fs::path& directory) {
 }
 
 /// Prints the report, and throws the error that its verdict requires.
-void conclude(const GateReport& report, bool github) {
-    print("{}", reports::gate_console(report));
+void conclude(const GateReport& report, bool github, const Presentation& shown) {
+    if (shown.quiet)
+        print("{}", reports::paragraph(report.headline));
+    else
+        print("{}", reports::gate_console(report, shown.verbose));
     if (github) {
         print("{}", reports::gate_annotations(report));
         if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"); summary != nullptr && *summary != '\0')
@@ -171,7 +177,7 @@ void judge(const GateCommand& command) {
                                        reports::gate_json(report, std::nullopt));
         write_pages(report, output.path());
     }
-    conclude(report, command.github);
+    conclude(report, command.github, command.shown);
 }
 
 // ---- measuring
@@ -213,7 +219,7 @@ void print_dry_run(const GatePlan& plan) {
     }
 }
 
-void measure(GatePlan plan, const experiments::Access& access, bool github) {
+void measure(GatePlan plan, const experiments::Access& access, bool github, const Presentation& shown) {
     experiments::require_rate_for_burstiness(plan.asked);
     LoadPlan client = plan.asked;
     client.route = LoadPlan{}.route;  // a side may have several servers
@@ -225,16 +231,16 @@ void measure(GatePlan plan, const experiments::Access& access, bool github) {
         "Ctrl-C again to end at once)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::gate));
     plan.asked = experiments::with_dataset(plan.asked);
-    ConsoleWatcher watcher;
-    const auto tell = [](const GateReport& report) {
-        if (report.verdict == reports::GateVerdict::inconclusive)
+    ConsoleWatcher watcher(shown.quiet);
+    const auto tell = [&](const GateReport& report) {
+        if (!shown.quiet && report.verdict == reports::GateVerdict::inconclusive)
             print(stderr, "after {} pairs: {}\n", report.pairs, report.headline);
     };
     const GateReport report = experiments::measure_gate(plan, access, output.path(), this_invocation(),
                                                         watcher, interrupt.token(), tell);
     write_pages(report, output.path());
-    print("  files       {}\n", output.path().string());
-    conclude(report, github);
+    if (!shown.quiet) print("  files       {}\n", output.path().string());
+    conclude(report, github, shown);
 }
 
 void gate(const GateCommand& command) {
@@ -251,7 +257,8 @@ void gate(const GateCommand& command) {
     }
     if (command.dry_run) return print_dry_run(plan);
     const experiments::Access access = access_of(plan.asked);
-    without_telling(experiments::gate_secrets(plan, access), [&] { measure(plan, access, command.github); });
+    without_telling(experiments::gate_secrets(plan, access),
+                    [&] { measure(plan, access, command.github, command.shown); });
 }
 
 void add_own_options(CLI::App& sub, GateCommand& command) {
@@ -323,6 +330,7 @@ void add_gate(CLI::App& app) {
     add_plan_options(*sub, command->plan, Levels::one,
                      {"url", "server_cmd", "server_env", "ready_url", "reset_cache", "after_run_cmd", "slo",
                       "require", "baseline", "listen"});
+    add_presentation_options(*sub, command->shown, Shows::text);
     sub->footer(
         "Exit codes: 0 pass, 1 fail, 5 inconclusive, 2 wrong options or runs that cannot be compared, "
         "3 a side cannot be reached, 4 a run is invalid.");

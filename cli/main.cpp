@@ -72,22 +72,24 @@ int main(int argc, char** argv) {
         "--version", fmt::format("paretoken {} ({})\nbuild type: {}\nCPU kernels: {}", paretoken::version(),
                                  paretoken::commit(), paretoken::build_type(), paretoken::cpu_kernels()));
     app.footer(
-        "Exit codes: 0 success, 1 a gate failed or limits are not met, 2 wrong options or input,\n3 the "
-        "command could not be carried out, 4 the measurement is invalid, 5 a gate, a search or\nlimits are "
-        "inconclusive.\n"
-        "paretoken COMMAND --help lists the options of a command.");
+        "paretoken COMMAND --help shows the options of a command, and paretoken help TOPIC explains metrics, "
+        "figures, validity, exit-codes, loads, datasets or limits.");
     for (const auto add :
          {paretoken::cli::add_run, paretoken::cli::add_sweep, paretoken::cli::add_micro,
           paretoken::cli::add_report, paretoken::cli::add_cost, paretoken::cli::add_gate,
           paretoken::cli::add_baseline, paretoken::cli::add_cache, paretoken::cli::add_watch,
           paretoken::cli::add_compare, paretoken::cli::add_export, paretoken::cli::add_import,
           paretoken::cli::add_serve, paretoken::cli::add_calibrate, paretoken::cli::add_dataset,
-          paretoken::cli::add_translate}) {
+          paretoken::cli::add_show, paretoken::cli::add_help, paretoken::cli::add_translate}) {
         add(app);
     }
     try {
         paretoken::cli::refuse_empty_values(app);
         paretoken::cli::let_the_last_value_win(app);
+        if (paretoken::cli::answer_help(app, {argv + 1, argv + argc})) {
+            require_printed();
+            return static_cast<int>(ExitCode::ok);
+        }
         std::vector<std::string> words = paretoken::cli::our_words(app, {argv + 1, argv + argc});
         paretoken::cli::hide_keys(argc, argv);
         paretoken::cli::refuse_unknown_words(app, words);

@@ -24,6 +24,7 @@
 #include "cli/micro_cache.h"
 #include "cli/micro_page.h"
 #include "cli/micro_program.h"
+#include "cli/presentation.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/units.h"
@@ -49,6 +50,7 @@ struct MicroOptions {
     std::string model_card;
     std::string out = "micro.json";
     std::string page;  // empty: no page
+    Presentation shown;
 };
 
 /// One line of the printed table.
@@ -286,6 +288,23 @@ std::string footer_of(const reports::MicroFile& file) {
     return text;
 }
 
+/// Returns a line for each device: how fast it reads memory and computes, and how many rows are valid.
+std::string verdict_of(const reports::MicroFile& file) {
+    std::string text;
+    for (const reports::MicroResults& device : reports::results_of(file)) {
+        std::string line = device.device.id + ":";
+        if (device.read_bytes_per_s)
+            line += fmt::format(" reads memory at {:.1f} GB/s,", device.read_bytes_per_s->value / 1e9);
+        double most = 0;
+        for (const auto* const figures : {&device.flops_per_s, &device.library_flops_per_s})
+            for (const auto& [kind, figure] : *figures) most = std::max(most, figure.value);
+        if (most > 0) line += fmt::format(" computes at up to {:.2f} TFLOP/s,", most / 1e12);
+        text += fmt::format("{} {} of {} rows are valid\n", line, device.rows.size() - device.invalid_rows,
+                            device.rows.size());
+    }
+    return text;
+}
+
 /// The file for the result before it is known to be complete. It is removed unless kept.
 class PartialFile {
   public:
@@ -331,9 +350,8 @@ void refuse_bad_result(const reports::MicroFile& file) {
                                 file.rows.size()));
     }
     if (count([](const reports::MicroRow& row) { return row.valid; }) == 0) {
-        throw Error(
-            ExitCode::measurement_invalid,
-            "micro: no row is valid; the table gives the reasons. Close other programs and measure again");
+        throw Error(ExitCode::measurement_invalid,
+                    "micro: no row is valid; -v prints the reasons. Close other programs and measure again");
     }
 }
 
@@ -360,19 +378,25 @@ void micro(const MicroOptions& options) {
     partial.keep(result);
     std::vector<MicroLine> lines;
     for (std::size_t i = 0; i < bounds.size(); ++i) lines.push_back(line_of(file.rows[i], bounds[i]));
-    print("{}{}{}written to {}\n", context_lines(file), table_of(lines), footer_of(file), options.out);
+    std::vector<MicroLine> failed;
+    for (const MicroLine& line : lines)
+        if (line.remark.starts_with("failed")) failed.push_back(line);
+    if (!options.shown.verbose && !failed.empty()) print("{}\n", table_of(failed));
+    if (options.shown.verbose) print("{}{}{}\n", context_lines(file), table_of(lines), footer_of(file));
+    if (!options.shown.quiet) print("written to {}\n", options.out);
     if (!options.page.empty()) {
         write_micro_page(options.page, file);
         print("{}\n", options.page);
     }
     refuse_bad_result(file);
-    if (!is_worth_keeping(file)) {
+    std::fflush(stdout);
+    if (!is_worth_keeping(file))
         print(
             "not kept for reports, which need the ceilings and the rows of weights: measure without "
             "--filter for them\n");
-        return;
-    }
-    if (const auto kept = keep_micro(result)) print("kept for reports in {}\n", *kept);
+    else if (const auto kept = keep_micro(result); kept && !options.shown.quiet)
+        print("kept for reports in {}\n", *kept);
+    print("{}", verdict_of(file));
 }
 
 }  // namespace
@@ -401,6 +425,7 @@ void add_micro(CLI::App& app) {
     command->add_option("--out", options->out, "File for the result")->capture_default_str();
     command->add_option("--report", options->page,
                         "Also write the result as a page with charts (.html) or as tables (.md)");
+    add_presentation_options(*command, options->shown, Shows::text);
     add_micro_compare(*command);
     command->callback([options, command] {
         if (command->get_subcommands().empty()) micro(*options);

@@ -10,8 +10,10 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/presentation.h"
 #include "cli/print.h"
 #include "cli/recipes.h"
+#include "core/plan/plan_arguments.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
@@ -19,7 +21,9 @@
 #include "experiments/sweep/cells.h"
 #include "experiments/watch/metrics_server.h"
 #include "reports/files/interop/exposition.h"
+#include "reports/files/json/run_json.h"
 #include "reports/pages/console.h"
+#include "reports/pages/headline.h"
 
 namespace paretoken::cli {
 namespace {
@@ -54,7 +58,7 @@ LoadPlan replayed(LoadPlan asked) {
 /// Shows the progress on the console and serves it for Prometheus.
 class ServingWatcher final : public ConsoleWatcher {
   public:
-    explicit ServingWatcher(const std::string& address) {
+    ServingWatcher(const std::string& address, bool quiet) : ConsoleWatcher(quiet) {
         if (address.empty()) return;
         metrics_ = std::make_unique<experiments::MetricsServer>(address);
         print(stderr, "metrics on {}\n", metrics_->url());
@@ -76,7 +80,25 @@ class ServingWatcher final : public ConsoleWatcher {
     std::unique_ptr<experiments::MetricsServer> metrics_;
 };
 
-void run(LoadPlan asked, const experiments::Access& access) {
+/// Prints the result as the options say.
+void print_result(const experiments::Measured& measured, const Presentation& shown) {
+    const RunResult& result = measured.result;
+    const std::string directory = measured.directory.string();
+    reports::ConsoleStyle style = style_of_output();
+    if (shown.json) return print("{}\n", reports::run_json(result));
+    if (shown.quiet) return print("{}", reports::verdict_line(result, style));
+    if (shown.verbose) {
+        style.directory = directory;
+        print("{}", reports::run_summary(result, style));
+        return;
+    }
+    const bool is_valid = result.validity.verdict != Verdict::invalid;
+    print("{}",
+          reports::run_headline(result, reports::headline_cost(result),
+                                shell_line({"paretoken", is_valid ? "report" : "show", directory}), style));
+}
+
+void run(LoadPlan asked, const experiments::Access& access, const Presentation& shown) {
     experiments::require_rate_for_burstiness(asked);
     asked = reachable(std::move(asked));
     const auto streams = experiments::most_in_flight(experiments::with_load(asked));
@@ -84,20 +106,20 @@ void run(LoadPlan asked, const experiments::Access& access) {
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
-    ServingWatcher watcher(asked.listen);
+    ServingWatcher watcher(asked.listen, shown.quiet);
     asked = replayed(experiments::with_dataset(std::move(asked)));
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(asked, output.path());
     preparation.end();
     const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
                                                {interrupt.token(), interrupt.cut_off()});
-    print("{}", reports::run_summary(measured.result, {.directory = measured.directory.string()}));
+    print_result(measured, shown);
     std::fflush(stdout);
     experiments::require_valid(measured);
     experiments::require_slos(measured.result, !asked.require.empty());
 }
 
-void run_or_print(const PlanOptions& options) {
+void run_or_print(const PlanOptions& options, const Presentation& shown) {
     const PlanTexts texts = texts_of(options);
     const LoadPlan asked = experiments::with_server(plan_of(texts), texts.contains("url"));
     experiments::require_values(asked.server, {{}});
@@ -108,7 +130,7 @@ void run_or_print(const PlanOptions& options) {
     if (!options.recipe.empty())
         print(stderr, "recipe {}: {}\n", options.recipe, recipe_named(options.recipe).look);
     const experiments::Access access = access_of(asked);
-    without_telling(experiments::secrets_of(asked, access.api_key), [&] { run(asked, access); });
+    without_telling(experiments::secrets_of(asked, access.api_key), [&] { run(asked, access, shown); });
 }
 
 }  // namespace
@@ -117,8 +139,10 @@ void add_run(CLI::App& app) {
     const auto options = std::make_shared<PlanOptions>();
     CLI::App* sub = app.add_subcommand("run", "Load a server at one level and measure what it delivers");
     add_plan_options(*sub, *options, Levels::one);
-    sub->footer(reports::definitions_text());
-    sub->callback([options] { run_or_print(*options); });
+    sub->footer("paretoken help metrics explains every metric and figure.");
+    const auto shown = std::make_shared<Presentation>();
+    add_presentation_options(*sub, *shown, Shows::text_and_json);
+    sub->callback([options, shown] { run_or_print(*options, *shown); });
 }
 
 }  // namespace paretoken::cli

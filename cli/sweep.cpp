@@ -16,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/plan_options.h"
+#include "cli/presentation.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/spec.h"
@@ -28,6 +29,7 @@
 #include "experiments/sweep/slo_search.h"
 #include "experiments/sweep/sweep.h"
 #include "reports/files/file_io.h"
+#include "reports/files/json/sweep_json.h"
 #include "reports/files/plan_file.h"
 #include "reports/files/run_directory.h"
 #include "reports/pages/console.h"
@@ -44,6 +46,7 @@ constexpr double kSameLevel = 1;         // precision of a ladder, whose neighbo
 /// The options of a sweep, besides those of a run.
 struct SweepOptions {
     PlanOptions plan;
+    Presentation shown;
     std::vector<std::string> grid;
     std::string cells_file;
     std::uint64_t repeats = 1;
@@ -253,8 +256,13 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
     return search;
 }
 
-void show_table(const reports::SweepFile& file, const std::filesystem::path& directory) {
-    print("{}", reports::sweep_summary(file, {.directory = directory.string()}));
+void show_table(const reports::SweepFile& file, const std::filesystem::path& directory,
+                const Presentation& shown) {
+    if (shown.json) return print("{}\n", reports::sweep_json(file));
+    if (shown.quiet) return;
+    reports::ConsoleStyle style = style_of_output();
+    style.directory = directory.string();
+    print("{}", reports::sweep_summary(file, style));
     const bool has_runs = std::any_of(file.points.begin(), file.points.end(), [](const auto& point) {
         return point.state == reports::PointState::done;
     });
@@ -266,15 +274,17 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
 /// Ends a sweep over a ladder: prints its table, and for each cell what its runs say about the limits. Throws
 /// if a point is missing or invalid, if no cell has a load within the limits, or, if it is required that they
 /// are met, unless in each cell the highest load within the limits is shown to meet them.
-void conclude(const SweepPlan& plan, const reports::SweepFile& file, const std::filesystem::path& directory) {
-    show_table(file, directory);
+void conclude(const SweepPlan& plan, const reports::SweepFile& file, const std::filesystem::path& directory,
+              const Presentation& shown) {
+    show_table(file, directory, shown);
     std::vector<std::pair<experiments::Cell, reports::SweepSearch>> answers;
     if (!plan.asked.slos.empty())
         for (const experiments::Cell& cell : experiments::cells_of(file.points))
             answers.emplace_back(cell, experiments::answer_in(plan, file, cell, directory));
     for (const auto& [cell, answer] : answers)
-        print("{}{}", cell.empty() ? "" : fmt::format("  {}\n", experiments::text_of(cell)),
-              reports::answer_lines(answer, file.axis));
+        if (!shown.json)
+            print("{}{}", cell.empty() ? "" : fmt::format("  {}\n", experiments::text_of(cell)),
+                  reports::answer_lines(answer, file.axis));
     std::fflush(stdout);
     experiments::require_valid(file, directory);
     const bool is_any_within = std::any_of(answers.begin(), answers.end(),
@@ -332,14 +342,14 @@ void print_dry_run(const SweepPlan& plan, std::optional<experiments::SloSearchPl
 }
 
 void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std::size_t auto_rates,
-           bool extend, const experiments::Access& access) {
+           bool extend, const experiments::Access& access, const Presentation& shown) {
     const experiments::Invocation invocation = this_invocation();
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::sweep));
     const std::filesystem::path& directory = output.path();
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     plan.asked = experiments::with_common_dataset(plan.asked, plan.cells);
-    ConsoleWatcher watcher;
+    ConsoleWatcher watcher(shown.quiet);
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const loadgen::Interruption interruption(interrupt.token(), interrupt.cut_off());
     if (auto_rates > 0) {
@@ -360,11 +370,12 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
         print(stderr,
               "every point was measured by the sweep that began at {}; --overwrite measures them again\n",
               file.started_at);
-        conclude(plan, file, directory);
+        conclude(plan, file, directory, shown);
         return;
     }
     if (!plan.asked.virtual_time) experiments::require_descriptors(experiments::most_in_flight(file));
-    if (!search) print(stderr, "{}\n", experiments::text_of(experiments::outline_of(plan, file)));
+    if (!search && !shown.quiet)
+        print(stderr, "{}\n", experiments::text_of(experiments::outline_of(plan, file)));
     std::unique_ptr<experiments::Target> target;
     if (search) {
         const LoadPlan asked = experiments::in_cell(plan.asked, plan.cells.front());
@@ -379,11 +390,11 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
             experiments::measure_points(launcher, plan, file, directory, invocation, watcher, interruption);
         }
     } catch (...) {
-        show_table(file, directory);  // shows the points measured so far
+        show_table(file, directory, shown);  // shows the points measured so far
         throw;
     }
-    if (!search) return conclude(plan, file, directory);
-    show_table(file, directory);
+    if (!search) return conclude(plan, file, directory, shown);
+    show_table(file, directory, shown);
     if (search->ladder && plan.asked.require.empty() && file.search->within) return;
     experiments::require_shown(file, plan.cells.front(), *file.search,
                                search->ladder ? kSameLevel : search->precision);
@@ -405,8 +416,9 @@ void sweep_or_print(const SweepOptions& options) {
     const experiments::Access access = access_of(asked.plan.asked);
     LoadPlan with_both = asked.plan.asked;
     with_both.targets.insert(with_both.targets.end(), asked.plan.against.begin(), asked.plan.against.end());
-    without_telling(experiments::secrets_of(with_both, access.api_key),
-                    [&] { sweep(asked.plan, search, asked.auto_rates, options.extend, access); });
+    without_telling(experiments::secrets_of(with_both, access.api_key), [&] {
+        sweep(asked.plan, search, asked.auto_rates, options.extend, access, options.shown);
+    });
 }
 
 }  // namespace
@@ -505,6 +517,7 @@ void add_sweep(CLI::App& app) {
            "Load, in the unit of the search; its share of the saturation is printed after the search")
         ->type_name("LOAD")
         ->group(searching);
+    add_presentation_options(*sub, options->shown, Shows::text_and_json);
     sub->callback([options] { sweep_or_print(*options); });
 }
 

@@ -175,7 +175,7 @@ Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
     const bool higher_is_better = metric->better == Better::higher;
     if (text[colon] == (higher_is_better ? '<' : '>')) {
         throw UsageError(fmt::format("SLO '{}': {} is better {}; write '{}{}{}'", text, tag,
-                                     higher_is_better ? "higher" : "lower", name,
+                                     higher_is_better ? "higher" : "lower", text.substr(0, colon),
                                      higher_is_better ? '>' : '<', text.substr(colon + 1)));
     }
     std::string_view number = text.substr(colon + 1);

@@ -168,9 +168,8 @@ std::size_t count(const GateReport& report, GateVerdict verdict) {
 
 }  // namespace
 
-std::string gate_console(const GateReport& report) {
-    std::string text = paragraph(report.headline);
-    if (!report.why.empty()) text += paragraph(report.why);
+std::string gate_console(const GateReport& report, bool verbose) {
+    std::string text;
     Table table{{{"", Align::left},
                  {"baseline"},
                  {"candidate"},
@@ -184,18 +183,20 @@ std::string gate_console(const GateReport& report) {
             {printable(label_of(row), 24), value_text(row, row.baseline), value_text(row, row.candidate),
              brief_shift(row), brief_interval(row), brief_limit(row),
              row.verdict == GateVerdict::inconclusive ? "?" : std::string(name_of(row.verdict))});
-    text += "\n" + text_of(table, 2);
+    if (verbose) text += text_of(table, 2);
     for (const GateRow& row : report.rows)
         if (row.verdict != GateVerdict::pass)
             if (const std::string open = open_text(row); !open.empty())
                 text += paragraph(fmt::format("{}: {}", row.title, open), 2);
-    text += "\n" + paragraph(fmt::format("{}; workload {}", base_text(report), report.fingerprint), 2);
+    text += paragraph(fmt::format("{}; workload {}", base_text(report), report.fingerprint), 2);
     for (const std::string& note : report.notes) text += paragraph(note, 2);
     if (!report.checklist.empty()) text += "\n" + paragraph("before a rollout", 2);
     for (const CheckItem& item : report.checklist)
         text += paragraph(fmt::format("{} {}: {}", item.shown ? "[x]" : "[ ]", item.what,
                                       item.shown ? item.text : "not shown; " + item.text),
                           2);
+    text += "\n" + paragraph(report.headline);
+    if (!report.why.empty()) text += paragraph(report.why);
     return text;
 }
 

@@ -8,8 +8,9 @@
 
 namespace paretoken::reports {
 
-/// The verdict for a terminal with 80 columns. It starts with the headline.
-std::string gate_console(const GateReport& report);
+/// The verdict for a terminal with 80 columns. The headline is last. Without `verbose`, only what did not
+/// pass stands above it; with it, every metric does.
+std::string gate_console(const GateReport& report, bool verbose);
 
 /// The verdict for a pull request: headline, table, and the intervals drawn as text.
 std::string gate_markdown(const GateReport& report);

@@ -134,7 +134,7 @@ class Files(Case):
         (self.out / "requests.jsonl").symlink_to("/dev/full")
         done = paretoken("run", *TINY, "--num-prompts", 20, "--out", self.out)
         self.fails_clearly(done, 3, "requests.jsonl", "No space left")
-        self.assertRegex(done.stdout, "Time to first token")
+        self.assertRegex(done.stdout, "TTFT")
 
     def test_a_limit_on_the_size_of_files_is_told_like_a_full_disk(self):
         def limit_files():
@@ -143,7 +143,7 @@ class Files(Case):
         done = subprocess.run([BINARY, "run", *map(str, TINY), "--num-prompts", "200", "--out", self.out], text=True,
                               capture_output=True, timeout=60, env=environment(), check=False, preexec_fn=limit_files)
         self.fails_clearly(done, 3, "requests.jsonl", "File too large")
-        self.assertRegex(done.stdout, "Time to first token")
+        self.assertRegex(done.stdout, "TTFT")
 
     def test_a_full_standard_output_is_said(self):
         with open("/dev/full", "w") as full:

@@ -21,7 +21,7 @@ class Micro(Case):
         return path, done
 
     def test_a_result_has_a_table_bounds_and_fits(self):
-        path, done = self.measure("micro.json")
+        path, done = self.measure("micro.json", "-v")
         result = json.loads(path.read_text())
         self.assertEqual(result["context"]["paretoken_schema"], "paretoken/micro/2")
         self.assertEqual([device["id"] for device in result["context"]["devices"]][0], "cpu")

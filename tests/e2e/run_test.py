@@ -98,7 +98,7 @@ class Run(Case):
                                        "--out", self.directory / "run"))
         for line in done.stdout.splitlines():
             self.assertLessEqual(len(line), 80, line)
-        self.assertRegex(done.stdout, "Time to first token")
+        self.assertRegex(done.stdout, "TTFT")
 
     def test_a_duration_ends_the_run(self):
         out = self.directory / "run"

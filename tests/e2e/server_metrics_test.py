@@ -30,7 +30,7 @@ class ServerMetrics(Case):
         lines = [json.loads(line) for line in (out / "server.jsonl").read_text().splitlines()]
         self.assertEqual(len(lines), server["scrapes"])
         self.assertEqual([line["at_s"] for line in lines], sorted(line["at_s"] for line in lines))
-        self.assertIn("/metrics", done.stdout)
+        self.assertIn("/metrics", paretoken("show", out).stdout)
         self.assertEqual({s["name"] for s in result["series"] if s["source"] == "server"},
                          {"running", "waiting", "kv_usage"})
 

@@ -225,19 +225,22 @@ std::vector<std::string> findings_of(const CacheReport& report) {
     return sentences;
 }
 
-std::string cache_console(const CacheReport& report) {
+std::string cache_console(const CacheReport& report, bool verbose) {
     std::string text;
+    for (const CacheLevel& level : report.levels) {
+        if (!verbose) break;
+        text += fmt::format("{}.\n{}{}", heading_of(level), paragraph(kCacheCaption, 2),
+                            text_of(cache_table(level), 2));
+        for (const std::string& sentence : sentences_of(level)) text += paragraph(sentence, 2);
+        text += "\n";
+    }
+    const std::vector<std::string> whole = findings_of(report);
+    for (const std::string& sentence : whole) text += paragraph(sentence);
+    if (!whole.empty()) text += "\n";
     for (const CacheVerdict& verdict : report.verdicts) {
         text += paragraph(fmt::format("{}: {}", verdict.code, verdict.text));
         text += paragraph(verdict.evidence, 2);
     }
-    for (const CacheLevel& level : report.levels) {
-        text += fmt::format("\n{}. {}\n{}", heading_of(level), kCacheCaption, text_of(cache_table(level), 2));
-        for (const std::string& sentence : sentences_of(level)) text += paragraph(sentence, 2);
-    }
-    const std::vector<std::string> whole = findings_of(report);
-    if (!whole.empty()) text += "\n";
-    for (const std::string& sentence : whole) text += paragraph(sentence);
     return text;
 }
 

@@ -27,9 +27,11 @@ GateReport report_of_pairs(const sample::Factors& candidate, double noise = .004
     return report;
 }
 
-TEST(GateConsole, begins_with_what_moved_and_what_to_do) {
-    const std::string text = gate_console(report_of_pairs({{"ttft", 1.4}}));
-    EXPECT_THAT(text, StartsWith("FAIL: Time to first token"));
+TEST(GateConsole, ends_with_what_moved_and_what_to_do) {
+    const std::string text = gate_console(report_of_pairs({{"ttft", 1.4}}), false);
+    EXPECT_THAT(text, HasSubstr("\n\nFAIL: Time to first token"));
+    EXPECT_THAT(text, Not(HasSubstr("output_length"))) << "what passed is shown with -v";
+    EXPECT_THAT(gate_console(report_of_pairs({{"ttft", 1.4}}), true), HasSubstr("output_length"));
     EXPECT_THAT(text, HasSubstr("Do not roll out"));
     EXPECT_THAT(text, HasSubstr("TTFT is worse and ITL is not"));
     EXPECT_THAT(text, HasSubstr("interleaved pairs, of at most 16"));
@@ -38,14 +40,14 @@ TEST(GateConsole, begins_with_what_moved_and_what_to_do) {
 TEST(GateConsole, fits_into_80_columns) {
     for (const auto& report :
          {report_of_pairs({}), report_of_pairs({{"ttft", 1.4}}), report_of_pairs({}, .1)}) {
-        std::istringstream lines(gate_console(report));
+        std::istringstream lines(gate_console(report, true));
         for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
     }
 }
 
 TEST(GateConsole, says_of_an_open_verdict_what_would_close_it) {
-    const std::string text = gate_console(report_of_pairs({}, .1));
-    EXPECT_THAT(text, StartsWith("INCONCLUSIVE"));
+    const std::string text = gate_console(report_of_pairs({}, .1), false);
+    EXPECT_THAT(text, HasSubstr("\n\nINCONCLUSIVE"));
     EXPECT_THAT(text, HasSubstr("pairs would decide"));
     EXPECT_THAT(text, HasSubstr("this data would have"));
 }
@@ -53,7 +55,7 @@ TEST(GateConsole, says_of_an_open_verdict_what_would_close_it) {
 TEST(GateConsole, prints_no_figures_beyond_a_hundredfold_change) {
     GateReport report = report_of_pairs({}, .1);
     for (GateRow& row : report.rows) row.ci95 = Interval{-.5, 18.9};
-    EXPECT_THAT(gate_console(report), AllOf(HasSubstr(">+10000"), Not(HasSubstr("e+"))));
+    EXPECT_THAT(gate_console(report, true), AllOf(HasSubstr(">+10000"), Not(HasSubstr("e+"))));
     EXPECT_THAT(gate_markdown(report), AllOf(HasSubstr("to >+10000"), Not(HasSubstr("e+"))));
 }
 

@@ -1,0 +1,304 @@
+#include "cli/help/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <vector>
+
+#include "core/error.h"
+#include "core/plan/plan_fields.h"
+#include "core/version.h"
+#include "reports/document/table.h"
+
+namespace paretoken::cli {
+namespace {
+
+constexpr std::string_view kWhole[] = {
+    "How fast a server answers one user",
+    "paretoken run http://localhost:8000",
+    "All loads from 1 to 64 users, and a page with the result",
+    "paretoken sweep http://localhost:8000 --concurrency 1..64 --gpu h100 --out runs/mine",
+    "What a million tokens costs, and how far that is from the hardware's limit",
+    "paretoken report runs/mine --price 2026-11-cloud",
+    "Is the new version slower than a stored baseline?",
+    "paretoken gate --baseline main --candidate runs/new",
+    "The same as a command line of another tool",
+    "paretoken translate 'vllm bench serve --model M --dataset-name random'",
+};
+constexpr std::string_view kRun[] = {
+    "8 users with prompts of 1,000 tokens, each of whom waits for the answer",
+    "paretoken run http://localhost:8000 --concurrency 8 --isl 1000 --osl 200",
+    "4 requests per second for two minutes, whether or not the server keeps up",
+    "paretoken run http://localhost:8000 --request-rate 4 --duration 2m",
+    "Does the server meet a limit? (in ms; exit code 1 if not)",
+    "paretoken run http://localhost:8000 --concurrency 16 --slo ttft_p95:800",
+    "A trace at its own times",
+    "paretoken run http://localhost:8000 --dataset mooncake --dataset-path trace.jsonl",
+    "A header, and the result as JSON",
+    "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json",
+};
+constexpr std::string_view kSweep[] = {
+    "All loads from 1 to 64 users, doubling",
+    "paretoken sweep http://localhost:8000 --concurrency 1..64",
+    "Eight rates from one request at a time to saturation",
+    "paretoken sweep http://localhost:8000 --request-rate auto:8",
+    "The highest load within a limit",
+    "paretoken sweep http://localhost:8000 --search slo --slo ttft_p95:800",
+    "Two quantizations, on servers that are started for it",
+    "paretoken sweep --server-cmd 'vllm serve M --port {port} -q {q}' --grid q=fp8,awq",
+    "Two servers that run already, point by point",
+    "paretoken sweep http://a:8000 --against http://b:8000 --concurrency 1..64",
+};
+constexpr std::string_view kGate[] = {
+    "Runs of a candidate against a baseline that was stored with `paretoken baseline`",
+    "paretoken gate --baseline main --candidate runs/new",
+    "Two servers that run: pairs of runs until there is a verdict",
+    "paretoken gate --baseline-url http://a:8000 --candidate-url http://b:8000",
+    "Two versions that are started for it",
+    "paretoken gate --baseline-cmd './v1 --port {port}' --candidate-cmd './v2 --port {port}'",
+    "A limit that every run of the candidate must meet, too",
+    "paretoken gate --baseline main --candidate runs/new --limit ttft_p95:800",
+    "What would be measured, and how long it takes",
+    "paretoken gate --baseline-url http://a:8000 --candidate-url http://b:8000 --dry-run",
+};
+constexpr std::string_view kReport[] = {
+    "A page of a sweep: cost against speed",
+    "paretoken report runs/mine --price 2026-11-cloud --gpu h100",
+    "Two configurations on one page",
+    "paretoken report runs/fp8 runs/awq --price 2026-11-cloud",
+    "The cheapest that meets a limit",
+    "paretoken report runs/fp8 runs/awq --slo ttft_p95:800",
+    "With the limit of the model on this hardware",
+    "paretoken report runs/mine --model-card llama-3.1-8b",
+    "At a named place",
+    "paretoken report runs/mine --out mine.html",
+};
+
+constexpr std::string_view kRunOptions[] = {"--url",     "--model",        "--concurrency", "--request-rate",
+                                            "--isl",     "--osl",          "--num-prompts", "--duration",
+                                            "--dataset", "--dataset-path", "--slo",         "--header",
+                                            "--gpu",     "--out",          "--json"};
+constexpr std::string_view kSweepOptions[] = {"--url",        "--model",  "--concurrency", "--request-rate",
+                                              "--isl",        "--osl",    "--num-prompts", "--duration",
+                                              "--slo",        "--search", "--grid",        "--repeat",
+                                              "--server-cmd", "--gpu",    "--out"};
+constexpr std::string_view kGateOptions[] = {
+    "--baseline",      "--candidate",   "--baseline-url", "--candidate-url", "--baseline-cmd",
+    "--candidate-cmd", "--limit",       "--policy",       "--max-pairs",     "--max-time",
+    "--concurrency",   "--num-prompts", "--isl",          "--osl",           "--out"};
+
+constexpr HelpPage kPages[] = {{"", kWhole, {}},
+                               {"run", kRun, kRunOptions},
+                               {"sweep", kSweep, kSweepOptions},
+                               {"gate", kGate, kGateOptions},
+                               {"report", kReport, {}}};
+
+const HelpPage* page_of(std::string_view command) {
+    const auto* const found = std::find_if(std::begin(kPages), std::end(kPages),
+                                           [&](const HelpPage& page) { return page.command == command; });
+    return found == std::end(kPages) ? nullptr : found;
+}
+
+/// Returns a text broken to a width, with each line indented.
+std::string broken(std::string_view text, std::size_t indent, std::size_t width) {
+    std::string out;
+    for (const std::string& line : reports::wrapped(text, width - indent))
+        out += fmt::format("{:{}}{}\n", "", indent, line);
+    return out;
+}
+
+/// Returns the field of the plan that an option sets; null if it is another option.
+const PlanField* field_of(const CLI::Option& option) {
+    for (const PlanField& field : plan_fields())
+        if (!field.flags.empty() && !option.get_lnames().empty() &&
+            option_of(field) == "--" + option.get_lnames().front())
+            return &field;
+    return nullptr;
+}
+
+/// Returns "-H, --header TEXT" with our names only.
+std::string title_of(const CLI::Option& option) {
+    std::vector<std::string> names;
+    if (const PlanField* const field = field_of(option)) {
+        for (std::string_view rest = field->flags; !rest.empty();) {
+            const std::string_view name = rest.substr(0, rest.find(','));
+            if (name.starts_with('-')) names.emplace_back(name);
+            if (name.starts_with('!')) names.emplace_back(name.substr(1));
+            rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+        }
+    } else {
+        for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+        for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+        if (names.empty()) names.push_back(option.get_name(true));
+    }
+    std::string title = fmt::format("{}", fmt::join(names, ", "));
+    if (option.get_items_expected_max() > 0 && !option.get_type_name().empty())
+        title += " " + option.get_type_name();
+    return title;
+}
+
+std::string description_of(const CLI::Option& option) {
+    std::string text = option.get_description();
+    if (!option.get_default_str().empty()) text += fmt::format(" [{}]", option.get_default_str());
+    const PlanField* const field = field_of(option);
+    if (field == nullptr || field->synonyms.empty()) return text;
+    std::string others;
+    for (const Synonym& synonym : synonyms_of(*field)) {
+        const std::string_view name = synonym.name.substr(synonym.name.starts_with('!') ? 1 : 0);
+        others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", name, synonym.tools);
+    }
+    return fmt::format("{}. Also {}", text, others);
+}
+
+std::string option_text(const CLI::Option& option, std::size_t width) {
+    return fmt::format("  {}\n{}", title_of(option), broken(description_of(option), 6, width));
+}
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+    return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string usage_of(const CLI::App& command, const std::string& path) {
+    std::string text = path;
+    if (!commands_of(command).empty())
+        text += command.get_require_subcommand_min() > 0 ? " COMMAND" : " [COMMAND]";
+    for (const CLI::Option* const option : command.get_options())
+        if (option->get_positional()) {
+            std::string name = option->get_single_name();
+            std::transform(name.begin(), name.end(), name.begin(),
+                           [](unsigned char c) { return std::toupper(c); });
+            text += option->get_required() ? " " + name : fmt::format(" [{}]", name);
+        }
+    return text + " [OPTIONS]";
+}
+
+std::string examples_of(const HelpPage& page, std::size_t width) {
+    std::string text = "\nExamples:\n";
+    for (std::size_t i = 0; i + 1 < page.examples.size(); i += 2) {
+        text += broken(fmt::format("# {}", page.examples[i]), 2, width);
+        text += fmt::format("  {}\n", page.examples[i + 1]);  // in one line, which can be copied
+    }
+    return text;
+}
+
+}  // namespace
+
+std::span<const HelpPage> help_pages() {
+    return kPages;
+}
+
+std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width) {
+    const HelpPage* const page = page_of(command.get_parent() == nullptr ? "" : command.get_name());
+    std::string text = broken(command.get_description(), 0, width);
+    text += fmt::format("\nUsage: {}\n", usage_of(command, path));
+    if (page != nullptr) text += examples_of(*page, width);
+    const bool is_short = page != nullptr && !page->most_used.empty() && !all;
+    if (is_short) {
+        text += "\nMost used options:\n";
+        for (const std::string_view name : page->most_used)
+            if (const CLI::Option* const option = command.get_option_no_throw(std::string(name)))
+                text += option_text(*option, width);
+        text += fmt::format("\n{} --help-all shows all options.\n", path);
+    } else {
+        std::vector<std::string> groups;
+        for (const CLI::Option* const option : command.get_options())
+            if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end() &&
+                !option->get_group().empty())
+                groups.push_back(option->get_group());
+        for (const std::string& group : groups) {
+            text += fmt::format("\n{}:\n", group);
+            for (const CLI::Option* const option : command.get_options())
+                if (option->get_group() == group) text += option_text(*option, width);
+        }
+    }
+    if (!commands_of(command).empty()) text += "\nCommands:\n";
+    for (const CLI::App* const below : commands_of(command))
+        text += fmt::format("  {}\n{}", below->get_name(), broken(below->get_description(), 6, width));
+    if (!command.get_footer().empty()) text += "\n" + broken(command.get_footer(), 0, width);
+    return text;
+}
+
+std::string manual_page(const CLI::App& command, const std::string& path) {
+    const auto escaped = [](std::string_view text) {
+        std::string out;
+        for (const char c : text) {
+            if (c == '\\' || c == '-') out += '\\';
+            if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) out += "\\&";
+            out += c;
+        }
+        return out;
+    };
+    std::string name = path;
+    std::replace(name.begin(), name.end(), ' ', '-');
+    std::string text = fmt::format(
+        ".TH {} 1 \"\" \"paretoken {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n", escaped(name),
+        version(), escaped(name), escaped(command.get_description()), escaped(usage_of(command, path)));
+    if (const HelpPage* const page = page_of(command.get_parent() == nullptr ? "" : command.get_name())) {
+        text += ".SH EXAMPLES\n";
+        for (std::size_t i = 0; i + 1 < page->examples.size(); i += 2)
+            text += fmt::format(".PP\n{}:\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n", escaped(page->examples[i]),
+                                escaped(page->examples[i + 1]));
+    }
+    text += ".SH OPTIONS\n";
+    for (const CLI::Option* const option : command.get_options())
+        text += fmt::format(".TP\n.B {}\n{}\n", escaped(title_of(*option)), escaped(description_of(*option)));
+    if (!commands_of(command).empty()) text += ".SH COMMANDS\n";
+    for (const CLI::App* const below : commands_of(command))
+        text +=
+            fmt::format(".TP\n.B {}\n{}\n", escaped(below->get_name()), escaped(below->get_description()));
+    return text;
+}
+
+std::string completion_script(const CLI::App& app, std::string_view shell) {
+    const auto options_of = [](const CLI::App& command) {
+        std::vector<std::string> names;
+        for (const CLI::Option* const option : command.get_options())
+            for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        return names;
+    };
+    std::vector<std::string> commands;
+    for (const CLI::App* const command : commands_of(app)) commands.push_back(command->get_name());
+    std::string text;
+    if (shell == "fish") {
+        text += fmt::format("complete -c paretoken -n __fish_use_subcommand -f -a '{}'\n",
+                            fmt::join(commands, " "));
+        for (const CLI::App* const command : commands_of(app))
+            for (const std::string& name : options_of(*command))
+                text += fmt::format("complete -c paretoken -n '__fish_seen_subcommand_from {}' -l {}\n",
+                                    command->get_name(), name.substr(2));
+        return text;
+    }
+    if (shell != "bash" && shell != "zsh")
+        throw UsageError(fmt::format("there is no completion for '{}'; expected bash, zsh or fish", shell));
+    if (shell == "zsh") text += "#compdef paretoken\nautoload -U +X bashcompinit && bashcompinit\n";
+    text += "_paretoken() {\n  local word=${COMP_WORDS[COMP_CWORD]} words\n  case ${COMP_WORDS[1]} in\n";
+    for (const CLI::App* const command : commands_of(app)) {
+        std::vector<std::string> words = options_of(*command);
+        for (const CLI::App* const below : commands_of(*command)) words.push_back(below->get_name());
+        text += fmt::format("    {}) words='{}' ;;\n", command->get_name(), fmt::join(words, " "));
+    }
+    text += fmt::format(
+        "    *) words='{} --help --version' ;;\n  esac\n"
+        "  if [[ $COMP_CWORD -eq 1 ]]; then words='{} --help --version'; fi\n"
+        "  if [[ $COMP_CWORD -gt 1 && $word != -* && -z ${{words##--*}} ]]; then words=; fi\n"
+        "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}}\n"
+        "complete -o default -F _paretoken paretoken\n",
+        fmt::join(commands, " "), fmt::join(commands, " "));
+    return text;
+}
+
+std::size_t terminal_width() {
+    constexpr std::size_t kUsual = 80;
+    winsize size{};
+    if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return kUsual;
+    return std::clamp<std::size_t>(size.ws_col, 60, 120);
+}
+
+}  // namespace paretoken::cli

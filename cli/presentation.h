@@ -1,0 +1,27 @@
+#pragma once
+// How a command shows its result: the options -v, --quiet and --json, and whether colours are used.
+
+#include "reports/pages/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace paretoken::cli {
+
+struct Presentation {
+    bool verbose = false;  ///< every figure and every table
+    bool quiet = false;    ///< the verdict only, and no progress
+    bool json = false;     ///< the result file on standard output, instead of text
+};
+
+/// The ways of showing a result that a command has.
+enum class Shows { text, text_and_json };
+
+void add_presentation_options(CLI::App& command, Presentation& presentation, Shows shows);
+
+/// Returns the style of text on standard output: coloured if it is a terminal, NO_COLOR is not set and TERM
+/// is not "dumb".
+reports::ConsoleStyle style_of_output();
+
+}  // namespace paretoken::cli

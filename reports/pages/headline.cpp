@@ -1,0 +1,213 @@
+#include "reports/pages/headline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cards/price.h"
+#include "core/error.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
+#include "core/text/number_text.h"
+#include "reports/analysis/cost/cost.h"
+#include "reports/document/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kTextBegins = 12;
+constexpr std::size_t kMostLines = 12;
+
+std::string line_of(std::string_view label, const std::string& text) {
+    return fmt::format("  {:{}}{}\n", label, kTextBegins - 2, printable(text, kColumns - kTextBegins));
+}
+
+std::string requests_text(const Counts& counts) {
+    if (counts.failed == 0) return fmt::format("{} requests, none failed", grouped(counts.requests));
+    return fmt::format("{} of {} requests failed", grouped(counts.failed), grouped(counts.requests));
+}
+
+std::string rates_text(const RunResult& result) {
+    std::string text;
+    for (const auto& [key, unit] :
+         {std::pair{"output_tokens_per_s", "tok/s"}, std::pair{"requests_per_s", "req/s"}}) {
+        const auto value = result.throughput.at(key);
+        if (!value) continue;
+        text += fmt::format("{}{} {}", text.empty() ? "" : " · ", significant(*value), unit);
+        if (const auto interval = result.throughput.interval(key))
+            text += fmt::format(" ({}–{})", significant(std::max(interval->low, 0.0)),
+                                significant(interval->high));
+    }
+    return text;
+}
+
+std::string cost_text(const HeadlineCost& cost) {
+    return fmt::format("${} per M output tokens ({}, {}, {})", dollars(cost.usd_per_m_output), cost.hardware,
+                       cost.basis, cost.card);
+}
+
+constexpr std::array kShown = {.5, .95, .99};
+
+/// "41.2 (40.1–42.3)"; "*" marks a percentile without enough samples, ∞ one that falls among failures.
+std::string cell_of(const MetricSummary& metric, double p, double scale) {
+    const PercentileValue* const held = metric.at(p);
+    if (held == nullptr) return "–";
+    if (!held->value) return falls_among_failures(metric, p) ? "∞" : "–";
+    std::string text = significant(held->value, scale) + (held->certified ? "" : "*");
+    if (held->ci95)
+        text += fmt::format(" ({}–{})", significant(held->ci95->low * scale),
+                            significant(held->ci95->high * scale));
+    return text;
+}
+
+bool is_uncertified(const MetricSummary& metric) {
+    return std::any_of(kShown.begin(), kShown.end(), [&](double p) {
+        const PercentileValue* const held = metric.at(p);
+        return held != nullptr && held->value && !held->certified;
+    });
+}
+
+/// The latencies; nothing if none was measured.
+std::string latencies_of(const RunResult& result) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kRows = {
+        {{"ttft", "TTFT"}, {"itl", "ITL"}, {"e2e", "E2E"}}};
+    std::string rows;
+    bool uncertified = false;
+    for (const auto& [tag, title] : kRows) {
+        const MetricSummary* const metric = result.metric(key_of(*headline_metric(tag, result.open_loop())));
+        if (metric == nullptr || metric->n == 0) continue;
+        const PercentileValue* const tail = metric->at(.99);
+        const TimeUnit unit =
+            time_unit_for(tail != nullptr && tail->value ? *tail->value : metric->mean.value_or(1));
+        std::string line = fmt::format("  {:{}}", fmt::format("{}, {}", title, unit.name), kTextBegins - 2);
+        for (const double p : kShown) {
+            const std::string cell = cell_of(*metric, p, unit.per_second);
+            line += cell + std::string(22 - std::min<std::size_t>(22, display_width(cell)), ' ');
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        rows += line + "\n";
+        uncertified = uncertified || is_uncertified(*metric);
+    }
+    if (rows.empty()) return {};
+    return fmt::format("  {:{}}{:22}{:22}p99{}\n", "", kTextBegins - 2, "p50 (95 % CI)", "p95",
+                       uncertified ? "  * too few requests" : "") +
+           rows;
+}
+
+/// The failures by class, on one line: "28 http_error, e.g. 503 Service Unavailable; 3 timeout".
+std::string failures_text(const Counts& counts) {
+    std::string text;
+    for (const auto& [name, count] : counts.by_outcome) {
+        const std::optional<Outcome> outcome = outcome_named(name);
+        if (count == 0 || (outcome && !is_failure(*outcome))) continue;
+        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", grouped(count), name);
+        const auto example = counts.example_errors.find(name);
+        if (example != counts.example_errors.end() && !example->second.empty())
+            text += fmt::format(", e.g. {}", printable(example->second, 60));
+    }
+    return text;
+}
+
+/// "within: ttft_p95 19.8 ms of 800 ms; about 4.7 times as many requests would decide"
+std::string slo_line(const SloResult& slo) {
+    const Metric* const metric = metric_named(slo.key.substr(0, slo.key.rfind("_p")));
+    const bool is_time = metric != nullptr && metric->unit == "s";
+    const auto amount = [&](double value) {
+        return is_time ? fmt::format("{} ms", number_text(value * 1e3)) : number_text(value);
+    };
+    std::string text = fmt::format("{}: {} {}, limit {}", paretoken::name_of(slo.verdict), slo.key,
+                                   slo.value ? amount(*slo.value) : "has no value", amount(slo.limit));
+    if (!slo.shown && slo.times_enough && *slo.times_enough > 1)
+        text += fmt::format("; {:.2g} × the requests would decide", *slo.times_enough);
+    return text;
+}
+
+}  // namespace
+
+std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyle& style) {
+    if (!style.colour) return text;
+    const char* const code = verdict == Verdict::valid ? "32" : verdict == Verdict::warn ? "33" : "31";
+    return fmt::format("\033[{}m{}\033[0m", code, text);
+}
+
+std::optional<HeadlineCost> headline_cost(const RunResult& result) {
+    const auto rate = result.throughput.at("output_tokens_per_s");
+    const cards::PricedHardware hardware = priced_hardware(result.provenance);
+    if (!rate || hardware.name.empty()) return std::nullopt;
+    std::vector<std::string> names = cards::known_price_cards();
+    std::sort(names.rbegin(), names.rend());  // the name of a card begins with its month
+    for (const std::string& name : names) {
+        try {
+            const cards::PriceCard card = cards::price_card(name);
+            const auto hourly = cards::hourly_rate(card, hardware);
+            if (!hourly) continue;
+            const auto usd = usd_per_m_output(hourly->usd_per_h / 3600 / cards::earning_share(card), *rate);
+            if (!usd) return std::nullopt;
+            return HeadlineCost{
+                *usd,
+                hardware.count > 1 ? fmt::format("{} × {}", hardware.count, hourly->item) : hourly->item,
+                hourly->basis, name};
+        } catch (const UsageError&) {
+            continue;  // the card has no price that needs no choice
+        }
+    }
+    return std::nullopt;
+}
+
+std::string verdict_line(const RunResult& result, const ConsoleStyle& style) {
+    const Verdict verdict = result.validity.verdict;
+    const std::string name =
+        verdict == Verdict::invalid ? "INVALID" : std::string(paretoken::name_of(verdict));
+    const Provenance& from = result.provenance;
+    std::string text = fmt::format("{} · {} · {}", printable(from.model.empty() ? from.url : from.model, 28),
+                                   load_label_of(result), requests_text(result.counts));
+    if (result.window.run_s > 0) text += fmt::format(" · {} s", significant(result.window.run_s));
+    if (result.partial) text += " · partial: interrupted";
+    return fmt::format("{}  {}\n", coloured(name, verdict, style),
+                       printable(text, kColumns - name.size() - 2));
+}
+
+std::string run_headline(const RunResult& result, const std::optional<HeadlineCost>& cost,
+                         const std::string& next, const ConsoleStyle& style) {
+    std::vector<std::string> lines{verdict_line(result, style)};
+    if (const std::string rates = rates_text(result); !rates.empty())
+        lines.push_back(line_of("output", rates));
+    if (cost) lines.push_back(line_of("cost", cost_text(*cost)));
+    const std::string latencies = latencies_of(result);
+    for (std::size_t begin = 0; begin < latencies.size();) {
+        const std::size_t end = latencies.find('\n', begin) + 1;
+        lines.push_back(latencies.substr(begin, end - begin));
+        begin = end;
+    }
+    if (result.counts.failed > 0) lines.push_back(line_of("failures", failures_text(result.counts)));
+    // The reasons of the verdict and the limits share what is left; the last line names the rest.
+    std::vector<std::pair<std::string, std::string>> rest;
+    if (result.validity.verdict == Verdict::invalid)
+        for (const Reason& reason : result.validity.reasons)
+            rest.emplace_back("why", fmt::format("{}: {}", reason.check, reason.text));
+    for (const SloResult& slo : result.slo) rest.emplace_back("SLO", slo_line(slo));
+    if (result.quality)
+        rest.emplace_back("quality", fmt::format("{:.3g} % of {} answers right", result.quality->score * 100,
+                                                 result.quality->n));
+    for (const std::string& alert : alert_texts(result)) rest.emplace_back("alert", alert);
+    if (result.validity.verdict != Verdict::invalid)
+        for (const Reason& reason : result.validity.reasons)
+            rest.emplace_back("note", fmt::format("{}: {}", reason.check, reason.text));
+    const std::size_t room = kMostLines - 1 - std::min(kMostLines - 1, lines.size());
+    const std::size_t shown = rest.size() <= room ? rest.size() : room > 0 ? room - 1 : 0;
+    for (std::size_t i = 0; i < shown; ++i) lines.push_back(line_of(rest[i].first, rest[i].second));
+    if (shown < rest.size() && room > 0)
+        lines.push_back(
+            line_of("", fmt::format("and {} more; -v or `paretoken show` has them", rest.size() - shown)));
+    std::string text;
+    for (const std::string& line : lines) text += line;
+    if (!next.empty()) text += fmt::format("  {:{}}{}\n", "next", kTextBegins - 2, next);
+    return text;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,36 @@
+#pragma once
+// The closing summary of a run: at most 12 lines of 80 columns, the verdict first. run_summary()
+// (reports/pages/console.h) has everything else. The functions are pure.
+#include <optional>
+#include <string>
+
+#include "core/result/result.h"
+#include "reports/pages/console.h"
+
+namespace paretoken::reports {
+
+/// What a million output tokens costs on the hardware of a run, by the newest shipped price card that has
+/// this hardware.
+struct HeadlineCost {
+    double usd_per_m_output = 0;
+    std::string hardware;  ///< entry of the card, with the number of devices: "2 × h100-sxm"
+    std::string basis;     ///< "on_demand"
+    std::string card;      ///< "2026-11-cloud"
+
+    bool operator==(const HeadlineCost&) const = default;
+};
+
+/// Nothing if the hardware is not known, no shipped card has it, or no token came.
+std::optional<HeadlineCost> headline_cost(const RunResult& result);
+
+/// The summary. `next` is the command to use next, which stands on a line of its own and is not broken.
+std::string run_headline(const RunResult& result, const std::optional<HeadlineCost>& cost,
+                         const std::string& next, const ConsoleStyle& style = {});
+
+/// The first line of run_headline(): the verdict, the model, the load, the requests and the time.
+std::string verdict_line(const RunResult& result, const ConsoleStyle& style = {});
+
+/// Returns the text in the colour of a verdict, if the style has colours.
+std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyle& style);
+
+}  // namespace paretoken::reports

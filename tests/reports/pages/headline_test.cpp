@@ -1,0 +1,92 @@
+#include "reports/pages/headline.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "reports/document/table.h"
+#include "tests/reports/sample_report.h"
+
+namespace paretoken::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+void expect_short(const std::string& text) {
+    EXPECT_LE(lines_of(text).size(), 12U) << text;
+    for (const std::string& line : lines_of(text)) EXPECT_LE(display_width(line), 80U) << line;
+}
+
+TEST(RunHeadline, begins_with_the_verdict_and_ends_with_the_next_command) {
+    const std::string text = run_headline(sample::run(16), {}, "paretoken report runs/c16");
+    expect_short(text);
+    EXPECT_THAT(text, StartsWith("valid  SmolLM2-135M"));
+    EXPECT_THAT(lines_of(text).front(), HasSubstr(" · c=16 · 600 requests, none failed · 61.3 s"));
+    EXPECT_EQ(lines_of(text).back(), "  next      paretoken report runs/c16");
+    for (const char* const expected : {"tok/s", "req/s", "p50", "p95", "p99", "TTFT, ", "ITL, ", "E2E, "})
+        EXPECT_THAT(text, HasSubstr(expected));
+}
+
+TEST(RunHeadline, has_the_cost_with_the_price_card_if_it_is_known) {
+    const HeadlineCost cost{0.42, "2 × h100-sxm", "on_demand", "2026-11-cloud"};
+    EXPECT_THAT(run_headline(sample::run(16), cost, ""),
+                HasSubstr("$0.420 per M output tokens (2 × h100-sxm, on_demand, 2026-11-cloud)"));
+    EXPECT_THAT(run_headline(sample::run(16), {}, ""), Not(HasSubstr("$")));
+    RunResult priced = sample::run(16);
+    priced.provenance.hardware = "h100-sxm";
+    priced.provenance.hardware_count = 2;
+    ASSERT_TRUE(headline_cost(priced));
+    EXPECT_EQ(headline_cost(priced)->hardware, "2 × h100-sxm");
+    priced.provenance.hardware = "an abacus";
+    EXPECT_FALSE(headline_cost(priced));
+}
+
+TEST(RunHeadline, tells_failures_and_why_a_run_is_invalid_and_counts_what_is_left_out) {
+    RunResult failing = sample::failing_run(32, .012, 8);
+    std::string text = run_headline(failing, {}, "paretoken show d");
+    expect_short(text);
+    EXPECT_THAT(text, StartsWith("INVALID"));
+    EXPECT_THAT(text, HasSubstr("failed"));
+    EXPECT_THAT(text, HasSubstr("503 Service Unavailable"));
+    for (int i = 0; i < 20; ++i)
+        failing.validity.reasons.push_back({Verdict::invalid, "check", std::string(300, 'x')});
+    text = run_headline(failing, HeadlineCost{1, "gpu", "spot", "card"}, "paretoken show d");
+    expect_short(text);
+    EXPECT_THAT(text, HasSubstr("more; -v"));
+    EXPECT_THAT(lines_of(text).back(), HasSubstr("paretoken show d"));
+}
+
+TEST(RunHeadline, shows_each_limit_in_one_of_the_three_words) {
+    RunResult run = sample::run(16);
+    run.slo = {
+        {.key = "ttft_p95", .p = .95, .limit = .8, .value = .5, .verdict = SloVerdict::met, .shown = true},
+        {.key = "tpot_p95",
+         .p = .95,
+         .limit = .02,
+         .value = .01,
+         .verdict = SloVerdict::within,
+         .times_enough = 3}};
+    const std::string text = run_headline(run, {}, "");
+    EXPECT_THAT(text, HasSubstr("met: ttft_p95 500 ms, limit 800 ms"));
+    EXPECT_THAT(text, HasSubstr("within: tpot_p95 10 ms, limit 20 ms; 3 × the requests would decide"));
+    expect_short(text);
+}
+
+TEST(RunHeadline, is_coloured_only_if_the_style_says_so) {
+    EXPECT_EQ(run_headline(sample::run(1), {}, "").find('\x1b'), std::string::npos);
+    EXPECT_THAT(run_headline(sample::run(1), {}, "", {.colour = true}), StartsWith("\x1b[32mvalid\x1b[0m"));
+}
+
+}  // namespace
+}  // namespace paretoken::reports
