@@ -26,7 +26,7 @@ OwnOptions options_of(const CLI::App& command) {
         const CLI::Option* const option = command.get_option_no_throw(name);
         if (option == nullptr) return std::nullopt;
         if (option->get_items_expected_max() == 0) return Values::none;
-        const bool takes_all = option->get_allow_extra_args() && option->get_expected_max() > 1;
+        const bool takes_all = option->get_allow_extra_args() && option->get_items_expected_max() > 1;
         return takes_all ? Values::many : Values::one;
     };
 }

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 
-from harness import BINARY, ROOT, Case, environment
+from harness import ROOT, Case, environment
 
 VIRTUAL = ("sweep", "sim:llama3-8b-h100-fp8", "--concurrency", "1,2", "--num-prompts", "50", "--virtual")
 
@@ -11,7 +11,7 @@ VIRTUAL = ("sweep", "sim:llama3-8b-h100-fp8", "--concurrency", "1,2", "--num-pro
 class Install(Case):
     def setUp(self):
         super().setUp()
-        subprocess.run(["cmake", "--install", BINARY.parent, "--prefix", self.directory / "first"], check=True,
+        subprocess.run(["cmake", "--install", ROOT / "build" / "release", "--prefix", self.directory / "first"], check=True,
                        capture_output=True)
         self.prefix = self.directory / "moved"
         shutil.move(self.directory / "first", self.prefix)

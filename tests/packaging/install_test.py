@@ -74,14 +74,17 @@ class Installed(SystemCase):
             self.inside("update-ca-certificates", check=True)
             self.assertIn(self.inside(*load, "tls").returncode, (0, 4))  # 4: the machine is busy
             self.assertEqual(json.loads((self.root / "root/tls/run.json").read_text())["counts"]["ok"], 20)
-            # The same system with its authorities where Fedora keeps them, and then nowhere.
-            shutil.rmtree(self.root / "usr" / "lib" / "ssl")
+            # The same system with its authorities where Fedora keeps them, and then nowhere. pip needs them afterwards.
+            openssl = self.root / "usr" / "lib" / "ssl"
+            openssl_elsewhere = openssl.rename(self.root / "root" / "ssl")
             fedora = self.root / "etc" / "pki" / "tls" / "certs"
             fedora.mkdir(parents=True)
             authorities = bundle.rename(fedora / "ca-bundle.crt")
             self.assertIn(self.inside(*load, "fedora").returncode, (0, 4))
-            authorities.unlink()
+            authorities = authorities.rename(self.root / "root" / "authorities")
             nowhere = self.inside(*load, "nowhere")
+            authorities.rename(bundle)
+            openssl_elsewhere.rename(openssl)
             self.assertEqual(nowhere.returncode, 3, nowhere.stderr)
             self.assertIn("no certificate store", nowhere.stderr)
 

@@ -123,7 +123,7 @@ struct Blocks {
 Blocks blocks_of(const std::vector<NamedEvent>& events) {
     Blocks blocks;
     for (const auto& [name, data] : events) {
-        EXPECT_EQ(name, data["type"]);
+        EXPECT_EQ(data["type"], name);
         if (name == "content_block_start") {
             blocks.order.push_back(fmt::format("start {}", data["index"].get<int>()));
             blocks.tool += data["content_block"].value("name", "");
