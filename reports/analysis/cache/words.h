@@ -36,8 +36,8 @@ std::vector<std::string> findings_of(const CacheLevel& level);
 /// The findings about the cache as a whole.
 std::vector<std::string> findings_of(const CacheReport& report);
 
-/// The results for a terminal with 80 columns, the verdicts last. Without `verbose` there are only the verdicts
-/// and the findings about the cache as a whole.
+/// The results for a terminal with 80 columns, the verdicts last. Without `verbose` there are only the
+/// verdicts and the findings about the cache as a whole.
 std::string cache_console(const CacheReport& report, bool verbose = true);
 
 }  // namespace paretoken::reports
