@@ -192,6 +192,9 @@ class Reading {
             return keep(*own);  // "-v" of both
         if (!meaning) return unknown(name);
         if (meaning.field != nullptr && !own_(option_of(*meaning.field)) && own) return keep(*own);
+        // The gate's --baseline is not that of a run: it takes several values.
+        if (meaning.field != nullptr && own == Values::many && values_of(*meaning.field) == Values::one)
+            return keep(*own);
         if (!meaning.is_ours) foreign_ = true;
         if (meaning.field != nullptr)
             set_field(meaning, take(values_of(*meaning.field)));

@@ -207,7 +207,7 @@ class Faults(Case):
     def test_a_key_that_a_server_quotes_is_nowhere(self):
         for good_first in (0, 8):
             with HostileServer("echo", good_first) as server:
-                done = load(f"{server.address}?key=QUERYKEY456", self.directory / "run", "-H", "X-Team: TEAMKEY789",
+                done = load(f"{server.address}?key=QUERYKEY456", self.directory / "run", "-v", "-H", "X-Team: TEAMKEY789",
                             env={"OPENAI_API_KEY": "SECRETKEY123\n"})
                 self.assertEqual(done.returncode, INVALID if good_first else RUNTIME, done.stderr)
                 self.assertIn("***", done.stdout + done.stderr)

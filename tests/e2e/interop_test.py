@@ -80,7 +80,7 @@ class Import(Case):
         equal = [vllm_file(self.directory / f"c{i}.json", 20 + i) for i in range(4)]
         done = self.gate(baseline, slower)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertIn("itl", done.stdout)
+        self.assertIn("Inter-token latency", done.stdout)
         done = self.gate(baseline, equal)
         self.assertIn(done.returncode, (0, 5), done.stdout + done.stderr)
 
