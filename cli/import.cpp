@@ -86,9 +86,9 @@ void add_import(CLI::App& app) {
     sub->add_option("--metadata", command->metadata, "KEY=VALUE to keep with the runs; may be repeated")
         ->allow_extra_args(false);
     sub->footer(
-        "The formats are recognised by their content. `report`, `gate` and `baseline save` take these files\n"
+        "The formats are recognised by their content. `report`, `gate` and `baseline save` take these files "
         "directly as well. Metrics are computed from the times of single requests by this program's "
-        "definitions,\n"
+        "definitions, "
         "so that files without them are refused. docs/interop.md tells what each format knows.");
     sub->callback([command] { import_all(*command); });
 }

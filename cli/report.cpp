@@ -77,11 +77,6 @@ struct ReportCommand {
     std::string listen = "127.0.0.1:0";
 };
 
-std::string utc_now() {
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
 std::optional<std::string> given(const std::string& text) {
     return text.empty() ? std::nullopt : std::optional(text);
 }
@@ -233,7 +228,7 @@ void require_basis(const std::string& basis, const std::vector<cards::PriceCard>
 reports::JoinOptions join_options(const ReportCommand& command) {
     reports::JoinOptions options;
     if (!command.title.empty()) options.title = command.title;
-    options.generated_at = utc_now();
+    options.generated_at = experiments::utc_now();
     if (!command.micro.empty()) {
         options.micro = reports::read_micro_results({command.micro.begin(), command.micro.end()});
     } else if (!command.no_micro) {

@@ -158,8 +158,8 @@ void add_watch(CLI::App& app) {
                       "gpu",
                       "model_card"});
     sub->footer(
-        "Without other options, 0.1 requests per second with 128 input and 32 output tokens are sent, and a\n"
-        "request fails after 60 s without its whole answer (--timeout).\n"
+        "Without other options, 0.1 requests per second with 128 input and 32 output tokens are sent, and a "
+        "request fails after 60 s without its whole answer (--timeout). "
         "Exit codes: 0 no alert of severity fail fired, 1 such an alert fired, 2 wrong options, 3 the server "
         "could not be reached at the beginning.");
     sub->callback([command] { watch_or_print(*command); });

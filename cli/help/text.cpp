@@ -151,9 +151,11 @@ std::string description_of(const CLI::Option& option) {
     std::string others;
     for (const Synonym& synonym : synonyms_of(*field)) {
         const std::string_view name = synonym.name.substr(synonym.name.starts_with('!') ? 1 : 0);
-        others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", name, synonym.tools);
+        // An option of a command itself can have the name of a field, and takes no synonyms.
+        if (option.check_name(std::string(name)))
+            others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", name, synonym.tools);
     }
-    return fmt::format("{}. Also {}", text, others);
+    return others.empty() ? text : fmt::format("{}. Also {}", text, others);
 }
 
 std::string option_text(const CLI::Option& option, std::size_t width) {

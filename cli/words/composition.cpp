@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "cli/words/groups.h"
@@ -44,78 +45,79 @@ std::string with_scheme(const std::string& url) {
 
 // ---- the server
 
-struct BackendRow {
+/// A value of another tool's option.
+struct ForeignValue {
     std::string_view name;
-    std::string_view protocol;  ///< ours; empty: there is none
+    std::string_view ours;  ///< empty: there is none
     std::string_view why = {};
 };
+
+const ForeignValue* row_named(std::span<const ForeignValue> rows, std::string_view name) {
+    const auto found =
+        std::find_if(rows.begin(), rows.end(), [&](const ForeignValue& row) { return row.name == name; });
+    return found == rows.end() ? nullptr : &*found;
+}
 
 constexpr std::string_view kText = "only endpoints that generate text are measured";
 constexpr std::string_view kNative =
     "its own protocol is not sent; give the server's OpenAI-compatible address and leave this out";
 constexpr std::array kBackends = {
-    BackendRow{"openai", "completions"},
-    BackendRow{"vllm", "completions"},
-    BackendRow{"sglang", "completions",
-               "/generate of SGLang is not sent; the same server's /v1/completions is"},
-    BackendRow{"sglang-native", "completions",
-               "/generate of SGLang is not sent; the same server's /v1/completions is"},
-    BackendRow{"sglang-oai", "completions"},
-    BackendRow{"lmdeploy", "completions"},
-    BackendRow{"deepspeed-mii", "completions"},
-    BackendRow{"scalellm", "completions"},
-    BackendRow{"llama.cpp", "completions"},
-    BackendRow{"openai-chat", "chat"},
-    BackendRow{"openai-responses", "responses"},
-    BackendRow{"vllm-chat", "chat"},
-    BackendRow{"sglang-oai-chat", "chat"},
-    BackendRow{"lmdeploy-chat", "chat"},
-    BackendRow{"openai_http", "chat"},
-    BackendRow{"chat_completions", "chat"},
-    BackendRow{"/v1/chat/completions", "chat"},
-    BackendRow{"text_completions", "completions"},
-    BackendRow{"/v1/completions", "completions"},
-    BackendRow{"/v1/responses", "responses"},
-    BackendRow{"openai-audio", "", kText},
-    BackendRow{"openai-embeddings", "", kText},
-    BackendRow{"openai-embeddings-chat", "", kText},
-    BackendRow{"openai-embeddings-clip", "", kText},
-    BackendRow{"openai-embeddings-vlm2vec", "", kText},
-    BackendRow{"infinity-embeddings", "", kText},
-    BackendRow{"vllm-pooling", "", kText},
-    BackendRow{"vllm-rerank", "", kText},
-    BackendRow{"embeddings", "", kText},
-    BackendRow{"rankings", "", kText},
-    BackendRow{"/v1/embeddings", "", kText},
-    BackendRow{"/pooling", "", kText},
-    BackendRow{"audio_transcriptions", "", kText},
-    BackendRow{"/v1/audio/transcriptions", "", kText},
-    BackendRow{"/v1/audio/translations", "", kText},
-    BackendRow{"openai_websocket", "", kText},
-    BackendRow{"vllm_python", "", "a server is measured, not a Python process"},
-    BackendRow{"tgi", "", kNative},
-    BackendRow{"huggingface_generate", "", kNative},
-    BackendRow{"tensorrt-llm", "", kNative},
-    BackendRow{"trt", "", kNative},
-    BackendRow{"truss", "", kNative},
-    BackendRow{"gserver", "", kNative},
+    ForeignValue{"openai", "completions"},
+    ForeignValue{"vllm", "completions"},
+    ForeignValue{"sglang", "completions",
+                 "/generate of SGLang is not sent; the same server's /v1/completions is"},
+    ForeignValue{"sglang-native", "completions",
+                 "/generate of SGLang is not sent; the same server's /v1/completions is"},
+    ForeignValue{"sglang-oai", "completions"},
+    ForeignValue{"lmdeploy", "completions"},
+    ForeignValue{"deepspeed-mii", "completions"},
+    ForeignValue{"scalellm", "completions"},
+    ForeignValue{"llama.cpp", "completions"},
+    ForeignValue{"openai-chat", "chat"},
+    ForeignValue{"openai-responses", "responses"},
+    ForeignValue{"vllm-chat", "chat"},
+    ForeignValue{"sglang-oai-chat", "chat"},
+    ForeignValue{"lmdeploy-chat", "chat"},
+    ForeignValue{"openai_http", "chat"},
+    ForeignValue{"chat_completions", "chat"},
+    ForeignValue{"/v1/chat/completions", "chat"},
+    ForeignValue{"text_completions", "completions"},
+    ForeignValue{"/v1/completions", "completions"},
+    ForeignValue{"/v1/responses", "responses"},
+    ForeignValue{"openai-audio", "", kText},
+    ForeignValue{"openai-embeddings", "", kText},
+    ForeignValue{"openai-embeddings-chat", "", kText},
+    ForeignValue{"openai-embeddings-clip", "", kText},
+    ForeignValue{"openai-embeddings-vlm2vec", "", kText},
+    ForeignValue{"infinity-embeddings", "", kText},
+    ForeignValue{"vllm-pooling", "", kText},
+    ForeignValue{"vllm-rerank", "", kText},
+    ForeignValue{"embeddings", "", kText},
+    ForeignValue{"rankings", "", kText},
+    ForeignValue{"/v1/embeddings", "", kText},
+    ForeignValue{"/pooling", "", kText},
+    ForeignValue{"audio_transcriptions", "", kText},
+    ForeignValue{"/v1/audio/transcriptions", "", kText},
+    ForeignValue{"/v1/audio/translations", "", kText},
+    ForeignValue{"openai_websocket", "", kText},
+    ForeignValue{"vllm_python", "", "a server is measured, not a Python process"},
+    ForeignValue{"tgi", "", kNative},
+    ForeignValue{"huggingface_generate", "", kNative},
+    ForeignValue{"tensorrt-llm", "", kNative},
+    ForeignValue{"trt", "", kNative},
+    ForeignValue{"truss", "", kNative},
+    ForeignValue{"gserver", "", kNative},
 };
 
 constexpr std::array kProtocols = {"chat", "completions", "responses", "messages"};
 
-const BackendRow* backend_named(std::string_view name) {
-    const auto* const found = std::find_if(kBackends.begin(), kBackends.end(),
-                                           [&](const BackendRow& row) { return row.name == name; });
-    return found == kBackends.end() ? nullptr : found;
-}
-
 void set_protocol(const Composing& now, const std::string& name) {
     if (std::find(kProtocols.begin(), kProtocols.end(), name) != kProtocols.end())
         return now.parts.set("endpoint_type", name);
-    const BackendRow* const row = backend_named(name);
-    if (row == nullptr || row->protocol.empty())
+    const ForeignValue* const row = row_named(kBackends, name);
+    if (row == nullptr || row->ours.empty())
         return now.absent(fmt::format("--backend {}: {}", name, row == nullptr ? kNative : row->why));
-    now.parts.set_if_absent("endpoint_type", std::string(row->protocol));
+    now.parts.set_if_absent("endpoint_type", std::string(row->ours));
     if (!row->why.empty()) now.note(fmt::format("--backend {}: {}", name, row->why));
 }
 
@@ -409,48 +411,37 @@ void compose_load(const Composing& now) {
 
 // ---- the requests
 
-struct DatasetRow {
-    std::string_view name;
-    std::string_view ours;  ///< empty: there is none
-    std::string_view why = {};
-};
-
 constexpr std::string_view kPictures = "requests with images, audio or video are not sent";
 constexpr std::string_view kDownload =
     "nothing is downloaded; save its rows as JSON lines with \"prompt\" and give --dataset-path FILE";
 constexpr std::array kDatasets = {
-    DatasetRow{"random", "synthetic"},
-    DatasetRow{"random-ids", "synthetic"},
-    DatasetRow{"sonnet", "",
-               "its prompts are lines of a poem; give --dataset synthetic with --isl, --osl and --text FILE"},
-    DatasetRow{"prefix_repetition", "shared_prefix"},
-    DatasetRow{"generated-shared-prefix", "shared_prefix"},
-    DatasetRow{"timed_trace", "mooncake"},
-    DatasetRow{"mooncake-conversation", "mooncake"},
-    DatasetRow{"mooncake-toolagent", "mooncake"},
-    DatasetRow{"mooncake-synthetic", "mooncake"},
-    DatasetRow{"mooncake_trace", "mooncake"},
-    DatasetRow{"single_turn", "custom"},
-    DatasetRow{"multi_turn", "",
-               "give JSON lines with \"messages\", and the same \"conversation\" for the turns of one"},
-    DatasetRow{"random_pool", "", "give one file of JSON lines with --dataset custom"},
-    DatasetRow{"hf", "", kDownload},
-    DatasetRow{"spec_bench", "", kDownload},
-    DatasetRow{"speed_bench", "", kDownload},
-    DatasetRow{"mmmu", "", kPictures},
-    DatasetRow{"image", "", kPictures},
-    DatasetRow{"random-mm", "", kPictures},
-    DatasetRow{"custom_image", "", kPictures},
-    DatasetRow{"custom_audio", "", kPictures},
-    DatasetRow{"custom_mm", "", kPictures},
-    DatasetRow{"random-rerank", "", "only endpoints that generate text are measured"},
+    ForeignValue{"random", "synthetic"},
+    ForeignValue{"random-ids", "synthetic"},
+    ForeignValue{
+        "sonnet", "",
+        "its prompts are lines of a poem; give --dataset synthetic with --isl, --osl and --text FILE"},
+    ForeignValue{"prefix_repetition", "shared_prefix"},
+    ForeignValue{"generated-shared-prefix", "shared_prefix"},
+    ForeignValue{"timed_trace", "mooncake"},
+    ForeignValue{"mooncake-conversation", "mooncake"},
+    ForeignValue{"mooncake-toolagent", "mooncake"},
+    ForeignValue{"mooncake-synthetic", "mooncake"},
+    ForeignValue{"mooncake_trace", "mooncake"},
+    ForeignValue{"single_turn", "custom"},
+    ForeignValue{"multi_turn", "",
+                 "give JSON lines with \"messages\", and the same \"conversation\" for the turns of one"},
+    ForeignValue{"random_pool", "", "give one file of JSON lines with --dataset custom"},
+    ForeignValue{"hf", "", kDownload},
+    ForeignValue{"spec_bench", "", kDownload},
+    ForeignValue{"speed_bench", "", kDownload},
+    ForeignValue{"mmmu", "", kPictures},
+    ForeignValue{"image", "", kPictures},
+    ForeignValue{"random-mm", "", kPictures},
+    ForeignValue{"custom_image", "", kPictures},
+    ForeignValue{"custom_audio", "", kPictures},
+    ForeignValue{"custom_mm", "", kPictures},
+    ForeignValue{"random-rerank", "", "only endpoints that generate text are measured"},
 };
-
-const DatasetRow* dataset_row(std::string_view name) {
-    const auto* const found = std::find_if(kDatasets.begin(), kDatasets.end(),
-                                           [&](const DatasetRow& row) { return row.name == name; });
-    return found == kDatasets.end() ? nullptr : found;
-}
 
 bool is_file(std::string_view text) {
     if (text.starts_with('/') || text.starts_with('.') || text.starts_with('~')) return true;
@@ -648,7 +639,7 @@ void compose_conversations(const Composing& now) {
 
 void set_dataset(const Composing& now, const std::string& name) {
     Parts& parts = now.parts;
-    const DatasetRow* const row = dataset_row(name);
+    const ForeignValue* const row = row_named(kDatasets, name);
     if (row == nullptr) return parts.set("dataset", name);
     if (row->ours.empty()) parts.take("dataset_path");
     if (row->ours.empty()) return now.absent(fmt::format("dataset {}: {}", name, row->why));
@@ -853,8 +844,8 @@ void compose(Parts& parts, const Origin& origin, Translation& translation) {
 }
 
 bool is_foreign_value(std::string_view part, std::string_view value) {
-    if (part == "backend") return backend_named(value) != nullptr;
-    if (part == "dataset") return dataset_row(value) != nullptr && value != "multi_turn";
+    if (part == "backend") return row_named(kBackends, value) != nullptr;
+    if (part == "dataset") return row_named(kDatasets, value) != nullptr && value != "multi_turn";
     return true;
 }
 

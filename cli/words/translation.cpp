@@ -192,7 +192,7 @@ class Reading {
             return keep(*own);  // "-v" of both
         if (!meaning) return unknown(name);
         if (meaning.field != nullptr && !own_(option_of(*meaning.field)) && own) return keep(*own);
-        // The gate's --baseline is not that of a run: it takes several values.
+        // An option that takes several values is not the plan's field of one value with the same name.
         if (meaning.field != nullptr && own == Values::many && values_of(*meaning.field) == Values::one)
             return keep(*own);
         if (!meaning.is_ours) foreign_ = true;

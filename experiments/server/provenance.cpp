@@ -1,6 +1,5 @@
 #include "experiments/server/provenance.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include "cards/gpu.h"
 #include "cards/host.h"
 #include "cards/model.h"
+#include "core/text/utc.h"
 #include "core/version.h"
 #include "simulator/engine/card_profile.h"
 
@@ -86,7 +86,7 @@ Provenance provenance_of(const Target& target, const LoadPlan& resolved, const I
 }
 
 std::string utc_now(std::chrono::seconds ago) {
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr) - ago.count()));
+    return utc_text(std::time(nullptr) - ago.count());
 }
 
 }  // namespace paretoken::experiments

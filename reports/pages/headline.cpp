@@ -15,6 +15,7 @@
 #include "core/text/number_text.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/document/table.h"
+#include "reports/pages/server_rows.h"
 
 namespace paretoken::reports {
 namespace {
@@ -139,11 +140,8 @@ std::optional<HeadlineCost> headline_cost(const RunResult& result) {
     const auto rate = result.throughput.at("output_tokens_per_s");
     const cards::PricedHardware hardware = priced_hardware(result.provenance);
     if (!rate || hardware.name.empty()) return std::nullopt;
-    std::vector<std::string> names = cards::known_price_cards();
-    std::sort(names.rbegin(), names.rend());  // the name of a card begins with its month
-    for (const std::string& name : names) {
+    for (const cards::PriceCard& card : cards::default_price_cards()) {
         try {
-            const cards::PriceCard card = cards::price_card(name);
             const auto hourly = cards::hourly_rate(card, hardware);
             if (!hourly) continue;
             const auto usd = usd_per_m_output(hourly->usd_per_h / 3600 / cards::earning_share(card), *rate);
@@ -151,7 +149,7 @@ std::optional<HeadlineCost> headline_cost(const RunResult& result) {
             return HeadlineCost{
                 *usd,
                 hardware.count > 1 ? fmt::format("{} × {}", hardware.count, hourly->item) : hourly->item,
-                hourly->basis, name};
+                hourly->basis, card.name};
         } catch (const UsageError&) {
             continue;  // the card has no price that needs no choice
         }
@@ -187,17 +185,18 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
     if (result.counts.failed > 0) lines.push_back(line_of("failures", failures_text(result.counts)));
     // The reasons of the verdict and the limits share what is left; the last line names the rest.
     std::vector<std::pair<std::string, std::string>> rest;
-    if (result.validity.verdict == Verdict::invalid)
+    const auto add_reasons = [&](const char* label, bool invalid) {
         for (const Reason& reason : result.validity.reasons)
-            rest.emplace_back("why", fmt::format("{}: {}", reason.check, reason.text));
+            if ((reason.severity == Verdict::invalid) == invalid)
+                rest.emplace_back(label, fmt::format("{}: {}", reason.check, reason.text));
+    };
+    add_reasons("why", true);
     for (const SloResult& slo : result.slo) rest.emplace_back("SLO", slo_line(slo));
     if (result.quality)
         rest.emplace_back("quality", fmt::format("{:.3g} % of {} answers right", result.quality->score * 100,
                                                  result.quality->n));
     for (const std::string& alert : alert_texts(result)) rest.emplace_back("alert", alert);
-    if (result.validity.verdict != Verdict::invalid)
-        for (const Reason& reason : result.validity.reasons)
-            rest.emplace_back("note", fmt::format("{}: {}", reason.check, reason.text));
+    add_reasons("note", false);
     const std::size_t room = kMostLines - 1 - std::min(kMostLines - 1, lines.size());
     const std::size_t shown = rest.size() <= room ? rest.size() : room > 0 ? room - 1 : 0;
     for (std::size_t i = 0; i < shown; ++i) lines.push_back(line_of(rest[i].first, rest[i].second));

@@ -213,6 +213,7 @@ std::string html_of(const Facts& facts) {
 
 std::string html_of(const Command& command) {
     const std::string_view text = command.text;
+    if (text.empty()) return {};
     std::string html;
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t end = std::min(text.find(' ', begin), text.size());

@@ -8,11 +8,15 @@
 #include <map>
 #include <set>
 
+#include "core/evidence/sequential.h"
 #include "core/result/metrics.h"
 #include "core/statistics.h"
 
 namespace paretoken::reports {
 namespace {
+
+constexpr double kNormal95 =
+    1.959964;  // half the width of a normal distribution's 95 % interval, in its deviations
 
 /// A value of one run with its interval.
 struct Measured {
@@ -76,45 +80,35 @@ std::vector<Measured> values_of(const Row& row, const std::vector<const ReportPo
     return values;
 }
 
-Moments logarithms_of(const std::vector<Measured>& values) {
+std::vector<double> logarithms_of(const std::vector<Measured>& values) {
     std::vector<double> logs;
     logs.reserve(values.size());
     for (const Measured& value : values) logs.push_back(std::log(value.value));
-    return moments_of(logs);
+    return logs;
+}
+
+double geometric_mean(const std::vector<Measured>& values) {
+    return std::exp(moments_of(logarithms_of(values)).mean);
 }
 
 /// The standard error of the logarithm of a single run's value, from its interval.
 std::optional<double> log_error_of(const Measured& value) {
-    constexpr double kWidth = 2 * 1.959964;  // of a normal distribution, at 95 %
     if (!value.ci95 || !(value.ci95->low > 0) || !std::isfinite(value.ci95->high)) return std::nullopt;
-    return std::log(value.ci95->high / value.ci95->low) / kWidth;
+    return std::log(value.ci95->high / value.ci95->low) / (2 * kNormal95);
 }
 
 /// The interval of the ratio of b to a.
 std::optional<Interval> ratio_interval(const std::vector<Measured>& a, const std::vector<Measured>& b) {
-    const Moments first = logarithms_of(a);
-    const Moments second = logarithms_of(b);
-    const double shift = second.mean - first.mean;
-    double error = 0;
-    double quantile = 1.959964;
-    if (first.n > 1 && second.n > 1) {
-        const double va = first.standard_deviation * first.standard_deviation / static_cast<double>(first.n);
-        const double vb =
-            second.standard_deviation * second.standard_deviation / static_cast<double>(second.n);
-        error = std::sqrt(va + vb);
-        // Welch (1947) and Satterthwaite (1946)
-        const double degrees = va + vb > 0 ? (va + vb) * (va + vb) /
-                                                 (va * va / static_cast<double>(first.n - 1) +
-                                                  vb * vb / static_cast<double>(second.n - 1))
-                                           : 1;
-        quantile = student_t(.95, degrees);
-    } else {
-        const auto ea = log_error_of(a.front());
-        const auto eb = log_error_of(b.front());
-        if (!ea || !eb) return std::nullopt;
-        error = std::hypot(*ea, *eb);
+    if (a.size() > 1 && b.size() > 1) {
+        const Interval shift = interval_of(unpaired_shift(logarithms_of(a), logarithms_of(b)));
+        return Interval{std::exp(shift.low), std::exp(shift.high)};
     }
-    return Interval{std::exp(shift - quantile * error), std::exp(shift + quantile * error)};
+    const auto error_a = log_error_of(a.front());
+    const auto error_b = log_error_of(b.front());
+    if (!error_a || !error_b) return std::nullopt;
+    const double ratio = geometric_mean(b) / geometric_mean(a);
+    const double factor = std::exp(kNormal95 * std::hypot(*error_a, *error_b));
+    return Interval{ratio / factor, ratio * factor};
 }
 
 using PointsOfSides = std::vector<std::vector<const ReportPoint*>>;
@@ -128,9 +122,9 @@ FigureRow figure_row(const Row& row, const PointsOfSides& sides) {
             held.sides.emplace_back();
             continue;
         }
-        SideFigure figure{.value = std::exp(logarithms_of(values).mean)};
+        SideFigure figure{.value = geometric_mean(values)};
         if (i > 0 && !first.empty()) {
-            figure.ratio = figure.value / std::exp(logarithms_of(first).mean);
+            figure.ratio = figure.value / geometric_mean(first);
             figure.ratio_ci95 = ratio_interval(first, values);
         }
         held.sides.emplace_back(figure);

@@ -1,5 +1,4 @@
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "reports/files/interop/run_export.h"
 #include "reports/files/interop/successes.h"
@@ -31,14 +30,13 @@ OrderedJson scalar(const char* unit, double value) {
 
 std::string aiperf_text(const ExportedRun& run) {
     const RunResult& result = run.result;
-    const Successes successes = successes_of(run);
-    const double duration = successes.duration_s > 0 ? successes.duration_s : 1;
-    const double output =
-        std::accumulate(successes.output_tokens.begin(), successes.output_tokens.end(), 0.0);
+    const Successes successes = successes_of(sent_requests(run.stored));
     constexpr double kMs = 1e3;
     OrderedJson json{{"schema_version", "1.4"}};
-    json["request_throughput"] = scalar("requests/sec", static_cast<double>(successes.e2e.size()) / duration);
-    json["output_token_throughput"] = scalar("tokens/sec", output / duration);
+    json["request_throughput"] =
+        scalar("requests/sec", static_cast<double>(successes.e2e.size()) / successes.per_s());
+    json["output_token_throughput"] =
+        scalar("tokens/sec", sum_of(successes.output_tokens) / successes.per_s());
     json["request_count"] = scalar("requests", static_cast<double>(successes.e2e.size()));
     if (successes.failed > 0)
         json["error_request_count"] = scalar("requests", static_cast<double>(successes.failed));

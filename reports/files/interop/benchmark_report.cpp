@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "reports/files/interop/run_export.h"
 #include "reports/files/interop/successes.h"
@@ -60,11 +59,8 @@ OrderedJson observability_of(const RunResult& result) {
 
 std::string benchmark_report_text(const ExportedRun& run) {
     const RunResult& result = run.result;
-    const Successes successes = successes_of(run);
-    const auto sum = [](const std::vector<double>& values) {
-        return std::accumulate(values.begin(), values.end(), 0.0);
-    };
-    const double duration = successes.duration_s > 0 ? successes.duration_s : 1;
+    const Successes successes = successes_of(sent_requests(run.stored));
+    const double duration = successes.per_s();
     OrderedJson requests{{"total", result.counts.requests},
                          {"failures", result.counts.failed},
                          {"incomplete", result.counts.cancelled + result.counts.abandoned}};
@@ -75,8 +71,8 @@ std::string benchmark_report_text(const ExportedRun& run) {
     add_statistic(latency, "time_per_output_token", "s/token", successes.tpot);
     add_statistic(latency, "inter_token_latency", "s/token", successes.itl);
     add_statistic(latency, "request_latency", "s", successes.e2e);
-    const double input = sum(successes.input_tokens);
-    const double output = sum(successes.output_tokens);
+    const double input = sum_of(successes.input_tokens);
+    const double output = sum_of(successes.output_tokens);
     OrderedJson json{{"version", "0.2.1"}};
     json["run"] = {
         {"uid", result.provenance.run_id},

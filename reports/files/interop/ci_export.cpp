@@ -8,6 +8,7 @@
 
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
+#include "reports/files/interop/exposition.h"
 #include "reports/files/interop/run_export.h"
 
 namespace paretoken::reports {
@@ -62,19 +63,6 @@ std::string github_text(const RunResult& result, Better better) {
     return array.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-/// A label's value in quotes.
-std::string quoted_label(const std::string& text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '\\' || c == '"') quoted += '\\';
-        if (c == '\n')
-            quoted += "\\n";
-        else
-            quoted += c;
-    }
-    return quoted + "\"";
-}
-
 }  // namespace
 
 std::string bencher_text(const ExportedRun& run) {
@@ -100,19 +88,17 @@ std::string github_bigger_text(const ExportedRun& run) {
 
 std::string openmetrics_text(const ExportedRun& run) {
     const RunResult& result = run.result;
-    std::string labels = "model=" + quoted_label(result.provenance.model);
-    if (result.concurrency) labels += fmt::format(",concurrency=\"{}\"", *result.concurrency);
-    if (result.request_rate) labels += fmt::format(",request_rate=\"{:g}\"", *result.request_rate);
-    if (!result.provenance.hardware.empty())
-        labels += ",hardware=" + quoted_label(result.provenance.hardware);
-    std::string text;
-    for (const NamedValue& value : values_of(result)) {
-        const std::string name = "paretoken_" + value.name;
-        text += fmt::format("# TYPE {} gauge\n{}{{{}}} {:.12g}\n", name, name, labels, value.value);
-    }
-    const std::string failed = "paretoken_failed_requests";
-    text += fmt::format("# TYPE {} gauge\n{}{{{}}} {}\n", failed, failed, labels, result.counts.failed);
-    return text + "# EOF\n";
+    std::vector<std::pair<std::string, std::string>> labels = {{"model", result.provenance.model}};
+    if (result.concurrency) labels.emplace_back("concurrency", std::to_string(*result.concurrency));
+    if (result.request_rate) labels.emplace_back("request_rate", fmt::format("{:g}", *result.request_rate));
+    if (!result.provenance.hardware.empty()) labels.emplace_back("hardware", result.provenance.hardware);
+    std::vector<MetricFamily> families;
+    const auto add = [&](const std::string& name, double value) {
+        families.push_back({.name = "paretoken_" + name, .samples = {{labels, value}}});
+    };
+    for (const NamedValue& value : values_of(result)) add(value.name, value.value);
+    add("failed_requests", static_cast<double>(result.counts.failed));
+    return exposition_text(families, true);
 }
 
 }  // namespace paretoken::reports

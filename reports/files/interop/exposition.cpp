@@ -41,8 +41,9 @@ std::string exposition_text(std::span<const MetricFamily> families, bool open_me
         if (family.samples.empty()) continue;
         const std::string sample_name = family.counter ? family.name + "_total" : family.name;
         const std::string& title = open_metrics ? family.name : sample_name;
-        text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", title, escaped(family.help, open_metrics),
-                            family.counter ? "counter" : "gauge");
+        if (!family.help.empty())
+            text += fmt::format("# HELP {} {}\n", title, escaped(family.help, open_metrics));
+        text += fmt::format("# TYPE {} {}\n", title, family.counter ? "counter" : "gauge");
         for (const MetricSample& sample : family.samples)
             text += fmt::format("{}{} {}\n", sample_name, labels_of(sample), number(sample.value));
     }

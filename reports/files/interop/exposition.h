@@ -18,8 +18,8 @@ struct MetricFamily {
     /// The name, with the base unit at its end if it has a unit ("paretoken_ttft_seconds"). The text appends
     /// "_total" to the name of a counter.
     std::string name;
-    std::string help;      ///< one sentence
-    bool counter = false;  ///< whether it is a counter; otherwise it is a gauge
+    std::string help = {};  ///< one sentence; nothing is written if it is empty
+    bool counter = false;   ///< whether it is a counter; otherwise it is a gauge
     std::vector<MetricSample> samples = {};
 };
 

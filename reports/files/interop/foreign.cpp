@@ -84,15 +84,14 @@ void write_foreign_run(const ForeignRun& run, const fs::path& directory, const I
     provenance.metadata = options.metadata;
     ensure_directory(directory);
     RecordWriter writer(record_files_in(directory), TimePoint{}, {.waits = true});
-    std::string identity;  // equal files give equal ids, so that no run is counted twice
+    ContentHash content;  // equal files give equal ids, so that no run is counted twice
+    content.add(provenance.measured_by + provenance.model);
     run.for_each_request([&](RequestRecord&& record) {
-        identity += fmt::format("{} {} {}\n", record.index, record.closed.time_since_epoch().count(),
-                                record.usage.completion.value_or(-1));
-        if (identity.size() > (std::size_t{1} << 16)) identity = content_hash(identity);
+        content.add(fmt::format("{} {} {}\n", record.index, record.closed.time_since_epoch().count(),
+                                record.usage.completion.value_or(-1)));
         writer.record(std::move(record));
     });
-    const std::string content = provenance.measured_by + provenance.model + identity;
-    provenance.run_id = (content_hash(content) + content_hash(content + "\n")).substr(0, 32);
+    provenance.run_id = content.text() + content_hash(content.text());
     for (const std::string& lost : writer.finish()) throw RuntimeError(lost);
     write_begun(directory, recorded.begun, {});
     write_ended(directory, recorded);

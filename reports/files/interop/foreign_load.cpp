@@ -1,27 +1,43 @@
 #include "reports/files/interop/foreign_load.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cmath>
 #include <ctime>
+#include <istream>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "core/text/content_hash.h"
+#include "core/text/utc.h"
 #include "core/version.h"
 #include "reports/files/interop/foreign_json.h"
 #include "reports/files/interop/foreign_request.h"
 
 namespace paretoken::reports {
 
-nlohmann::json foreign_json(std::string text, const std::string& where) {
+namespace {
+
+/// The text as JSON parsers take it. Throws UsageError if it nests too deep for them.
+std::string parsable(std::string text, const std::string& where) {
     if (nests_deeper_than(kDeepestJson, text))
         refuse_foreign(where, fmt::format("nested deeper than {} levels", kDeepestJson));
+    return without_python_numbers(std::move(text));
+}
+
+[[noreturn]] void refuse_json(const std::string& where, const nlohmann::json::exception& error) {
+    refuse_foreign(where, fmt::format("invalid JSON ({}); is the file complete?", error.what()));
+}
+
+}  // namespace
+
+nlohmann::json foreign_json(std::string text, const std::string& where) {
+    text = parsable(std::move(text), where);
     try {
-        return nlohmann::json::parse(without_python_numbers(std::move(text)));
+        return nlohmann::json::parse(text);
     } catch (const nlohmann::json::exception& error) {
-        refuse_foreign(where, fmt::format("invalid JSON ({}); is the file complete?", error.what()));
+        refuse_json(where, error);
     }
 }
 
@@ -71,35 +87,24 @@ void number_equal_names(std::vector<ForeignRun>& runs) {
         if (const int n = ++seen[run.name]; n > 1) run.name += fmt::format("-{}", n);
 }
 
-void for_each_foreign_object(const std::string& text, const std::string& where,
+void for_each_foreign_object(std::string text, const std::string& where,
                              const std::function<void(nlohmann::json, const std::string&)>& visit) {
-    // An object ends where its braces, outside of strings, are balanced.
-    std::size_t begin = 0;
-    int number = 0;
-    int depth = 0;
-    bool in_string = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (in_string) {
-            if (c == '\\') ++i;
-            if (c == '"') in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (depth++ == 0) begin = i;
-        } else if ((c == '}' || c == ']') && --depth == 0) {
-            ++number;
-            const std::string place = number == 1 ? where : fmt::format("{}, object {}", where, number);
-            visit(foreign_json(text.substr(begin, i + 1 - begin), place), place);
+    std::istringstream rest(parsable(std::move(text), where));
+    for (int number = 1; !(rest >> std::ws).eof(); ++number) {
+        const std::string place = number == 1 ? where : fmt::format("{}, object {}", where, number);
+        nlohmann::json json;
+        try {
+            rest >> json;
+        } catch (const nlohmann::json::exception& error) {
+            refuse_json(place, error);
         }
-        if (depth < 0) refuse_foreign(where, "invalid JSON: a brace closes what none opened");
+        visit(std::move(json), place);
     }
-    if (depth > 0 || number == 0) refuse_foreign(where, "the JSON is cut off; is the file complete?");
 }
 
 std::string utc_of_epoch(double seconds) {
     if (!(seconds > 0 && seconds < 4e9)) return {};
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+    return utc_text(static_cast<std::time_t>(seconds));
 }
 
 std::string utc_of_vllm_date(const std::string& date) {

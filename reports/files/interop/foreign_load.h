@@ -42,7 +42,7 @@ void number_equal_names(std::vector<ForeignRun>& runs);
 
 /// Calls `visit` with every JSON object of a text that holds one, or several one after the other, and with
 /// the place for messages: "result.json", or "result.json, object 2".
-void for_each_foreign_object(const std::string& text, const std::string& where,
+void for_each_foreign_object(std::string text, const std::string& where,
                              const std::function<void(nlohmann::json, const std::string&)>& visit);
 
 /// The UTC time of a Unix time in seconds: "2026-11-21T08:03:25Z".

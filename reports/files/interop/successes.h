@@ -1,15 +1,23 @@
 #pragma once
-// The requests of a run that succeeded, as other load generators count them: statistics over these alone.
+// The requests of a run as other load generators count them.
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "core/record/record.h"
 #include "reports/files/interop/run_export.h"
 
 namespace paretoken::reports {
 
-/// Values of the requests that succeeded, without warm-ups, in the order in which they were sent. Seconds and
-/// tokens.
+/// A request that was sent, and is no warm-up.
+struct SentRequest {
+    RequestRecord record;
+    std::vector<double> gaps_s = {};  ///< times between its events, in seconds
+};
+/// The requests of a run, in the order in which they were sent.
+std::vector<SentRequest> sent_requests(const StoredRun& run);
+
+/// Values of the requests that succeeded. Seconds and tokens.
 struct Successes {
     std::vector<double> ttft;
     std::vector<double> tpot;  ///< (last − first output) ÷ (tokens − 1), of answers with more than one token
@@ -19,8 +27,14 @@ struct Successes {
     std::vector<double> output_tokens;
     std::uint64_t failed = 0;
     double duration_s = 0;  ///< from the first sending to the last end of an answer
+
+    /// The duration to divide by; 1 for a run without one.
+    double per_s() const { return duration_s > 0 ? duration_s : 1; }
 };
-Successes successes_of(const ExportedRun& run);
+Successes successes_of(const std::vector<SentRequest>& requests);
+
+/// The sum of values, such as all output tokens.
+double sum_of(const std::vector<double>& values);
 
 /// Mean, deviation (n in the divisor), extremes and percentiles by linear interpolation.
 struct Spread {

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "reports/files/interop/run_export.h"
 #include "reports/files/interop/successes.h"
@@ -34,36 +32,17 @@ void add_statistics(OrderedJson& json, const char* name, const std::vector<doubl
     for (const int p : {90, 95, 99}) json[fmt::format("p{}_{}_ms", p, name)] = spread->at(p / 100.0) * kMs;
 }
 
-/// The gaps between the events of each request, by its index.
-std::map<std::uint64_t, std::vector<double>> gaps_by_request(const StoredRun& stored) {
-    std::map<std::uint64_t, std::vector<double>> gaps;
-    if (!stored.recorded.events) return gaps;
-    stored.recorded.events->for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
-        if (key.warmup) return;
-        std::vector<double>& all = gaps[key.index];
-        for (std::size_t i = 1; i < events.size(); ++i)
-            all.push_back(seconds(events[i].time - events[i - 1].time));
-    });
-    return gaps;
-}
-
-void add_requests(OrderedJson& json, const StoredRun& stored) {
-    const auto gaps = gaps_by_request(stored);
-    std::vector<RequestRecord> records;
-    for (const RequestRecord& record : stored.recorded.observed.records)
-        if (!record.warmup && record.sent) records.push_back(record);
-    std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return *a.sent < *b.sent; });
+void add_requests(OrderedJson& json, const std::vector<SentRequest>& requests) {
     for (const char* const key :
          {"input_lens", "output_lens", "start_times", "ttfts", "itls", "latencies", "errors"})
         json[key] = OrderedJson::array();
-    for (const RequestRecord& record : records) {
+    for (const auto& [record, gaps_s] : requests) {
         const bool ok = record.outcome == Outcome::ok;
-        const auto found = gaps.find(record.index);
         json["input_lens"].push_back(record.usage.prompt.value_or(0));
         json["output_lens"].push_back(ok ? output_tokens_of(record) : 0);
         json["start_times"].push_back(seconds(record.sent->time_since_epoch()));
         json["ttfts"].push_back(record.first_event ? seconds(*record.first_event - *record.sent) : 0.0);
-        json["itls"].push_back(found == gaps.end() ? std::vector<double>() : found->second);
+        json["itls"].push_back(gaps_s);
         json["latencies"].push_back(ok && record.finished ? seconds(*record.finished - *record.sent) : 0.0);
         json["errors"].push_back(record.error);
     }
@@ -73,13 +52,10 @@ void add_requests(OrderedJson& json, const StoredRun& stored) {
 
 std::string vllm_bench_text(const ExportedRun& run) {
     const RunResult& result = run.result;
-    const Successes successes = successes_of(run);
-    const auto sum = [](const std::vector<double>& values) {
-        return std::accumulate(values.begin(), values.end(), 0.0);
-    };
-    const double input = sum(successes.input_tokens);
-    const double output = sum(successes.output_tokens);
-    const double duration = successes.duration_s > 0 ? successes.duration_s : 1;
+    const std::vector<SentRequest> requests = sent_requests(run.stored);
+    const Successes successes = successes_of(requests);
+    const double input = sum_of(successes.input_tokens);
+    const double output = sum_of(successes.output_tokens);
     const auto completed = static_cast<double>(successes.ttft.size());
     OrderedJson json;
     json["date"] = vllm_date(result.provenance.started_at);
@@ -99,9 +75,9 @@ std::string vllm_bench_text(const ExportedRun& run) {
     json["failed"] = successes.failed;
     json["total_input_tokens"] = static_cast<std::int64_t>(input);
     json["total_output_tokens"] = static_cast<std::int64_t>(output);
-    json["request_throughput"] = completed / duration;
-    json["output_throughput"] = output / duration;
-    json["total_token_throughput"] = (input + output) / duration;
+    json["request_throughput"] = completed / successes.per_s();
+    json["output_throughput"] = output / successes.per_s();
+    json["total_token_throughput"] = (input + output) / successes.per_s();
     add_statistics(json, "ttft", successes.ttft);
     add_statistics(json, "tpot", successes.tpot);
     add_statistics(json, "itl", successes.itl);
@@ -110,7 +86,7 @@ std::string vllm_bench_text(const ExportedRun& run) {
     json["tool"] = "paretoken " + result.provenance.version;
     for (const auto& [key, value] : result.provenance.metadata)
         if (!json.contains(key) && !key.ends_with("ms")) json[key] = value;
-    add_requests(json, run.stored);
+    add_requests(json, requests);
     return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

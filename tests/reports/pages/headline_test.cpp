@@ -67,6 +67,16 @@ TEST(RunHeadline, tells_failures_and_why_a_run_is_invalid_and_counts_what_is_lef
     EXPECT_THAT(lines_of(text).back(), HasSubstr("paretoken show d"));
 }
 
+TEST(RunHeadline, names_the_causes_of_an_invalid_run_before_its_warnings) {
+    RunResult run = sample::run(16);
+    run.validity = {Verdict::invalid,
+                    {{Verdict::warn, "no_steady_state", "short"}, {Verdict::invalid, "errors", "many"}}};
+    const std::string text = run_headline(run, {}, "");
+    EXPECT_THAT(text, HasSubstr("why       errors: many"));
+    EXPECT_THAT(text, HasSubstr("note      no_steady_state: short"));
+    EXPECT_LT(text.find("errors"), text.find("no_steady_state"));
+}
+
 TEST(RunHeadline, shows_each_limit_in_one_of_the_three_words) {
     RunResult run = sample::run(16);
     run.slo = {

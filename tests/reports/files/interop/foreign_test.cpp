@@ -197,6 +197,18 @@ TEST(ForeignRuns, of_a_file_that_no_tool_wrote_are_refused_with_the_tools_that_a
                 HasSubstr("AIPerf"));
 }
 
+TEST(ForeignRuns, have_an_id_that_follows_from_their_requests) {
+    const TemporaryDirectory directory;
+    const std::vector<fs::path> runs = import_runs(sample("sglang-bench"), directory.path());
+    EXPECT_EQ(read_run_directory(runs.at(0)).provenance.run_id,
+              read_run_directory(runs.at(1)).provenance.run_id)
+        << "both lines of the file are the same run";
+    const TemporaryDirectory other;
+    import_runs(sample("aiperf"), other.path());
+    EXPECT_NE(read_run_directory(runs.at(0)).provenance.run_id,
+              read_run_directory(other.path()).provenance.run_id);
+}
+
 TEST(ForeignRuns, have_the_same_id_when_the_same_file_is_imported_twice) {
     const TemporaryDirectory one;
     const TemporaryDirectory two;
