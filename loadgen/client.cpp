@@ -78,6 +78,7 @@ class Client::Exchange final : public http::ExchangeSink {
         record_.ready = record_.started;
         limits_ = prepared.limits;
         keep_answer_ = prepared.keep_answer;
+        slow_sending_ = {};
         model_ = std::move(prepared.request.model);
         const std::string trace = client_.options_.traceparent
                                       ? fmt::format("traceparent: {}\r\n", traceparent_of(record_.id))
@@ -142,9 +143,10 @@ class Client::Exchange final : public http::ExchangeSink {
     std::size_t position = 0;  ///< position among the client's active exchanges
 
   private:
-    /// Notes how early the first and the last event may have come. A read can be passed on in several parts.
+    /// Notes by how much the times to the first and the last event may be too long. A read can be passed on
+    /// in several parts.
     void note_output(const http::Read& read, bool several) {
-        const auto early = earlier_by(read.early(several));
+        const auto early = earlier_by(read.early(several) + slow_sending_);
         record_.last_early = early;
         if (!output_since_) {
             output_since_ = read.at;
@@ -173,8 +175,12 @@ class Client::Exchange final : public http::ExchangeSink {
     }
 
     /// A request that is sent twice keeps the times of its first sending, from which the user waits.
-    void on_sent(TimePoint at) override {
-        if (!record_.sent) record_.sent = at;
+    /// The host may have paused this thread between the clock and the sending, which a slow call shows.
+    void on_sent(TimePoint at, Duration took) override {
+        constexpr Duration kNormal = std::chrono::microseconds(50);
+        if (record_.sent) return;
+        record_.sent = at;
+        slow_sending_ = took > kNormal ? took : Duration{};
     }
 
     void on_head(const http::ResponseHead& head, const http::Read& read) override {
@@ -297,6 +303,7 @@ class Client::Exchange final : public http::ExchangeSink {
     bool keep_answer_ = false;
     bool connected_ = false;
     std::vector<GroupedRead> grouped_reads_;
+    Duration slow_sending_{};  ///< duration of the call that sent the last byte; zero if that is normal
     RequestRecord record_;
     std::shared_ptr<const std::string> text_;  ///< the whole request
     std::string model_;                        ///< model of the request; empty means the run's

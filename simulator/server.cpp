@@ -664,6 +664,7 @@ void Server::Loop::write_tokens(Exchange& exchange, const Emission& emission, Ti
     }
     exchange.truth.written.resize(exchange.truth.tokens.size(), now);
     exchange.connection->send(frame_);
+    if (emission.index == 0) exchange.truth.first_sent = Clock::now();
 }
 
 /// Notes the number of tokens in each event of the emission.

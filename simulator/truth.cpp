@@ -33,6 +33,9 @@ void append_entry(std::string& out, const TruthEntry& entry) {
     if (!entry.cut_by.empty()) fmt::format_to(std::back_inserter(out), ",\"cut_by\":\"{}\"", entry.cut_by);
     append_times(out, "due_ns", entry.due);
     append_times(out, "written_ns", entry.written);
+    if (entry.first_sent)
+        fmt::format_to(std::back_inserter(out), ",\"first_sent_ns\":{}",
+                       nanoseconds_since_boot(*entry.first_sent));
     fmt::format_to(std::back_inserter(out), ",\"tokens\":[{}]}}", fmt::join(entry.tokens, ","));
 }
 

@@ -130,9 +130,10 @@ struct RequestRecord {
     std::optional<TimePoint> finished;    ///< when the answer's end marker came; without one, its last bytes
     TimePoint closed;                     ///< when the HTTP exchange was over, or was given up
 
-    /// Upper bounds of the time by which the first and the last event may truly have arrived before
-    /// `first_event` and `last_event`, in whole microseconds. They are there if the client may have read
-    /// late: without a kernel stamp, or if a read brought several events, which share the stamp of the last.
+    /// Upper bounds of the time by which the times from `sent` to the first and the last event may be too
+    /// long, in whole microseconds. They are there if the client may have read late (without a kernel stamp,
+    /// or if a read brought several events, which share the stamp of the last), or if the call that sent the
+    /// request took more than 50 µs, because the request may then have left after `sent`.
     std::optional<Duration> first_early;
     std::optional<Duration> last_early;
 

@@ -45,8 +45,8 @@ void Connection::begin_sending(const std::optional<ConnectTimes>& opened) {
     transport_.send(std::exchange(outgoing_, nullptr));
 }
 
-void Connection::on_sent(TimePoint at) {
-    if (sink_ != nullptr) sink_->on_sent(at);
+void Connection::on_sent(TimePoint at, Duration took) {
+    if (sink_ != nullptr) sink_->on_sent(at, took);
 }
 
 void Connection::on_read(const Read& read) {

@@ -31,8 +31,9 @@ class ExchangeSink {
     /// The connection is open, and the request is sent next. `opened`: the times that opening it took;
     /// nothing if it was open before the exchange.
     virtual void on_ready(const std::optional<ConnectTimes>& opened) = 0;
-    /// The last byte of the request was sent. `at`: the clock just before the call that sent it.
-    virtual void on_sent(TimePoint at) = 0;
+    /// The last byte of the request was sent. `at`: the clock just before the call that sent it; `took`: the
+    /// time until that call returned.
+    virtual void on_sent(TimePoint at, Duration took) = 0;
     /// The head is complete. `read`: the read that completed it.
     virtual void on_head(const ResponseHead& head, const Read& read) = 0;
     /// The next bytes of the body came with `read`. They are without HTTP framing, valid until the callback
@@ -72,7 +73,7 @@ class Connection final : private TransportSink, private ResponseSink {
   private:
     friend class Pool;
     void on_open(const ConnectTimes& times) override;
-    void on_sent(TimePoint at) override;
+    void on_sent(TimePoint at, Duration took) override;
     void on_read(const Read& read) override;
     void expect_read() override {
         if (sink_ != nullptr) sink_->expect_body();

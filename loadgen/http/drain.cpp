@@ -19,9 +19,7 @@
 namespace paretoken::http {
 namespace {
 
-constexpr std::size_t kExpected = 2;  ///< sockets between expect() and a socket's turn
-constexpr Duration kBlocked = std::chrono::microseconds(20);  ///< longer than a wait that finds ready sockets
-constexpr Duration kPromptWake = std::chrono::microseconds(100);  ///< a thread that may run wakes sooner
+constexpr std::size_t kExpected = 2;                        ///< sockets between expect() and a socket's turn
 constexpr Duration kLooked = std::chrono::microseconds(2);  ///< approximate time of a wait that finds some
 
 int opened(const char* what, int fd) {
@@ -57,12 +55,30 @@ bool receive_stamp(msghdr& message, timespec& stamp) {
 
 }  // namespace
 
+Wait::Wait(TimePoint before, TimePoint begin, TimePoint end)
+    : before_(before), begin_(begin), end_(end), blocked_(end - begin > kBlocked) {}
+
+void Wait::note_arrival(TimePoint at) {
+    late_ = late_ || end_ - at > kPromptWake;
+    blocked_ = blocked_ && at >= begin_;
+}
+
+TimePoint Wait::ready_since() const {
+    if (!blocked_) return before_;
+    return late_ ? begin_ : end_;
+}
+
+Duration Wait::wake_delay(TimePoint at) const {
+    return blocked_ && at > begin_ ? std::max(Duration{}, end_ - at) : Duration{};
+}
+
 Drain::Drain(bool kernel_stamps)
     : epoll_(opened("epoll_create1", epoll_create1(EPOLL_CLOEXEC))),
       wake_up_(opened("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
       scratch_(std::make_unique<char[]>(kMostPerRead + kReadPadding)),
       ahead_(std::make_unique<char[]>(kMostAhead + kReadPadding)),
       looked_at_(Clock::now()),
+      wait_(looked_at_, looked_at_, looked_at_),
       kernel_stamps_(kernel_stamps) {
     epoll_event event{};
     event.events = EPOLLIN;  // no listener: data.ptr stays null
@@ -112,13 +128,9 @@ Drain::Round Drain::serve(TimePoint until) {
     const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
     const TimePoint after = Clock::now();
     waited_ += std::max(Duration{}, after - now - kLooked);
-    waited_for_ = after - now > kBlocked;
-    if (waited_for_ && ready <= 0) add_wake(after - std::max(now, until));
-    if (!more_) {
-        ready_since_ = waited_for_ ? after : looked_at_;
-        waits_since_ = waited_for_ ? now : looked_at_;
-    }
-    looked_at_ = after;
+    const Wait wait(std::exchange(looked_at_, after), now, after);
+    if (wait.blocked() && ready <= 0) add_wake(after - std::max(now, until));
+    if (!more_) wait_ = wait;
     more_ = ready == kMostPerRound;
     if (ready <= 0) return {};
     clock_map_.refresh(after);
@@ -135,6 +147,7 @@ Drain::Round Drain::serve(TimePoint until) {
         prefetch(listener, 1);
     }
     read_ahead();
+    lengthen_lays();
     for (std::size_t i = 0; i < round_.size(); ++i) {
         if (i + kExpected < round_.size()) expect(round_[i + kExpected]);
         tell(round_[i]);
@@ -171,6 +184,15 @@ void Drain::read_ahead() {
     }
 }
 
+/// A read of several segments has the stamp of the last one and can hide that this thread woke late. Another
+/// read of the round may show it afterwards.
+void Drain::lengthen_lays() {
+    for (Ready& one : round_) {
+        if (one.read_ahead && one.taken > 0)
+            one.read.lay = one.read.at + one.read.delay - wait_.ready_since();
+    }
+}
+
 long Drain::receive(int fd, Read& read) {
     if (told_ == nullptr || told_->fd != fd) return receive(fd, {scratch_.get(), kMostPerRead}, read);
     const Ready& one = *std::exchange(told_, nullptr);
@@ -198,10 +220,11 @@ long Drain::receive(int fd, std::span<char> into, Read& read) {
     read.kernel_stamp = receive_stamp(message, stamp);
     read.at = read.kernel_stamp ? std::min(clock_map_.monotonic(stamp), now) : now;
     read.delay = now - read.at;
-    const bool woken_late = read.kernel_stamp && ready_since_ - read.at > kPromptWake;
-    read.lay = now - (woken_late ? waits_since_ : ready_since_);
-    if (waited_for_ && read.kernel_stamp && read.at > waits_since_)
-        late_ = std::max(late_, ready_since_ - read.at);
+    if (read.kernel_stamp) {
+        wait_.note_arrival(read.at);
+        late_ = std::max(late_, wait_.wake_delay(read.at));
+    }
+    read.lay = now - wait_.ready_since();
     if (read.kernel_stamp) {
         read_delay_.add(read.delay);
     } else {

@@ -31,20 +31,43 @@ class Listener {
     int socket_ = -1;  ///< for the drain
 };
 
+/// One call of epoll_wait. It tells since when the sockets that the call reported can have been ready.
+class Wait {
+  public:
+    /// `before`: the end of the call before. A call that took longer than kBlocked is taken to have blocked.
+    Wait(TimePoint before, TimePoint begin, TimePoint end);
+
+    /// Notes when the last segment of a reported socket arrived. If that was long before the end, the host
+    /// woke this thread late; if it was before the begin, the call did not block, however long it took.
+    void note_arrival(TimePoint at);
+
+    /// Returns the end of a call that blocked, its begin if this thread woke late, because other segments may
+    /// have arrived at any time during the call, and the end of the call before if it did not block.
+    TimePoint ready_since() const;
+    bool blocked() const { return blocked_; }
+
+    /// Returns how late this thread woke if the arrival at `at` ended the call; zero if it cannot have.
+    Duration wake_delay(TimePoint at) const;
+
+  private:
+    static constexpr Duration kBlocked = std::chrono::microseconds(20);
+    static constexpr Duration kPromptWake = std::chrono::microseconds(100);
+
+    TimePoint before_;
+    TimePoint begin_;
+    TimePoint end_;
+    bool blocked_ = false;
+    bool late_ = false;
+};
+
 /// Bytes of one read and when they arrived.
 struct Read {
     std::span<const char> bytes;  ///< followed by at least kReadPadding readable bytes
     TimePoint at;  ///< kernel receive stamp of the last segment, or else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
-    /// An upper bound of the time for which the bytes waited in the kernel before they were read. It counts
-    /// from the earliest moment at which the socket can have become ready:
-    /// - If the epoll call that reported the socket had to wait, this is the end of that call; but its begin
-    ///   if the last segment arrived more than 100 µs before its end, because the host then woke this thread
-    ///   late, and earlier segments may have arrived at any time during the call.
-    /// - Otherwise it is the end of the epoll call before it.
-    /// - If the previous round was full (kMostPerRound sockets), some ready sockets may not have been
-    ///   reported in it. The moment of that round is then used again.
+    /// An upper bound of the time for which the bytes waited in the kernel before they were read: the time
+    /// since Wait::ready_since().
     Duration lay{};
     /// Returns an upper bound of the time by which the first of several events in this read may have arrived
     /// before `at`. A kernel stamp is that of the last segment, and exact for a read with one event.
@@ -133,6 +156,7 @@ class Drain {
     static constexpr Duration kUsualWake = std::chrono::milliseconds(1);
 
     void read_ahead();
+    void lengthen_lays();
     void expect(const Ready& one);
     void tell(Ready& one);
     long receive(int fd, std::span<char> into, Read& read);
@@ -147,14 +171,14 @@ class Drain {
     std::uint64_t reads_ = 0;
     Histogram read_delay_;
     Histogram unstamped_delay_;
-    TimePoint looked_at_;    ///< time of the last look at what is ready
-    TimePoint waits_since_;  ///< begin of the wait that ended at `ready_since_`
-    TimePoint ready_since_;  ///< earliest time at which the sockets being served became ready
+    TimePoint looked_at_;  ///< time of the last look at what is ready
+    /// The call that reported the sockets being served. If a round was full (kMostPerRound sockets), some
+    /// ready sockets may not have been reported in it, and the next round keeps its call.
+    Wait wait_;
     Duration waited_{};
-    Duration late_{};          ///< delay of the wake-up of this round, as far as its reads have shown it
-    Duration woken_late_{};    ///< sum over rounds
-    bool waited_for_ = false;  ///< whether this round followed a wait
-    bool more_ = false;        ///< whether the last round was full
+    Duration late_{};        ///< delay of the wake-up of this round, as far as its reads have shown it
+    Duration woken_late_{};  ///< sum over rounds
+    bool more_ = false;      ///< whether the last round was full
     bool kernel_stamps_;
     std::span<Ready> round_;  ///< sockets being served
 };

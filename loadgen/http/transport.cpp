@@ -177,7 +177,7 @@ void Transport::flush() {
         }
         if (request_ && request_from_ == request_->size() && pending_.empty()) {
             request_ = nullptr;
-            sink_.on_sent(before);
+            sink_.on_sent(before, Clock::now() - before);
         }
     }
     want_writable(false);

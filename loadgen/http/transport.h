@@ -26,7 +26,8 @@ class TransportSink {
   public:
     virtual ~TransportSink() = default;
     virtual void on_open(const ConnectTimes& times) = 0;
-    virtual void on_sent(TimePoint at) = 0;  ///< clock just before the call that sent the last byte
+    /// `at`: the clock just before the call that sent the last byte. `took`: the time until it returned.
+    virtual void on_sent(TimePoint at, Duration took) = 0;
     virtual void on_read(const Read& read) = 0;
     virtual void expect_read() {}  ///< bytes will be passed on soon: the memory for them can be prefetched
     virtual void on_end(TransportEnd end, const std::string& why) = 0;

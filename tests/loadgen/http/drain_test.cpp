@@ -101,6 +101,45 @@ TEST(Read, SaysByHowMuchTheFirstOfItsEventsMayHaveComeEarlier) {
     EXPECT_EQ(read.early(false), read.lay);
 }
 
+/// A call that began 1 ms and ended 11 ms after the call before had ended.
+Wait long_wait() {
+    const TimePoint before{};
+    return {before, before + std::chrono::milliseconds(1), before + std::chrono::milliseconds(11)};
+}
+
+TEST(Wait, ThatBlockedReportsSocketsThatBecameReadyAtItsEnd) {
+    Wait wait = long_wait();
+    const TimePoint end = TimePoint{} + std::chrono::milliseconds(11);
+    wait.note_arrival(end - std::chrono::microseconds(30));
+    EXPECT_EQ(wait.ready_since(), end);
+    EXPECT_EQ(wait.wake_delay(end - std::chrono::microseconds(30)), std::chrono::microseconds(30));
+}
+
+TEST(Wait, ThatEndedLateMayHaveHadReadySocketsSinceItsBegin) {
+    Wait wait = long_wait();
+    wait.note_arrival(TimePoint{} + std::chrono::milliseconds(7));
+    wait.note_arrival(TimePoint{} + std::chrono::milliseconds(11));
+    EXPECT_EQ(wait.ready_since(), TimePoint{} + std::chrono::milliseconds(1))
+        << "a prompt arrival on another socket does not outweigh the late one";
+    EXPECT_EQ(wait.wake_delay(TimePoint{} + std::chrono::milliseconds(7)), std::chrono::milliseconds(4));
+}
+
+TEST(Wait, ThatFoundASocketReadyDidNotBlockHoweverLongItTook) {
+    Wait wait = long_wait();
+    wait.note_arrival(TimePoint{} + std::chrono::microseconds(900));
+    EXPECT_FALSE(wait.blocked());
+    EXPECT_EQ(wait.ready_since(), TimePoint{})
+        << "the socket may have become ready just after the look before";
+    EXPECT_EQ(wait.wake_delay(TimePoint{} + std::chrono::milliseconds(7)), Duration{});
+}
+
+TEST(Wait, ThatIsShortReportsWhatBecameReadySinceTheLookBefore) {
+    const TimePoint before{};
+    const Wait wait(before, before + std::chrono::milliseconds(5), before + std::chrono::microseconds(5002));
+    EXPECT_FALSE(wait.blocked());
+    EXPECT_EQ(wait.ready_since(), before);
+}
+
 TEST(Drain, TellsEverySocketAllItsBytesInOrder) {
     std::mt19937 random(4);
     Drain drain;
