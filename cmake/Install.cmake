@@ -19,3 +19,16 @@ install(DIRECTORY cards/models cards/gpus cards/prices DESTINATION ${paretoken_d
         FILES_MATCHING PATTERN "*.json")
 install(FILES reports/schema.json DESTINATION ${paretoken_data}/paretoken)
 install(FILES LICENSE CHANGELOG.md ${CMAKE_BINARY_DIR}/THIRD_PARTY_NOTICES DESTINATION ${paretoken_data}/doc/paretoken)
+
+# The manual page and the completions of shells, as the program itself prints them.
+function(install_printed topic file directory)
+    set(written ${CMAKE_BINARY_DIR}/printed/${file})
+    install(CODE "file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/printed\")
+                  execute_process(COMMAND \"$<TARGET_FILE:paretoken>\" help ${topic} OUTPUT_FILE \"${written}\"
+                                  COMMAND_ERROR_IS_FATAL ANY)")
+    install(FILES ${written} DESTINATION ${paretoken_data}/${directory})
+endfunction()
+install_printed("man" paretoken.1 man/man1)
+install_printed("completion bash" paretoken bash-completion/completions)
+install_printed("completion zsh" _paretoken zsh/site-functions)
+install_printed("completion fish" paretoken.fish fish/vendor_completions.d)

@@ -32,6 +32,16 @@ class Install(Case):
         program.unlink()
         self.fails_clearly(self.installed("micro", "--out", "micro.json"), 3, "paretoken-microbench", str(program))
 
+    def test_the_manual_page_and_the_completions_of_shells_are_installed(self):
+        share = self.prefix / "share"
+        self.assertIn(".TH paretoken 1", (share / "man" / "man1" / "paretoken.1").read_text())
+        self.assertTrue((share / "zsh" / "site-functions" / "_paretoken").read_text().startswith("#compdef paretoken"))
+        self.assertIn("complete -c paretoken", (share / "fish" / "vendor_completions.d" / "paretoken.fish").read_text())
+        loaded = subprocess.run(["bash", "-c", '. "$0"; COMP_WORDS=(paretoken swe); COMP_CWORD=1; _paretoken; echo "${COMPREPLY[@]}"',
+                                 share / "bash-completion" / "completions" / "paretoken"],
+                                capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(loaded.stdout.split(), ["sweep"])
+
     def test_cards_the_schema_and_the_licences_of_linked_libraries_are_installed(self):
         cards = {path.relative_to(ROOT / "cards") for path in (ROOT / "cards").rglob("*.json")}
         share = self.prefix / "share"
