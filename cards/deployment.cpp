@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cards/fit.h"
+
 namespace paretoken::cards {
 
 double kv_ranks(const ModelCard& model, double ranks) {
@@ -10,7 +12,10 @@ double kv_ranks(const ModelCard& model, double ranks) {
 }
 
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes) {
-    const double left = kMemoryShare * memory_bytes - static_cast<double>(model.resident_weight_bytes);
+    const double left = fit_of(model, {.memory_bytes = memory_bytes,
+                                       .weight_bytes = static_cast<double>(model.resident_weight_bytes),
+                                       .overhead_bytes = 0})
+                            .left;
     return left > 0 ? std::optional(left) : std::nullopt;
 }
 

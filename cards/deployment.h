@@ -1,24 +1,21 @@
 #pragma once
-// Quantities of a model that is served by tensor-parallel ranks (GPUs that share its weights): the ranks that
-// hold different parts of its KV cache, the memory for that cache, and the FLOP per token. The simulated
-// server and the hardware limit (the upper bound on throughput that reports compute) use them. The functions
-// are pure.
+// Bounds and work of a model that is served by several ranks (GPUs that share its weights): the most ranks
+// that can hold different parts of its KV cache, the most memory for that cache, and the FLOP per token. The
+// hardware limit (the upper bound on throughput that reports compute) uses them for any engine; what a
+// certain engine leaves is in cards/fit.h. The functions are pure.
 #include <optional>
 
 #include "cards/model.h"
 
 namespace paretoken::cards {
 
-/// The share of the GPU memory that a server is assumed to use, as in vLLM's default configuration.
-inline constexpr double kMemoryShare = 0.9;
-
-/// The number of ranks that hold different parts of the KV cache: at most the number of KV heads, because
-/// further ranks hold copies. For latent attention it is all ranks, because the requests are divided among
-/// the ranks and each rank holds the cache of its own requests.
+/// The most ranks that hold different parts of the KV cache: at most the number of KV heads, because further
+/// ranks hold copies. For latent attention it is all ranks, because the requests can be divided among the
+/// ranks so that each holds the cache of its own requests.
 double kv_ranks(const ModelCard& model, double ranks);
 
-/// The bytes that are left for the KV cache: kMemoryShare of `memory_bytes` (of all ranks together) less all
-/// weights; nothing when nothing is left.
+/// The bytes that are left for the KV cache at a usual setting, if nothing but the weights took memory: 0.9
+/// of `memory_bytes` (of all ranks together) less all weights; nothing when nothing is left.
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes);
 
 /// The FLOP of one token in all linear layers, including the output head. Of the routed experts, only those

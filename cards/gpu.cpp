@@ -94,16 +94,18 @@ bool is_another_variant(const GpuCard& card, const std::vector<std::string>& wor
 GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
     constexpr double kGiga = 1e9;
     constexpr double kTera = 1e12;
+    constexpr double kGibibyte = 1024.0 * 1024 * 1024;
     const JsonValue value = parse_json_value(text, name);
     const JsonCursor root(value, name);
-    root.expect_only({"title", "aliases", "memory_gb", "memory_gb_per_s", "dense_tflops", "tdp_w",
-                      "link_gb_per_s", "source", "as_of"});
+    root.expect_only({"title", "aliases", "memory_gb", "memory_gib_reported", "memory_gb_per_s",
+                      "dense_tflops", "tdp_w", "link_gb_per_s", "source", "as_of"});
     GpuCard card;
     card.name = name;
     card.title = root.at("title", "a name for people").string();
     for (const JsonCursor& alias : root.at("aliases", "a list of names").elements())
         card.aliases.push_back(alias.string());
     card.memory_bytes = root.at("memory_gb", "gigabytes").positive() * kGiga;
+    card.reported_bytes = root.at("memory_gib_reported", "GiB that the driver reports").positive() * kGibibyte;
     card.memory_bytes_per_s = root.at("memory_gb_per_s", "gigabytes per second").positive() * kGiga;
     for (const auto& [dtype, tera] : root.at("dense_tflops", "TFLOPS by dtype").members())
         card.flops[dtype] = tera.positive() * kTera;

@@ -17,7 +17,8 @@ struct GpuCard {
     std::string title;  ///< "NVIDIA H100 SXM 80 GB"
     /// Other names by which find_gpu() finds the card: "h100 80gb hbm3".
     std::vector<std::string> aliases;
-    double memory_bytes = 0;
+    double memory_bytes = 0;    ///< size by the product's name
+    double reported_bytes = 0;  ///< size that the driver reports; engines take their shares of it
     double memory_bytes_per_s = 0;
     std::map<std::string, double> flops;  ///< dense FLOP per second by dtype: "bf16", "fp8", "int8", "fp4"
     std::optional<double> tdp_w;

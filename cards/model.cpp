@@ -37,6 +37,20 @@ double streamed_weight_bytes(const ModelCard& card, double tokens) {
     return bytes;
 }
 
+std::uint64_t attention_parameters(const ModelCard& card) {
+    if (card.mla) {
+        const LatentAttention& mla = *card.mla;
+        const std::uint64_t queries =
+            mla.q_rank > 0 ? card.hidden * mla.q_rank + mla.q_rank * card.query_heads * mla.qk_head_dim
+                           : card.hidden * card.query_heads * mla.qk_head_dim;
+        const std::uint64_t keys_and_values =
+            card.hidden * (mla.kv_rank + mla.rope_dim) +
+            mla.kv_rank * card.query_heads * (mla.qk_head_dim - mla.rope_dim + mla.v_head_dim);
+        return queries + keys_and_values + card.query_heads * mla.v_head_dim * card.hidden;
+    }
+    return card.hidden * card.head_dim * (2 * card.query_heads + 2 * card.kv_heads);
+}
+
 double kv_bytes_per_token(const ModelCard& card) {
     return static_cast<double>(card.kv_values_per_token + card.windowed_kv_values_per_token) *
            bytes_per_value(number_format(card.kv_dtype));

@@ -87,6 +87,9 @@ double overlapped_seconds(double a, double b, double exponent);
 /// distinct routed experts.
 double streamed_weight_bytes(const ModelCard& card, double tokens = 1);
 
+/// The parameters of one layer's attention matrices.
+std::uint64_t attention_parameters(const ModelCard& card);
+
 /// The bytes of KV cache that one more token takes while no window is full.
 double kv_bytes_per_token(const ModelCard& card);
 

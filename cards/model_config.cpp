@@ -406,20 +406,6 @@ std::optional<LatentAttention> latent_attention(const JsonCursor& config) {
     return mla;
 }
 
-std::uint64_t attention_parameters(const ModelCard& card) {
-    if (card.mla) {
-        const LatentAttention& mla = *card.mla;
-        const std::uint64_t queries =
-            mla.q_rank > 0 ? card.hidden * mla.q_rank + mla.q_rank * card.query_heads * mla.qk_head_dim
-                           : card.hidden * card.query_heads * mla.qk_head_dim;
-        const std::uint64_t keys_and_values =
-            card.hidden * (mla.kv_rank + mla.rope_dim) +
-            mla.kv_rank * card.query_heads * (mla.qk_head_dim - mla.rope_dim + mla.v_head_dim);
-        return queries + keys_and_values + card.query_heads * mla.v_head_dim * card.hidden;
-    }
-    return card.hidden * card.head_dim * (2 * card.query_heads + 2 * card.kv_heads);
-}
-
 /// For each layer, whether it sees only a window, by a pattern of letters that repeats: L for a layer with a
 /// window (local), G for one that sees the whole context (global).
 std::vector<bool> windowed_by_letters(const JsonCursor& pattern, std::uint64_t layers) {

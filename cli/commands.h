@@ -15,6 +15,7 @@ void add_micro_compare(CLI::App& micro);  ///< `micro compare`
 void add_calibrate(CLI::App& app);
 void add_report(CLI::App& app);
 void add_cost(CLI::App& app);
+void add_plan(CLI::App& app);
 void add_gate(CLI::App& app);
 void add_baseline(CLI::App& app);
 void add_dataset(CLI::App& app);

@@ -188,14 +188,36 @@ Answer hit_rate(CLI::App&, const std::shared_ptr<Numbers>& n) {
     };
 }
 
-Answer cascade(CLI::App&, const std::shared_ptr<Numbers>& n) {
+Answer shared_prefix(CLI::App&, const std::shared_ptr<Numbers>& n) {
+    const double& requests = n->add("--requests", "Requests per day that begin with the prefix");
+    const double& tokens = n->add("--tokens", "Tokens of the prefix");
+    const double& write = n->add("--write", "Dollars per million tokens written to the cache");
+    const double& read = n->add("--read", "Dollars per million tokens read from the cache");
+    const double& base = n->add("--base", "Dollars per million input tokens that are not cached");
+    const double& ttl =
+        n->add("--ttl-s", 300, "Seconds that the cache keeps the prefix; 3600 with an hour's writes");
+    return [&requests, &tokens, &write, &read, &base, &ttl, n] {
+        if (!(requests >= 1)) throw UsageError("--requests must be at least 1");
+        const reports::SharedPrefix prefix{requests, tokens, write, read, base};
+        const double writes = reports::most_cache_writes(prefix, positive(ttl, "--ttl-s"));
+        return fmt::format("${:.2f} a day without the cache, ${} with one write, ${} with {:g} writes",
+                           reports::usd_without_prompt_cache(prefix),
+                           number(reports::usd_with_prompt_cache(prefix, 1)),
+                           number(reports::usd_with_prompt_cache(prefix, writes)), writes);
+    };
+}
+
+Answer cascade(CLI::App& command, const std::shared_ptr<Numbers>& n) {
     const double& cheap = n->add("--cheap", "Price of the cheap model");
     const double& dear = n->add("--dear", "Price of the expensive model");
     const double& escalated =
         n->add("--escalated", "Share of requests that are passed on to the expensive model");
-    return [&cheap, &dear, &escalated, n] {
+    const auto both = std::make_shared<bool>(false);
+    command.add_flag("--pays-both", *both,
+                     "The cheap model answers the escalated requests first, and is paid for them");
+    return [&cheap, &dear, &escalated, both, n] {
         if (escalated > 1) throw UsageError("--escalated is a share: at most 1");
-        const double price = reports::cascade_price(cheap, dear, escalated);
+        const double price = reports::cascade_price(cheap, dear, escalated, *both);
         return fmt::format("${}, {:.3f} times cheaper", number(price, 2),
                            dear / positive(price, "the price"));
     };
@@ -261,6 +283,8 @@ constexpr Question kQuestions[] = {
      decode_floor},
     {"speculation", "Tokens per pass and speed-up of speculative decoding", speculation},
     {"prompt-cache", "Number of requests from which caching their common prompt is cheaper", prompt_cache},
+    {"shared-prefix", "A day's bill for a prefix that many requests share, with and without a cache",
+     shared_prefix},
     {"hit-rate", "Cache hit rate computed from the token counts that an API reports", hit_rate},
     {"cascade", "Mean price if a share of the requests is passed on to a more expensive model", cascade},
     {"capacity", "Number of GPUs for a request rate if each serves one request at a time (Little's law)",

@@ -52,6 +52,7 @@ ROOMS = {
     },
     "reports/analysis": {
         "cost": set(),
+        "plan": set(),
         "sweep": set(),
         "micro": set(),
         "cache": {"cost"},
@@ -119,6 +120,7 @@ PARTS = {
         "cache": {"run"},
         "gate": {"run"},
         "sweep": {"run"},
+        "sizing": {"sweep"},
         "watch": {"server"},
     },
     "microbench": {

@@ -81,6 +81,7 @@ std::string plural(std::size_t count, std::string_view noun) {
 
 std::string meta_of(const ReportModel& model) {
     const std::string date = model.generated_at.substr(0, 10);
+    if (!model.sections.empty()) return date;
     const std::string caches = model.caches.empty() ? ""
                                                     : fmt::format(" · {} on prefix caching",
                                                                   plural(model.caches.size(), "experiment"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cards/deployment.h"
+#include "cards/fit.h"
 #include "cards/gpu.h"
 #include "cards/model.h"
 #include "core/error.h"
@@ -95,15 +96,35 @@ double linear_flops_per_s(const cards::ModelCard& model, const cards::GpuCard& g
     return flops->per_s * (wide ? efficiencies.linear : efficiencies.linear_narrow);
 }
 
+/// The deployment of vLLM that a profile imitates.
+cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks) {
+    return {.memory_bytes = gpu.reported_bytes,
+            .memory_fraction = cards::default_memory_fraction(cards::Engine::vllm),
+            .tensor_parallel = ranks,
+            .link = cards::link_of(gpu),
+            .batch = {.sequences = kMaxNumSeqs, .tokens = kMaxBatchedTokens},
+            .block_tokens = kBlockTokens};
+}
+
+/// The fewest GPUs, doubled from one, that hold the weights and a block; nothing up to 64.
+std::optional<std::uint32_t> fewest_gpus(const cards::ModelCard& model, const cards::GpuCard& gpu) {
+    constexpr std::uint32_t kMost = 64;
+    for (std::uint32_t count = 1; count <= kMost && model.query_heads % count == 0; count *= 2)
+        if (cards::fit_of(model, deployment_on(gpu, count)).blocks > 0) return count;
+    return {};
+}
+
 [[noreturn]] void refuse_size(const cards::ModelCard& model, const cards::GpuCard& gpu, std::uint32_t count,
-                              const std::string& spec) {
-    const double weights = static_cast<double>(model.resident_weight_bytes);
+                              const cards::Fit& fit, const std::string& spec) {
+    constexpr double kGibi = 1024.0 * 1024 * 1024;
+    const auto enough = fewest_gpus(model, gpu);
     throw UsageError(
-        fmt::format("{}: {:.3g} GB of weights leave no room for a KV cache in 0.9 of {:.3g} GB; take "
-                    "{}x{:.0f} or a smaller "
-                    "weight type",
-                    spec, weights / 1e9, count * gpu.memory_bytes / 1e9, gpu.name,
-                    std::floor(weights / (cards::kMemoryShare * gpu.memory_bytes)) + 1));
+        fmt::format("{}: {:.3g} GiB of weights and {:.2g} GiB of buffers per GPU leave no room for a KV "
+                    "cache in {:.3g} GiB "
+                    "({} of the memory of {} {}); take {}a smaller weight type",
+                    spec, fit.weights / kGibi, fit.overhead() / kGibi, fit.budget / kGibi,
+                    cards::default_memory_fraction(cards::Engine::vllm), count, gpu.name,
+                    enough ? fmt::format("{}x{} or ", gpu.name, *enough) : ""));
 }
 
 void fill_model(Profile& profile, const cards::ModelCard& model) {
@@ -133,12 +154,11 @@ void fill_model(Profile& profile, const cards::ModelCard& model) {
 }
 
 void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu, double ranks,
-                 const CardEfficiencies& efficiencies, const std::string& spec) {
+                 double kv_share, const CardEfficiencies& efficiencies, const std::string& spec) {
     const double head_flops = cards::output_head_flops(model);
     const double wide_flops = flops_of(gpu, "bf16", spec) * ranks;
     profile.weight_bytes_per_s = gpu.memory_bytes_per_s * ranks * efficiencies.weight_bandwidth;
-    profile.kv_bytes_per_s =
-        gpu.memory_bytes_per_s * cards::kv_ranks(model, ranks) * efficiencies.kv_bandwidth;
+    profile.kv_bytes_per_s = gpu.memory_bytes_per_s / kv_share * efficiencies.kv_bandwidth;
     profile.linear_s_per_token = (cards::linear_flops_per_token(model) - head_flops) /
                                  (linear_flops_per_s(model, gpu, efficiencies, spec) * ranks);
     profile.linear_overlap_exponent = kOverlapExponent;
@@ -173,18 +193,16 @@ Profile card_profile(const std::string& spec, const CardEfficiencies& efficienci
     const cards::GpuCard gpu = cards::gpu_card(gpus.name);
     const cards::ModelCard model = model_of(read);
     const double ranks = gpus.count;
-    const auto pool = cards::kv_pool_bytes(model, gpu.memory_bytes * ranks);
-    if (!pool) refuse_size(model, gpu, gpus.count, spec);
+    const cards::Deployment deployment = deployment_on(gpu, gpus.count);
+    const cards::Fit fit = cards::fit_of(model, deployment);
+    if (fit.blocks < 1) refuse_size(model, gpu, gpus.count, fit, spec);
 
     Profile profile;
     profile.name = spec;
     fill_model(profile, model);
-    fill_speeds(profile, model, gpu, ranks, efficiencies, spec);
+    fill_speeds(profile, model, gpu, ranks, cards::kv_share_of_rank(model, deployment), efficiencies, spec);
     profile.block_tokens = kBlockTokens;
-    profile.blocks =
-        static_cast<std::int64_t>(*pool * cards::kv_ranks(model, ranks) / ranks /
-                                  (static_cast<double>(kBlockTokens) * cards::kv_bytes_per_token(model)));
-    if (profile.blocks < 1) refuse_size(model, gpu, gpus.count, spec);
+    profile.blocks = static_cast<std::int64_t>(fit.blocks);
     profile.max_num_seqs = kMaxNumSeqs;
     profile.max_batched_tokens = kMaxBatchedTokens;
     profile.jitter = kJitter;

@@ -226,8 +226,21 @@ double prompt_cache_break_even_requests(double write, double read, double base) 
     return (write - read) / (base - read);
 }
 
-double cascade_price(double cheap, double dear, double escalated_share) {
-    return (1 - escalated_share) * cheap + escalated_share * dear;
+double usd_without_prompt_cache(const SharedPrefix& prefix) {
+    return prefix.requests * prefix.tokens * prefix.base / 1e6;
+}
+
+double usd_with_prompt_cache(const SharedPrefix& prefix, double writes) {
+    return (writes * prefix.write + (prefix.requests - writes) * prefix.read) * prefix.tokens / 1e6;
+}
+
+double most_cache_writes(const SharedPrefix& prefix, double ttl_s) {
+    constexpr double kDay = 86400;
+    return std::min(prefix.requests, std::ceil(kDay / ttl_s));
+}
+
+double cascade_price(double cheap, double dear, double escalated_share, bool pays_both) {
+    return (pays_both ? 1 : 1 - escalated_share) * cheap + escalated_share * dear;
 }
 
 double provider_cache_hit_rate(double uncached_input, double cache_writes, double cache_reads) {

@@ -123,9 +123,24 @@ std::optional<double> self_host_break_even_tokens(double usd_per_month, double a
 /// equal at n = (write − read) ÷ (base − read), which is returned.
 double prompt_cache_break_even_requests(double write, double read, double base);
 
+/// A day's requests that begin with the same prefix, and the prices of its tokens per million.
+struct SharedPrefix {
+    double requests = 0;  ///< requests per day
+    double tokens = 0;    ///< tokens of the prefix
+    double write = 0;
+    double read = 0;
+    double base = 0;  ///< without a cache
+};
+/// The dollars per day for the prefix without a cache, and with one that is written `writes` times.
+double usd_without_prompt_cache(const SharedPrefix& prefix);
+double usd_with_prompt_cache(const SharedPrefix& prefix, double writes);
+/// The most writes of a day: one at the end of every time to live, at most one per request.
+double most_cache_writes(const SharedPrefix& prefix, double ttl_s);
+
 /// The mean price when the share `escalated_share` of the requests goes to the more expensive model and the
-/// rest stays with the cheap one.
-double cascade_price(double cheap, double dear, double escalated_share);
+/// rest stays with the cheap one. With `pays_both`, an escalated request was answered by the cheap model
+/// first.
+double cascade_price(double cheap, double dear, double escalated_share, bool pays_both = false);
 
 /// The share of prompt tokens that were read from the cache. APIs report three counts of prompt tokens that
 /// do not overlap: neither written to the cache nor read from it, written to it, and read from it.

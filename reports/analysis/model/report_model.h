@@ -11,6 +11,7 @@
 #include "core/result/result.h"
 #include "reports/analysis/cache/picture.h"
 #include "reports/analysis/micro/micro_picture.h"
+#include "reports/document/section.h"
 
 namespace paretoken::reports {
 
@@ -333,6 +334,7 @@ struct ReportModel {
     std::vector<DevicePicture> devices;     ///< measured figures of the devices
     std::optional<PriceNote> price;
     std::vector<std::string> notes;  ///< further notes, such as which runs were left out, and why
+    std::vector<Section> sections;  ///< sections of a page that another command than `report` made
 };
 
 }  // namespace paretoken::reports

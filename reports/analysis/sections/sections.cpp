@@ -11,7 +11,12 @@ struct SectionRow {
     std::vector<Section> (*sections)(const ReportModel&);
 };
 
+std::vector<Section> own_sections(const ReportModel& model) {
+    return model.sections;
+}
+
 constexpr std::array kRows{
+    SectionRow{SectionPlace::before_answers, own_sections},
     SectionRow{SectionPlace::before_answers, choice_sections},
     SectionRow{SectionPlace::after_front, cost_sections},
     SectionRow{SectionPlace::after_front, what_if_sections},

@@ -1,0 +1,275 @@
+#include "cards/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/formats.h"
+
+namespace paretoken::cards {
+namespace {
+
+constexpr double kMebi = 1024.0 * 1024;
+constexpr double kGibi = 1024 * kMebi;
+
+/// vLLM samples with PyTorch: per sequence and word of the vocabulary it holds the logits in 16 and 32 bits,
+/// their sorted copy with 64-bit indices, probabilities, sums, a mask and the draws. Seven start-ups with
+/// vocabularies of 128256 to 201088 and 256 or 1024 sequences show 38.3 to 38.6 bytes.
+constexpr double kVllmSamplerBytes = 38.5;
+/// TensorRT-LLM's decoder holds logits, probabilities and the workspace of its sort.
+constexpr double kTrtllmSamplerBytes = 20;
+/// llama.cpp keeps the logits of a micro-batch in 32 bits.
+constexpr double kLlamacppLogitBytes = 4;
+
+/// Rows of the residual stream that a layer holds at once: residual, normed input, attention's output, sum.
+constexpr double kResidualRows = 4;
+/// Rows of the feed-forward width: gate and up together, and their product.
+constexpr double kFeedForwardRows = 3;
+constexpr double kActivationBytes = 2;
+
+/// What the runtime allocates beside PyTorch after the engine began to count, and what the runtime took
+/// before: SGLang and TensorRT-LLM subtract the latter, vLLM does not.
+constexpr double kLibraryBytes = 0.13 * kGibi;
+constexpr double kContextBytes = 0.5 * kGibi;
+
+/// Buffers for the other ranks. Ranks of a server that read each other's memory register it, once for the
+/// engine's own reduction and once for each other rank; ranks behind the host or a network need NCCL's
+/// channels alone.
+constexpr double kReductionBytes = 0.5 * kGibi;
+constexpr double kPeerBytes = 0.5 * kGibi;
+constexpr double kHostLinkBytes = 0.1 * kGibi;
+constexpr double kRanksOfServer = 8;
+
+/// Scales and zero points of 4-bit integers: 16 and 4 bits for each group of 128 values.
+constexpr double kGroupBytesPerByte = (2 + 0.5) / 64;
+
+constexpr std::array<std::string_view, 4> kEngines{"vllm", "sglang", "trtllm", "llamacpp"};
+
+double as_double(std::uint64_t value) {
+    return static_cast<double>(value);
+}
+
+/// The bytes of a step's layers per token: the widest of the residual rows and the feed-forward rows
+/// together.
+double layer_bytes_per_token(const ModelCard& model, double ranks) {
+    double rows = kResidualRows * as_double(model.hidden);
+    if (model.moe) {
+        const double width = as_double(model.moe->expert_ffn) / ranks;
+        rows += as_double(model.moe->active) * (std::max(2 * width, as_double(model.hidden)) + width);
+        rows += kFeedForwardRows * as_double(model.moe->shared_ffn) / ranks;
+    } else {
+        rows += kFeedForwardRows * as_double(model.ffn) / ranks;
+    }
+    return rows * kActivationBytes;
+}
+
+double activation_bytes(const ModelCard& model, const Deployment& deployment) {
+    const double ranks = deployment.attention_data_parallel ? 1 : deployment.tensor_parallel;
+    const double layers = as_double(deployment.batch.tokens) * layer_bytes_per_token(model, ranks);
+    const double logits = as_double(deployment.batch.sequences) * as_double(model.vocab);
+    switch (deployment.engine) {
+        case Engine::vllm:
+            return std::max(layers, logits * kVllmSamplerBytes);
+        case Engine::trtllm:
+            return std::max(layers, logits * kTrtllmSamplerBytes);
+        case Engine::llamacpp:
+            return 2 * layers +
+                   as_double(deployment.batch.tokens) * as_double(model.vocab) * kLlamacppLogitBytes;
+        case Engine::sglang:
+            return 0;  // they lie in the share that is left free
+    }
+    return 0;
+}
+
+double communication_bytes(const Deployment& deployment) {
+    const double others = deployment.tensor_parallel - 1.0;
+    if (deployment.link == Link::host || others == 0) return others * kHostLinkBytes;
+    const double peers = std::min(others, kRanksOfServer - 1);
+    return kReductionBytes + peers * kPeerBytes + (others - peers) * kHostLinkBytes;
+}
+
+double weight_bytes_of_rank(const ModelCard& model, const Deployment& deployment) {
+    const double ranks = deployment.tensor_parallel;
+    const double shared = resident_bytes(model) / ranks;
+    if (!deployment.attention_data_parallel) return shared;
+    const double attention = as_double(model.layers * attention_parameters(model)) *
+                             bytes_per_value(number_format(model.weight_dtype));
+    return shared + attention * (1 - 1 / ranks);  // every rank computes the attention of its own sequences
+}
+
+/// The budget of an engine for what stands in Fit, before the part that lies outside it.
+double budget_of(const Deployment& deployment) {
+    const double memory = deployment.memory_bytes;
+    switch (deployment.engine) {
+        case Engine::vllm:
+            return deployment.memory_fraction * memory;
+        case Engine::sglang:
+            return deployment.memory_fraction * (memory - kContextBytes);
+        case Engine::trtllm:
+        case Engine::llamacpp:
+            return memory;
+    }
+    return memory;
+}
+
+double context_bytes(Engine engine) {
+    const bool counts_itself = engine == Engine::vllm || engine == Engine::sglang;
+    return kLibraryBytes + (counts_itself ? 0 : kContextBytes);
+}
+
+std::uint32_t whole_copies(const ModelCard& model, const Deployment& deployment) {
+    const std::uint32_t ranks = deployment.tensor_parallel;
+    if (deployment.attention_data_parallel) return 1;
+    if (model.mla) return ranks;
+    return std::max<std::uint32_t>(1, ranks / static_cast<std::uint32_t>(model.kv_heads));
+}
+
+void check_ranks(const ModelCard& model, const Deployment& deployment) {
+    const std::uint64_t ranks = deployment.tensor_parallel;
+    if (ranks == 0) throw UsageError("--tp 0: expected at least one rank");
+    if (!deployment.attention_data_parallel) {
+        if (model.query_heads % ranks != 0)
+            throw UsageError(
+                fmt::format("--tp {}: {} has {} attention heads, which {} ranks cannot share evenly", ranks,
+                            model.name, model.query_heads, ranks));
+        if (!model.mla && model.kv_heads % ranks != 0 && ranks % model.kv_heads != 0)
+            throw UsageError(
+                fmt::format("--tp {}: {} has {} KV heads; the ranks must divide them, or be a "
+                            "multiple of them",
+                            ranks, model.name, model.kv_heads));
+    }
+    const std::uint32_t copies = whole_copies(model, deployment);
+    if (deployment.context_parallel == 0 || copies % deployment.context_parallel != 0)
+        throw UsageError(
+            fmt::format("--dcp {}: only the {} ranks that hold the same part of the cache can divide "
+                        "its tokens; take a divisor of {}",
+                        deployment.context_parallel, copies, copies));
+}
+
+/// The tokens of a context of which a layer with a window keeps keys and values.
+double windowed_tokens(const ModelCard& model, double tokens) {
+    return model.sliding_window ? std::min(tokens, as_double(*model.sliding_window)) : tokens;
+}
+
+double whole_blocks(double tokens, std::uint64_t block) {
+    return std::ceil(tokens / as_double(block)) * as_double(block);
+}
+
+/// The number of groups of ranks that each hold their own sequences.
+double groups_of(const Deployment& deployment) {
+    return deployment.attention_data_parallel ? deployment.tensor_parallel : 1;
+}
+
+}  // namespace
+
+std::string_view name_of(Engine engine) {
+    return kEngines[static_cast<std::size_t>(engine)];
+}
+
+Engine engine_named(std::string_view name) {
+    const auto* const found = std::find(kEngines.begin(), kEngines.end(), name);
+    if (found == kEngines.end())
+        throw UsageError(fmt::format("--engine {}: expected vllm, sglang, trtllm or llamacpp", name));
+    return static_cast<Engine>(found - kEngines.begin());
+}
+
+double default_memory_fraction(Engine engine) {
+    switch (engine) {
+        case Engine::vllm:
+        case Engine::trtllm:
+            return .9;
+        case Engine::sglang:
+            return .88;
+        case Engine::llamacpp:
+            return 1;
+    }
+    return .9;
+}
+
+Link link_of(const GpuCard& gpu) {
+    constexpr double kPeerBytesPerS = 100e9;
+    return gpu.link_bytes_per_s.value_or(kPeerBytesPerS) >= kPeerBytesPerS ? Link::peers : Link::host;
+}
+
+BatchLimits default_batch_limits(Engine engine, double memory_bytes, std::string_view gpu) {
+    constexpr double kLarge = 70 * kGibi;
+    switch (engine) {
+        case Engine::vllm:
+            if (memory_bytes >= kLarge && !gpu.starts_with("a100"))
+                return {.sequences = 1024, .tokens = 8192};
+            return {.sequences = 256, .tokens = 2048};
+        case Engine::sglang:
+            return {.sequences = 256, .tokens = 8192};
+        case Engine::trtllm:
+            return {.sequences = 2048, .tokens = 8192};
+        case Engine::llamacpp:
+            return {.sequences = 4, .tokens = 512};
+    }
+    return {};
+}
+
+double resident_bytes(const ModelCard& model) {
+    const auto four_bits = model.bytes_by_dtype.find("int4");
+    const double scales = four_bits == model.bytes_by_dtype.end() ? 0 : as_double(four_bits->second);
+    return as_double(model.resident_weight_bytes) + scales * kGroupBytesPerByte;
+}
+
+double kv_share_of_rank(const ModelCard& model, const Deployment& deployment) {
+    check_ranks(model, deployment);
+    const double copies = whole_copies(model, deployment);
+    const double ranks = deployment.attention_data_parallel ? 1 : deployment.tensor_parallel;
+    return copies / ranks / deployment.context_parallel;
+}
+
+double sequence_bytes(const ModelCard& model, const Deployment& deployment, double tokens) {
+    const double value = bytes_per_value(number_format(model.kv_dtype));
+    const double whole = whole_blocks(tokens, deployment.block_tokens);
+    const double windowed = whole_blocks(windowed_tokens(model, tokens), deployment.block_tokens);
+    return (as_double(model.kv_values_per_token) * whole +
+            as_double(model.windowed_kv_values_per_token) * windowed) *
+           value * kv_share_of_rank(model, deployment);
+}
+
+std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deployment, const Fit& fit,
+                                double tokens) {
+    if (!(fit.left > 0) || !(tokens > 0)) return 0;
+    const double each = sequence_bytes(model, deployment, tokens);
+    return static_cast<std::uint64_t>(fit.left / each) * static_cast<std::uint64_t>(groups_of(deployment));
+}
+
+double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context) {
+    if (!(fit.left > 0)) return 0;
+    if (!model.sliding_window) return as_double(fit.pool_tokens);
+    return fit.left / sequence_bytes(model, deployment, context) * context * groups_of(deployment);
+}
+
+Fit fit_of(const ModelCard& model, const Deployment& deployment) {
+    Fit fit;
+    fit.budget = budget_of(deployment);
+    fit.weights = deployment.weight_bytes.value_or(weight_bytes_of_rank(model, deployment));
+    fit.headroom = deployment.headroom_bytes;
+    if (deployment.overhead_bytes) {
+        fit.context = *deployment.overhead_bytes;
+    } else {
+        fit.activations = activation_bytes(model, deployment);
+        fit.context = context_bytes(deployment.engine);
+        fit.communication = communication_bytes(deployment);
+    }
+    fit.left = fit.budget - fit.weights - fit.overhead() - fit.headroom;
+    if (fit.left > 0 && (deployment.engine == Engine::trtllm || deployment.engine == Engine::llamacpp))
+        fit.left *= deployment.memory_fraction;
+    fit.per_token = kv_bytes_per_token(model) * kv_share_of_rank(model, deployment);
+    fit.copies = whole_copies(model, deployment) / static_cast<double>(deployment.context_parallel);
+    if (fit.left > 0) {
+        const double tokens = std::floor(fit.left / fit.per_token);
+        const double blocks = std::floor(tokens / as_double(deployment.block_tokens));
+        fit.pool_tokens = static_cast<std::uint64_t>(tokens * groups_of(deployment));
+        fit.blocks = static_cast<std::uint64_t>(blocks * groups_of(deployment));
+    }
+    return fit;
+}
+
+}  // namespace paretoken::cards

@@ -1,0 +1,107 @@
+#pragma once
+// How much memory a model takes on the GPUs that serve it, and how many tokens of KV cache are left room for,
+// as the inference engine counts it. Everything is per GPU (rank) unless a name says otherwise. The functions
+// are pure. Constants of engines and the start-ups that they were fitted to: docs/plan.md.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "cards/gpu.h"
+#include "cards/model.h"
+
+namespace paretoken::cards {
+
+/// An inference engine. Each has its own meaning of the share of memory that it is given:
+enum class Engine : std::uint8_t {
+    vllm,     ///< share of all memory; weights, activations and cache are inside it
+    sglang,   ///< share of the memory that was free at the start; weights and cache are inside it
+    trtllm,   ///< share, for the cache alone, of what is free after loading
+    llamacpp  ///< all memory; the cache takes what is asked for, and what is left bounds it
+};
+std::string_view name_of(Engine engine);
+/// Throws UsageError naming the known engines.
+Engine engine_named(std::string_view name);
+/// The share of memory that the engine takes unless it is told otherwise.
+double default_memory_fraction(Engine engine);
+
+/// How the GPUs of a rank group are connected.
+enum class Link : std::uint8_t {
+    peers,  ///< the GPUs read each other's memory (NVLink, Infinity Fabric)
+    host    ///< they exchange through the host's memory (PCIe without peer access)
+};
+/// The link that the card of a GPU implies: peers at 100 GB/s or more, and if the card states none.
+Link link_of(const GpuCard& gpu);
+
+/// The most sequences and tokens that a step of the engine takes, which decide the size of its buffers.
+struct BatchLimits {
+    std::uint64_t sequences = 256;
+    std::uint64_t tokens = 2048;
+
+    bool operator==(const BatchLimits&) const = default;
+};
+/// The limits of an engine that is told none. vLLM serves with 1024 sequences and 8192 tokens on GPUs with 70
+/// GiB or more other than the A100, else with 256 and 2048. `gpu` is the name of the card; it may be empty.
+BatchLimits default_batch_limits(Engine engine, double memory_bytes, std::string_view gpu);
+
+/// A model on GPUs of one kind.
+struct Deployment {
+    Engine engine = Engine::vllm;
+    double memory_bytes = 0;               ///< memory of one GPU as the driver reports it
+    double memory_fraction = .9;           ///< the engine's share, in its own meaning
+    std::uint32_t tensor_parallel = 1;     ///< ranks that share every matrix
+    std::uint32_t context_parallel = 1;    ///< of these, ranks that share the tokens of a sequence
+    bool attention_data_parallel = false;  ///< whether each rank keeps whole sequences of its own
+    Link link = Link::peers;
+    BatchLimits batch = {};
+    std::optional<double> weight_bytes = {};    ///< of one GPU; replaces what the card says
+    std::optional<double> overhead_bytes = {};  ///< of one GPU; replaces buffers, context and communication
+    double headroom_bytes = 0;                  ///< of one GPU; left free inside the engine's share
+    std::uint64_t block_tokens = 16;            ///< tokens of a block of the cache
+
+    bool operator==(const Deployment&) const = default;
+};
+
+/// The memory of one GPU, in bytes.
+struct Fit {
+    double budget = 0;         ///< what the engine may use for all below
+    double weights = 0;        ///< resident weights
+    double activations = 0;    ///< largest buffers of a step: the layers', or the sampler's
+    double context = 0;        ///< what the runtime takes
+    double communication = 0;  ///< buffers for the other ranks
+    double headroom = 0;
+    double left = 0;       ///< for the KV cache; below 0: so much is missing
+    double per_token = 0;  ///< KV cache of one token, on one rank, while no window is full
+    double copies = 1;     ///< ranks that hold the same bytes of the cache
+    /// Tokens that fit over all ranks while no window is full, and the whole blocks of them.
+    std::uint64_t pool_tokens = 0;
+    std::uint64_t blocks = 0;
+
+    double overhead() const { return activations + context + communication; }
+    bool operator==(const Fit&) const = default;
+};
+
+/// Throws a UsageError if the numbers of heads and ranks do not divide each other, or the ranks of the
+/// context do not divide the copies of the cache.
+Fit fit_of(const ModelCard& model, const Deployment& deployment);
+
+/// The share of a token's KV cache that one rank holds: 1 for a latent cache under tensor parallelism, whole
+/// heads otherwise.
+double kv_share_of_rank(const ModelCard& model, const Deployment& deployment);
+
+/// The bytes of a sequence of `tokens` tokens on the ranks that hold it, per rank, in whole blocks, with
+/// windows taken into account.
+double sequence_bytes(const ModelCard& model, const Deployment& deployment, double tokens);
+
+/// The number of sequences of `tokens` tokens that fit at once, over all ranks.
+std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deployment, const Fit& fit,
+                                double tokens);
+
+/// The tokens of cache that fit if every sequence has `context` tokens. It is Fit::pool_tokens unless the
+/// model has windows.
+double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context);
+
+/// The weights of all ranks together, with the scales of a format in groups that the format's own size does
+/// not contain.
+double resident_bytes(const ModelCard& model);
+
+}  // namespace paretoken::cards

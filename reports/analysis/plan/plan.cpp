@@ -1,0 +1,117 @@
+#include "reports/analysis/plan/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "core/statistics.h"
+
+namespace paretoken::reports {
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+}
+
+/// What a cell is ranked by: what it costs, then how many GPUs it takes.
+struct Rank {
+    double cost = std::numeric_limits<double>::infinity();
+    double gpus = std::numeric_limits<double>::infinity();
+
+    auto operator<=>(const Rank&) const = default;
+};
+
+Rank rank_of(const PlannedCell& cell) {
+    if (cell.fleet) return {cell.fleet->usd_per_month.value_or(1e15), static_cast<double>(cell.fleet->gpus)};
+    return {cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.tp)};
+}
+
+}  // namespace
+
+PlannedLengths lengths_of(std::string input, std::string output, const std::vector<double>& inputs,
+                          const std::vector<double>& outputs) {
+    std::vector<double> totals;
+    totals.reserve(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) totals.push_back(inputs[i] + outputs[i]);
+    std::sort(totals.begin(), totals.end());
+    std::vector<double> sorted_inputs = inputs;
+    std::sort(sorted_inputs.begin(), sorted_inputs.end());
+    return {.input = std::move(input),
+            .output = std::move(output),
+            .input_mean = mean_of(inputs),
+            .output_mean = mean_of(outputs),
+            .input_p99 = percentile(sorted_inputs, .99),
+            .total_p50 = percentile(totals, .5),
+            .total_p99 = percentile(totals, .99),
+            .total_max = totals.back()};
+}
+
+SuggestedSettings suggested_settings(const PlannedLengths& lengths, const PlannedCell& cell,
+                                     const cards::BatchLimits& engine, std::uint64_t context) {
+    constexpr double kReserve = 1.2;
+    SuggestedSettings settings;
+    settings.max_model_len =
+        std::min(context, static_cast<std::uint64_t>(std::ceil(kReserve * lengths.total_p99)));
+    settings.max_num_seqs = std::clamp<std::uint64_t>(cell.sequences_p50, 1, engine.sequences);
+    settings.max_num_batched_tokens =
+        std::max(engine.tokens, static_cast<std::uint64_t>(std::ceil(lengths.input_p99)));
+    return settings;
+}
+
+void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedLengths& lengths,
+                std::uint64_t context) {
+    const cards::Deployment& on = cell.deployment;
+    cell.fit = cards::fit_of(model, on);
+    cell.kv_bytes_per_token = cards::kv_bytes_per_token(model);
+    cell.sequence_bytes_p50 = cards::sequence_bytes(model, on, lengths.total_p50);
+    cell.sequence_bytes_p99 = cards::sequence_bytes(model, on, lengths.total_p99);
+    cell.sequence_bytes_max = cards::sequence_bytes(model, on, lengths.total_max);
+    cell.sequences_p50 = cards::sequences_at_once(model, on, cell.fit, lengths.total_p50);
+    cell.sequences_p99 = cards::sequences_at_once(model, on, cell.fit, lengths.total_p99);
+    cell.sequences_context = cards::sequences_at_once(model, on, cell.fit, static_cast<double>(context));
+    cell.pool_tokens = cards::pool_tokens_at(model, on, cell.fit, static_cast<double>(context));
+}
+
+PlannedFleet fleet_for(const Demand& demand, const PlannedSpeed& speed, std::uint32_t gpus) {
+    const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
+    PlannedFleet fleet;
+    const double replicas = std::ceil(needed / (speed.load * demand.target_utilization) - 1e-9);
+    set_replicas(fleet, static_cast<std::uint64_t>(std::max(1.0, replicas)), demand, speed, gpus, {}, 0);
+    return fleet;
+}
+
+void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& demand,
+                  const PlannedSpeed& speed, std::uint32_t gpus, const std::optional<double>& usd_per_h,
+                  double output_tokens_per_request) {
+    constexpr double kMillion = 1e6;
+    constexpr double kSecondsPerHour = 3600;
+    const auto count = static_cast<double>(replicas);
+    const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
+    fleet.replicas = replicas;
+    fleet.gpus = replicas * gpus;
+    fleet.utilization = needed / (speed.load * count);
+    if (!usd_per_h) return;
+    fleet.usd_per_month = *usd_per_h * count * kHoursPerMonth;
+    const double per_s = demand.requests_per_s
+                             ? *demand.requests_per_s * output_tokens_per_request
+                             : speed.output_tokens_per_s * count * std::min(1.0, fleet.utilization);
+    if (per_s > 0) fleet.usd_per_m_output = *usd_per_h * count / kSecondsPerHour / per_s * kMillion;
+}
+
+std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells) {
+    std::optional<std::size_t> best;
+    const bool searched = std::any_of(cells.begin(), cells.end(),
+                                      [](const PlannedCell& cell) { return cell.speed.has_value(); });
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const PlannedCell& cell = cells[i];
+        if (!cell.refused.empty() || (searched && !cell.speed)) continue;
+        if (!best || rank_of(cell) < rank_of(cells[*best])) best = i;
+    }
+    return best;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,146 @@
+#pragma once
+// The content of plan.json: what fits on GPUs that nobody has rented yet, how fast it would be, how many of
+// them a demand needs, and what that costs. A cell is one combination of GPU, formats and ranks. Everything
+// is computed from cards and simulated runs and therefore an estimate. The functions are pure.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cards/fit.h"
+#include "cards/model.h"
+
+namespace paretoken::reports {
+
+inline constexpr double kHoursPerMonth = 720;
+
+/// The lengths of the requests that a plan is made for, in tokens.
+struct PlannedLengths {
+    std::string input = {};   ///< as asked: "lognormal:mean=512,cv=1"
+    std::string output = {};  ///< as asked
+    double input_mean = 0;
+    double output_mean = 0;
+    double input_p99 = 0;
+    double total_p50 = 0;  ///< input and output tokens of a request together
+    double total_p99 = 0;
+    double total_max = 0;  ///< of the requests that were drawn
+
+    bool operator==(const PlannedLengths&) const = default;
+};
+
+/// Statistics of drawn requests. `inputs` and `outputs` have the lengths of the same requests, at least one.
+PlannedLengths lengths_of(std::string input, std::string output, const std::vector<double>& inputs,
+                          const std::vector<double>& outputs);
+
+/// The settings of a server that the lengths suggest.
+struct SuggestedSettings {
+    std::uint64_t max_model_len = 0;  ///< ⌈1.2 × p99 of input and output together⌉
+    std::uint64_t max_num_seqs = 0;   ///< sequences at once at the median length, at most the engine's
+    std::uint64_t max_num_batched_tokens = 0;  ///< the engine's, at least the p99 of the input
+
+    bool operator==(const SuggestedSettings&) const = default;
+};
+
+/// The highest load that one deployment (replica) carries within the limits, by simulated runs.
+struct PlannedSpeed {
+    double load = 0;            ///< requests/s, or requests in flight
+    double requests_per_s = 0;  ///< completed at that load
+    double output_tokens_per_s = 0;
+    std::optional<double> ttft_p50_s = {};
+    std::optional<double> ttft_p99_s = {};
+    std::optional<double> tpot_p50_s = {};
+    std::optional<double> interactivity_tok_per_s = {};
+    bool shown = false;        ///< whether the search showed it at 99 %; if not, it was measured within
+    std::string binding = {};  ///< why the next higher load fails; empty if none failed
+    std::uint64_t runs = 0;
+
+    bool operator==(const PlannedSpeed&) const = default;
+};
+
+/// The deployments of one cell that carry a demand, and their bill.
+struct PlannedFleet {
+    std::uint64_t replicas = 0;
+    std::uint64_t gpus = 0;
+    double utilization = 0;  ///< demand ÷ load that the replicas carry within the limits
+    std::optional<double> usd_per_month = {};
+    std::optional<double> usd_per_m_output = {};
+
+    bool operator==(const PlannedFleet&) const = default;
+};
+
+struct PlannedCell {
+    std::string gpu = {};  ///< name of the card, or "24GiB GPU"
+    std::string weights = {};
+    std::string kv = {};
+    std::uint32_t tp = 1;
+    cards::Deployment deployment = {};
+    cards::Fit fit = {};
+    double kv_bytes_per_token = 0;  ///< all ranks together, without copies
+    double sequence_bytes_p50 = 0;  ///< one sequence on one rank
+    double sequence_bytes_p99 = 0;
+    double sequence_bytes_max = 0;
+    double pool_tokens = 0;           ///< tokens at once at the longest context
+    std::uint64_t sequences_p50 = 0;  ///< sequences at once
+    std::uint64_t sequences_p99 = 0;
+    std::uint64_t sequences_context = 0;  ///< at `context` of the plan
+    std::string refused = {};             ///< why it cannot run; empty if it can
+    std::string nearest = {};             ///< the nearest change that would fit
+    std::vector<std::string> notes = {};
+    SuggestedSettings settings = {};
+    std::string profile = {};  ///< the simulated server: "sim:llama3-8b/h100/fp8"
+    std::optional<PlannedSpeed> speed = {};
+    std::string no_speed = {};                    ///< why a search found no load
+    std::optional<double> usd_per_h = {};         ///< of one replica
+    std::optional<double> usd_per_m_output = {};  ///< at `speed`
+    std::optional<PlannedFleet> fleet = {};
+
+    bool operator==(const PlannedCell&) const = default;
+};
+
+/// The load that the deployments must carry together.
+struct Demand {
+    std::optional<double> requests_per_s = {};
+    std::optional<double> users = {};  ///< users who always have one request in flight
+    double target_utilization = 1;     ///< share of the load within the limits that may be used
+
+    bool operator==(const Demand&) const = default;
+};
+
+struct DeploymentPlan {
+    std::string model = {};
+    std::string engine = {};
+    std::uint64_t context = 0;  ///< longest context that the server accepts
+    PlannedLengths lengths = {};
+    std::optional<double> sequences = {};  ///< sequences that share the cache (--sequences)
+    std::vector<std::string> slos = {};
+    Demand demand = {};
+    std::string price_card = {};
+    std::string price_as_of = {};
+    std::string price_basis = {};
+    std::vector<PlannedCell> cells = {};
+    std::optional<std::size_t> best = {};  ///< cheapest cell for the demand, else per token, else that fits
+
+    bool operator==(const DeploymentPlan&) const = default;
+};
+
+/// The settings for a cell. `engine` are the engine's own limits.
+SuggestedSettings suggested_settings(const PlannedLengths& lengths, const PlannedCell& cell,
+                                     const cards::BatchLimits& engine, std::uint64_t context);
+
+/// Fills the sizes of a cell from its model and deployment: the fit, and the sequences at once.
+void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedLengths& lengths,
+                std::uint64_t context);
+
+/// The deployments that a demand needs if each carries `speed`. `gpus` is the number of GPUs of one.
+PlannedFleet fleet_for(const Demand& demand, const PlannedSpeed& speed, std::uint32_t gpus);
+/// The same number of deployments with another number of replicas, and the bill by the price of one.
+void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& demand,
+                  const PlannedSpeed& speed, std::uint32_t gpus, const std::optional<double>& usd_per_h,
+                  double output_tokens_per_request);
+
+/// The cheapest cell for the demand; without a demand the one with the cheapest tokens; without speeds the
+/// first one that fits on the fewest GPUs.
+std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells);
+
+}  // namespace paretoken::reports

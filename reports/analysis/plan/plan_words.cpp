@@ -1,0 +1,239 @@
+#include "reports/analysis/plan/plan_words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace paretoken::reports {
+namespace {
+
+constexpr double kGibOfPlan = 1024.0 * 1024 * 1024;
+constexpr double kMilliseconds = 1e3;
+
+std::string gib(double bytes) {
+    return fmt::format("{:.2f}", bytes / kGibOfPlan);
+}
+
+std::string whole_number(double value) {
+    return grouped(static_cast<std::uint64_t>(std::max(0.0, value)));
+}
+
+std::string load_text(const DeploymentPlan& plan, const PlannedSpeed& speed) {
+    return plan.demand.users ? fmt::format("{} users", whole_number(speed.load))
+                             : fmt::format("{} req/s", significant(speed.load));
+}
+
+std::string demand_text(const Demand& demand) {
+    return demand.users ? fmt::format("{} users", whole_number(*demand.users))
+                        : fmt::format("{} req/s", significant(*demand.requests_per_s));
+}
+
+std::string reason_without_best(const DeploymentPlan& plan) {
+    if (plan.cells.empty()) return "nothing to plan";
+    return fmt::format("nothing carries this: on {}, {}", name_of_cell(plan.cells.front()),
+                       remark_on(plan.cells.front()));
+}
+
+std::string fleet_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
+    const PlannedFleet& fleet = *cell.fleet;
+    std::string bill = fleet.usd_per_month ? fmt::format("${} per month", dollars(*fleet.usd_per_month))
+                                           : std::string("no price is known");
+    std::string text =
+        fmt::format("{} × {}, {} weights, {} cache: {} for {}, {:.0f} % utilized", fleet.gpus, cell.gpu,
+                    cell.weights, cell.kv, bill, demand_text(plan.demand), 100 * fleet.utilization);
+    if (cell.tp > 1) text += fmt::format(", {} servers of {} GPUs", fleet.replicas, cell.tp);
+    if (fleet.usd_per_m_output)
+        text += fmt::format(", ${} per M output tokens", dollars(*fleet.usd_per_m_output));
+    return text;
+}
+
+std::string cell_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
+    std::string text =
+        fmt::format("{} × {}, {} weights, {} cache: ", cell.tp, cell.gpu, cell.weights, cell.kv);
+    if (cell.speed) {
+        text += fmt::format("{} within the limits, {} output tok/s", load_text(plan, *cell.speed),
+                            significant(cell.speed->output_tokens_per_s));
+        if (cell.usd_per_h) text += fmt::format(", ${} per hour", dollars(*cell.usd_per_h));
+        if (cell.usd_per_m_output)
+            text += fmt::format(", ${} per M output tokens", dollars(*cell.usd_per_m_output));
+        return text;
+    }
+    text += fmt::format("{} tokens of KV cache, {} requests of {} tokens (p99) at once",
+                        whole_number(cell.pool_tokens), grouped(cell.sequences_p99),
+                        whole_number(plan.lengths.total_p99));
+    if (cell.usd_per_h) text += fmt::format(", ${} per hour", dollars(*cell.usd_per_h));
+    return text;
+}
+
+const PlannedCell& shown_cell(const DeploymentPlan& plan) {
+    return plan.cells.at(plan.best.value_or(0));
+}
+
+}  // namespace
+
+std::string answer_of(const DeploymentPlan& plan) {
+    if (!plan.best) return reason_without_best(plan);
+    const PlannedCell& cell = plan.cells[*plan.best];
+    return cell.fleet ? fleet_answer(plan, cell) : cell_answer(plan, cell);
+}
+
+std::string name_of_cell(const PlannedCell& cell) {
+    return fmt::format("{}, {} weights, {} cache, TP {}", cell.gpu, cell.weights, cell.kv, cell.tp);
+}
+
+std::string remark_on(const PlannedCell& cell) {
+    if (!cell.refused.empty())
+        return cell.refused + (cell.nearest.empty() ? "" : fmt::format("; {} would fit", cell.nearest));
+    if (!cell.no_speed.empty()) return "no load is within the limits: " + cell.no_speed;
+    return fmt::format("{}", fmt::join(cell.notes, "; "));
+}
+
+Table cells_table(const DeploymentPlan& plan) {
+    const bool has_speed = std::any_of(plan.cells.begin(), plan.cells.end(), [](const PlannedCell& cell) {
+        return cell.speed || !cell.no_speed.empty();
+    });
+    const bool has_fleet = std::any_of(plan.cells.begin(), plan.cells.end(),
+                                       [](const PlannedCell& cell) { return cell.fleet.has_value(); });
+    Table table;
+    table.columns = {
+        {"GPU", Align::left}, {"weights", Align::left}, {"KV", Align::left}, {"TP"}, {"KV GiB"}, {"tokens"},
+        {"at once"}};
+    if (has_speed)
+        for (const char* const title : {"load", "tok/s", "TTFT p99 ms", "$/M out"})
+            table.columns.push_back({title});
+    if (has_fleet)
+        for (const char* const title : {"GPUs", "$/month"}) table.columns.push_back({title});
+    for (const PlannedCell& cell : plan.cells) {
+        std::vector<std::string> row{cell.gpu,
+                                     cell.weights,
+                                     cell.kv,
+                                     fmt::format("{}", cell.tp),
+                                     gib(cell.fit.left),
+                                     whole_number(cell.pool_tokens),
+                                     grouped(cell.sequences_p99)};
+        if (has_speed) {
+            row.push_back(cell.speed ? load_text(plan, *cell.speed) : "–");
+            row.push_back(cell.speed ? significant(cell.speed->output_tokens_per_s) : "–");
+            row.push_back(cell.speed ? significant(cell.speed->ttft_p99_s, kMilliseconds) : "–");
+            row.push_back(cell.usd_per_m_output ? dollars(*cell.usd_per_m_output) : "–");
+        }
+        if (has_fleet) {
+            row.push_back(cell.fleet ? grouped(cell.fleet->gpus) : "–");
+            row.push_back(cell.fleet && cell.fleet->usd_per_month ? dollars(*cell.fleet->usd_per_month)
+                                                                  : "–");
+        }
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+Table memory_table(const PlannedCell& cell) {
+    const cards::Fit& fit = cell.fit;
+    Table table;
+    table.columns = {{"memory of one GPU", Align::left}, {"GiB"}};
+    const auto add = [&table](const char* name, double bytes) { table.rows.push_back({name, gib(bytes)}); };
+    add("reported by the driver", cell.deployment.memory_bytes);
+    add("the engine's budget", fit.budget);
+    add("weights", fit.weights);
+    add("activations", fit.activations);
+    add("runtime", fit.context);
+    add("communication", fit.communication);
+    if (fit.headroom > 0) add("left free", fit.headroom);
+    add(fit.left < 0 ? "missing" : "KV cache", fit.left < 0 ? -fit.left : fit.left);
+    return table;
+}
+
+Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell) {
+    const double per_sequence = plan.sequences ? cell.pool_tokens / *plan.sequences : 0;
+    const double ratio = cell.fit.weights > 0 ? std::max(0.0, cell.fit.left) / cell.fit.weights : 0;
+    Facts facts{{{"KV per token", fmt::format("{} KiB", significant(cell.kv_bytes_per_token / 1024, 4))},
+                 {"KV per request", fmt::format("{} GiB at p50, {} at p99, {} at most, on each rank",
+                                                gib(cell.sequence_bytes_p50), gib(cell.sequence_bytes_p99),
+                                                gib(cell.sequence_bytes_max))},
+                 {"KV pool", fmt::format("{} GiB per GPU, {} tokens in {} blocks of {}",
+                                         gib(std::max(0.0, cell.fit.left)), whole_number(cell.pool_tokens),
+                                         grouped(cell.fit.blocks), cell.deployment.block_tokens)},
+                 {"Requests at once", fmt::format("{} at p50, {} at p99, {} of the whole context of {}",
+                                                  grouped(cell.sequences_p50), grouped(cell.sequences_p99),
+                                                  grouped(cell.sequences_context), grouped(plan.context))},
+                 {"KV ÷ weights", significant(ratio)},
+                 {"Contiguous", fmt::format("{} requests, if each reserved the whole context",
+                                            grouped(cell.sequences_context))}}};
+    if (plan.sequences)
+        facts.items.emplace_back("Per sequence",
+                                 fmt::format("{} tokens for each of {} sequences", whole_number(per_sequence),
+                                             whole_number(*plan.sequences)));
+    if (cell.fit.copies > 1)
+        facts.items.emplace_back(
+            "Copies", fmt::format("{} ranks hold the same bytes of the cache", significant(cell.fit.copies)));
+    facts.items.emplace_back("Suggested",
+                             fmt::format("max-model-len {}, max-num-seqs {}, max-num-batched-tokens {}",
+                                         cell.settings.max_model_len, cell.settings.max_num_seqs,
+                                         cell.settings.max_num_batched_tokens));
+    return facts;
+}
+
+std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
+    std::vector<Section> sections;
+    Section answer{.id = "plan", .title = "The answer"};
+    answer.blocks.push_back({Paragraph{.text = answer_of(plan) + "."}});
+    answer.blocks.push_back({Paragraph{.text = "Everything here is an estimate: memory by the cards of the "
+                                               "model and the GPU, speed by simulated runs, "
+                                               "and cost by a price card."}});
+    Facts asked{
+        {{"Model", plan.model},
+         {"Engine", plan.engine},
+         {"Lengths", fmt::format("input {}, output {}; together {} tokens at p50, {} at p99",
+                                 plan.lengths.input, plan.lengths.output,
+                                 whole_number(plan.lengths.total_p50), whole_number(plan.lengths.total_p99))},
+         {"Limits", fmt::format("{}", fmt::join(plan.slos, ", "))},
+         {"Demand", plan.demand.requests_per_s || plan.demand.users ? demand_text(plan.demand) : ""},
+         {"Prices", plan.price_card.empty()
+                        ? ""
+                        : fmt::format("{} of {}, {}", plan.price_card, plan.price_as_of, plan.price_basis)}}};
+    answer.blocks.push_back({std::move(asked)});
+    sections.push_back(std::move(answer));
+    Facts remarks;
+    for (const PlannedCell& cell : plan.cells)
+        remarks.items.emplace_back(name_of_cell(cell), remark_on(cell));
+    sections.push_back(
+        {.id = "cells", .title = "Every combination", .blocks = {{cells_table(plan)}, {remarks}}});
+    if (plan.cells.empty()) return sections;
+    const PlannedCell& cell = shown_cell(plan);
+    sections.push_back({.id = "memory",
+                        .title = "Memory of " + name_of_cell(cell),
+                        .blocks = {{memory_table(cell)}, {cache_facts(plan, cell)}}});
+    return sections;
+}
+
+std::string server_command_of(const DeploymentPlan& plan, const std::string& server) {
+    if (server != "vllm" && server != "sglang" && server != "llamacpp")
+        throw UsageError(fmt::format("--emit {}: expected vllm, sglang or llamacpp", server));
+    if (!plan.best) throw UsageError(fmt::format("--emit {}: {}", server, reason_without_best(plan)));
+    const PlannedCell& cell = plan.cells[*plan.best];
+    const SuggestedSettings& use = cell.settings;
+    const std::string kv8 = cell.kv == "fp8" ? "fp8" : "auto";
+    if (server == "vllm")
+        return fmt::format(
+            "vllm serve {} --tensor-parallel-size {} --gpu-memory-utilization {:g} --max-model-len {} "
+            "--max-num-seqs {} --max-num-batched-tokens {} --kv-cache-dtype {}\n",
+            plan.model, cell.tp, cell.deployment.memory_fraction, use.max_model_len, use.max_num_seqs,
+            use.max_num_batched_tokens, kv8);
+    if (server == "sglang")
+        return fmt::format(
+            "python -m sglang.launch_server --model-path {} --tp {} --mem-fraction-static {:g} "
+            "--context-length {} --max-running-requests {} --chunked-prefill-size {} --kv-cache-dtype {}\n",
+            plan.model, cell.tp, cell.deployment.memory_fraction, use.max_model_len, use.max_num_seqs,
+            use.max_num_batched_tokens, cell.kv == "fp8" ? "fp8_e5m2" : "auto");
+    const std::string cache = cell.kv == "q8_0" || cell.kv == "q4_0" ? cell.kv : "f16";
+    return fmt::format(
+        "llama-server --model {} --ctx-size {} --parallel {} --batch-size {} --cache-type-k {} "
+        "--cache-type-v {} --n-gpu-layers 999\n",
+        plan.model, use.max_model_len * use.max_num_seqs, use.max_num_seqs, use.max_num_batched_tokens, cache,
+        cache);
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,38 @@
+#pragma once
+// A deployment plan in words and tables: the answer in one sentence, the table of cells, where the memory
+// goes, and the command that starts the server. The functions are pure.
+#include <string>
+#include <vector>
+
+#include "reports/analysis/plan/plan.h"
+#include "reports/document/section.h"
+
+namespace paretoken::reports {
+
+/// The answer: "4 × l40s, fp8: $3,170 per month for 50 req/s, …".
+std::string answer_of(const DeploymentPlan& plan);
+
+/// Every cell with its fit, its load and its bill, in the order of the plan.
+Table cells_table(const DeploymentPlan& plan);
+
+/// The remark on a cell: why it cannot run and what would fit, which load it misses, or its notes; may be
+/// empty.
+std::string remark_on(const PlannedCell& cell);
+
+/// "h100-sxm, fp8 weights, bf16 cache, TP 2"
+std::string name_of_cell(const PlannedCell& cell);
+
+/// Where the memory of one GPU of a cell goes, in GiB.
+Table memory_table(const PlannedCell& cell);
+
+/// Names and values about the cache and the suggested settings of a cell.
+Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell);
+
+/// The plan as sections of a page.
+std::vector<Section> sizing_sections(const DeploymentPlan& plan);
+
+/// The command that starts the server of the best cell: `server` is vllm, sglang or llamacpp. Throws
+/// UsageError for another server, or if no cell fits.
+std::string server_command_of(const DeploymentPlan& plan, const std::string& server);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,211 @@
+#include "cards/fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+
+namespace paretoken::cards {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+/// A deployment of which nothing but the given parts takes memory.
+Deployment bare(double gib, double fraction = 1) {
+    return {.memory_bytes = gib * kGib, .memory_fraction = fraction, .weight_bytes = 0, .overhead_bytes = 0};
+}
+
+std::string refusal_of(const ModelCard& model, const Deployment& deployment) {
+    try {
+        (void)fit_of(model, deployment);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(Fit, TheContextBudgetOfA24GibGpuIsTheKnownOne) {
+    Deployment on = bare(24, .88);
+    on.weight_bytes = 16.5 * kGib;
+    const Fit fit = fit_of(model_card("llama-3.1-8b"), on);
+    EXPECT_NEAR(fit.left / kGib, 4.62, 1e-9);
+    EXPECT_EQ(fit.pool_tokens, 37847U);
+    EXPECT_EQ(fit.blocks, 2365U) << "the tokens of a last, broken block cannot be used";
+}
+
+TEST(Fit, WhatIsUsedAndWhatIsLeftIsTheBudget) {
+    const ModelCard model = model_card("llama-3.1-8b");
+    for (const Engine engine : {Engine::vllm, Engine::sglang})
+        for (const std::uint32_t ranks : {1U, 2U, 8U}) {
+            const Deployment on{.engine = engine,
+                                .memory_bytes = 79 * kGib,
+                                .memory_fraction = .8,
+                                .tensor_parallel = ranks,
+                                .headroom_bytes = kGib};
+            const Fit fit = fit_of(model, on);
+            EXPECT_NEAR(fit.weights + fit.overhead() + fit.headroom + fit.left, fit.budget, 1) << ranks;
+        }
+}
+
+TEST(Fit, EveryEngineTakesItsShareInItsOwnMeaning) {
+    const ModelCard model = model_card("llama-3.1-8b");
+    const auto left = [&](Engine engine, double fraction) {
+        Deployment on = bare(80, fraction);
+        on.engine = engine;
+        on.weight_bytes = 16 * kGib;
+        return fit_of(model, on).left / kGib;
+    };
+    EXPECT_NEAR(left(Engine::vllm, .5), 24, 1e-9) << "a share of all memory, with the weights inside it";
+    EXPECT_NEAR(left(Engine::trtllm, .5), 32, 1e-9) << "a share of what the weights leave";
+    EXPECT_NEAR(left(Engine::sglang, .5), .5 * 79.5 - 16, 1e-9) << "a share of what was free at the start";
+    EXPECT_NEAR(left(Engine::llamacpp, 1), 64, 1e-9);
+}
+
+TEST(Fit, MoreMemoryASmallerBatchAndMoreRanksNeverLeaveLess) {
+    const ModelCard model = model_card("llama-3.1-70b");
+    double before = 0;
+    for (const double gib : {48.0, 80.0, 140.0}) {
+        const double left = fit_of(model, {.memory_bytes = gib * kGib, .tensor_parallel = 8}).left;
+        EXPECT_GT(left, before);
+        before = left;
+    }
+    const auto left = [&](std::uint64_t sequences, std::uint64_t tokens, std::uint32_t ranks) {
+        return fit_of(model, {.memory_bytes = 140 * kGib,
+                              .tensor_parallel = ranks,
+                              .batch = {.sequences = sequences, .tokens = tokens}})
+            .left;
+    };
+    EXPECT_GT(left(64, 2048, 2), left(1024, 2048, 2));
+    EXPECT_GE(left(64, 2048, 2), left(64, 32768, 2));
+    EXPECT_GT(left(256, 2048, 4), left(256, 2048, 2));
+}
+
+TEST(Fit, HeadsAreSplitAndThenCopied) {
+    const ModelCard model = model_card("llama-3.1-70b");  // 8 KV heads
+    const auto share = [&](std::uint32_t ranks) {
+        return kv_share_of_rank(model, {.tensor_parallel = ranks});
+    };
+    EXPECT_DOUBLE_EQ(share(1), 1);
+    EXPECT_DOUBLE_EQ(share(4), 1. / 4);
+    EXPECT_DOUBLE_EQ(share(8), 1. / 8);
+    EXPECT_DOUBLE_EQ(share(16), 1. / 8) << "two ranks hold the same head";
+    Deployment on = bare(10);
+    on.tensor_parallel = 16;
+    EXPECT_DOUBLE_EQ(fit_of(model, on).copies, 2);
+}
+
+TEST(Fit, ALatentCacheIsWholeOnEveryRankUnlessTokensOrRequestsAreDivided) {
+    const ModelCard model = model_card("deepseek-v3");
+    Deployment on = bare(10);
+    on.tensor_parallel = 8;
+    const std::uint64_t whole = fit_of(model, on).pool_tokens;
+    Deployment divided = on;
+    divided.context_parallel = 8;
+    Deployment requests = on;
+    requests.attention_data_parallel = true;
+    EXPECT_DOUBLE_EQ(kv_share_of_rank(model, on), 1);
+    EXPECT_NEAR(static_cast<double>(fit_of(model, divided).pool_tokens), 8.0 * static_cast<double>(whole), 8);
+    EXPECT_EQ(fit_of(model, requests).pool_tokens, 8 * whole);
+    EXPECT_EQ(sequences_at_once(model, requests, fit_of(model, requests), 1000),
+              8 * sequences_at_once(model, on, fit_of(model, on), 1000));
+}
+
+TEST(Fit, RanksWithAttentionOfTheirOwnHoldAllAttentionWeights) {
+    const ModelCard model = model_card("deepseek-v3");
+    Deployment on{.memory_bytes = 140 * kGib, .tensor_parallel = 8};
+    const double shared = fit_of(model, on).weights;
+    on.attention_data_parallel = true;
+    const double own = fit_of(model, on).weights;
+    EXPECT_GT(own, shared + 8 * kGib);
+    EXPECT_LT(own, shared + 12 * kGib);
+}
+
+TEST(Fit, SequencesAreWholeBlocksAndWindowsCapThem) {
+    const ModelCard plain = model_card("llama-3.1-8b");
+    const Deployment on = bare(10);
+    EXPECT_EQ(sequence_bytes(plain, on, 1), 16 * 131072.0);
+    EXPECT_EQ(sequence_bytes(plain, on, 16), 16 * 131072.0);
+    EXPECT_EQ(sequence_bytes(plain, on, 17), 32 * 131072.0);
+    const ModelCard windows = model_card("gpt-oss-120b");
+    const double at_window = sequence_bytes(windows, on, 128);
+    const double beyond = sequence_bytes(windows, on, 1280);
+    EXPECT_DOUBLE_EQ(beyond, at_window * (10 + 1) / 2) << "half of the layers keep 128 tokens";
+    EXPECT_GT(pool_tokens_at(windows, on, fit_of(windows, on), 16000),
+              1.8 * static_cast<double>(fit_of(windows, on).pool_tokens));
+}
+
+TEST(Fit, SequencesAtOnceNeverNeedMoreThanThereIs) {
+    const Deployment on = bare(10);
+    for (const char* const name : {"llama-3.1-8b", "gpt-oss-120b", "deepseek-v3"}) {
+        const ModelCard model = model_card(name);
+        const Fit fit = fit_of(model, on);
+        for (const double tokens : {1.0, 100.0, 1000.0, 33333.0}) {
+            const auto count = static_cast<double>(sequences_at_once(model, on, fit, tokens));
+            const double each = sequence_bytes(model, on, tokens);
+            EXPECT_LE(count * each, fit.left) << name << " " << tokens;
+            EXPECT_GT((count + 1) * each, fit.left) << name << " " << tokens;
+        }
+    }
+}
+
+TEST(Fit, NothingLeftIsANumberOfMissingBytesAndNoTokens) {
+    const ModelCard model = model_card("llama-3.1-70b");
+    const Fit fit = fit_of(model, {.memory_bytes = 79 * kGib});
+    EXPECT_LT(fit.left, -60 * kGib);
+    EXPECT_EQ(fit.pool_tokens, 0U);
+    EXPECT_EQ(fit.blocks, 0U);
+    EXPECT_EQ(sequences_at_once(model, {.memory_bytes = 79 * kGib}, fit, 100), 0U);
+}
+
+TEST(Fit, FourBitWeightsHaveTheScalesOfTheirGroups) {
+    const ModelCard model = model_card("llama-3.1-70b", {.weight_dtype = "int4", .kv_dtype = {}});
+    EXPECT_NEAR(resident_bytes(model) / kGib, 2 * 18.55, .1)
+        << "the size that vLLM logs for AWQ, on two ranks";
+    const ModelCard plain = model_card("llama-3.1-70b");
+    EXPECT_EQ(resident_bytes(plain), static_cast<double>(plain.resident_weight_bytes));
+}
+
+TEST(Fit, TheSamplerDecidesTheBuffersOfVllm) {
+    const ModelCard model = model_card("llama-3.1-8b");
+    const Fit fit =
+        fit_of(model, {.memory_bytes = 79.18 * kGib, .batch = {.sequences = 1024, .tokens = 8192}});
+    EXPECT_NEAR(fit.activations / kGib, 4.76, .1) << "the peak that vLLM 0.11 logs with these limits";
+    const Fit long_prompts =
+        fit_of(model, {.memory_bytes = 24 * kGib, .batch = {.sequences = 8, .tokens = 29000}});
+    EXPECT_NEAR(long_prompts.activations / kGib, 3.0, .3)
+        << "the peak of vLLM 0.6 with prompts of 29000 tokens";
+}
+
+TEST(Fit, LargeGpusOtherThanTheA100ServeMoreSequences) {
+    EXPECT_EQ(default_batch_limits(Engine::vllm, 79.18 * kGib, "h100-sxm").sequences, 1024U);
+    EXPECT_EQ(default_batch_limits(Engine::vllm, 79.15 * kGib, "a100-80gb").sequences, 256U);
+    EXPECT_EQ(default_batch_limits(Engine::vllm, 22 * kGib, "l4").tokens, 2048U);
+}
+
+TEST(Fit, RanksThatDoNotDivideTheHeadsAreRefused) {
+    const ModelCard model = model_card("llama-3.1-8b");  // 32 heads, 8 KV heads
+    Deployment on = bare(80);
+    on.tensor_parallel = 3;
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("32 attention heads"));
+    on.tensor_parallel = 2;
+    on.context_parallel = 2;
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("--dcp 2"));
+    on.tensor_parallel = 16;
+    EXPECT_EQ(refusal_of(model, on), "accepted");
+    EXPECT_THROW(engine_named("tgi"), UsageError);
+    EXPECT_EQ(engine_named("sglang"), Engine::sglang);
+}
+
+TEST(Fit, EveryShippedModelFitsSomewhereOnEveryLargeGpu) {
+    for (const std::string& model : known_models())
+        EXPECT_GT(fit_of(model_card(model), {.memory_bytes = 178 * kGib, .tensor_parallel = 1}).left,
+                  model == "deepseek-v3" || model == "llama-3.1-405b" ? -1e13 : 0)
+            << model;
+}
+
+}  // namespace
+}  // namespace paretoken::cards

@@ -1,0 +1,133 @@
+#include "reports/analysis/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "reports/analysis/plan/plan_words.h"
+#include "reports/files/json/sizing_json.h"
+#include "reports/pages/sizing.h"
+
+namespace paretoken::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+PlannedLengths fixed_lengths() {
+    return lengths_of("1000", "100", {1000, 1000, 1000}, {100, 100, 100});
+}
+
+PlannedCell cell_on(const std::string& gpu, std::uint32_t tp, double usd_per_h) {
+    PlannedCell cell{.gpu = gpu, .weights = "bf16", .kv = "bf16", .tp = tp};
+    cell.deployment = {.memory_bytes = 79 * kGib, .tensor_parallel = tp};
+    fill_sizes(cell, cards::model_card("llama-3.1-8b"), fixed_lengths(), 131072);
+    cell.usd_per_h = usd_per_h;
+    return cell;
+}
+
+DeploymentPlan plan_with(std::vector<PlannedCell> cells) {
+    DeploymentPlan plan{
+        .model = "llama-3.1-8b", .engine = "vllm", .context = 131072, .lengths = fixed_lengths()};
+    plan.cells = std::move(cells);
+    plan.best = best_of(plan.cells);
+    return plan;
+}
+
+TEST(Plan, LengthsAreThoseOfWholeRequests) {
+    const PlannedLengths lengths = lengths_of("a", "b", {100, 200, 300}, {30, 20, 10});
+    EXPECT_EQ(lengths.input_mean, 200);
+    EXPECT_EQ(lengths.total_p50, 220);
+    EXPECT_EQ(lengths.total_max, 310);
+    EXPECT_NEAR(lengths.input_p99, 298, 1e-9);
+}
+
+TEST(Plan, TheFewestReplicasCarryTheDemandAndOneFewerDoesNot) {
+    for (const double rate : {.5, 9.9, 10.0, 10.1, 55.0, 1000.0})
+        for (const double target : {.3, .7, 1.0}) {
+            const Demand demand{.requests_per_s = rate, .users = {}, .target_utilization = target};
+            const PlannedFleet fleet = fleet_for(demand, {.load = 10}, 4);
+            const auto replicas = static_cast<double>(fleet.replicas);
+            EXPECT_GE(replicas * 10 * target, rate * (1 - 1e-9));
+            EXPECT_LT((replicas - 1) * 10 * target, rate);
+            EXPECT_EQ(fleet.gpus, 4 * fleet.replicas);
+            EXPECT_LE(fleet.utilization, target + 1e-9);
+        }
+}
+
+TEST(Plan, TheBillIsThatOfEveryGpuAroundTheClock) {
+    const Demand demand{.requests_per_s = 20};
+    PlannedFleet fleet = fleet_for(demand, {.load = 10}, 1);
+    set_replicas(fleet, 3, demand, {.load = 10}, 1, 2.0, 50);
+    EXPECT_DOUBLE_EQ(*fleet.usd_per_month, 3 * 2 * 720);
+    EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output, 6.0 / 3600 / (20 * 50) * 1e6);
+    EXPECT_NEAR(fleet.utilization, 2. / 3, 1e-9);
+}
+
+TEST(Plan, TheBestCellIsTheCheapestThatCarriesTheDemand) {
+    PlannedCell cheap = cell_on("l40s", 1, 1);
+    PlannedCell dear = cell_on("h100-sxm", 1, 3);
+    PlannedCell refused = cell_on("t4", 1, .1);
+    refused.refused = "too small";
+    cheap.fleet = PlannedFleet{.replicas = 9, .gpus = 9, .usd_per_month = 6480};
+    dear.fleet = PlannedFleet{.replicas = 2, .gpus = 2, .usd_per_month = 4320};
+    cheap.speed = dear.speed = PlannedSpeed{.load = 1};
+    EXPECT_EQ(best_of({refused, cheap, dear}), 2U);
+    dear.fleet->usd_per_month = 7000;
+    EXPECT_EQ(best_of({refused, cheap, dear}), 1U);
+    EXPECT_EQ(best_of({refused}), std::nullopt);
+}
+
+TEST(Plan, WithoutSpeedsTheBestCellIsOnTheFewestGpus) {
+    EXPECT_EQ(best_of({cell_on("h100-sxm", 4, 12), cell_on("h100-sxm", 1, 3), cell_on("h100-sxm", 2, 6)}),
+              1U);
+}
+
+TEST(Plan, TheAnswerNamesTheGpusAndTheBillFirst) {
+    PlannedCell cell = cell_on("l40s", 2, 2.2);
+    cell.speed = PlannedSpeed{.load = 10, .output_tokens_per_s = 1000};
+    cell.fleet = PlannedFleet{.replicas = 2, .gpus = 4, .utilization = .9, .usd_per_month = 3168};
+    DeploymentPlan plan = plan_with({cell});
+    plan.demand.requests_per_s = 18;
+    EXPECT_THAT(answer_of(plan),
+                StartsWith("4 × l40s, bf16 weights, bf16 cache: $3,170 per month for 18.0 req/s"));
+    EXPECT_THAT(sizing_console(plan), StartsWith("4 × l40s"));
+    EXPECT_EQ(nlohmann::json::parse(sizing_json(plan)).at("cells").at(0).at("fleet").at("gpus"), 4);
+}
+
+TEST(Plan, ACellThatDoesNotFitSaysWhatWould) {
+    PlannedCell cell = cell_on("t4", 1, .5);
+    cell.refused = "3 GiB per GPU are missing";
+    cell.nearest = "--tp 2";
+    const DeploymentPlan plan = plan_with({cell});
+    EXPECT_THAT(answer_of(plan), HasSubstr("3 GiB per GPU are missing; --tp 2 would fit"));
+    EXPECT_THROW(server_command_of(plan, "vllm"), UsageError);
+}
+
+TEST(Plan, SettingsCoverTheRequestsAndNoMore) {
+    const PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    const SuggestedSettings use =
+        suggested_settings(fixed_lengths(), cell, {.sequences = 256, .tokens = 512}, 131072);
+    EXPECT_EQ(use.max_model_len, 1320U) << "1.2 × 1100";
+    EXPECT_EQ(use.max_num_batched_tokens, 1000U) << "a whole prompt";
+    EXPECT_EQ(use.max_num_seqs, 256U);
+    EXPECT_EQ(suggested_settings(fixed_lengths(), cell, {}, 1200).max_model_len, 1200U);
+}
+
+TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
+    const DeploymentPlan plan = plan_with({cell});
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--max-model-len 1320 --max-num-seqs 8"));
+    EXPECT_THAT(server_command_of(plan, "sglang"),
+                HasSubstr("--context-length 1320 --max-running-requests 8"));
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 10560 --parallel 8"));
+    EXPECT_THROW(server_command_of(plan, "tgi"), UsageError);
+}
+
+}  // namespace
+}  // namespace paretoken::reports
