@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -109,6 +111,9 @@ reports::Demand demand_of(const PlanCommand& command) {
     return demand;
 }
 
+/// The requests of a first run at a rate: so many that lengths which vary a lot do not look like an overload.
+constexpr std::uint64_t kRequestsOfRun = 400;
+
 /// A directory for the runs of searches that the user does not keep.
 class RunsDirectory {
   public:
@@ -167,6 +172,7 @@ LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
     asked.seed = command.seed;
     asked.salt = "plan";
     asked.slos = command.slos;
+    if (command.users.empty()) asked.stop.requests = kRequestsOfRun;
     asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}, {"osl", command.osl}}};
     return asked;
 }
@@ -175,11 +181,17 @@ experiments::Axis axis_of(const reports::Demand& demand) {
     return demand.users ? experiments::Axis::concurrency : experiments::Axis::request_rate;
 }
 
+/// The load at which a search ends: no server needs to carry more than twice all users.
+double most_load(const reports::Demand& demand) {
+    constexpr double kMostPerS = 1e5;
+    return demand.users ? std::max(2.0, std::ceil(2 * *demand.users / demand.target_utilization)) : kMostPerS;
+}
+
 void search(PlannedCell& cell, const PlanCommand& command, const reports::Demand& demand,
             const RunsDirectory& runs, const std::stop_token& stop) {
     if (!cell.refused.empty() || cell.profile.empty()) return;
     const experiments::FoundLoad found = experiments::highest_simulated_load(
-        asked_of(command, cell), axis_of(demand), runs.of(cell), this_invocation(), stop);
+        asked_of(command, cell), axis_of(demand), most_load(demand), runs.of(cell), this_invocation(), stop);
     cell.speed = found.speed;
     cell.no_speed = found.why_none;
 }
@@ -237,7 +249,7 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
         set_replicas(*cell.fleet, cell.fleet->replicas, plan.demand, *cell.speed, cell.tp, cell.usd_per_h,
                      plan.lengths.output_mean);
     }
-    plan.best = best_of(plan.cells);
+    plan.best = best_of(plan.cells, true);
     if (!plan.best || !plan.cells[*plan.best].fleet) return;
     PlannedCell& best = plan.cells[*plan.best];
     set_replicas(*best.fleet, confirmed_replicas(best, command, plan.demand, runs, stop), plan.demand,
@@ -282,7 +294,7 @@ void plan(const PlanCommand& command) {
     } else {
         price(plan, command);
     }
-    plan.best = best_of(plan.cells);
+    plan.best = best_of(plan.cells, !slos.empty());
     if (!command.out.empty()) write_files(plan, command.out);
     if (!command.emit.empty()) return print("{}", reports::server_command_of(plan, command.emit));
     if (command.json) return print("{}\n", reports::sizing_json(plan));

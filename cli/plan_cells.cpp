@@ -252,7 +252,7 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
             for (const std::string& kv : options.kv.empty() ? automatic : options.kv)
                 for (const std::uint32_t ranks : ranks_of(options, gpu, model))
                     plan.cells.push_back(maker.judged(gpu, ranks, weights == "auto" ? "" : weights, kv));
-    plan.best = best_of(plan.cells);
+    plan.best = best_of(plan.cells, false);
     return plan;
 }
 

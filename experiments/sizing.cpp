@@ -11,15 +11,13 @@
 namespace paretoken::experiments {
 namespace {
 
-constexpr double kMostPerS = 1e5;
-constexpr double kMostInFlight = 4096;
 constexpr std::uint64_t kSearchRuns = 16;
 constexpr double kSearchPrecision = 1.05;
-constexpr std::uint64_t kRunsOfCheck = 8;  ///< times the requests of a first run
+constexpr std::uint64_t kRunsOfCheck = 2;  ///< times the requests of a first run
 
-SweepPlan search_plan(const LoadPlan& asked, Axis axis) {
+SweepPlan search_plan(const LoadPlan& asked, Axis axis, double most) {
     SweepPlan plan{.asked = asked, .axis = axis};
-    plan.levels = {1, axis == Axis::concurrency ? kMostInFlight : kMostPerS};
+    plan.levels = {1, most};
     plan.asked = with_common_dataset(plan.asked, plan.cells);
     return plan;
 }
@@ -53,11 +51,12 @@ reports::PlannedSpeed speed_of(const reports::SweepFile& file, const reports::Sw
 
 }  // namespace
 
-FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, const std::filesystem::path& directory,
-                                 const Invocation& invocation, const std::stop_token& stop) {
+FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
+                                 const std::filesystem::path& directory, const Invocation& invocation,
+                                 const std::stop_token& stop) {
     Watcher silent;
     SloSearchPlan search{
-        .sweep = search_plan(asked, axis), .precision = kSearchPrecision, .max_runs = kSearchRuns};
+        .sweep = search_plan(asked, axis, most), .precision = kSearchPrecision, .max_runs = kSearchRuns};
     SweepPlan listed = search.sweep;
     listed.levels.clear();  // the search chooses its levels
     reports::ensure_directory(directory);
@@ -73,10 +72,10 @@ FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, const std::fi
 bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::filesystem::path& directory,
                       const Invocation& invocation, const std::stop_token& stop) {
     Watcher silent;
-    const SweepPlan plan = search_plan(asked, axis);
+    const SweepPlan plan = search_plan(asked, axis, load);
     const auto target = target_of(plan, silent, stop);
     LoadPlan at = at_level(plan.asked, axis, load);
-    at.stop.requests = usual_requests(at) * kRunsOfCheck;
+    at.stop.requests = at.stop.requests.value_or(usual_requests(at)) * kRunsOfCheck;
     const Measured run = measure(*target, at, directory, invocation, silent, {stop, stop});
     require_whole(run, *target, "nothing was planned");
     return verdict_on_all(run.result, percentile_slos_of(at)) != SloVerdict::missed;

@@ -22,8 +22,9 @@ struct FoundLoad {
 /// `asked` must have one target ("sim:PROFILE"), at least one limit and virtual time. The runs are in
 /// `directory`, which is created. Throws UsageError for wrong options, RuntimeError when a stop is requested
 /// or nothing can be written.
-FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, const std::filesystem::path& directory,
-                                 const Invocation& invocation, const std::stop_token& stop);
+FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
+                                 const std::filesystem::path& directory, const Invocation& invocation,
+                                 const std::stop_token& stop);
 
 /// Returns whether a simulated run at a load is within the limits of `asked`. The run is in `directory`.
 bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::filesystem::path& directory,

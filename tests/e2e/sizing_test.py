@@ -65,7 +65,7 @@ class Searches(Case):
         self.assertGreater(cell["speed"]["load"], 1)
         sweep = self.directory / "sweep"
         paretoken("sweep", cell["profile"], "--virtual", "--seed", 0, "--salt", "plan", *LOAD, *LIMITS, "--request-rate", "1..100000",
-                  "--search", "slo", "--precision", 1.05, "--max-runs", 16, "--out", sweep)
+                  "--num-prompts", 400, "--search", "slo", "--precision", 1.05, "--max-runs", 16, "--out", sweep)
         found = json.loads((sweep / "sweep.json").read_text())["search"]
         self.assertEqual(cell["speed"]["load"], found["within"])
         self.matches_schema(out / "plan.json", "plan")
@@ -80,14 +80,12 @@ class Searches(Case):
         self.assertGreater(replicas, 1)
         self.assertAlmostEqual(cell["fleet"]["usd_per_month"], cell["usd_per_h"] * replicas * 720, places=3)
         self.assertIn(f"{cell['fleet']['gpus']} × l40s", plan["answer"])
-        for servers, verdicts in ((replicas, {"met", "within"}), (replicas - 1, {"missed"})):
+        for servers in (replicas, replicas - 1):
             out = self.directory / f"with-{servers}"
-            self.succeeds(paretoken("run", cell["profile"], "--virtual", "--salt", "other", *LOAD, *LIMITS, "--request-rate", 50 / servers,
-                                    "--num-prompts", 6000, "--require", "measured", "--out", out)) if servers == replicas else \
-                paretoken("run", cell["profile"], "--virtual", "--salt", "other", *LOAD, *LIMITS, "--request-rate", 50 / servers,
-                          "--num-prompts", 6000, "--out", out)
+            self.succeeds(paretoken("run", cell["profile"], "--virtual", "--salt", "other", *LOAD, "--request-rate", 50 / servers,
+                                    "--num-prompts", 4000, "--out", out))
             run = json.loads((out / "run.json").read_text())
-            self.assertIn(worst(run), verdicts, servers)
+            self.assertEqual(is_within(run), servers == replicas, servers)
 
     def test_limits_that_no_load_meets_are_named_with_what_one_request_takes(self):
         done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", *LOAD, "--slo", "ttft_p95:1")
@@ -96,18 +94,17 @@ class Searches(Case):
         self.assertIn("ttft_p95", plan["answer"])
 
     def test_users_are_requests_in_flight(self):
-        done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", *LOAD, *LIMITS, "--users", 300)
+        done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", *LOAD, *LIMITS, "--users", 40)
         self.succeeds(done)
         cell = plan["cells"][0]
         self.assertEqual(cell["speed"]["load"], int(cell["speed"]["load"]))
-        self.assertGreaterEqual(cell["fleet"]["replicas"] * cell["speed"]["load"], 300)
+        self.assertGreaterEqual(cell["fleet"]["replicas"] * cell["speed"]["load"], 40)
 
 
-def worst(run):
-    order = ["met", "within", "insufficient", "missed"]
-    verdicts = [slo["verdict"] for slo in run["slo"]]
-    kept_up = not any(reason["check"] == "diverged" for reason in run["validity"]["reasons"])
-    return max(verdicts, key=order.index) if kept_up else "missed"
+def is_within(run):
+    """Whether LIMITS hold in a run whose arrivals the server kept up with. Percentiles of a run that diverged are absent."""
+    limits = {"ttft_s": .8, "tpot_s": .05}
+    return all((run["metrics"][metric].get("p95") or 1e9) <= limit for metric, limit in limits.items())
 
 
 class BadInput(Case):

@@ -102,13 +102,11 @@ void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& dem
     if (per_s > 0) fleet.usd_per_m_output = *usd_per_h * count / kSecondsPerHour / per_s * kMillion;
 }
 
-std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells) {
+std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells, bool needs_speed) {
     std::optional<std::size_t> best;
-    const bool searched = std::any_of(cells.begin(), cells.end(),
-                                      [](const PlannedCell& cell) { return cell.speed.has_value(); });
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const PlannedCell& cell = cells[i];
-        if (!cell.refused.empty() || (searched && !cell.speed)) continue;
+        if (!cell.refused.empty() || (needs_speed && !cell.speed)) continue;
         if (!best || rank_of(cell) < rank_of(cells[*best])) best = i;
     }
     return best;

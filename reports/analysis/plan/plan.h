@@ -140,7 +140,7 @@ void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& dem
                   double output_tokens_per_request);
 
 /// The cheapest cell for the demand; without a demand the one with the cheapest tokens; without speeds the
-/// first one that fits on the fewest GPUs.
-std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells);
+/// first one that fits on the fewest GPUs. With `needs_speed`, only cells with a speed count.
+std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells, bool needs_speed);
 
 }  // namespace paretoken::reports

@@ -98,33 +98,30 @@ Table cells_table(const DeploymentPlan& plan) {
     const bool has_fleet = std::any_of(plan.cells.begin(), plan.cells.end(),
                                        [](const PlannedCell& cell) { return cell.fleet.has_value(); });
     Table table;
-    table.columns = {
-        {"GPU", Align::left}, {"weights", Align::left}, {"KV", Align::left}, {"TP"}, {"KV GiB"}, {"tokens"},
-        {"at once"}};
+    table.columns = {{"server", Align::left}, {"weights/KV", Align::left}};
+    if (has_fleet)
+        for (const char* const title : {"GPUs", "$/month"}) table.columns.push_back({title});
     if (has_speed)
         for (const char* const title : {"load", "tok/s", "TTFT p99 ms", "$/M out"})
             table.columns.push_back({title});
-    if (has_fleet)
-        for (const char* const title : {"GPUs", "$/month"}) table.columns.push_back({title});
+    for (const char* const title : {"KV GiB", "tokens", "at once"}) table.columns.push_back({title});
     for (const PlannedCell& cell : plan.cells) {
-        std::vector<std::string> row{cell.gpu,
-                                     cell.weights,
-                                     cell.kv,
-                                     fmt::format("{}", cell.tp),
-                                     gib(cell.fit.left),
-                                     whole_number(cell.pool_tokens),
-                                     grouped(cell.sequences_p99)};
+        std::vector<std::string> row{fmt::format("{} × {}", cell.tp, cell.gpu),
+                                     fmt::format("{}/{}", cell.weights, cell.kv)};
+        if (has_fleet) {
+            row.push_back(cell.fleet ? grouped(cell.fleet->gpus) : "–");
+            row.push_back(cell.fleet && cell.fleet->usd_per_month ? dollars(*cell.fleet->usd_per_month)
+                                                                  : "–");
+        }
         if (has_speed) {
             row.push_back(cell.speed ? load_text(plan, *cell.speed) : "–");
             row.push_back(cell.speed ? significant(cell.speed->output_tokens_per_s) : "–");
             row.push_back(cell.speed ? significant(cell.speed->ttft_p99_s, kMilliseconds) : "–");
             row.push_back(cell.usd_per_m_output ? dollars(*cell.usd_per_m_output) : "–");
         }
-        if (has_fleet) {
-            row.push_back(cell.fleet ? grouped(cell.fleet->gpus) : "–");
-            row.push_back(cell.fleet && cell.fleet->usd_per_month ? dollars(*cell.fleet->usd_per_month)
-                                                                  : "–");
-        }
+        row.push_back(gib(cell.fit.left));
+        row.push_back(whole_number(cell.pool_tokens));
+        row.push_back(grouped(cell.sequences_p99));
         table.rows.push_back(std::move(row));
     }
     return table;

@@ -34,7 +34,7 @@ DeploymentPlan plan_with(std::vector<PlannedCell> cells) {
     DeploymentPlan plan{
         .model = "llama-3.1-8b", .engine = "vllm", .context = 131072, .lengths = fixed_lengths()};
     plan.cells = std::move(cells);
-    plan.best = best_of(plan.cells);
+    plan.best = best_of(plan.cells, false);
     return plan;
 }
 
@@ -76,15 +76,25 @@ TEST(Plan, TheBestCellIsTheCheapestThatCarriesTheDemand) {
     cheap.fleet = PlannedFleet{.replicas = 9, .gpus = 9, .usd_per_month = 6480};
     dear.fleet = PlannedFleet{.replicas = 2, .gpus = 2, .usd_per_month = 4320};
     cheap.speed = dear.speed = PlannedSpeed{.load = 1};
-    EXPECT_EQ(best_of({refused, cheap, dear}), 2U);
+    EXPECT_EQ(best_of({refused, cheap, dear}, true), 2U);
     dear.fleet->usd_per_month = 7000;
-    EXPECT_EQ(best_of({refused, cheap, dear}), 1U);
-    EXPECT_EQ(best_of({refused}), std::nullopt);
+    EXPECT_EQ(best_of({refused, cheap, dear}, true), 1U);
+    EXPECT_EQ(best_of({refused}, false), std::nullopt);
+}
+
+TEST(Plan, ACellWithoutALoadWithinTheLimitsIsNotTheBest) {
+    PlannedCell slow = cell_on("l40s", 1, 1);
+    slow.no_speed = "ttft_p95 is 900 ms";
+    EXPECT_EQ(best_of({slow}, true), std::nullopt);
+    DeploymentPlan plan = plan_with({slow});
+    plan.best.reset();
+    EXPECT_THAT(answer_of(plan), HasSubstr("no load is within the limits: ttft_p95 is 900 ms"));
 }
 
 TEST(Plan, WithoutSpeedsTheBestCellIsOnTheFewestGpus) {
-    EXPECT_EQ(best_of({cell_on("h100-sxm", 4, 12), cell_on("h100-sxm", 1, 3), cell_on("h100-sxm", 2, 6)}),
-              1U);
+    EXPECT_EQ(
+        best_of({cell_on("h100-sxm", 4, 12), cell_on("h100-sxm", 1, 3), cell_on("h100-sxm", 2, 6)}, false),
+        1U);
 }
 
 TEST(Plan, TheAnswerNamesTheGpusAndTheBillFirst) {
