@@ -111,9 +111,6 @@ reports::Demand demand_of(const PlanCommand& command) {
     return demand;
 }
 
-/// The requests of a first run at a rate: so many that lengths which vary a lot do not look like an overload.
-constexpr std::uint64_t kRequestsOfRun = 400;
-
 /// A directory for the runs of searches that the user does not keep.
 class RunsDirectory {
   public:
@@ -172,7 +169,6 @@ LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
     asked.seed = command.seed;
     asked.salt = "plan";
     asked.slos = command.slos;
-    if (command.users.empty()) asked.stop.requests = kRequestsOfRun;
     asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}, {"osl", command.osl}}};
     return asked;
 }

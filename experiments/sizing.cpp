@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kSearchRuns = 16;
 constexpr double kSearchPrecision = 1.05;
-constexpr std::uint64_t kRunsOfCheck = 2;  ///< times the requests of a first run
+constexpr std::uint64_t kRequestsOfCheck = 1600;
 
 SweepPlan search_plan(const LoadPlan& asked, Axis axis, double most) {
     SweepPlan plan{.asked = asked, .axis = axis};
@@ -75,7 +75,7 @@ bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::
     const SweepPlan plan = search_plan(asked, axis, load);
     const auto target = target_of(plan, silent, stop);
     LoadPlan at = at_level(plan.asked, axis, load);
-    at.stop.requests = at.stop.requests.value_or(usual_requests(at)) * kRunsOfCheck;
+    at.stop.requests = std::max(usual_requests(at), kRequestsOfCheck);
     const Measured run = measure(*target, at, directory, invocation, silent, {stop, stop});
     require_whole(run, *target, "nothing was planned");
     return verdict_on_all(run.result, percentile_slos_of(at)) != SloVerdict::missed;

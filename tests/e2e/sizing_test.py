@@ -65,7 +65,7 @@ class Searches(Case):
         self.assertGreater(cell["speed"]["load"], 1)
         sweep = self.directory / "sweep"
         paretoken("sweep", cell["profile"], "--virtual", "--seed", 0, "--salt", "plan", *LOAD, *LIMITS, "--request-rate", "1..100000",
-                  "--num-prompts", 400, "--search", "slo", "--precision", 1.05, "--max-runs", 16, "--out", sweep)
+                  "--search", "slo", "--precision", 1.05, "--max-runs", 16, "--out", sweep)
         found = json.loads((sweep / "sweep.json").read_text())["search"]
         self.assertEqual(cell["speed"]["load"], found["within"])
         self.matches_schema(out / "plan.json", "plan")

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "cards/deployment.h"
+#include "cards/fit.h"
 #include "cards/gpu.h"
 #include "core/error.h"
 #include "simulator/engine/model.h"
@@ -37,8 +37,10 @@ TEST(CardProfile, HasTheBytesOfTheModelAndTheFiguresOfTheGpus) {
     EXPECT_NEAR(profile.weight_bytes, 70e9, 3e9) << "a byte per value, output projection in 16 bits";
     EXPECT_DOUBLE_EQ(profile.weight_bytes_per_s, 2 * .69 * gpu.memory_bytes_per_s);
     EXPECT_DOUBLE_EQ(profile.kv_bytes_per_token, 2.0 * 80 * 8 * 128 * 2);
-    const double pool = .9 * 2 * gpu.memory_bytes - static_cast<double>(model.resident_weight_bytes);
-    EXPECT_EQ(profile.blocks, static_cast<std::int64_t>(pool / (16 * profile.kv_bytes_per_token)));
+    const cards::Fit fit = cards::fit_of(model, {.memory_bytes = gpu.reported_bytes,
+                                                 .tensor_parallel = 2,
+                                                 .batch = {.sequences = 256, .tokens = 8192}});
+    EXPECT_EQ(profile.blocks, static_cast<std::int64_t>(fit.blocks)) << "what vLLM would leave for the cache";
     EXPECT_EQ(context_limit(profile), 131072);
 }
 
@@ -125,7 +127,7 @@ TEST(CardProfile, RefusalsAreOneLineWithWhatIsKnown) {
     EXPECT_THAT(gpu, AllOf(HasSubstr("h900"), HasSubstr("h100-sxm"), Not(HasSubstr("\n"))));
     EXPECT_THAT(refusal_of("llama3-8b/h100/fp9"), AllOf(HasSubstr("fp9"), HasSubstr("fp8")));
     EXPECT_THAT(refusal_of("llama3-8b/h100/fp8/fp8/fp8"), HasSubstr("MODEL/GPU"));
-    EXPECT_THAT(refusal_of("llama3-70b/h100"), AllOf(HasSubstr("141 GB"), HasSubstr("h100-sxmx2")));
+    EXPECT_THAT(refusal_of("llama3-70b/h100"), AllOf(HasSubstr("131 GiB"), HasSubstr("h100-sxmx2")));
     EXPECT_THAT(refusal_of("nonesuch.json"), AllOf(HasSubstr("ideal"), HasSubstr("llama3-70b/h200x2/fp8")));
 }
 
