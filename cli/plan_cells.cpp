@@ -43,8 +43,7 @@ PlannedGpu gpu_named(const std::string& text) {
     if (!card)
         throw UsageError(
             fmt::format("--gpu {}: there is no card of this GPU; give --gpu-memory in place of it", text));
-    const bool counted =
-        text.find_last_of("xX") != std::string::npos && cards::parse_gpu_spec(text).count > 1;
+    const bool counted = cards::letters_and_digits(text).ends_with(fmt::format("x{}", spec.count));
     return {card->name, card, card->reported_bytes, counted ? std::optional(spec.count) : std::nullopt};
 }
 

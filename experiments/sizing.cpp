@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kSearchRuns = 16;
 constexpr double kSearchPrecision = 1.05;
-constexpr std::uint64_t kRequestsOfCheck = 1600;
+constexpr std::uint64_t kRequestsOfCheck = 4000;
 
 SweepPlan search_plan(const LoadPlan& asked, Axis axis, double most) {
     SweepPlan plan{.asked = asked, .axis = axis};

@@ -93,7 +93,8 @@ void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& dem
     const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
     fleet.replicas = replicas;
     fleet.gpus = replicas * gpus;
-    fleet.utilization = needed / (speed.load * count);
+    fleet.utilization =
+        std::min(1.0, needed / (speed.load * count));  // a run may confirm more than the search
     if (!usd_per_h) return;
     fleet.usd_per_month = *usd_per_h * count * kHoursPerMonth;
     const double per_s = demand.requests_per_s

@@ -59,7 +59,8 @@ TEST(CardProfile, IsAsFastAsTheMeasuredProfileOfTheSameModelAndGpu) {
         }
         const double blocks = static_cast<double>(profile_named(card).blocks) /
                               static_cast<double>(profile_named(measured).blocks);
-        EXPECT_NEAR(blocks, 1, .12) << card;
+        EXPECT_NEAR(blocks, 1, .15)
+            << card << ": the measured profile counts 80 GB, the card what the driver reports";
     }
 }
 
