@@ -59,6 +59,7 @@ ROOMS = {
         "model": {"cache", "micro", "sweep"},
         "sections": {"model"},
         "compare": {"model"},
+        "first_look": set(),
     },
 }
 
@@ -120,6 +121,7 @@ PARTS = {
         "gate": {"run"},
         "sweep": {"run"},
         "watch": {"server"},
+        "first_look": {"sweep"},
     },
     "microbench": {
         "kernel": set(),
