@@ -18,9 +18,9 @@
 #include "cards/gpu_devices.h"
 #include "cards/model.h"
 #include "cli/commands.h"
-#include "cli/console_watcher.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
+#include "cli/live/console_watcher.h"
 #include "cli/micro_cache.h"
 #include "cli/micro_program.h"
 #include "cli/plan_options.h"
@@ -87,7 +87,7 @@ PlanTexts with_server_of_machine(PlanTexts texts, const TryOptions& options) {
     return texts;
 }
 
-experiments::FirstLookPlan plan_of(const TryOptions& options, const PlanTexts& texts) {
+experiments::FirstLookPlan look_plan(const TryOptions& options, const PlanTexts& texts) {
     experiments::FirstLookPlan plan;
     plan.asked = experiments::with_server(paretoken::plan_of(texts), true);
     plan.time = naming("--time", [&] { return parse_duration(options.time); });
@@ -102,6 +102,7 @@ experiments::FirstLookPlan plan_of(const TryOptions& options, const PlanTexts& t
 /// Shows what is measured, but not the figures of each run, which are said at the end.
 class TryWatcher final : public ConsoleWatcher {
   public:
+    using ConsoleWatcher::ConsoleWatcher;
     void point_ends(const reports::SweepPoint&, const fs::path&) override {}
 };
 
@@ -235,7 +236,7 @@ void look(const TryOptions& options, experiments::FirstLookPlan plan, const expe
     const fs::path& directory = output.path();
     refuse_earlier(plan.asked, directory);
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
-    TryWatcher watcher;
+    TryWatcher watcher(interrupt);
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(experiments::opening_plan(plan), directory);
     preparation.end();
@@ -260,7 +261,7 @@ void look(const TryOptions& options, experiments::FirstLookPlan plan, const expe
 
 void try_server(const TryOptions& options) {
     const PlanTexts texts = with_server_of_machine(texts_of(options.plan), options);
-    const experiments::FirstLookPlan plan = plan_of(options, texts);
+    const experiments::FirstLookPlan plan = look_plan(options, texts);
     if (options.plan.print_config) {
         print("{}\n", config_text(plan.asked));
         return;
