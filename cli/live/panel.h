@@ -51,15 +51,15 @@ enum class Light { green, yellow, red };
 
 /// What the panel shows of one moment. Values that are not known are absent or empty.
 struct PanelState {
-    std::string load;   ///< "c=16"
-    std::string place;  ///< place in a sweep or a gate: "3/8"
-    std::string phase;  ///< "warming up", "measuring" or "last answers"
+    std::string load = {};   ///< "c=16"
+    std::string place = {};  ///< place in a sweep or a gate: "3/8"
+    std::string phase = {};  ///< "warming up", "measuring" or "last answers"
     double elapsed_s = 0;
     std::optional<double> share = {};       ///< share of the load that is done, from 0 to 1
     std::optional<double> left_s = {};      ///< time left of this load
     std::optional<double> all_left_s = {};  ///< time left of the sweep or the gate
     std::uint64_t in_flight = 0;
-    std::string ended;  ///< "290/500 requests"
+    std::string ended = {};  ///< "290/500 requests"
     std::optional<double> requests_per_s = {};
     std::optional<double> tokens_per_s = {};
     std::vector<double> history = {};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
+#include "core/result/validity_reasons.h"
 #include "core/text/number_text.h"
 
 namespace paretoken {
@@ -563,6 +565,7 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     Validity validity;
     const auto add = [&](std::optional<Reason> reason) {
         if (!reason) return;
+        assert(is_explained(reason->check));
         validity.verdict = std::max(validity.verdict, reason->severity);
         validity.reasons.push_back(std::move(*reason));
     };

@@ -275,19 +275,6 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     return text;
 }
 
-std::string definitions_text() {
-    std::string text = "Metrics, per request or pooled over gaps (percentiles of each):\n";
-    const auto add = [&text](const std::string& key, std::string_view definition) {
-        text += fmt::format("  {}\n", key);
-        for (const std::string& line : wrapped(definition, kWidth - 6))
-            text += fmt::format("      {}\n", line);
-    };
-    for (const Metric& metric : metrics()) add(key_of(metric), metric.definition);
-    text += "Figures of a run (of the steady window, and of the whole run):\n";
-    for (const Figure& figure : figures()) add(std::string(figure.key), figure.definition);
-    return text;
-}
-
 namespace {
 
 std::string cell_text(const std::map<std::string, std::string>& cell) {
