@@ -7,7 +7,7 @@
 
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
-#include "core/result/validity_reasons.h"
+#include "core/text/validity_reasons.h"
 #include "datasets/catalog.h"
 #include "loadgen/load/arrival.h"
 #include "loadgen/load/limits.h"

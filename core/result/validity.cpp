@@ -14,8 +14,8 @@
 
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
-#include "core/result/validity_reasons.h"
 #include "core/text/number_text.h"
+#include "core/text/validity_reasons.h"
 
 namespace paretoken {
 namespace {

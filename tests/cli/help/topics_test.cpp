@@ -9,7 +9,7 @@
 
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
-#include "core/result/validity_reasons.h"
+#include "core/text/validity_reasons.h"
 #include "reports/document/table.h"
 
 namespace paretoken::cli {

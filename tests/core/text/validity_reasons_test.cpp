@@ -1,4 +1,4 @@
-#include "core/result/validity_reasons.h"
+#include "core/text/validity_reasons.h"
 
 #include <gtest/gtest.h>
 
