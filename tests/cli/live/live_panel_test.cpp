@@ -68,7 +68,9 @@ TEST(ProgressText, NamesFailuresAndWarmUp) {
 TEST(PanelStateOfALoad, FollowsFromItsCounters) {
     loadgen::Progress progress;
     const TimePoint sent{std::chrono::seconds(1)};
-    RequestRecord record{.scheduled = sent, .started = sent, .ready = sent, .sent = sent};
+    RequestRecord record;
+    record.scheduled = record.started = record.ready = sent;
+    record.sent = sent;
     record.first_event = sent + std::chrono::milliseconds(100);
     for (int i = 0; i < 20; ++i)
         record.events.push_back({.time = sent + std::chrono::milliseconds(100 + 10 * i)});

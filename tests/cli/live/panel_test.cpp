@@ -35,9 +35,9 @@ PanelState busy() {
 
 TEST(Panel, AtEightyColumnsItHasFourLinesWithEveryValue) {
     EXPECT_THAT(panel_lines(busy(), 80, false),
-                ElementsAre("[3/8] c=16  measuring  ━━━━━━━━━━━──────────  50 %  0:12, 0:09 left, all 1:40",
+                ElementsAre("[3/8] c=16  measuring  ━━━━━━━━━━━━────────────  50 %  0:12, 0:09 left, all 1:40",
                             "  16 in flight  290/500 requests  4.21 req/s  538 tok/s  ▁▂▃▄▅▆▇█",
-                            "  TTFT p50 41.2 p95 60 ms   ITL p50 7.9 p95 9.1 ms",
+                            "  TTFT p50 41.2 p95 60.0 ms   ITL p50 7.90 p95 9.10 ms",
                             "  ● the client keeps up   no failures"));
 }
 
@@ -76,7 +76,7 @@ TEST(Panel, FailuresAreListedByTheirClass) {
 TEST(Panel, ALateClientIsNamed) {
     PanelState state = busy();
     state.lag_p95 = std::chrono::milliseconds(4);
-    EXPECT_THAT(panel_lines(state, 80, false).back(), HasSubstr("the client is late: p95 4 ms"));
+    EXPECT_THAT(panel_lines(state, 80, false).back(), HasSubstr("the client is late: p95 4.00 ms"));
     EXPECT_EQ(light_of(std::chrono::milliseconds(1)), Light::green);
     EXPECT_EQ(light_of(std::chrono::milliseconds(2)), Light::yellow);
     EXPECT_EQ(light_of(std::chrono::milliseconds(20)), Light::red);

@@ -35,10 +35,12 @@ TEST(FirstLook, TheSpeedOfAPromptLeavesOutWhatWasCached) {
     RunResult run = sample::run(1);
     run.metrics.clear();
     run.metrics.push_back(sample::metric("ttft_s", .5, 4));
-    MetricSummary tokens{.key = "input_tokens_tok", .n = 4, .mean = 512};
-    MetricSummary cached{.key = "cache_hit_ratio", .n = 4, .mean = .25};
-    MetricSummary step{.key = "tpot_s", .n = 4, .mean = .02};
-    run.metrics.insert(run.metrics.end(), {tokens, cached, step});
+    const std::vector<std::pair<std::string, double>> means = {
+        {"input_tokens_tok", 512}, {"cache_hit_ratio", .25}, {"tpot_s", .02}};
+    for (const auto& [key, mean] : means) {
+        run.metrics.push_back(sample::metric(key, mean, 4));
+        run.metrics.back().mean = mean;
+    }
     const SpeedAtDepth speed = speed_at_depth(run, 512, 128);
     EXPECT_DOUBLE_EQ(*speed.first_token_s, .5);
     EXPECT_DOUBLE_EQ(*speed.prompt_tok_per_s, 512 * .75 / .5);
@@ -81,8 +83,8 @@ TEST(FirstLook, HalfSpeedLiesBetweenTheLevelsForAnyTimes) {
 TEST(FirstLook, TheAccountSaysEveryPartInLinesOfTheWidth) {
     const std::string text = first_look_text(sample());
     for (const char* const said :
-         {"first word comes in 400 ms", "80 tokens per second", "pp128", "tg128 @ d128",
-          "Up to about 2.6 people", "with 4, an answer takes 6 s", "at most 200 tokens", "40 % of that",
+         {"first word comes in 400 ms", "80.0 tokens per second", "pp128", "tg128 @ d128",
+          "Up to about 2.7 people", "with 4, an answer takes 6.0 s", "at most 200 tokens", "40 % of that",
           "paretoken sweep http://127.0.0.1:8080 --concurrency 1..4", "runs/x/report.html"}) {
         std::string joined = text;
         for (std::size_t at; (at = joined.find("\n              ")) != std::string::npos;)
@@ -102,7 +104,7 @@ TEST(FirstLook, TheAccountSaysWhatIsMissing) {
     const std::string text = first_look_text(look);
     EXPECT_NE(text.find("The size of the model is not known."), std::string::npos) << text;
     EXPECT_NE(text.find("With 2 people at once"), std::string::npos) << text;
-    EXPECT_NE(text.find("the time allowed no more"), std::string::npos) << text;
+    EXPECT_NE(text.find("the time allowed no"), std::string::npos) << text;
     look.depths.front().generation_tok_per_s = {};
     EXPECT_NE(first_look_text(look).find("no streamed answer"), std::string::npos);
 }
