@@ -9,9 +9,9 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/console_watcher.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
+#include "cli/live/console_watcher.h"
 #include "cli/plan_options.h"
 #include "cli/presentation.h"
 #include "cli/print.h"
@@ -136,7 +136,7 @@ void measure(CachePlan plan, const experiments::Access& access, const Presentati
     if (!plan.asked.virtual_time) experiments::require_descriptors(plan.concurrency.back());
     InterruptWatch interrupt("\nending the experiment (press Ctrl-C again to end at once)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::cache));
-    ConsoleWatcher watcher(shown.quiet);
+    ConsoleWatcher watcher(interrupt, shown.quiet);
     const auto target = experiments::open_target(experiments::plan_of_level(plan, {plan.prefixes.front()}, 1),
                                                  access, watcher, interrupt.token());
     const CacheReport report = experiments::measure_cache(plan, *target, output.path(), this_invocation(),

@@ -27,6 +27,7 @@ void add_import(CLI::App& app);
 void add_help(CLI::App& app);
 void add_show(CLI::App& app);
 void add_translate(CLI::App& app);
+void add_try(CLI::App& app);
 
 /// Prints the help that --help or --help-all among the arguments asks for; returns whether one of them does.
 /// Only words of options before them count as commands.

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/console_watcher.h"
 #include "cli/foreign_results.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
+#include "cli/live/console_watcher.h"
 #include "cli/plan_options.h"
 #include "cli/presentation.h"
 #include "cli/print.h"
@@ -231,7 +231,7 @@ void measure(GatePlan plan, const experiments::Access& access, bool github, cons
         "Ctrl-C again to end at once)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::gate));
     plan.asked = experiments::with_dataset(plan.asked);
-    ConsoleWatcher watcher(shown.quiet);
+    ConsoleWatcher watcher(interrupt, shown.quiet);
     const auto tell = [&](const GateReport& report) {
         if (!shown.quiet && report.verdict == reports::GateVerdict::inconclusive)
             print(stderr, "after {} pairs: {}\n", report.pairs, report.headline);

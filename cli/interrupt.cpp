@@ -50,6 +50,17 @@ void InterruptWatch::Preparation::end() {
     watch_.last_ = {};
 }
 
+void InterruptWatch::print_by(std::function<void(std::string_view)> say) {
+    const std::lock_guard lock(mutex_);
+    say_ = std::move(say);
+}
+
+void InterruptWatch::print(std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    if (say_) return say_(text);
+    [[maybe_unused]] const auto n = write(STDERR_FILENO, text.data(), text.size());
+}
+
 void InterruptWatch::watch() {
     const sigset_t set = watched();
     const timespec patience{.tv_sec = 0, .tv_nsec = 50'000'000};
@@ -65,13 +76,13 @@ void InterruptWatch::watch() {
             }
         }
         if (!source_.stop_requested()) {
-            [[maybe_unused]] const auto n = write(STDERR_FILENO, first_.data(), first_.size());
+            print(first_);
             source_.request_stop();
             continue;
         }
         if (signal == SIGHUP) continue;  // a closing terminal may send several; they are no second request
         if (second_.empty() || cut_off_.stop_requested()) _exit(kKilledBySigint);
-        [[maybe_unused]] const auto n = write(STDERR_FILENO, second_.data(), second_.size());
+        print(second_);
         cut_off_.request_stop();
     }
 }

@@ -49,6 +49,10 @@ class InterruptWatch {
         InterruptWatch& watch_;
     };
 
+    /// Makes `say` print the texts instead, so that they do not land in the middle of a panel; an empty
+    /// function ends this. `say` is called by the thread of this object.
+    void print_by(std::function<void(std::string_view)> say);
+
     /// The first signal requests the stop of this token.
     std::stop_token token() const { return source_.get_token(); }
     /// The second signal requests the stop of this token, if the constructor was given `second`.
@@ -56,14 +60,16 @@ class InterruptWatch {
 
   private:
     void watch();
+    void print(std::string_view text);
 
     std::string_view first_;
     std::string_view second_;
     std::stop_source source_;
     std::stop_source cut_off_;
     std::atomic<bool> over_{false};
-    std::mutex mutex_;  ///< guards last_
+    std::mutex mutex_;  ///< guards last_ and say_
     std::function<void()> last_;
+    std::function<void(std::string_view)> say_;
     std::thread thread_;
 };
 

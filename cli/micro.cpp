@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -17,7 +16,6 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stop_token>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -28,7 +26,6 @@
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "experiments/server/child_process.h"
 #include "reports/analysis/micro/micro_bound.h"
 #include "reports/analysis/micro/micro_fit.h"
 #include "reports/analysis/micro/micro_results.h"
@@ -38,8 +35,6 @@ namespace paretoken::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr auto kPatience = std::chrono::minutes(30);  // for one row; the slowest take seconds
 
 struct MicroOptions {
     bool quick = false;
@@ -116,34 +111,12 @@ std::vector<std::string> arguments_for(const MicroOptions& options, const fs::pa
     return arguments;
 }
 
-/// Runs paretoken-microbench to its end. Throws the error that it printed, with its own exit code; a failed
-/// check is no error.
-void run_microbench(const MicroOptions& options, const fs::path& result) {
-    constexpr std::string_view kComplaint = "error: ";
-    experiments::ChildProcess child(microbench_program(experiments::own_directory()),
-                                    arguments_for(options, result));
-    const InterruptWatch watch(
-        "\nending the measurement: nothing is written\n");  // after the child, which would inherit the mask
-    std::string complaint;
-    {
-        const std::stop_callback stop(watch.token(), [&] { child.signal(SIGTERM); });
-        MicroProgress progress;
-        while (const auto line = child.read_line(kPatience)) {
-            if (const auto place = place_of(*line)) progress.advance(*place);
-            if (line->starts_with(kComplaint)) complaint = line->substr(kComplaint.size());
-        }
-    }
-    if (watch.token().stop_requested()) throw RuntimeError("micro: interrupted; nothing was written");
-    const int status = child.wait();
-    if (status == static_cast<int>(ExitCode::ok) || status == static_cast<int>(ExitCode::measurement_invalid))
-        return;
-    if (!complaint.empty() && status == static_cast<int>(ExitCode::usage))
-        throw UsageError("micro: " + complaint);
-    if (!complaint.empty()) throw RuntimeError("micro: " + complaint);
-    throw RuntimeError(
-        fmt::format("micro: paretoken-microbench ended with status {}; run it by hand, in the directory of "
-                    "paretoken, to see why",
-                    status));
+void measure(const MicroOptions& options, const fs::path& result) {
+    const InterruptWatch watch("\nending the measurement: nothing is written\n");
+    MicroProgress progress;
+    run_microbench(arguments_for(options, result), watch.token(), [&](const std::string& line) {
+        if (const auto place = place_of(line)) progress.advance(*place);
+    });
 }
 
 std::string text_of_file(const fs::path& path) {
@@ -369,7 +342,7 @@ bool is_worth_keeping(const reports::MicroFile& file) {
 void micro(const MicroOptions& options) {
     if (!options.page.empty()) expect_page_name("--report", options.page);
     PartialFile partial(options.out);
-    run_microbench(options, partial.path());
+    measure(options, partial.path());
     const std::string text = text_of_file(partial.path());
     reports::MicroFile file = parsed_result(text);
     file.fits = reports::size_fits(file.rows);

@@ -1,6 +1,10 @@
 #pragma once
-// Where the program of the microbenchmarks is.
+// Finds and runs the program of the microbenchmarks.
 #include <filesystem>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
 
 namespace paretoken::cli {
 
@@ -8,5 +12,11 @@ namespace paretoken::cli {
 /// Python environment, or below the prefix of an installation, in libexec/paretoken. Throws RuntimeError
 /// naming both places if it is in neither.
 std::filesystem::path microbench_program(const std::filesystem::path& directory);
+
+/// Runs paretoken-microbench to its end, and calls `on_line` with each line that it prints. A request to stop
+/// ends it. Throws RuntimeError if it was stopped or failed, or the error that it printed, with its own exit
+/// code. A failed check is no error.
+void run_microbench(const std::vector<std::string>& arguments, const std::stop_token& stop,
+                    const std::function<void(const std::string&)>& on_line);
 
 }  // namespace paretoken::cli

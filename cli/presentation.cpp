@@ -29,13 +29,18 @@ void add_presentation_options(CLI::App& command, Presentation& presentation, Sho
         ->excludes(quiet);
 }
 
-reports::ConsoleStyle style_of_output() {
-    const char* const no_colour = std::getenv("NO_COLOR");
+bool is_able_terminal(int file) {
     const char* const terminal = std::getenv("TERM");
-    const bool wanted = no_colour == nullptr || *no_colour == '\0';
-    const bool able =
-        terminal != nullptr && std::string_view(terminal) != "dumb" && isatty(STDOUT_FILENO) == 1;
-    return {.colour = wanted && able};
+    return terminal != nullptr && std::string_view(terminal) != "dumb" && isatty(file) == 1;
+}
+
+bool wants_colour(int file) {
+    const char* const no_colour = std::getenv("NO_COLOR");
+    return (no_colour == nullptr || *no_colour == '\0') && is_able_terminal(file);
+}
+
+reports::ConsoleStyle style_of_output() {
+    return {.colour = wants_colour(STDOUT_FILENO)};
 }
 
 }  // namespace paretoken::cli

@@ -20,8 +20,13 @@ enum class Shows { text, text_and_json };
 
 void add_presentation_options(CLI::App& command, Presentation& presentation, Shows shows);
 
-/// Returns the style of text on standard output: coloured if it is a terminal, NO_COLOR is not set and TERM
-/// is not "dumb".
+/// Returns whether a file is a terminal that understands control codes: TERM is set and not "dumb".
+bool is_able_terminal(int file);
+
+/// Returns whether text for this file is coloured: it is such a terminal, and NO_COLOR is not set.
+bool wants_colour(int file);
+
+/// Returns the style of text on standard output.
 reports::ConsoleStyle style_of_output();
 
 }  // namespace paretoken::cli

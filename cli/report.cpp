@@ -25,6 +25,7 @@
 #include "cli/invocation.h"
 #include "cli/micro_cache.h"
 #include "cli/print.h"
+#include "cli/report.h"
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
@@ -50,32 +51,6 @@ namespace {
 namespace fs = std::filesystem;
 using reports::ReportFormat;
 using reports::ReportModel;
-
-struct ReportCommand {
-    std::vector<std::string> directories;
-    std::vector<std::string> micro;
-    bool no_micro = false;
-    std::vector<std::string> model_cards;
-    std::string group_by;
-    std::string gpu;
-    std::vector<std::string> prices;
-    std::string price_basis;
-    std::string split;
-    std::optional<double> target_usd_per_m;
-    std::vector<std::string> slos;
-    bool refold = false;
-    std::vector<std::string> goodput;
-    std::vector<std::string> quality;
-    std::vector<std::string> what_ifs;
-    std::string x = "interactivity_p90";
-    std::string y = "usd_per_m";
-    bool anyway = false;
-    std::string title;
-    std::string out = "report.html";
-    std::string formats = "html,md,json";
-    bool serve = false;
-    std::string listen = "127.0.0.1:0";
-};
 
 std::optional<std::string> given(const std::string& text) {
     return text.empty() ? std::nullopt : std::optional(text);
@@ -434,11 +409,15 @@ void serve_report(const ReportCommand& command) {
     server.serve(watch.token());
 }
 
+void write_files(const std::vector<Output>& files, const ReportModel& model) {
+    for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));
+}
+
 void report(const ReportCommand& command) {
     if (command.serve) return serve_report(command);
     const std::vector<Output> files = outputs(command);
     const ReportModel model = model_of(command);
-    for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));
+    write_files(files, model);
     print("{}", answers_of(model));
     for (const Output& file : files) print("{}\n", file.path.string());
     for (const reports::Configuration& configuration : model.configurations)
@@ -453,6 +432,14 @@ void report(const ReportCommand& command) {
 }
 
 }  // namespace
+
+std::vector<fs::path> write_report(const ReportCommand& command) {
+    const std::vector<Output> files = outputs(command);
+    write_files(files, model_of(command));
+    std::vector<fs::path> paths;
+    for (const Output& file : files) paths.push_back(file.path);
+    return paths;
+}
 
 void add_report(CLI::App& app) {
     const auto command = std::make_shared<ReportCommand>();

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/console_watcher.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
+#include "cli/live/console_watcher.h"
 #include "cli/plan_options.h"
 #include "cli/presentation.h"
 #include "cli/print.h"
@@ -58,7 +58,8 @@ LoadPlan replayed(LoadPlan asked) {
 /// Shows the progress on the console and serves it for Prometheus.
 class ServingWatcher final : public ConsoleWatcher {
   public:
-    ServingWatcher(const std::string& address, bool quiet) : ConsoleWatcher(quiet) {
+    ServingWatcher(InterruptWatch& interrupt, const std::string& address, bool quiet)
+        : ConsoleWatcher(interrupt, quiet) {
         if (address.empty()) return;
         metrics_ = std::make_unique<experiments::MetricsServer>(address);
         print(stderr, "metrics on {}\n", metrics_->url());
@@ -106,7 +107,7 @@ void run(LoadPlan asked, const experiments::Access& access, const Presentation& 
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
-    ServingWatcher watcher(asked.listen, shown.quiet);
+    ServingWatcher watcher(interrupt, asked.listen, shown.quiet);
     asked = replayed(experiments::with_dataset(std::move(asked)));
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(asked, output.path());

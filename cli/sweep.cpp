@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/console_watcher.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
+#include "cli/live/console_watcher.h"
 #include "cli/plan_options.h"
 #include "cli/presentation.h"
 #include "cli/print.h"
@@ -349,7 +349,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     const std::filesystem::path& directory = output.path();
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     plan.asked = experiments::with_common_dataset(plan.asked, plan.cells);
-    ConsoleWatcher watcher(shown.quiet);
+    ConsoleWatcher watcher(interrupt, shown.quiet);
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const loadgen::Interruption interruption(interrupt.token(), interrupt.cut_off());
     if (auto_rates > 0) {

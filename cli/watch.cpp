@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/console_watcher.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
+#include "cli/live/console_watcher.h"
 #include "cli/plan_options.h"
 #include "cli/print.h"
 #include "core/error.h"
@@ -86,7 +86,7 @@ void watch(experiments::WatchPlan plan, const experiments::Access& access) {
         print(stderr, "metrics on {}\n", metrics->url());
     }
     plan.asked = experiments::with_dataset(std::move(plan.asked));
-    ConsoleWatcher watcher;
+    ConsoleWatcher watcher(interrupt);
     experiments::ServerLauncher launcher(access, watcher, interrupt.token());
     const auto target = launcher.open(plan.asked, output.path());
     preparation.end();

@@ -7,23 +7,30 @@
 namespace paretoken {
 namespace {
 
-// Values below 64 have a bucket each. The bucket of a larger value is its highest set bit and the six bits
-// after it.
-constexpr int kSubBits = 6;
-constexpr std::uint64_t kExact = 1 << kSubBits;
-
+// Values below 2^SubBits have a bucket each. The bucket of a larger value is its highest set bit and the
+// SubBits bits after it.
+template <int SubBits>
 std::size_t bucket_of(std::uint64_t value, std::size_t last) {
-    if (value < kExact) return value;
-    const int octave = std::bit_width(value) - 1 - kSubBits;
-    const auto index = (static_cast<std::size_t>(octave) << kSubBits) + (value >> octave);
+    if (value < (std::uint64_t{1} << SubBits)) return value;
+    const int octave = std::bit_width(value) - 1 - SubBits;
+    const auto index = (static_cast<std::size_t>(octave) << SubBits) + (value >> octave);
     return std::min(index, last);
 }
 
+template <int SubBits>
 std::uint64_t upper_edge_of(std::size_t bucket) {
+    constexpr std::uint64_t kExact = 1 << SubBits;
     if (bucket < 2 * kExact) return bucket;
-    const auto octave = (bucket >> kSubBits) - 1;
+    const auto octave = (bucket >> SubBits) - 1;
     const auto leading = kExact + (bucket & (kExact - 1));
     return ((leading + 1) << octave) - 1;
+}
+
+/// Returns the rank of a percentile among `count` values, from 1.
+std::uint64_t rank_of(double p, std::uint64_t count) {
+    const auto wanted =
+        static_cast<std::uint64_t>(std::ceil(std::clamp(p, 0.0, 1.0) * static_cast<double>(count)));
+    return std::max<std::uint64_t>(wanted, 1);
 }
 
 std::uint64_t nanoseconds(Duration value) {
@@ -34,7 +41,7 @@ std::uint64_t nanoseconds(Duration value) {
 
 void Histogram::add(Duration value) {
     const auto ns = nanoseconds(value);
-    ++buckets_[bucket_of(ns, buckets_.size() - 1)];
+    ++buckets_[bucket_of<kSubBits>(ns, buckets_.size() - 1)];
     ++count_;
     sum_ += static_cast<std::int64_t>(ns);
     max_ = std::max(max_, value);
@@ -73,17 +80,36 @@ Duration Histogram::mean() const {
 
 Duration Histogram::percentile(double p) const {
     if (count_ == 0) return {};
-    const auto wanted =
-        static_cast<std::uint64_t>(std::ceil(std::clamp(p, 0.0, 1.0) * static_cast<double>(count_)));
-    const auto rank = std::max<std::uint64_t>(wanted, 1);
+    const std::uint64_t rank = rank_of(p, count_);
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
         seen += buckets_[i];
         if (seen < rank) continue;
         const bool is_open_ended = i + 1 == buckets_.size();
-        return is_open_ended ? max_ : std::min(max_, Duration(static_cast<std::int64_t>(upper_edge_of(i))));
+        return is_open_ended
+                   ? max_
+                   : std::min(max_, Duration(static_cast<std::int64_t>(upper_edge_of<kSubBits>(i))));
     }
     return max_;
+}
+
+void LiveHistogram::add(Duration value) {
+    buckets_[bucket_of<kSubBits>(nanoseconds(value), buckets_.size() - 1)].fetch_add(
+        1, std::memory_order_relaxed);
+}
+
+std::optional<Duration> LiveHistogram::percentile(double p) const {
+    std::array<std::uint32_t, (kOctaves << kSubBits)> counts;
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        count += counts[i] = buckets_[i].load(std::memory_order_relaxed);
+    if (count == 0) return std::nullopt;
+    const std::uint64_t rank = rank_of(p, count);
+    std::uint64_t seen = 0;
+    std::size_t bucket = 0;
+    while ((seen += counts[bucket]) < rank) ++bucket;
+    const std::uint64_t lower = bucket == 0 ? 0 : upper_edge_of<kSubBits>(bucket - 1);
+    return Duration(static_cast<std::int64_t>((lower + upper_edge_of<kSubBits>(bucket) + 1) / 2));
 }
 
 }  // namespace paretoken

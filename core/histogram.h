@@ -3,8 +3,10 @@
 // buckets per doubling (relative error < 1.6 %). Longer durations share the last bucket. Adding a value takes
 // a few instructions and never allocates. Histograms can be added.
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "core/units.h"
 
@@ -36,6 +38,22 @@ class Histogram {
     std::uint64_t count_ = 0;
     std::int64_t sum_ = 0;
     Duration max_{};
+};
+
+/// A coarse histogram of durations that several threads fill while another one reads percentiles: 8 buckets
+/// per doubling (relative error < 13 %), in 1.3 KB. Adding a value is one relaxed atomic increment.
+class LiveHistogram {
+  public:
+    void add(Duration value);  ///< negative counts as 0
+
+    /// Returns the middle of the percentile's bucket; nothing when empty. The values that are added meanwhile
+    /// may be counted in part.
+    std::optional<Duration> percentile(double p) const;
+
+  private:
+    static constexpr int kSubBits = 3;
+    static constexpr int kOctaves = 41;
+    std::array<std::atomic<std::uint32_t>, (kOctaves << kSubBits)> buckets_{};
 };
 
 }  // namespace paretoken

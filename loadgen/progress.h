@@ -1,9 +1,13 @@
 #pragma once
-// Counters of a run in progress, written by workers and read by the progress line. They are relaxed atomics:
-// each is exact, but two of them may be of slightly different times.
+// Counters of a run in progress, written by workers and read by the display of progress. They are relaxed
+// atomics: each is exact, but two of them may be of slightly different times. A worker writes them when a
+// request begins and ends, never for a single token.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 
+#include "core/histogram.h"
 #include "core/record/record.h"
 
 namespace paretoken::loadgen {
@@ -19,6 +23,10 @@ struct Progress {
     std::atomic<std::uint64_t> in_flight{0};
     std::atomic<std::uint64_t> output_tokens{0};  ///< streamed tokens of the requests that have ended
     std::atomic<bool> warming_up{true};           ///< whether no measured request has been started
+    std::array<std::atomic<std::uint64_t>, kOutcomes> outcomes{};  ///< measured requests by their outcome
+    LiveHistogram ttft;                                            ///< time to first token, from the sending
+    LiveHistogram itl;  ///< times between tokens, of a few from each request
+    LiveHistogram lag;  ///< the client's own delay of each request
 
     void count_start(bool warmup) {
         in_flight.fetch_add(1, std::memory_order_relaxed);
@@ -35,6 +43,19 @@ struct Progress {
         if (is_failure(record.outcome)) failed.fetch_add(1, std::memory_order_relaxed);
         output_tokens.fetch_add(static_cast<std::uint64_t>(record.streamed_tokens),
                                 std::memory_order_relaxed);
+        outcomes[static_cast<std::size_t>(record.outcome)].fetch_add(1, std::memory_order_relaxed);
+        if (record.sent && record.first_event) ttft.add(*record.first_event - *record.sent);
+        if (const auto delay = loop_lag_of(record)) lag.add(*delay);
+        add_gaps(record.events);
+    }
+
+  private:
+    /// Adds at most 8 gaps, spread evenly, so that the cost does not grow with the length of an answer.
+    void add_gaps(const std::vector<StreamEvent>& events) {
+        constexpr std::size_t kGaps = 8;
+        const std::size_t step = std::max<std::size_t>(events.size() / kGaps, 1);
+        for (std::size_t i = 1; i < events.size(); i += step)
+            if (!events[i].same_read) itl.add(events[i].time - events[i - 1].time);
     }
 };
 

@@ -60,6 +60,7 @@ ROOMS = {
         "model": {"cache", "micro", "sweep"},
         "sections": {"model"},
         "compare": {"model"},
+        "first_look": set(),
     },
 }
 
@@ -122,6 +123,7 @@ PARTS = {
         "sweep": {"run"},
         "sizing": {"sweep"},
         "watch": {"server"},
+        "first_look": {"sweep"},
     },
     "microbench": {
         "kernel": set(),

@@ -20,8 +20,8 @@ namespace paretoken::cli {
 namespace {
 
 constexpr std::string_view kWhole[] = {
-    "How fast a server answers one user",
-    "paretoken run http://localhost:8000",
+    "How fast the server on this machine is, in a minute and in plain words",
+    "paretoken try",
     "All loads from 1 to 64 users, and a page with the result",
     "paretoken sweep http://localhost:8000 --concurrency 1..64 --gpu h100 --out runs/mine",
     "What a million tokens costs, and how far that is from the hardware's limit",
@@ -30,6 +30,18 @@ constexpr std::string_view kWhole[] = {
     "paretoken gate --baseline main --candidate runs/new",
     "The same as a command line of another tool",
     "paretoken translate 'vllm bench serve --model M --dataset-name random'",
+};
+constexpr std::string_view kTry[] = {
+    "The server that runs on this machine",
+    "paretoken try",
+    "A server at an address",
+    "paretoken try http://localhost:8000",
+    "A server that wants a key",
+    "OPENAI_API_KEY=KEY paretoken try https://llm.example",
+    "Longer prompts, with more time",
+    "paretoken try --depth 1024..65536 --time 5m",
+    "A simulated server, without waiting",
+    "paretoken try sim:llama3-8b-h100-fp8 --virtual",
 };
 constexpr std::string_view kRun[] = {
     "8 users with prompts of 1,000 tokens, each of whom waits for the answer",
@@ -94,6 +106,7 @@ constexpr std::string_view kGateOptions[] = {
     "--concurrency",   "--num-prompts", "--isl",          "--osl",           "--out"};
 
 constexpr HelpPage kPages[] = {{"", kWhole, {}},
+                               {"try", kTry, {}},
                                {"run", kRun, kRunOptions},
                                {"sweep", kSweep, kSweepOptions},
                                {"gate", kGate, kGateOptions},

@@ -6,10 +6,10 @@
 namespace paretoken {
 namespace {
 
-constexpr std::array<std::string_view, 13> kOutcomes = {
+constexpr std::array<std::string_view, 13> kNames = {
     "ok",           "cancelled", "connect_failed", "tls_failed", "timed_out", "disconnected", "http_error",
     "stream_error", "truncated", "empty",          "too_short",  "malformed", "abandoned"};
-static_assert(kOutcomes.size() == static_cast<std::size_t>(Outcome::abandoned) + 1);
+static_assert(kNames.size() == static_cast<std::size_t>(Outcome::abandoned) + 1);
 
 constexpr std::array<std::string_view, 6> kTokenSources = {"chunk_usage",   "token_ids",     "one_per_event",
                                                            "usage_by_text", "one_per_chunk", "disputed"};
@@ -25,11 +25,11 @@ std::optional<Enum> value_named(const std::array<std::string_view, N>& names, st
 }  // namespace
 
 std::string_view name_of(Outcome outcome) {
-    return kOutcomes.at(static_cast<std::size_t>(outcome));
+    return kNames.at(static_cast<std::size_t>(outcome));
 }
 
 std::optional<Outcome> outcome_named(std::string_view name) {
-    return value_named<Outcome>(kOutcomes, name);
+    return value_named<Outcome>(kNames, name);
 }
 
 std::string_view name_of(TokenSource source) {

@@ -29,6 +29,7 @@ enum class Outcome : std::uint8_t {
     malformed,     ///< an answer that breaks HTTP, SSE or the protocol, is far too long, or is compressed
     abandoned,     ///< the user hung up, as the load plans it; the answer is incomplete
 };
+inline constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::abandoned) + 1;
 std::string_view name_of(Outcome outcome);
 std::optional<Outcome> outcome_named(std::string_view name);
 constexpr bool is_failure(Outcome o) {

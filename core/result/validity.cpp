@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -14,6 +15,7 @@
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/text/number_text.h"
+#include "core/text/validity_reasons.h"
 
 namespace paretoken {
 namespace {
@@ -563,6 +565,7 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     Validity validity;
     const auto add = [&](std::optional<Reason> reason) {
         if (!reason) return;
+        assert(is_explained(reason->check));
         validity.verdict = std::max(validity.verdict, reason->severity);
         validity.reasons.push_back(std::move(*reason));
     };

@@ -49,7 +49,11 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
     sigaddset(&ignored_here, SIGPIPE);
     sigaddset(&ignored_here, SIGXFSZ);
     posix_spawnattr_setsigdefault(&attributes, &ignored_here);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    sigset_t none_blocked;  // a thread of ours may block the signals by which the child is ended
+    sigemptyset(&none_blocked);
+    posix_spawnattr_setsigmask(&attributes, &none_blocked);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 
     std::vector<char*> argv{const_cast<char*>(program.c_str())};
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

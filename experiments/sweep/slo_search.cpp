@@ -99,32 +99,6 @@ std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint
     return finished_run(directory / point.directory);
 }
 
-SweepPoint& place_for(SweepFile& file, const SweepPoint& point) {
-    const auto old = std::find_if(file.points.begin(), file.points.end(),
-                                  [&](const SweepPoint& p) { return p.directory == point.directory; });
-    if (old != file.points.end()) return *old;
-    return file.points.emplace_back(point);
-}
-
-RunResult measured_now(const Target& target, const LoadPlan& asked, SweepFile& file,
-                       const SweepPoint& planned, const fs::path& directory, const Invocation& invocation,
-                       Watcher& watcher, const loadgen::Interruption& interruption) {
-    place_for(file, planned).state = PointState::running;
-    reports::write_sweep(directory, file);
-    Measured measured =
-        measure(target, asked, directory / planned.directory, invocation, watcher, interruption);
-    SweepPoint& point = place_for(file, planned);
-    point = reports::sweep_point_of(measured.result, planned);
-    point.load_label = planned.load_label;
-    if (measured.result.partial) point.state = PointState::pending;
-    reports::write_sweep(directory, file);
-    if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
-    if (!measured.result.partial) watcher.point_ends(point, directory / point.directory);
-    if (measured.result.partial)
-        throw RuntimeError(fmt::format("interrupted; the same command goes on from {}", directory.string()));
-    return std::move(measured.result);
-}
-
 }  // namespace
 
 LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
@@ -166,8 +140,11 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
                              result.has_value());
         if (!result) {
             const TimePoint began = Clock::now();
-            result = measured_now(target, plan_of_step(plan, *step, point), file, point, directory,
-                                  invocation, watcher, interruption);
+            result = measure_point(target, plan_of_step(plan, *step, point), file, point, directory,
+                                   invocation, watcher, interruption);
+            if (result->partial)
+                throw RuntimeError(
+                    fmt::format("interrupted; the same command goes on from {}", directory.string()));
             budget.spend(target.in_virtual_time() ? from_seconds(result->window.run_s) : Clock::now() - began,
                          step->longer);
         }

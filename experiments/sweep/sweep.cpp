@@ -360,6 +360,13 @@ void measure_stretch(Sweeping& sweeping, ServerLauncher& launcher, const Stretch
     if (sweeping.failure) std::rethrow_exception(std::exchange(sweeping.failure, {}));
 }
 
+SweepPoint& place_for(SweepFile& file, const SweepPoint& point) {
+    const auto old = std::find_if(file.points.begin(), file.points.end(),
+                                  [&](const SweepPoint& p) { return p.directory == point.directory; });
+    if (old != file.points.end()) return *old;
+    return file.points.emplace_back(point);
+}
+
 /// Marks the points of a stretch whose server failed as failed.
 void fail_stretch(Sweeping& sweeping, const Stretch& stretch, const std::string& why) {
     for (const std::size_t i : stretch.points) {
@@ -673,6 +680,23 @@ std::string labels_of(const std::vector<const SweepPoint*>& points) {
 }
 
 }  // namespace
+
+RunResult measure_point(const Target& target, const LoadPlan& asked, SweepFile& file,
+                        const SweepPoint& planned, const fs::path& directory, const Invocation& invocation,
+                        Watcher& watcher, const loadgen::Interruption& interruption) {
+    place_for(file, planned).state = PointState::running;
+    reports::write_sweep(directory, file);
+    Measured measured =
+        measure(target, asked, directory / planned.directory, invocation, watcher, interruption);
+    SweepPoint& point = place_for(file, planned);
+    point = reports::sweep_point_of(measured.result, planned);
+    point.load_label = planned.load_label;
+    if (measured.result.partial) point.state = PointState::pending;
+    reports::write_sweep(directory, file);
+    if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
+    if (!measured.result.partial) watcher.point_ends(point, directory / point.directory);
+    return std::move(measured.result);
+}
 
 void require_valid(const SweepFile& file, const fs::path& directory) {
     std::vector<const SweepPoint*> failed;

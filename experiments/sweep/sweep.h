@@ -153,6 +153,14 @@ void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::Sw
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption);
 
+/// Measures one point on an open target by `asked`, adds it to `file` or replaces it there, and writes
+/// sweep.json before and after. If the run was interrupted, the point stays pending and the returned result
+/// is partial. Throws as measure() does, and RuntimeError when the result could not be written.
+RunResult measure_point(const Target& target, const LoadPlan& asked, reports::SweepFile& file,
+                        const reports::SweepPoint& planned, const std::filesystem::path& directory,
+                        const Invocation& invocation, Watcher& watcher,
+                        const loadgen::Interruption& interruption);
+
 /// Throws RuntimeError when points of a sweep are missing or failed, Error with
 /// ExitCode::measurement_invalid when any of them is invalid.
 void require_valid(const reports::SweepFile& file, const std::filesystem::path& directory);

@@ -275,19 +275,6 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     return text;
 }
 
-std::string definitions_text() {
-    std::string text = "Metrics, per request or pooled over gaps (percentiles of each):\n";
-    const auto add = [&text](const std::string& key, std::string_view definition) {
-        text += fmt::format("  {}\n", key);
-        for (const std::string& line : wrapped(definition, kWidth - 6))
-            text += fmt::format("      {}\n", line);
-    };
-    for (const Metric& metric : metrics()) add(key_of(metric), metric.definition);
-    text += "Figures of a run (of the steady window, and of the whole run):\n";
-    for (const Figure& figure : figures()) add(std::string(figure.key), figure.definition);
-    return text;
-}
-
 namespace {
 
 std::string cell_text(const std::map<std::string, std::string>& cell) {
@@ -347,11 +334,10 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
                  {"req/s"},
                  {"tok/s"},
                  {"/user"},
-                 {"TTFT p50"},
-                 {"p99 ms"},
-                 {"ITL p50"},
-                 {"p99 ms"},
-                 {"failed"},
+                 {"TTFT ms"},
+                 {"p99"},
+                 {"ITL ms"},
+                 {"p99"},
                  {"verdict", Align::left}},
                 {}};
     constexpr double kMilliseconds = 1e3;
@@ -364,16 +350,20 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
         const std::string label = printable(point.load_label, 12) + repeat;
         std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
                                           : std::string(name_of(point.state));
-        if (point.slo) state += fmt::format(", SLO {}", paretoken::name_of(*point.slo));
-        if (point.slo && knee == point.load) state += " ◀ knee";
+        if (point.slo)
+            state += fmt::format(
+                ", {}", point.slo == SloVerdict::insufficient ? "too few" : paretoken::name_of(*point.slo));
+        if (point.slo && knee == point.load) state += ", knee";
         within = within || point.slo == SloVerdict::within;
         insufficient = insufficient || point.slo == SloVerdict::insufficient;
         table.rows.push_back(
             {label, cell_of(point.requests_per_s), cell_of(point.output_tokens_per_s),
              cell_of(point.interactivity_tok_per_s), cell_of(point.ttft_p50_s, kMilliseconds),
              cell_of(point.ttft_p99_s, kMilliseconds), cell_of(point.itl_p50_s, kMilliseconds),
-             cell_of(point.itl_p99_s, kMilliseconds),
-             point.state == PointState::done ? grouped(point.failed) : "–", state});
+             cell_of(point.itl_p99_s, kMilliseconds), state});
+        if (point.failed > 0)
+            notes += labelled(label, fmt::format("{} of {} requests failed", grouped(point.failed),
+                                                 grouped(point.requests)));
         if (!point.error.empty()) notes += labelled(label, printable(point.error, 300));
     }
     if (within)
@@ -382,7 +372,7 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
                      "measured within the limits, which is not shown at 99 % confidence: there are too few "
                      "independent requests, or no steady state was found; more (--num-prompts) or longer "
                      "(--duration) would show it");
-    if (insufficient) notes += labelled("insufficient", "too few requests to tell anything about the limits");
+    if (insufficient) notes += labelled("too few", "too few requests to tell anything about the limits");
     std::string text = text_of(table);
     if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
     return text + notes;

@@ -14,9 +14,6 @@ struct ConsoleStyle {
     std::string directory = {};  ///< directory of the run's files; not shown if empty
 };
 
-/// The definition of every metric and figure, for --help.
-std::string definitions_text();
-
 /// The summary of one run: throughput, latencies with their intervals, failures, lengths, verdict, files.
 std::string run_summary(const RunResult& result, const ConsoleStyle& style = {});
 

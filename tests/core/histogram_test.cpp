@@ -73,5 +73,21 @@ TEST(Histogram, adding_two_is_recording_both) {
     for (const double p : {0.1, 0.5, 0.99}) EXPECT_EQ(left.percentile(p), both.percentile(p));
 }
 
+TEST(LiveHistogram, PercentilesAreWithinAnEighthOfTheTrueOnes) {
+    LiveHistogram live;
+    EXPECT_FALSE(live.percentile(.5));
+    for (int i = 1; i <= 1000; ++i) live.add(std::chrono::microseconds(i));
+    for (const double p : {.05, .5, .95, 1.})
+        EXPECT_NEAR(seconds(*live.percentile(p)) / (p * 1e-3), 1, .07) << p;
+}
+
+TEST(LiveHistogram, TakesAnyDuration) {
+    LiveHistogram live;
+    live.add(Duration(-5));
+    EXPECT_EQ(*live.percentile(1), Duration{});
+    live.add(Duration::max());
+    EXPECT_GT(*live.percentile(1), std::chrono::minutes(1));
+}
+
 }  // namespace
 }  // namespace paretoken

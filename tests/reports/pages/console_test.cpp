@@ -155,5 +155,25 @@ TEST(SweepTable, IsOneLinePerLoadInEightyColumns) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
+TEST(SweepTable, WithLimitsFailuresAndAKneeStillFitsEightyColumns) {
+    std::vector<SweepPoint> points;
+    const std::vector<SloVerdict> verdicts = {SloVerdict::met, SloVerdict::within, SloVerdict::insufficient,
+                                              SloVerdict::missed};
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+        SweepPoint point = sweep_point_of(sample::run(8 << (2 * i)), {.directory = "d"});
+        point.load = static_cast<double>(8 << (2 * i));
+        point.slo = verdicts[i];
+        point.output_tokens_per_s = 12345;
+        point.ttft_p50_s = point.ttft_p99_s = 12.3;
+        points.push_back(point);
+    }
+    points.back().failed = 12;
+    points.back().requests = 600;
+    const std::string text = sweep_table(points);
+    expect_at_most_80_columns(text);
+    for (const char* expected : {"valid, within, knee", "too few", "missed", "12 of 600 requests failed"})
+        EXPECT_THAT(text, HasSubstr(expected));
+}
+
 }  // namespace
 }  // namespace paretoken::reports

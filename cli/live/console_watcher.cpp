@@ -1,4 +1,4 @@
-#include "cli/console_watcher.h"
+#include "cli/live/console_watcher.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 
 namespace paretoken::cli {
 
-std::string time_left(double measured_s, std::size_t measured, std::size_t left) {
-    if (measured == 0) return {};
-    return clock_text(measured_s / static_cast<double>(measured) * static_cast<double>(left));
+std::optional<double> time_left(double measured_s, std::size_t measured, std::size_t left) {
+    if (measured == 0) return std::nullopt;
+    return measured_s / static_cast<double>(measured) * static_cast<double>(left);
 }
 
 std::string point_text(const reports::SweepPoint& point, const std::filesystem::path& directory) {
@@ -36,21 +36,38 @@ std::string point_text(const reports::SweepPoint& point, const std::filesystem::
     return fmt::format("{}; {}", text, directory.string());
 }
 
+ConsoleWatcher::ConsoleWatcher(InterruptWatch& interrupt, bool quiet) : interrupt_(interrupt), quiet_(quiet) {
+    interrupt_.print_by([this](std::string_view text) { say(text); });
+}
+
+ConsoleWatcher::~ConsoleWatcher() {
+    interrupt_.print_by({});
+}
+
+void ConsoleWatcher::say(std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    if (panel_) return panel_->say(text);
+    print(stderr, "{}", text);
+    std::fflush(stderr);
+}
+
 void ConsoleWatcher::warn(const std::string& text) {
-    print(stderr, "paretoken: warning: {}\n", text);
+    say(fmt::format("paretoken: warning: {}\n", text));
 }
 
 void ConsoleWatcher::wait(const std::string& text) {
-    if (!quiet_) print(stderr, "{}\n", text);
+    if (!quiet_) say(text + "\n");
 }
 
 void ConsoleWatcher::load_begins(const std::string& label, const loadgen::Progress& progress,
                                  const loadgen::Limits& limits) {
-    if (!quiet_) line_.emplace(label, progress, limits);
+    const std::lock_guard lock(mutex_);
+    if (!quiet_) panel_.emplace(label, place_, progress, limits);
 }
 
 void ConsoleWatcher::load_ends() {
-    line_.reset();
+    const std::lock_guard lock(mutex_);
+    panel_.reset();
 }
 
 void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const std::string& label,
@@ -60,27 +77,24 @@ void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const 
     // Points may be measured at the same time, so the time of all counts, not that of each.
     const double passed_s = first_began_ ? seconds(Clock::now() - *first_began_) : 0;
     const std::size_t ended = std::min(points, skipped_ + measured_);
-    const std::string left = points > 0 ? time_left(passed_s, measured_, points - ended) : std::string();
-    const std::string place = points > 0 ? fmt::format("{}/{}", number, points) : fmt::format("{}", number);
-    print(stderr, "[{}] {}{}{}\n", place, label, already_measured ? ": already measured" : "",
-          already_measured || left.empty() ? "" : fmt::format(" (about {} left)", left));
-    std::fflush(stderr);
+    const auto left_s = points > 0 ? time_left(passed_s, measured_, points - ended) : std::nullopt;
+    place_ = {.text = points > 0 ? fmt::format("{}/{}", number, points) : fmt::format("{}", number)};
+    if (left_s) place_.ends_at = Clock::now() + from_seconds(*left_s);
+    say(fmt::format("[{}] {}{}{}\n", place_.text, label, already_measured ? ": already measured" : "",
+                    already_measured || !left_s ? "" : fmt::format(" (about {} left)", clock_text(*left_s))));
     if (!already_measured && !first_began_) first_began_ = Clock::now();
 }
 
 void ConsoleWatcher::point_ends(const reports::SweepPoint& point, const std::filesystem::path& directory) {
     ++measured_;
-    if (quiet_) return;
-    print(stderr, "  {}\n", point_text(point, directory));
-    std::fflush(stderr);
+    if (!quiet_) say(fmt::format("  {}\n", point_text(point, directory)));
 }
 
 void ConsoleWatcher::point_lengthened(const std::string& label, std::uint64_t requests, std::uint64_t asked) {
     if (quiet_) return;
-    print(stderr,
-          "  {}: {} requests instead of --num-prompts {}, which is below the concurrency of this level\n",
-          label, requests, asked);
-    std::fflush(stderr);
+    say(fmt::format(
+        "  {}: {} requests instead of --num-prompts {}, which is below the concurrency of this level\n",
+        label, requests, asked));
 }
 
 }  // namespace paretoken::cli

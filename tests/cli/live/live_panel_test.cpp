@@ -1,4 +1,4 @@
-#include "cli/progress_line.h"
+#include "cli/live/live_panel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +63,43 @@ TEST(ProgressText, NamesFailuresAndWarmUp) {
     progress.failed = 3;
     EXPECT_THAT(progress_text("x", progress, {}, std::chrono::seconds(1), std::chrono::seconds(1)),
                 HasSubstr("3 failed"));
+}
+
+TEST(PanelStateOfALoad, FollowsFromItsCounters) {
+    loadgen::Progress progress;
+    const TimePoint sent{std::chrono::seconds(1)};
+    RequestRecord record;
+    record.scheduled = record.started = record.ready = sent;
+    record.sent = sent;
+    record.first_event = sent + std::chrono::milliseconds(100);
+    for (int i = 0; i < 20; ++i)
+        record.events.push_back({.time = sent + std::chrono::milliseconds(100 + 10 * i)});
+    for (int i = 0; i < 9; ++i) {
+        progress.count_start(false);
+        progress.count_end(record);
+    }
+    record.outcome = Outcome::http_error;
+    progress.count_start(false);
+    progress.count_end(record);
+    const PanelState state =
+        panel_state("c=1", progress, {.requests = 40}, std::chrono::seconds(10), std::chrono::seconds(10));
+    EXPECT_EQ(state.phase, "measuring");
+    EXPECT_DOUBLE_EQ(*state.share, .25);
+    EXPECT_DOUBLE_EQ(*state.left_s, 30);
+    EXPECT_NEAR(seconds(state.ttft->p50), .1, .007);
+    EXPECT_NEAR(seconds(state.itl->p95), .01, .0007);
+    EXPECT_EQ(state.lag_p95, Duration{});
+    EXPECT_THAT(state.failures,
+                ::testing::ElementsAre(std::pair<std::string, std::uint64_t>("http_error", 1)));
+}
+
+TEST(PanelStateOfALoad, SaysWhenOnlyTheLastAnswersAreMissing) {
+    loadgen::Progress progress;
+    for (int i = 0; i < 4; ++i) progress.count_start(false);
+    const loadgen::Limits limits{.requests = 4};
+    EXPECT_EQ(panel_state("x", progress, limits, {}, {}).phase, "last answers");
+    progress.count_start(true);
+    EXPECT_EQ(panel_state("x", {}, limits, {}, {}).phase, "warming up");
 }
 
 }  // namespace

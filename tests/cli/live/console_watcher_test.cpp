@@ -1,4 +1,4 @@
-#include "cli/console_watcher.h"
+#include "cli/live/console_watcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(TimeLeft, follows_from_what_the_points_took) {
-    EXPECT_EQ(time_left(0, 0, 4), "");
-    EXPECT_EQ(time_left(60, 2, 4), "2:00");
-    EXPECT_EQ(time_left(3600, 1, 2), "2:00:00");
+    EXPECT_EQ(time_left(0, 0, 4), std::nullopt);
+    EXPECT_EQ(time_left(60, 2, 4), 120);
+    EXPECT_EQ(time_left(3600, 1, 2), 7200);
 }
 
 TEST(PointText, has_the_figures_the_reason_of_a_warning_and_the_directory) {

@@ -1,0 +1,22 @@
+#pragma once
+// The topics that `paretoken help TOPIC` explains. Their texts are made from the tables of core, datasets and
+// loadgen, and are pure.
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace paretoken::cli {
+
+struct Topic {
+    std::string_view name;
+    std::string_view title;
+    std::string (*text)(std::size_t width);  ///< broken to `width` columns
+};
+std::span<const Topic> topics();
+
+/// Returns the text of a topic; nothing if there is none with this name.
+std::optional<std::string> topic_text(std::string_view name, std::size_t width);
+
+}  // namespace paretoken::cli

@@ -1,0 +1,22 @@
+#pragma once
+// What each check of core/result/validity.h means, and what to do about it; `paretoken help validity` lists
+// them.
+#include <span>
+#include <string_view>
+
+namespace paretoken {
+
+struct ValidityReason {
+    std::string_view check;   ///< "loop_lag", as in Reason::check
+    std::string_view means;   ///< one sentence
+    std::string_view remedy;  ///< one sentence
+};
+
+/// Returns the explanations of all checks. Those of facts that a source does not know have one row, whose
+/// name is "unknown_FACT".
+std::span<const ValidityReason> validity_reasons();
+
+/// Returns whether a check has a row.
+bool is_explained(std::string_view check);
+
+}  // namespace paretoken
