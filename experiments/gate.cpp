@@ -161,6 +161,12 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
     measure_at(gating, asked, *target, directory);
 }
 
+/// A run that the client's host made invalid for the second time.
+class SpoiledRun : public Error {
+  public:
+    explicit SpoiledRun(const std::string& what) : Error(ExitCode::measurement_invalid, what) {}
+};
+
 /// Measures one run, and measures it once more if it is invalid.
 GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
     const fs::path directory = directory_of(gating, pair, side);
@@ -176,6 +182,8 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
         GateRun run = reports::read_gate_run(directory);
         const std::string why = reports::why_unusable(run.result, is_candidate);
         if (why.empty()) return run;
+        if (attempt == kAttempts && reports::spoiled_by_instrument(run.result))
+            throw SpoiledRun(fmt::format("{}: {}", directory.string(), why));
         if (attempt == kAttempts)
             throw Error(
                 ExitCode::measurement_invalid,
@@ -362,7 +370,12 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
             report = report_of(gating);
             break;
         }
-        measure_pair(gating, pair);
+        try {
+            measure_pair(gating, pair);
+        } catch (const SpoiledRun& spoiled) {
+            report = reports::ended_by_instrument(report_of(gating), spoiled.what());
+            break;
+        }
         longest = std::max(longest, Clock::now() - pair_began);
         report = report_of(gating);
         reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));

@@ -39,11 +39,11 @@ std::set<std::string> values_of(std::span<const GateRun> runs, const ValueOf& va
 }
 
 std::string joined(const std::set<std::string>& values) {
-    constexpr std::size_t kMost = 3;
+    constexpr std::size_t kMostNamed = 3;
     std::string text;
     std::size_t shown = 0;
     for (const std::string& value : values) {
-        if (shown++ == kMost) return text + fmt::format(" and {} more", values.size() - kMost);
+        if (shown++ == kMostNamed) return text + fmt::format(" and {} more", values.size() - kMost);
         text += (text.empty() ? "" : ", ") + value;
     }
     return text;

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/evidence/unpaired.h"
 #include "core/result/slo.h"
+#include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
@@ -511,14 +512,14 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
 /// shift and the spread stay the same; nothing if not even many more suffice.
 std::optional<std::uint64_t> runs_to_decide(const Finding& found, const Spread& between, std::uint64_t runs,
                                             double limit, const Errors& errors) {
-    constexpr std::uint64_t kMost = 1000;
+    constexpr std::uint64_t kMostRuns = 1000;
     if (!found.sets) return std::nullopt;
     const auto decides = [&](std::uint64_t n) {
         const Shift shift = shift_of(*found.sets, between.measured, n);
         const Shift cautious = cautious_shift(*found.sets, between.measured, between.assumed, n);
         return p_above(cautious, limit) <= errors.fail || p_below(shift, limit) <= errors.pass;
     };
-    for (std::uint64_t n = runs + 1; n <= kMost; n += std::max<std::uint64_t>(1, n / 16))
+    for (std::uint64_t n = runs + 1; n <= kMostRuns; n += std::max<std::uint64_t>(1, n / 16))
         if (decides(n)) return n;
     return std::nullopt;
 }
@@ -677,6 +678,25 @@ std::string why_unusable(const RunResult& run, bool is_candidate) {
     if (run.partial) return "it was interrupted";
     if (run.validity.verdict != Verdict::invalid) return "";
     return invalid_reasons(run, is_candidate);
+}
+
+bool spoiled_by_instrument(const RunResult& run) {
+    if (run.partial || run.validity.verdict != Verdict::invalid) return false;
+    return std::all_of(run.validity.reasons.begin(), run.validity.reasons.end(), [](const Reason& reason) {
+        return reason.severity != Verdict::invalid || is_of_host(reason.check);
+    });
+}
+
+GateReport ended_by_instrument(GateReport report, const std::string& what) {
+    constexpr std::string_view kWord = "INCONCLUSIVE:";
+    if (report.verdict != GateVerdict::inconclusive) return report;
+    std::string rest = report.headline;
+    if (rest.starts_with(kWord)) rest.erase(0, kWord.size());
+    report.headline = fmt::format(
+        "{} the load generator's host spoiled a run twice: {}. Use a quieter host, or --host-noise accept "
+        "to take its figures as they are. Without this run:{}",
+        kWord, what, rest);
+    return report;
 }
 
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,

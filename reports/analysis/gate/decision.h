@@ -143,6 +143,15 @@ void require_comparable(std::span<const GateRun> baseline, std::span<const GateR
 /// requests do not exclude a candidate's run, because a gate judges them.
 std::string why_unusable(const RunResult& run, bool is_candidate);
 
+/// Whether a run is invalid only because of the client and its host, so that it says nothing about the
+/// server.
+bool spoiled_by_instrument(const RunResult& run);
+
+/// The report of a gate that ended because a run was spoiled by the instrument twice. `what` names the run
+/// and the reason; it comes first in the headline of an inconclusive report. The metrics stay judged by the
+/// runs before it.
+GateReport ended_by_instrument(GateReport report, const std::string& what);
+
 /// The verdict on runs that passed require_comparable(), and the data that it follows from. Throws UsageError
 /// when the policy names a class that no run has.
 GateReport decided(const GatePolicy& policy, const GateInput& input);
