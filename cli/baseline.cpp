@@ -4,6 +4,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
@@ -12,6 +14,8 @@
 #include "core/error.h"
 #include "reports/document/table.h"
 #include "reports/files/baseline_store.h"
+#include "reports/files/file_io.h"
+#include "reports/files/gate_file.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::cli {
@@ -24,20 +28,58 @@ struct BaselineCommand {
     std::string name;
     std::vector<std::string> directories;
     bool overwrite = false;
+    std::size_t keep = 20;
+    bool accept_inconclusive = false;
 };
+
+/// Adds the runs of a side's directory, or of foreign results, to `runs`.
+void add_runs(const fs::path& directory, std::vector<fs::path>& runs) {
+    for (const fs::path& run : reports::find_run_directories(directory)) runs.push_back(run);
+}
 
 void save(const BaselineCommand& command) {
     std::vector<fs::path> runs;
     ForeignResults foreign;
-    for (const std::string& directory : command.directories)
-        for (const fs::path& run : reports::find_run_directories(foreign.directory_of(directory)))
-            runs.push_back(run);
+    for (const std::string& directory : command.directories) add_runs(foreign.directory_of(directory), runs);
     reports::BaselineStore(command.store).save(command.name, runs, command.overwrite);
     print("{}: {} runs\n", command.name, runs.size());
     if (runs.size() < 3)
         print(stderr,
               "paretoken: note: a gate needs 3 or more runs of a baseline, or one run and "
               "--within-run\n");
+}
+
+/// Returns the runs of the candidate of a gate. Throws UsageError if the candidate did not pass.
+std::vector<fs::path> passed_runs(const BaselineCommand& command, const fs::path& gate) {
+    const fs::path file = gate / reports::kGateFileName;
+    const std::string verdict = reports::parse_gate_verdict(reports::read_file(file), file.string());
+    if (verdict != "pass" && !(verdict == "inconclusive" && command.accept_inconclusive))
+        throw UsageError(fmt::format("{}: the verdict is {}, and a baseline takes candidates that passed{}",
+                                     file.string(), verdict,
+                                     verdict == "fail" ? "" : "; --accept-inconclusive takes this one too"));
+    std::vector<fs::path> runs;
+    if (fs::is_directory(gate / "candidate")) add_runs(gate / "candidate", runs);
+    if (!fs::is_directory(gate / "pairs")) return runs;
+    std::vector<fs::path> all;
+    add_runs(gate / "pairs", all);
+    for (fs::path& run : all)
+        if (run.filename() == "candidate") runs.push_back(std::move(run));
+    return runs;
+}
+
+void update(const BaselineCommand& command) {
+    std::vector<fs::path> runs;
+    for (const std::string& directory : command.directories)
+        if (fs::exists(fs::path(directory) / reports::kGateFileName))
+            for (fs::path& run : passed_runs(command, directory)) runs.push_back(std::move(run));
+        else
+            add_runs(directory, runs);
+    if (runs.empty())
+        throw UsageError(fmt::format("{} holds no run of a candidate", command.directories.front()));
+    const reports::BaselineStore store(command.store);
+    store.update(command.name, runs, command.keep);
+    print("{}: {} runs, of which {} are new\n", command.name, store.find(command.name).runs.size(),
+          std::min(runs.size(), command.keep));
 }
 
 /// Throws UsageError when a run of the baseline cannot be read.
@@ -99,6 +141,14 @@ void add_baseline(CLI::App& app) {
     CLI::App* saving = add("save", "Copy runs into a baseline", save, true);
     saving->add_option("DIR", command->directories, "Run directories, or directories of these")->required();
     saving->add_flag("--overwrite", command->overwrite, "Replace a baseline of this name");
+    CLI::App* updating =
+        add("update", "Add the candidate's runs of a gate that passed, or other runs", update, true);
+    updating->add_option("DIR", command->directories, "Directory of a gate, or run directories")->required();
+    updating->add_option("--keep", command->keep, "Largest number of runs; the oldest ones are removed")
+        ->capture_default_str()
+        ->check(CLI::Range(3, 1000));
+    updating->add_flag("--accept-inconclusive", command->accept_inconclusive,
+                       "Also take the candidate of a gate that was inconclusive");
     add("list", "List the baselines", list, false);
     add("show", "Show the runs of a baseline", show, true);
     add("drop", "Remove a baseline", drop, true);

@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -49,6 +50,8 @@ struct GateCommand {
     GateSide candidate_server;
     std::vector<std::string> history;
     std::string store = reports::kDefaultStore;
+    bool create_baseline = false;
+    std::uint64_t runs = 5;
     std::string policy;
     bool print_policy = false;
     std::vector<std::string> limits;
@@ -93,10 +96,14 @@ void require_one_way(const GateCommand& command) {
             throw UsageError(
                 fmt::format("give the {0} as one of --{0} DIR…, --{0}-url URL and --{0}-cmd COMMAND", name));
     }
-    if (is_given(command.baseline_server) != is_given(command.candidate_server))
+    if (is_given(command.baseline_server) && !is_given(command.candidate_server))
         throw UsageError(
-            "one side would be measured and the other was measured before: measure both (two URLs or "
+            "the baseline would be measured and the candidate was measured before: measure both (two URLs or "
             "commands), or give the directories of both");
+    if (command.create_baseline && (command.baseline.size() != 1 || !is_given(command.candidate_server)))
+        throw UsageError(
+            "--create-baseline: give the name as --baseline NAME, and the server to measure as "
+            "--candidate-url or --candidate-cmd");
 }
 
 std::vector<fs::path> directories_of(const std::vector<std::string>& names, const std::string& store) {
@@ -107,10 +114,11 @@ std::vector<fs::path> directories_of(const std::vector<std::string>& names, cons
         else if (reports::BaselineStore(store).holds(name))
             directories.push_back(reports::BaselineStore(store).find(name).directory);
         else
-            throw UsageError(
-                fmt::format("{} is neither a directory nor a baseline in {}; `paretoken baseline list` shows "
-                            "the stored ones, and --store names another place",
-                            name, store));
+            throw UsageError(fmt::format(
+                "{} is neither a directory nor a baseline in {}; `paretoken baseline list` shows the stored "
+                "ones, --store names another place, and --create-baseline measures the candidate as a new "
+                "one",
+                name, store));
     }
     return directories;
 }
@@ -182,6 +190,22 @@ void judge(const GateCommand& command) {
 
 // ---- measuring
 
+/// Returns whether the baseline is to be measured for the first time.
+bool creates_baseline(const GateCommand& command) {
+    return command.create_baseline && !fs::is_directory(command.baseline.front()) &&
+           !reports::BaselineStore(command.store).holds(command.baseline.front());
+}
+
+/// Adds the runs of a stored baseline to the plan.
+void add_stored(const GateCommand& command, GatePlan& plan) {
+    for (const std::string& name : command.baseline)
+        plan.baseline.stored += (plan.baseline.stored.empty() ? "" : " ") + name;
+    if (creates_baseline(command)) return;
+    plan.stored_runs = experiments::runs_below(directories_of(command.baseline, command.store));
+    plan.history = experiments::runs_below(directories_of(command.history, command.store));
+    reports::require_comparable(plan.stored_runs, {}, plan.across);
+}
+
 GatePlan plan_of_gate(const GateCommand& command) {
     GatePlan plan{.asked = plan_of(texts_of(command.plan)),
                   .baseline = command.baseline_server,
@@ -190,11 +214,12 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .across = across_of(command),
                   .max_time = {},
                   .checklist = command.checklist};
+    if (!command.baseline.empty()) add_stored(command, plan);
     if (!command.max_time.empty())
         plan.max_time = naming("--max-time", [&] { return parse_duration(command.max_time); });
     if (plan.asked.virtual_time)
         for (const GateSide* const side : {&plan.baseline, &plan.candidate})
-            if (!experiments::names_simulator(side->url))
+            if (side->stored.empty() && !experiments::names_simulator(side->url))
                 throw UsageError(
                     fmt::format("--virtual: both sides must be sim:PROFILE, but one is {}", side->shown()));
     return plan;
@@ -205,21 +230,37 @@ void print_dry_run(const GatePlan& plan) {
     print("baseline   {}\ncandidate  {}\n", plan.baseline.shown(), plan.candidate.shown());
     std::string at;
     for (const Look& look : looks) at += fmt::format("{}{}", at.empty() ? "" : ", ", look.pairs);
-    print("judged     after {} pairs, until there is a verdict\n", at);
+    const bool stored = !plan.baseline.stored.empty();
+    const std::uint64_t sides = stored ? 1 : 2;
+    const std::string_view counted = stored ? "run" : "pair";
+    print("judged     after {} {}s, until there is a verdict\n", at, counted);
     const LoadPlan load = experiments::with_load(plan.asked);
     if (load.stop.duration) {
-        const double pair_s = 2 * seconds(*load.stop.duration);
+        const double pair_s = static_cast<double>(sides) * seconds(*load.stop.duration);
         print(
-            "time       about {:.0f} s for each pair, {:.0f} to {:.0f} minutes in all, and the starts of "
+            "time       about {:.0f} s for each {}, {:.0f} to {:.0f} minutes in all, and the starts of "
             "servers\n",
-            pair_s, pair_s * 3 / 60, pair_s * static_cast<double>(plan.policy.max_pairs) / 60);
+            pair_s, counted, pair_s * 3 / 60, pair_s * static_cast<double>(plan.policy.max_pairs) / 60);
     } else {
-        print("time       6 to {1} times as long as one run, which has {0} requests\n",
-              load.stop.requests.value_or(0), 2 * plan.policy.max_pairs);
+        print("time       {0} to {1} times as long as one run, which has {2} requests\n", 3 * sides,
+              sides * plan.policy.max_pairs, load.stop.requests.value_or(0));
     }
 }
 
-void measure(GatePlan plan, const experiments::Access& access, bool github, const Presentation& shown) {
+/// Measures the first runs of a baseline and stores them.
+void create_baseline(const GateCommand& command, const GatePlan& plan, const experiments::Access& access,
+                     const fs::path& directory, ConsoleWatcher& watcher, const std::stop_token& stop) {
+    const std::string& name = command.baseline.front();
+    const auto runs = experiments::measure_baseline(plan, access, directory, this_invocation(), watcher, stop,
+                                                    command.runs);
+    reports::BaselineStore(command.store).save(name, runs, false);
+    print("{}: {} runs stored in {} as the first ones; there was nothing to compare them with\n", name,
+          runs.size(), command.store);
+}
+
+void measure(const GateCommand& command, GatePlan plan, const experiments::Access& access) {
+    const bool github = command.github;
+    const Presentation& shown = command.shown;
     experiments::require_rate_for_burstiness(plan.asked);
     LoadPlan client = plan.asked;
     client.route = LoadPlan{}.route;  // a side may have several servers
@@ -234,8 +275,11 @@ void measure(GatePlan plan, const experiments::Access& access, bool github, cons
     ConsoleWatcher watcher(interrupt, shown.quiet);
     const auto tell = [&](const GateReport& report) {
         if (!shown.quiet && report.verdict == reports::GateVerdict::inconclusive)
-            print(stderr, "after {} pairs: {}\n", report.pairs, report.headline);
+            print(stderr, "after {} {}: {}\n", report.pairs,
+                  report.design == reports::GateDesign::stored ? "runs" : "pairs", report.headline);
     };
+    if (creates_baseline(command))
+        return create_baseline(command, plan, access, output.path(), watcher, interrupt.token());
     const GateReport report = experiments::measure_gate(plan, access, output.path(), this_invocation(),
                                                         watcher, interrupt.token(), tell);
     write_pages(report, output.path());
@@ -249,7 +293,7 @@ void gate(const GateCommand& command) {
         return;
     }
     require_one_way(command);
-    if (!is_given(command.baseline_server)) return judge(command);
+    if (!is_given(command.candidate_server)) return judge(command);
     const GatePlan plan = plan_of_gate(command);
     if (command.plan.print_config) {
         print("{}\n", config_text(plan.asked));
@@ -257,14 +301,15 @@ void gate(const GateCommand& command) {
     }
     if (command.dry_run) return print_dry_run(plan);
     const experiments::Access access = access_of(plan.asked);
-    without_telling(experiments::gate_secrets(plan, access),
-                    [&] { measure(plan, access, command.github, command.shown); });
+    without_telling(experiments::gate_secrets(plan, access), [&] { measure(command, plan, access); });
 }
 
 void add_own_options(CLI::App& sub, GateCommand& command) {
     const char* sides = "Sides";
-    sub.add_option("--baseline", command.baseline,
-                   "Runs of the baseline: directories, or the name of a stored baseline")
+    sub.add_option(
+           "--baseline", command.baseline,
+           "Runs of the baseline: directories, or the name of a stored baseline; with --candidate-url "
+           "or --candidate-cmd, the candidate is measured as often as the verdict needs")
         ->group(sides);
     sub.add_option("--candidate", command.candidate, "Runs of the candidate: directories")->group(sides);
     sub.add_option("--history", command.history,
@@ -286,6 +331,14 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
     sub.add_option("--store", command.store, "Directory of the stored baselines")
         ->group(sides)
         ->capture_default_str();
+    sub.add_flag("--create-baseline", command.create_baseline,
+                 "If there is no --baseline NAME yet: measure the candidate and store its runs under the "
+                 "name, without a verdict")
+        ->group(sides);
+    sub.add_option("--runs", command.runs, "With --create-baseline: number of runs")
+        ->group(sides)
+        ->capture_default_str()
+        ->check(CLI::Range(3, 100));
     const char* judging = "Verdict";
     sub.add_option("--policy", command.policy,
                    "JSON file with metrics, tolerances and limits, as --print-policy writes it")
@@ -298,9 +351,11 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
                    "'ttft_p95<800ms'; may be repeated")
         ->group(judging);
     sub.add_option("--across", command.across,
-                   "Allowed differences between the sides, separated by commas: model, hardware, load")
+                   "Allowed differences between the sides, separated by commas: model, hardware, load, host")
         ->group(judging);
-    sub.add_option("--max-pairs", command.max_pairs, "Largest number of pairs of runs, at least 3 [16]")
+    sub.add_option("--max-pairs", command.max_pairs,
+                   "Largest number of pairs of runs, or of runs of the candidate beside a stored "
+                   "baseline; at least 3 [16]")
         ->group(judging);
     sub.add_option("--max-time", command.max_time,
                    "Time limit (30m): no pair is begun that would probably exceed it")

@@ -20,8 +20,7 @@
 #include "reports/analysis/gate/checklist.h"
 #include "reports/analysis/gate/history.h"
 #include "reports/files/file_io.h"
-#include "reports/files/probe_file.h"
-#include "reports/files/records.h"
+#include "reports/files/gate_run.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -70,7 +69,7 @@ reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const 
     const fs::path file = directory / reports::kGateFileName;
     if (!fs::exists(file)) return asked;
     if (plan.asked.overwrite) {
-        fs::remove_all(directory / "pairs");
+        for (const char* const runs : {"pairs", kSides[1]}) fs::remove_all(directory / runs);
         return asked;
     }
     const reports::GateAsked before = reports::parse_gate_asked(reports::read_file(file), file.string());
@@ -101,19 +100,25 @@ struct Gating {
     std::vector<std::string> notes = {};
 };
 
+bool is_stored(const GatePlan& plan) {
+    return !plan.baseline.stored.empty();
+}
+
 const GateSide& side_of(const GatePlan& plan, std::size_t side) {
     return side == 0 ? plan.baseline : plan.candidate;
 }
 
 fs::path directory_of(const Gating& gating, std::uint64_t pair, std::size_t side) {
-    return gating.directory / "pairs" / fmt::format("{:02}", pair + 1) / kSides[side];
+    const std::string number = fmt::format("{:02}", pair + 1);
+    return is_stored(gating.plan) ? gating.directory / kSides[side] / number
+                                  : gating.directory / "pairs" / number / kSides[side];
 }
 
 /// Reads a run of this gate that an earlier call has finished.
 std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
     if (!reports::has_result(directory)) return std::nullopt;
     try {
-        GateRun run = gate_run_in(directory);
+        GateRun run = reports::read_gate_run(directory);
         if (reports::why_unusable(run.result, is_candidate).empty()) return run;
     } catch (const UsageError&) {  // an incomplete run is measured again
     }
@@ -130,7 +135,7 @@ void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, con
 void open_targets(Gating& gating, std::uint64_t pair) {
     for (const std::size_t side : {0U, 1U}) {
         const GateSide& of = side_of(gating.plan, side);
-        if (!of.command.empty() || gating.targets[side]) continue;
+        if (of.url.empty() || gating.targets[side]) continue;  // started for each run, or stored
         gating.targets[side] =
             open_target(asked_of(gating.plan, of, of.url, pair), gating.access, gating.watcher, gating.stop);
     }
@@ -156,6 +161,12 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
     measure_at(gating, asked, *target, directory);
 }
 
+/// A run that the client's host made invalid for the second time.
+class SpoiledRun : public Error {
+  public:
+    explicit SpoiledRun(const std::string& what) : Error(ExitCode::measurement_invalid, what) {}
+};
+
 /// Measures one run, and measures it once more if it is invalid.
 GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
     const fs::path directory = directory_of(gating, pair, side);
@@ -168,9 +179,11 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
     constexpr int kAttempts = 2;
     for (int attempt = 1;; ++attempt) {
         measure_once(gating, pair, side, directory);
-        GateRun run = gate_run_in(directory);
+        GateRun run = reports::read_gate_run(directory);
         const std::string why = reports::why_unusable(run.result, is_candidate);
         if (why.empty()) return run;
+        if (attempt == kAttempts && reports::spoiled_by_instrument(run.result))
+            throw SpoiledRun(fmt::format("{}: {}", directory.string(), why));
         if (attempt == kAttempts)
             throw Error(
                 ExitCode::measurement_invalid,
@@ -179,58 +192,13 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
                     directory.string(), why));
         gating.watcher.warn(fmt::format("{} is invalid and is measured again: {}", directory.string(), why));
         gating.notes.push_back(
-            fmt::format("The {} of pair {} was measured twice, since the first run was "
+            fmt::format("The {} of {} {} was measured twice, since the first run was "
                         "invalid: {}.",
-                        kSides[side], pair + 1, why));
+                        kSides[side], is_stored(gating.plan) ? "run" : "pair", pair + 1, why));
     }
 }
 
-void measure_pair(Gating& gating, std::uint64_t pair) {
-    std::array<std::optional<GateRun>, 2> runs;
-    for (const std::size_t turn : {0U, 1U}) {
-        const std::size_t side = candidate_is_first(pair) ? 1 - turn : turn;
-        runs[side] = run_of(gating, pair, side);
-    }
-    for (const std::size_t side : {0U, 1U}) gating.runs[side].push_back(std::move(*runs[side]));
-    reports::require_comparable(gating.runs[0], gating.runs[1], gating.plan.across);
-}
-
-GateReport report_of(const Gating& gating) {
-    GateReport report =
-        reports::decided(gating.plan.policy, {.baseline = gating.runs[0],
-                                              .candidate = gating.runs[1],
-                                              .design = reports::GateDesign::pairs,
-                                              .looks = reports::looks_of(gating.plan.policy)});
-    report.notes.insert(report.notes.end(), gating.notes.begin(), gating.notes.end());
-    const Secrets secrets = gate_secrets(gating.plan, gating.access);
-    report.baseline_name = secrets.redacted(gating.plan.baseline.shown());
-    report.candidate_name = secrets.redacted(gating.plan.candidate.shown());
-    if (gating.plan.checklist && !gating.runs[1].empty())
-        report.checklist = reports::checklist_of(report, gating.runs[1], cards::default_price_cards());
-    return report;
-}
-
-// ---- checking the answers
-
-/// Returns the faults of the stored answers of the requests `answered`. Empty answers are not in the file.
-reports::AnswerFaults faults_in(const fs::path& answers, std::set<std::uint64_t> answered) {
-    reports::AnswerCheck check;
-    if (!fs::exists(answers)) return {};
-    reports::for_each_answer(answers, [&](const reports::KeptAnswer& answer) {
-        if (!answer.warmup && answered.erase(answer.index) > 0) check.add(answer.index, answer.text);
-    });
-    for (const std::uint64_t index : answered) check.add(index, {});
-    return check.faults();
-}
-
-// ---- runs that were measured before
-
-std::vector<GateRun> runs_below(const std::vector<fs::path>& directories) {
-    std::vector<GateRun> runs;
-    for (const fs::path& directory : directories)
-        for (const fs::path& run : reports::find_run_directories(directory)) runs.push_back(gate_run_in(run));
-    return runs;
-}
+// ---- what is said of a baseline that is old or from another host
 
 /// Returns the days since 1970 of "2026-11-21T09:38:00Z"; nothing for any other text.
 std::optional<std::int64_t> day_of(const std::string& time) {
@@ -244,15 +212,92 @@ std::optional<std::int64_t> day_of(const std::string& time) {
     return std::chrono::sys_days(date).time_since_epoch().count();
 }
 
-void note_age(const std::vector<GateRun>& baseline, const std::vector<GateRun>& candidate,
-              GateReport& report) {
-    constexpr std::int64_t kOld = 30;
-    const auto before = day_of(baseline.front().result.provenance.started_at);
-    const auto after = day_of(candidate.front().result.provenance.started_at);
-    if (before && after && *after - *before > kOld)
-        report.notes.push_back(fmt::format(
-            "The baseline is {} days older than the candidate: measure a new one.", *after - *before));
+/// Returns the command that measures both sides in pairs.
+std::string pairs_command(const GateRun& baseline, const GateSide& candidate) {
+    const auto& metadata = baseline.result.provenance.metadata;
+    const auto command = metadata.find("server_command");
+    if (command == metadata.end())
+        return "paretoken gate --baseline-cmd COMMAND --candidate-cmd COMMAND, or two URLs,";
+    return fmt::format(
+        "paretoken gate --baseline-cmd '{}' --candidate-cmd {}", command->second,
+        candidate.command.empty() ? "COMMAND" : fmt::format("'{}'", command_to_show(candidate.command)));
 }
+
+/// Adds a note if the baseline is old or from another host, because pairs are then the better comparison.
+void note_age_and_host(const std::vector<GateRun>& baseline, const std::vector<GateRun>& candidate,
+                       const GateSide& side, GateReport& report) {
+    constexpr std::int64_t kOld = 30;
+    if (baseline.empty() || candidate.empty()) return;
+    const auto before = day_of(baseline.back().result.provenance.started_at);
+    const auto after = day_of(candidate.front().result.provenance.started_at);
+    const bool old = before && after && *after - *before > kOld;
+    const auto host = reports::difference_of_host(baseline.front().result, candidate.front().result);
+    if (old)
+        report.notes.push_back(
+            fmt::format("The baseline is {} days older than the candidate: measure a new "
+                        "one, or measure both in pairs: {} with the same load.",
+                        *after - *before, pairs_command(baseline.back(), side)));
+    else if (host)
+        report.notes.push_back(
+            fmt::format("The baseline is from another host, so that the hosts are compared as well: measure "
+                        "both in pairs: {} with the same load.",
+                        pairs_command(baseline.back(), side)));
+}
+
+/// Throws UsageError if the stored baseline is from another host and that is not allowed.
+void require_host(const GatePlan& plan, const GateRun& candidate) {
+    if (plan.across.contains(reports::Across::host)) return;
+    for (const GateRun& run : plan.stored_runs)
+        if (const auto found = reports::difference_of_host(run.result, candidate.result))
+            throw UsageError(
+                fmt::format("{} is from another host, so that a comparison would judge the hosts as well: {} "
+                            "compares all "
+                            "the same; {} measures both in pairs on this one",
+                            plan.baseline.shown(), *found, pairs_command(run, plan.candidate)));
+}
+
+void measure_pair(Gating& gating, std::uint64_t pair) {
+    if (is_stored(gating.plan)) {
+        gating.runs[1].push_back(run_of(gating, pair, 1));
+        require_host(gating.plan, gating.runs[1].back());
+        reports::require_comparable(gating.plan.stored_runs, gating.runs[1], gating.plan.across);
+        return;
+    }
+    std::array<std::optional<GateRun>, 2> runs;
+    for (const std::size_t turn : {0U, 1U}) {
+        const std::size_t side = candidate_is_first(pair) ? 1 - turn : turn;
+        runs[side] = run_of(gating, pair, side);
+    }
+    for (const std::size_t side : {0U, 1U}) gating.runs[side].push_back(std::move(*runs[side]));
+    reports::require_comparable(gating.runs[0], gating.runs[1], gating.plan.across);
+}
+
+GateReport verdict_of(const Gating& gating) {
+    const GatePlan& plan = gating.plan;
+    reports::GateInput input{.baseline = gating.runs[0],
+                             .candidate = gating.runs[1],
+                             .design = reports::GateDesign::pairs,
+                             .looks = reports::looks_of(plan.policy)};
+    if (!is_stored(plan)) return reports::decided(plan.policy, input);
+    input.design = reports::GateDesign::stored;
+    input.baseline = plan.stored_runs;
+    return reports::decided_with_history(plan.policy, std::move(input), plan.history, plan.across);
+}
+
+GateReport report_of(const Gating& gating) {
+    GateReport report = verdict_of(gating);
+    if (is_stored(gating.plan))
+        note_age_and_host(gating.plan.stored_runs, gating.runs[1], gating.plan.candidate, report);
+    report.notes.insert(report.notes.end(), gating.notes.begin(), gating.notes.end());
+    const Secrets secrets = gate_secrets(gating.plan, gating.access);
+    report.baseline_name = secrets.redacted(gating.plan.baseline.shown());
+    report.candidate_name = secrets.redacted(gating.plan.candidate.shown());
+    if (gating.plan.checklist && !gating.runs[1].empty())
+        report.checklist = reports::checklist_of(report, gating.runs[1], cards::default_price_cards());
+    return report;
+}
+
+// ---- runs that were measured before
 
 std::string names_of(const std::vector<fs::path>& directories) {
     std::string names;
@@ -272,6 +317,7 @@ Secrets gate_secrets(const GatePlan& plan, const Access& access) {
 }
 
 std::string GateSide::shown() const {
+    if (!stored.empty()) return "baseline " + stored;
     if (!command.empty()) return command;
     return url.find("://") == std::string::npos ? url : redacted_url(url);
 }
@@ -296,6 +342,16 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
     return asked;
 }
 
+std::vector<fs::path> measure_baseline(const GatePlan& plan, const Access& access, const fs::path& directory,
+                                       const Invocation& invocation, Watcher& watcher,
+                                       const std::stop_token& stop, std::uint64_t runs) {
+    const Invocation told = without_secrets(invocation, gate_secrets(plan, access));
+    Gating gating{plan, access, directory, told, watcher, stop};
+    std::vector<fs::path> measured;
+    for (std::uint64_t run = 0; run < runs; ++run) measured.emplace_back(run_of(gating, run, 1).directory);
+    return measured;
+}
+
 GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::path& directory,
                         const Invocation& invocation, Watcher& watcher, const std::stop_token& stop,
                         const TellReport& tell) {
@@ -309,40 +365,37 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
     for (std::uint64_t pair = 0; pair < plan.policy.max_pairs; ++pair) {
         const TimePoint pair_began = Clock::now();
         if (plan.max_time && pair > 0 && pair_began - began + longest > *plan.max_time) {
-            gating.notes.push_back(fmt::format("--max-time ended the gate after {} pairs.", pair));
+            gating.notes.push_back(fmt::format("--max-time ended the gate after {} {}.", pair,
+                                               is_stored(plan) ? "runs of the candidate" : "pairs"));
             report = report_of(gating);
             break;
         }
-        measure_pair(gating, pair);
+        try {
+            measure_pair(gating, pair);
+        } catch (const SpoiledRun& spoiled) {
+            report = reports::ended_by_instrument(report_of(gating), spoiled.what());
+            break;
+        }
         longest = std::max(longest, Clock::now() - pair_began);
         report = report_of(gating);
         reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
         const bool looked = report.pairs == pair + 1;
         if (looked && tell) tell(report);
-        if (looked && (report.verdict != reports::GateVerdict::inconclusive ||
-                       reports::only_limits_are_undecided(report)))
+        if (looked &&
+            (report.verdict != reports::GateVerdict::inconclusive ||
+             reports::only_limits_are_undecided(report) || reports::more_runs_do_not_decide(report)))
             break;
     }
     reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
     return report;
 }
 
-GateRun gate_run_in(const fs::path& directory) {
-    GateRun run{.directory = directory.string(),
-                .result = reports::read_run_directory(directory),
-                .finish_reasons = {},
-                .answers = {},
-                .probe = reports::read_probe_file(directory / reports::kProbeFileName)};
-    const fs::path records = directory / reports::kRecordsFileName;
-    if (!fs::exists(records)) return run;
-    std::set<std::uint64_t> answered;  // requests that ended well
-    (void)reports::for_each_record(records, TimePoint{}, [&](RequestRecord&& record) {
-        if (record.warmup || record.outcome != Outcome::ok) return;
-        answered.insert(record.index);
-        if (!record.finish_reason.empty()) ++run.finish_reasons[record.finish_reason];
-    });
-    run.answers = faults_in(directory / reports::kAnswersFileName, std::move(answered));
-    return run;
+std::vector<GateRun> runs_below(const std::vector<fs::path>& directories) {
+    std::vector<GateRun> runs;
+    for (const fs::path& directory : directories)
+        for (const fs::path& run : reports::find_run_directories(directory))
+            runs.push_back(reports::read_gate_run(run));
+    return runs;
 }
 
 bool are_interleaved(std::vector<GateRun>& baseline, std::vector<GateRun>& candidate) {
@@ -375,34 +428,12 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
     else if (fewer < 3 || !are_interleaved(input.baseline, input.candidate))
         input.design = reports::GateDesign::two_sets;
     input.looks = reports::one_look(policy, fewer);
-    std::vector<GateRun> earlier = runs_below(directories.history);
-    DistinctRuns judged;
-    for (const auto* const side : {&input.baseline, &input.candidate})
-        for (const GateRun& run : *side) judged.add(run.result, run.directory);
-    const auto repeated = std::erase_if(earlier, [&](const GateRun& run) {
-        if (judged.holds(run.result)) return true;
-        judged.add(run.result, run.directory);
-        return false;
-    });
-    const auto others = std::erase_if(earlier, [&](const GateRun& run) {
-        return !reports::why_unusable(run.result, false).empty() ||
-               reports::difference_of_work(input.baseline.front().result, run.result, across).has_value();
-    });
-    reports::GateHistory history = reports::history_of(policy, earlier);
-    input.day_spread = std::move(history.day_spread);
-    GateReport report = reports::decided(policy, input);
-    if (repeated > 0)
-        report.notes.push_back(fmt::format(
-            "{} runs of the history are the same runs as others of this gate, and are left out.", repeated));
-    if (others > 0)
-        report.notes.push_back(
-            fmt::format("{} runs of the history are invalid or did other work, and are left out.", others));
-    report.notes.insert(report.notes.end(), history.trends.begin(), history.trends.end());
+    GateReport report = reports::decided_with_history(policy, input, runs_below(directories.history), across);
     if (single && !within_run)
         report.notes.emplace_back(
             "One run per side does not show the variation from run to run: give 3 or more, or accept that "
             "with --within-run.");
-    note_age(input.baseline, input.candidate, report);
+    note_age_and_host(input.baseline, input.candidate, {}, report);
     report.baseline_name = names_of(directories.baseline);
     report.candidate_name = names_of(directories.candidate);
     if (checklist)

@@ -21,14 +21,15 @@
 
 namespace paretoken::experiments {
 
-/// One side: a server that runs already, or a command that starts one for each run.
+/// One side: a server that runs already, a command that starts one for each run, or a stored baseline.
 struct GateSide {
     std::string url = {};
     std::string command = {};
+    std::string stored = {};  ///< name of the stored baseline; GatePlan::stored_runs has its runs
 
     bool operator==(const GateSide&) const = default;
-    /// Returns the command as it was given, or else the URL with its credentials and query values hidden.
-    /// Secrets in a command are not hidden.
+    /// Returns "baseline NAME", the command as it was given, or else the URL with its credentials and query
+    /// values hidden. Secrets in a command are not hidden.
     std::string shown() const;
 };
 
@@ -39,7 +40,9 @@ struct GatePlan {
     reports::GatePolicy policy = reports::default_policy();
     std::set<reports::Across> across = {};  ///< differences that are allowed between the sides
     std::optional<Duration> max_time = {};  ///< time limit; a further pair begins only if it should fit
-    bool checklist = false;                 ///< whether the report has the checklist for a rollout
+    std::vector<reports::GateRun> stored_runs = {};  ///< runs of a stored baseline
+    std::vector<reports::GateRun> history = {};      ///< runs of earlier baselines, beside a stored one
+    bool checklist = false;                          ///< whether the report has the checklist for a rollout
 };
 
 /// Returns the secrets of the load (secrets_of() in experiments/server/redaction.h) and of the sides' URLs
@@ -58,21 +61,29 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
 /// Receives the verdict so far after each look, which is a number of pairs after which a decision is allowed.
 using TellReport = std::function<void(const reports::GateReport&)>;
 
-/// Measures a gate in `directory`. If pairs of an earlier gate are there, they are kept and not measured
-/// again, unless the plan says to overwrite, which removes them. `tell` may be empty. Throws UsageError
-/// when the earlier gate has other options, or when the sides do not do the same work; RuntimeError when a
-/// side cannot be reached, a result cannot be written, or `stop` is requested; Error with
-/// ExitCode::measurement_invalid when a run is invalid twice. A run of the candidate that is invalid only
-/// because requests failed is not repeated, because the gate judges the failures. Throws also as measure()
-/// (experiments/run.h) does.
+/// Measures a gate in `directory`. If the baseline is stored, only the candidate is measured, in
+/// candidate/01, candidate/02, …, and its runs count as pairs do. If pairs of an earlier gate are there, they
+/// are kept and not measured again, unless the plan says to overwrite, which removes them. `tell` may be
+/// empty. Throws UsageError when the earlier gate has other options, or when the sides do not do the same
+/// work; RuntimeError when a side cannot be reached, a result cannot be written, or `stop` is requested;
+/// Error with ExitCode::measurement_invalid when a run is invalid twice. A run of the candidate that is
+/// invalid only because requests failed is not repeated, because the gate judges the failures. Throws also as
+/// measure() (experiments/run.h) does.
 reports::GateReport measure_gate(const GatePlan& plan, const Access& access,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  Watcher& watcher, const std::stop_token& stop, const TellReport& tell);
 
-/// Reads the finished run in `directory`: its result, the finish reasons and the faults of the kept answers
-/// of its successful requests, and the answers to the questions of --probe. Throws UsageError when the
-/// result cannot be read.
-reports::GateRun gate_run_in(const std::filesystem::path& directory);
+/// Measures `runs` runs of the candidate for a baseline that does not exist yet, in `directory`, and returns
+/// their directories. The plan's baseline is a stored one without runs. Runs of an earlier call are kept.
+/// Throws as measure_gate() does.
+std::vector<std::filesystem::path> measure_baseline(const GatePlan& plan, const Access& access,
+                                                    const std::filesystem::path& directory,
+                                                    const Invocation& invocation, Watcher& watcher,
+                                                    const std::stop_token& stop, std::uint64_t runs);
+
+/// Reads the finished runs in and below the directories. Throws UsageError when a directory has no run or
+/// one that cannot be read.
+std::vector<reports::GateRun> runs_below(const std::vector<std::filesystem::path>& directories);
 
 struct GateDirectories {
     std::vector<std::filesystem::path> baseline;

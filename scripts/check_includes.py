@@ -107,7 +107,8 @@ PARTS = {
         "alerts_file": {"file_io"},
         "probe_file": {"json", "file_io"},
         "refold": {"recorded_files"},
-        "baseline_store": {"run_directory"},
+        "gate_run": {"run_directory", "probe_file"},
+        "baseline_store": {"gate_run"},
         "output_directory": {"run_directory", "gate_file", "watch_lines"},
         "interop": {"run_directory"},
     },
@@ -192,8 +193,8 @@ HEAVY_HEADERS_ALLOWED = {
     "simulator/answers/request_reader.h": re.compile("simdjson"),  # the same for the simulator's protocols
 }
 # reports: the only files that know JSON.
-REPORTS_JSON_FILES = {"reports/files/plan_file.cpp", "reports/files/gate_file.cpp", "reports/files/records.cpp",
-                      "reports/pages/inferencex.cpp", "reports/analysis/micro/micro_results.cpp"}
+REPORTS_JSON_FILES = {"reports/files/plan_file.cpp", "reports/files/gate_file.cpp", "reports/files/gate_run.cpp",
+                      "reports/files/records.cpp", "reports/pages/inferencex.cpp", "reports/analysis/micro/micro_results.cpp"}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD_HEADER = re.compile(r"[a-z0-9_]+$")

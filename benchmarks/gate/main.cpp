@@ -1,5 +1,6 @@
 // Measures how often a gate's verdict is wrong: Markdown tables over simulated gates, for docs/gate.md.
 //     paretoken-gate-errors [GATES] [THREADS]             noise that is drawn
+//     paretoken-gate-errors unpaired [GATES] [THREADS]    the same against a stored baseline
 //     paretoken-gate-errors virtual [GATES] [THREADS]     runs of the simulated server in virtual time
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "core/evidence/sequential.h"
+#include "core/evidence/unpaired.h"
 #include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "core/record/event_source.h"
@@ -228,6 +230,101 @@ void print_drawn(const Options& options) {
     }
 }
 
+// ---- a stored baseline
+
+/// How the runs of a stored baseline are spread over days and hosts, which differ by an effect of their own.
+struct Store {
+    std::size_t runs = 5;
+    std::size_t days = 1;
+    double effect = 0;  ///< standard deviation of the effect of a day and host, which all metrics share
+};
+
+struct StoredOutcome {
+    bool failed = false;
+    bool passed = false;
+    std::uint64_t runs = kPairs;
+    double least_shown = 0;  ///< shift of metric 0 that 16 runs of the candidate find with 80 % power
+};
+
+/// Draws the noise of single runs; a pair has that of two of them.
+StoredOutcome gated_by_store(const Store& store, const std::vector<Metric>& metrics, std::uint64_t seed) {
+    Random random(derived_seed(seed, "store"));
+    const reports::GatePolicy policy = reports::default_policy();
+    std::vector<double> levels(store.days);
+    for (double& level : levels) level = store.effect * random.normal();
+    const double today = store.effect * random.normal();
+    const auto value = [&](const Metric& metric, double level) {
+        return level + metric.deviation / std::sqrt(2.0) * random.normal();
+    };
+    std::vector<std::vector<Session>> baseline(metrics.size(), std::vector<Session>(store.days));
+    std::vector<std::vector<double>> candidate(metrics.size());
+    for (std::size_t m = 0; m < metrics.size(); ++m) {
+        for (std::size_t run = 0; run < store.runs; ++run)
+            baseline[m][run % store.days].push_back(value(metrics[m], levels[run % store.days]));
+        for (std::size_t run = 0; run < kPairs; ++run)
+            candidate[m].push_back(value(metrics[m], today) + metrics[m].shift);
+    }
+    StoredOutcome outcome;
+    std::vector<bool> passed(metrics.size(), false);
+    for (const Look& look : planned_looks(kPairs, policy.alpha, policy.beta)) {
+        std::vector<double> p;
+        for (std::size_t m = 0; m < metrics.size(); ++m) {
+            const auto first = std::span(candidate[m]).first(look.pairs);
+            const auto measured = variance_between(baseline[m]);
+            const SetDifference difference = set_difference(baseline[m], first, false);
+            const Shift shift = shift_of(difference, measured, look.pairs);
+            const Shift cautious = cautious_shift(difference, measured, policy.day_spread, look.pairs);
+            p.push_back(p_above(cautious, metrics[m].limit));
+            if (p_below(shift, metrics[m].limit) <= look.beta) passed[m] = true;
+        }
+        for (const bool one : rejected_by_holm(p, look.alpha)) outcome.failed = outcome.failed || one;
+        outcome.runs = look.pairs;
+        outcome.passed = std::find(passed.begin(), passed.end(), false) == passed.end();
+        if (outcome.failed || outcome.passed) break;
+    }
+    outcome.passed = outcome.passed && !outcome.failed;
+    const Look last = planned_looks(kPairs, policy.alpha, policy.beta).back();
+    outcome.least_shown = detectable_shift(
+        cautious_shift(set_difference(baseline[0], candidate[0], false), variance_between(baseline[0]),
+                       policy.day_spread, kPairs),
+        metrics[0].limit, {.fail = last.alpha / static_cast<double>(metrics.size()), .pass = last.beta});
+    return outcome;
+}
+
+void print_unpaired(const Options& options) {
+    fmt::print(
+        "| baseline | effect of a day and host | A/A fails | A/A passes | runs | throughput −8 % fails | "
+        "throughput: shift found with 80 % power |\n|:--|--:|--:|--:|--:|--:|--:|\n");
+    for (const double effect : {0.0, .02})
+        for (const std::size_t runs : {3U, 5U, 10U})
+            for (const std::size_t days : {std::size_t{1}, runs}) {
+                const Store store{.runs = runs, .days = days, .effect = effect};
+                std::atomic<std::uint64_t> failed{0};
+                std::atomic<std::uint64_t> passed{0};
+                std::atomic<std::uint64_t> measured{0};
+                std::atomic<std::uint64_t> found{0};
+                std::vector<double> shown(options.gates);
+                in_parallel(options, [&](std::uint64_t gate) {
+                    const StoredOutcome equal = gated_by_store(store, usual_metrics(), gate);
+                    failed += equal.failed ? 1 : 0;
+                    passed += equal.passed ? 1 : 0;
+                    measured += equal.runs;
+                    shown[gate] = equal.least_shown;
+                    auto metrics = usual_metrics();
+                    metrics[0].shift = -std::log(.92);
+                    found += gated_by_store(store, metrics, gate).failed ? 1 : 0;
+                });
+                std::nth_element(shown.begin(), shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2),
+                                 shown.end());
+                fmt::print("| {} runs, {} | {} | {} | {} | {:.1f} | {} | {:.1f} % |\n", runs,
+                           days == 1 ? "one day" : "one each day", effect > 0 ? "2 %" : "none",
+                           percent(failed, options), percent(passed, options),
+                           static_cast<double>(measured) / static_cast<double>(options.gates),
+                           percent(found, options), reports::percent_of(shown[shown.size() / 2]));
+                std::fflush(stdout);
+            }
+}
+
 // ---- virtual runs
 
 /// How the candidate of a virtual gate differs from the baseline.
@@ -323,14 +420,21 @@ void print_virtual(const Options& options) {
 
 int main(int argc, char** argv) {
     using namespace paretoken::gate_errors;
-    const bool in_virtual_time = argc > 1 && std::string(argv[1]) == "virtual";
-    const int first = in_virtual_time ? 2 : 1;
-    Options options{.gates = in_virtual_time ? 200U : 10'000U};
+    const std::string kind = argc > 1 ? argv[1] : "";
+    const bool in_virtual_time = kind == "virtual";
+    const bool unpaired = kind == "unpaired";
+    const int first = in_virtual_time || unpaired ? 2 : 1;
+    Options options{.gates = in_virtual_time ? 200U : unpaired ? 1000U : 10'000U};
     if (argc > first) options.gates = std::strtoull(argv[first], nullptr, 10);
     if (argc > first + 1) options.threads = std::strtoull(argv[first + 1], nullptr, 10);
     if (options.gates == 0 || options.threads == 0) {
-        fmt::print(stderr, "usage: paretoken-gate-errors [virtual] [GATES] [THREADS]\n");
+        fmt::print(stderr, "usage: paretoken-gate-errors [unpaired|virtual] [GATES] [THREADS]\n");
         return 2;
     }
-    in_virtual_time ? print_virtual(options) : print_drawn(options);
+    if (in_virtual_time)
+        print_virtual(options);
+    else if (unpaired)
+        print_unpaired(options);
+    else
+        print_drawn(options);
 }

@@ -61,21 +61,6 @@ Shift paired_shift(std::span<const double> log_ratios) {
     return {moments.mean, moments.standard_deviation / std::sqrt(n), n - 1};
 }
 
-Shift unpaired_shift(std::span<const double> baseline, std::span<const double> candidate) {
-    const Moments before = moments_of(baseline);
-    const Moments after = moments_of(candidate);
-    const auto variance_of_mean = [](const Moments& of) {
-        return of.standard_deviation * of.standard_deviation / static_cast<double>(of.n);
-    };
-    const double a = variance_of_mean(before);
-    const double b = variance_of_mean(after);
-    const double divisor =
-        a * a / static_cast<double>(before.n - 1) + b * b / static_cast<double>(after.n - 1);
-    const double degrees =
-        divisor > 0 ? (a + b) * (a + b) / divisor : static_cast<double>(before.n + after.n - 2);
-    return {after.mean - before.mean, std::sqrt(a + b), degrees};
-}
-
 double p_above(const Shift& shift, double limit) {
     const double excess = shift.mean - limit;
     if (!(shift.standard_error > 0)) return excess > 0 ? 0 : 1;

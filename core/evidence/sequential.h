@@ -43,11 +43,6 @@ struct Shift {
 /// finite.
 Shift paired_shift(std::span<const double> log_ratios);
 
-/// Returns the shift between two sets of runs that were not interleaved (Welch 1947). Each set holds the
-/// logarithms of its runs' values, with the sign changed if higher values are better. It must have at least
-/// 2 values, all finite.
-Shift unpaired_shift(std::span<const double> baseline, std::span<const double> candidate);
-
 /// Returns the probability of measuring a shift this far above `limit`, or farther, if the true shift is at
 /// the limit. A small value means that the true shift is above the limit. If the standard error is 0, the
 /// result is 0 for a mean above the limit, and otherwise 1.

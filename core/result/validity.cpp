@@ -293,31 +293,17 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
     return check.of_host ? of_host(reason, options) : reason;
 }
 
-/// Returns a reason if the client's own delays may have made the median or the p95 of a headline time too
-/// large (PercentileValue::instrument). It names the one of which this is the largest part.
+/// Returns a reason if the client's own delays may have made a headline time too large.
 std::optional<Reason> instrument_of(const RunResult& run, const ValidityOptions& options) {
     constexpr double kWarn = 0.02;
     constexpr double kInvalid = 0.10;
-    double largest = 0;
-    std::string name;
-    for (const std::string_view tag : {"ttft", "tpot", "e2e"}) {
-        const MetricSummary* const metric = run.metric(headline_key(tag, run.open_loop()));
-        if (metric == nullptr) continue;
-        for (const auto& [p, label] : {std::pair(0.5, "median"), std::pair(0.95, "p95")}) {
-            const PercentileValue* const held = metric->at(p);
-            if (held == nullptr || !held->value || held->instrument.value_or(0) < kDelayFloor) continue;
-            const double part = *held->instrument / *held->value;
-            if (part <= largest) continue;
-            largest = part;
-            name = fmt::format("{} of {}", label, metric->key);
-        }
-    }
-    if (largest <= kWarn) return std::nullopt;
-    const bool is_invalid = largest > kInvalid;
+    const InstrumentPart largest = largest_instrument_part(run);
+    if (largest.part <= kWarn) return std::nullopt;
+    const bool is_invalid = largest.part > kInvalid;
     return of_host(
         {is_invalid ? Verdict::invalid : Verdict::warn, "instrument",
-         fmt::format("the client may have read or sent late: {} could truly be {} lower (limit {})", name,
-                     percent_text(largest), percent_text(is_invalid ? kInvalid : kWarn))},
+         fmt::format("the client may have read or sent late: {} could truly be {} lower (limit {})",
+                     largest.name, percent_text(largest.part), percent_text(is_invalid ? kInvalid : kWarn))},
         options);
 }
 
@@ -575,6 +561,27 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     for (const FactText& text : kFacts)
         if (options.unknown.overlaps({text.fact})) add(reason_of(text, options.needs_of_slos));
     return validity;
+}
+
+InstrumentPart largest_instrument_part(const RunResult& run) {
+    InstrumentPart largest;
+    for (const std::string_view tag : {"ttft", "tpot", "e2e"}) {
+        const MetricSummary* const metric = run.metric(headline_key(tag, run.open_loop()));
+        if (metric == nullptr) continue;
+        for (const auto& [p, label] : {std::pair(0.5, "median"), std::pair(0.95, "p95")}) {
+            const PercentileValue* const held = metric->at(p);
+            if (held == nullptr || !held->value || held->instrument.value_or(0) < kDelayFloor) continue;
+            const double part = *held->instrument / *held->value;
+            if (part > largest.part) largest = {part, fmt::format("{} of {}", label, metric->key)};
+        }
+    }
+    return largest;
+}
+
+bool is_of_host(std::string_view check) {
+    return check == "instrument" || std::any_of(kChecks.begin(), kChecks.end(), [&](const Check& known) {
+               return known.of_host && known.name == check;
+           });
 }
 
 std::string gravest_reason(const Validity& validity) {

@@ -4,6 +4,7 @@
 // reason with the name of the check.
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/record/fact.h"
@@ -40,6 +41,19 @@ struct ValidityOptions {
 /// figure that is too small to matter passes as well (delays below 0.1 to 0.2 ms, a single late request, two
 /// busy intervals of 100 ms, a mean length that is off by a few tokens).
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
+
+/// The share of a headline time by which it may be too large because of the client's own delays.
+struct InstrumentPart {
+    double part = 0;  ///< PercentileValue::instrument ÷ the percentile; 0 if there is none that matters
+    std::string name = {};  ///< "p95 of ttft_s"
+};
+
+/// Returns the largest such share of the medians and p95s of the headline times.
+InstrumentPart largest_instrument_part(const RunResult& result);
+
+/// Returns whether a check is about the client and its host, so that a run that it makes invalid says nothing
+/// against the server.
+bool is_of_host(std::string_view check);
 
 /// Returns the text of the first reason whose severity is the verdict. Reasons for a warning may precede it.
 /// Empty if there is none.

@@ -8,10 +8,9 @@
 #include "core/error.h"
 #include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
-#include "reports/files/file_io.h"
-#include "reports/files/recorded_files.h"
+#include "reports/analysis/gate/same_work.h"
+#include "reports/files/gate_run.h"
 #include "reports/files/run_directory.h"
-#include "reports/files/server_lines.h"
 
 namespace paretoken::reports {
 namespace fs = std::filesystem;
@@ -33,20 +32,35 @@ void require_name(const std::string& name) {
         fmt::format("cannot {} {}: {}; choose another --store", what, path.string(), error.message()));
 }
 
-/// Copies a run without its events, which are large. Its result is written anew, because run.json may be
-/// missing.
-void copy_run(const fs::path& from, const fs::path& to, const RunResult& result) {
-    std::error_code error;
-    fs::create_directories(to, error);
-    if (error) cannot("create", to, error);
-    write_run(to, result);
-    for (const std::string_view name :
-         {kBegunFileName, kEndedFileName, kRecordsFileName, std::string_view(kServerFileName),
-          kAnswersFileName, kProbeFileName}) {
-        if (!fs::exists(from / name)) continue;
-        fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
-        if (error) cannot("write", to / name, error);
+/// Reads runs for a baseline. Throws UsageError when one is invalid.
+std::vector<GateRun> valid_runs(const std::vector<fs::path>& directories) {
+    std::vector<GateRun> runs;
+    for (const fs::path& directory : directories) {
+        const GateRun& run = runs.emplace_back(read_gate_run(directory));
+        if (run.result.validity.verdict != Verdict::invalid) continue;
+        const std::string why = gravest_reason(run.result.validity);
+        throw UsageError(fmt::format("{} is invalid and cannot be a baseline ({}); measure it again",
+                                     directory.string(), why.empty() ? "no reason is given" : why));
     }
+    return runs;
+}
+
+void require_distinct(const std::vector<GateRun>& runs) {
+    DistinctRuns distinct;
+    for (const GateRun& run : runs) distinct.add(run.result, run.directory);
+}
+
+/// Writes the runs as the baseline in `directory`. They are written beside it first and then renamed, so that
+/// a baseline is always complete.
+void write_baseline(const fs::path& directory, const std::vector<GateRun>& runs) {
+    const fs::path beside = directory.parent_path() / fmt::format(".{}.new", directory.filename().string());
+    std::error_code error;
+    fs::remove_all(beside, error);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        write_gate_run(beside / fmt::format("{:02}", i + 1), runs[i]);
+    fs::remove_all(directory, error);
+    fs::rename(beside, directory, error);
+    if (error) cannot("write", directory, error);
 }
 
 }  // namespace
@@ -57,26 +71,30 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
     if (fs::exists(directory) && !replace)
         throw UsageError(
             fmt::format("{} holds a baseline '{}'; --overwrite replaces it", root_.string(), name));
-    DistinctRuns distinct;
-    std::vector<RunResult> results;
-    for (const fs::path& run : runs) {
-        const RunResult& result = results.emplace_back(read_run_directory(run));
-        distinct.add(result, run.string());
-        if (result.validity.verdict != Verdict::invalid) continue;
-        const std::string why = gravest_reason(result.validity);
-        throw UsageError(fmt::format("{} is invalid and cannot be a baseline ({}); measure it again",
-                                     run.string(), why.empty() ? "no reason is given" : why));
+    const std::vector<GateRun> valid = valid_runs(runs);
+    require_distinct(valid);
+    write_baseline(directory, valid);
+}
+
+void BaselineStore::update(const std::string& name, const std::vector<fs::path>& runs,
+                           std::size_t keep) const {
+    const StoredBaseline stored = find(name);
+    std::vector<GateRun> all;
+    for (const fs::path& run : stored.runs) all.push_back(read_gate_run(run));
+    for (GateRun& run : valid_runs(runs)) {
+        if (const auto found = all.empty()
+                                   ? std::nullopt
+                                   : difference_of_work(all.front().result, run.result, {Across::host}))
+            throw UsageError(
+                fmt::format("{} did other work than the baseline '{}': {}", run.directory, name, *found));
+        all.push_back(std::move(run));
     }
-    // The new baseline is built in a directory beside the final one and then renamed, so that a baseline is
-    // always complete.
-    const fs::path beside = root_ / fmt::format(".{}.new", name);
-    std::error_code error;
-    fs::remove_all(beside, error);
-    for (std::size_t i = 0; i < runs.size(); ++i)
-        copy_run(runs[i], beside / fmt::format("{:02}", i + 1), results[i]);
-    fs::remove_all(directory, error);
-    fs::rename(beside, directory, error);
-    if (error) cannot("write", directory, error);
+    require_distinct(all);
+    std::stable_sort(all.begin(), all.end(), [](const GateRun& a, const GateRun& b) {
+        return a.result.provenance.started_at < b.result.provenance.started_at;
+    });
+    if (all.size() > keep) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(keep));
+    write_baseline(stored.directory, all);
 }
 
 std::vector<StoredBaseline> BaselineStore::list() const {

@@ -1,7 +1,6 @@
 #pragma once
 // A store of baselines. A baseline is a named set of runs with which later runs are compared. The directories
-// of its runs are STORE/NAME/01, STORE/NAME/02, … Each holds the files that a gate needs (run.json,
-// requests.jsonl, and answers.jsonl and probe.jsonl if they exist), but no events.bin.
+// of its runs are STORE/NAME/01, STORE/NAME/02, … Each is a compact copy (reports/files/gate_run.h).
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -26,6 +25,11 @@ class BaselineStore {
     /// run, or a run that is unfinished, malformed or invalid. Throws RuntimeError when the files cannot be
     /// written.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
+
+    /// Adds the runs, at least one, to a baseline that exists and keeps the latest `keep` of all its runs.
+    /// Throws like save(), and UsageError when a run is stored already or did other work than the baseline's.
+    void update(const std::string& name, const std::vector<std::filesystem::path>& runs,
+                std::size_t keep) const;
 
     /// The baselines in the store, sorted by name. Empty when there is no store.
     std::vector<StoredBaseline> list() const;

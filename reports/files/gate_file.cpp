@@ -85,6 +85,8 @@ void read(const std::string& key, const Json& value, const Source& source, GateP
         policy.alpha = number_of(value, key, source);
     } else if (key == "beta") {
         policy.beta = number_of(value, key, source);
+    } else if (key == "day_spread") {
+        policy.day_spread = number_of(value, key, source);
     } else if (key == "max_pairs") {
         if (!value.is_number_unsigned()) source.refuse(key, "must be a whole number");
         policy.max_pairs = value.get<std::uint64_t>();
@@ -100,8 +102,9 @@ void read(const std::string& key, const Json& value, const Source& source, GateP
             at_line_of(text, source, [&] { policy.limits.push_back(parse_limit(text)); });
         }
     } else {
-        source.refuse(key,
-                      "is not a key of a policy; known: schema, alpha, beta, max_pairs, metrics, limits");
+        source.refuse(
+            key,
+            "is not a key of a policy; known: schema, alpha, beta, max_pairs, day_spread, metrics, limits");
     }
 }
 
@@ -119,8 +122,10 @@ Json json_of(const GatePolicy& policy) {
     }
     Json limits = Json::array();
     for (const GateLimit& limit : policy.limits) limits.push_back(text_of(limit));
-    return {{"schema", kGatePolicySchema},   {"alpha", policy.alpha},         {"beta", policy.beta},
-            {"max_pairs", policy.max_pairs}, {"metrics", std::move(metrics)}, {"limits", std::move(limits)}};
+    return {
+        {"schema", kGatePolicySchema},   {"alpha", policy.alpha},           {"beta", policy.beta},
+        {"max_pairs", policy.max_pairs}, {"day_spread", policy.day_spread}, {"metrics", std::move(metrics)},
+        {"limits", std::move(limits)}};
 }
 
 Json json_of(const GateRow& row) {
@@ -152,6 +157,8 @@ std::string_view name_of(GateDesign design) {
             return "pairs";
         case GateDesign::two_sets:
             return "two_sets";
+        case GateDesign::stored:
+            return "stored";
         case GateDesign::within_runs:
             return "within_runs";
     }
@@ -178,7 +185,7 @@ GatePolicy parse_policy_json(std::string_view text, const std::string& where) {
     if (!object.is_object()) throw UsageError(fmt::format("{}:1: expected a JSON object", where));
     GatePolicy policy = default_policy();
     for (const auto& [key, value] : object.items()) read(key, value, source, policy);
-    for (const std::string_view key : {"alpha", "beta", "max_pairs"})
+    for (const std::string_view key : {"alpha", "beta", "max_pairs", "day_spread"})
         if (object.contains(key)) {
             GatePolicy with_it = default_policy();
             read(std::string(key), object.at(std::string(key)), source, with_it);
@@ -201,6 +208,12 @@ std::string gate_json(const GateReport& report, const std::optional<GateAsked>& 
     object["rows"] = Json::array();
     for (const GateRow& row : report.rows) object["rows"].push_back(json_of(row));
     object["notes"] = report.notes;
+    object["conditions"] = Json::array();
+    for (const Condition& condition : report.conditions)
+        object["conditions"].push_back({{"name", condition.name},
+                                        {"baseline", condition.baseline},
+                                        {"candidate", condition.candidate},
+                                        {"differs", condition.differs}});
     for (const CheckItem& item : report.checklist)
         object["checklist"].push_back({{"what", item.what}, {"shown", item.shown}, {"text", item.text}});
     object["looks"] = Json::array();
@@ -217,6 +230,14 @@ std::string gate_json(const GateReport& report, const std::optional<GateAsked>& 
                            {"options", std::move(options)}};
     }
     return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string parse_gate_verdict(std::string_view text, const std::string& where) {
+    const Json object = Json::parse(text, nullptr, false);
+    if (!object.is_object() || object.value("schema", "") != kGateSchema || !object.contains("verdict") ||
+        !object.at("verdict").is_string())
+        throw UsageError(fmt::format("{} is not a \"{}\" file", where, kGateSchema));
+    return object.at("verdict").get<std::string>();
 }
 
 GateAsked parse_gate_asked(std::string_view text, const std::string& where) {

@@ -38,6 +38,10 @@ struct GateAsked {
 /// The text of gate.json. `asked` is absent if the gate judges runs that were measured before.
 std::string gate_json(const GateReport& report, const std::optional<GateAsked>& asked);
 
+/// Reads the name of the verdict from the text of gate.json. Throws a UsageError that names the file if it is
+/// not in it.
+std::string parse_gate_verdict(std::string_view text, const std::string& where);
+
 /// Reads the arguments that gate_json() wrote as `asked` from the text of gate.json. `where` is the file's
 /// name. Throws a UsageError that names the file if they are not in it.
 GateAsked parse_gate_asked(std::string_view text, const std::string& where);

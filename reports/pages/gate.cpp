@@ -98,12 +98,14 @@ std::string label_of(const GateRow& row) {
 }
 
 /// The reason of a row, and for an inconclusive row the data that would decide it.
-std::string open_text(const GateRow& row) {
+std::string open_text(const GateRow& row, GateDesign design) {
     std::string text = row.reason;
     if (row.verdict != GateVerdict::inconclusive) return text;
     const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
     if (row.detectable) add(detectable_text(*row.detectable));
-    if (row.pairs_to_decide) add(fmt::format("about {} pairs would decide", *row.pairs_to_decide));
+    if (row.pairs_to_decide)
+        add(fmt::format("about {} {} would decide", *row.pairs_to_decide,
+                        design == GateDesign::stored ? "runs of the candidate" : "pairs"));
     return text;
 }
 
@@ -114,6 +116,9 @@ std::string base_text(const GateReport& report) {
                                report.looks.empty() ? report.pairs : report.looks.back().pairs);
         case GateDesign::two_sets:
             return fmt::format("two sets of runs, {} in the smaller one", report.pairs);
+        case GateDesign::stored:
+            return fmt::format("{} runs of the candidate, of at most {}, against a stored baseline",
+                               report.pairs, report.looks.empty() ? report.pairs : report.looks.back().pairs);
         case GateDesign::within_runs:
             return "one run per side";
     }
@@ -144,12 +149,12 @@ std::string xml_escaped(std::string_view text) {
     return html_escaped(printable(text, 4000));
 }
 
-std::string line_of(const GateRow& row) {
+std::string line_of(const GateReport& report, const GateRow& row) {
     std::string text = fmt::format("{}: {}", row.title, shift_text(row));
     if (row.ci95)
         text +=
             fmt::format(" (95 % interval: {} %; tolerance: {} %)", interval_text(row), tolerance_text(row));
-    if (const std::string open = open_text(row); !open.empty()) text += "; " + open;
+    if (const std::string open = open_text(row, report.design); !open.empty()) text += "; " + open;
     return text;
 }
 
@@ -186,7 +191,7 @@ std::string gate_console(const GateReport& report, bool verbose) {
     if (verbose) text += text_of(table, 2);
     for (const GateRow& row : report.rows)
         if (row.verdict != GateVerdict::pass)
-            if (const std::string open = open_text(row); !open.empty())
+            if (const std::string open = open_text(row, report.design); !open.empty())
                 text += paragraph(fmt::format("{}: {}", row.title, open), 2);
     text += paragraph(fmt::format("{}; workload {}", base_text(report), report.fingerprint), 2);
     for (const std::string& note : report.notes) text += paragraph(note, 2);
@@ -224,7 +229,7 @@ std::string gate_markdown(const GateReport& report) {
     text += "\n";
     for (const GateRow& row : report.rows)
         if (row.verdict != GateVerdict::pass)
-            if (const std::string open = open_text(row); !open.empty())
+            if (const std::string open = open_text(row, report.design); !open.empty())
                 text += fmt::format("- {}: {}\n", markdown_escaped(row.title), markdown_escaped(open));
     for (const std::string& note : report.notes) text += fmt::format("- {}\n", markdown_escaped(note));
     if (!report.checklist.empty()) text += "\n## Before a rollout\n\n";
@@ -251,7 +256,7 @@ std::string gate_junit(const GateReport& report) {
         }
         const std::string_view element = row.verdict == GateVerdict::fail ? "failure" : "error";
         text += fmt::format(">\n      <{0} type=\"{1}\" message=\"{2}\"/>\n    </testcase>\n", element,
-                            name_of(row.verdict), xml_escaped(line_of(row)));
+                            name_of(row.verdict), xml_escaped(line_of(report, row)));
     }
     return text + fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
                               xml_escaped(report.headline + " " + report.why));
@@ -263,7 +268,7 @@ std::string gate_annotations(const GateReport& report) {
         if (row.verdict != report.verdict || row.verdict == GateVerdict::pass) continue;
         text += fmt::format("::{} title=paretoken gate::{}\n",
                             row.verdict == GateVerdict::fail ? "error" : "warning",
-                            annotation_escaped(line_of(row)));
+                            annotation_escaped(line_of(report, row)));
     }
     return text + fmt::format("::notice title=paretoken gate::{}\n", annotation_escaped(report.headline));
 }

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "core/evidence/sequential.h"
+#include "core/evidence/unpaired.h"
 #include "core/result/metrics.h"
 #include "core/statistics.h"
 

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "core/error.h"
+#include "core/evidence/unpaired.h"
 #include "core/result/slo.h"
+#include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
 #include "core/text/printable.h"
 #include "core/units.h"
+#include "reports/analysis/gate/notes.h"
 #include "reports/analysis/gate/why.h"
 
 namespace paretoken::reports {
@@ -91,21 +95,29 @@ double limit_of(const GateMetric& metric, const GateQuantity& quantity,
 /// The result of one look at one metric, before all metrics are judged together.
 struct Finding {
     std::optional<Shift> shift = {};
+    /// The shift with the error that a fail must exceed, if it is larger than that of `shift`.
+    std::optional<Shift> cautious = {};
+    std::optional<SetDifference> sets = {};  ///< for sides that were measured separately
     double p_fail = 1;
     bool passes = false;
     std::string reason = {};
 };
 
-Finding found_of_shift(const Shift& shift, double limit, Better better, double beta) {
-    Finding found{.shift = shift};
+/// `cautious` is the shift with the error that a fail must exceed, and `shift` that which a pass must.
+Finding found_of_shift(const Shift& shift, const Shift& cautious, double limit, Better better, double beta) {
+    Finding found{.shift = shift, .cautious = cautious};
     if (better == Better::neither) {  // a change in either direction counts
-        found.p_fail = std::min(1.0, 2 * std::min(p_above(shift, limit), p_below(shift, -limit)));
+        found.p_fail = std::min(1.0, 2 * std::min(p_above(cautious, limit), p_below(cautious, -limit)));
         found.passes = p_below(shift, limit) <= beta && p_above(shift, -limit) <= beta;
     } else {
-        found.p_fail = p_above(shift, limit);
+        found.p_fail = p_above(cautious, limit);
         found.passes = p_below(shift, limit) <= beta;
     }
     return found;
+}
+
+Finding found_of_shift(const Shift& shift, double limit, Better better, double beta) {
+    return found_of_shift(shift, shift, limit, better, beta);
 }
 
 /// The finding if the percentile of one side falls among failures in some pairs; nothing if there is no such
@@ -139,34 +151,64 @@ Finding found_in_pairs(const Values& values, std::uint64_t pairs, const GateQuan
     return found_of_shift(paired_shift(shifts), limit, quantity.better, beta);
 }
 
-/// The shift with its standard error widened by the spread between days, because two sets that were measured
-/// on different days also differ by the day.
-Shift widened(Shift shift, const std::optional<DaySpread>& spread) {
-    if (!spread || spread->days < 2) return shift;
-    shift.standard_error = std::hypot(shift.standard_error, std::sqrt(2.0) * spread->deviation);
-    shift.degrees_of_freedom = std::min(shift.degrees_of_freedom, static_cast<double>(spread->days - 1));
-    return shift;
+/// The variation between days and hosts: as measured, and the standard deviation that is assumed.
+struct Spread {
+    std::optional<Variance> measured = {};
+    double assumed = 0;
+};
+
+std::optional<Variance> variance_of(const std::optional<DaySpread>& spread) {
+    if (!spread || spread->days < 3) return std::nullopt;
+    return Variance{spread->deviation * spread->deviation, static_cast<double>(spread->days - 1)};
 }
 
-Finding found_in_sets(const Values& values, const GateQuantity& quantity, double limit, double beta,
-                      const std::optional<DaySpread>& spread) {
-    const auto lost = [](const std::vector<GateValue>& side) {
+/// The logarithms of the baseline's values by session.
+std::vector<Session> sessions_of(const std::vector<GateRun>& runs, std::span<const GateValue> values,
+                                 Better better) {
+    std::map<std::string, Session> sessions;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        for (const double value : logarithms(values.subspan(i, 1), better))
+            sessions[session_of(runs[i].result)].push_back(value);
+    std::vector<Session> found;
+    for (auto& [name, session] : sessions) found.push_back(std::move(session));
+    return found;
+}
+
+bool is_one_session(const GateInput& input) {
+    const std::string first = session_of(input.baseline.front().result);
+    const auto is_same = [&](const GateRun& run) { return session_of(run.result) == first; };
+    return std::all_of(input.baseline.begin(), input.baseline.end(), is_same) &&
+           std::all_of(input.candidate.begin(), input.candidate.end(), is_same);
+}
+
+Finding found_in_sets(const GateInput& input, const Values& values, std::uint64_t runs,
+                      const GateQuantity& quantity, double limit, const Look& look, const Spread& between) {
+    const auto lost = [](std::span<const GateValue> side) {
         return std::count_if(side.begin(), side.end(), [](const GateValue& v) { return v.among_failures; });
     };
-    if (const auto worse = lost(values.candidate), better = lost(values.baseline); worse + better > 0) {
+    const auto candidate = std::span(values.candidate).first(static_cast<std::size_t>(runs));
+    if (const auto worse = lost(candidate), better = lost(values.baseline); worse + better > 0) {
         Finding found{.reason = fmt::format("falls among failures in {} of {} runs of the candidate, and in "
                                             "{} of {} of the baseline",
-                                            worse, values.candidate.size(), better, values.baseline.size())};
-        if (better == 0 && 2 * static_cast<std::size_t>(worse) >= values.candidate.size()) found.p_fail = 0;
+                                            worse, candidate.size(), better, values.baseline.size())};
+        if (better == 0 && 2 * static_cast<std::size_t>(worse) >= candidate.size()) found.p_fail = 0;
         found.passes = worse == 0;
         return found;
     }
-    const auto before = logarithms(values.baseline, quantity.better);
-    const auto after = logarithms(values.candidate, quantity.better);
-    if (before.size() < 3 || after.size() < 3)
+    const auto before = sessions_of(input.baseline, values.baseline, quantity.better);
+    const auto after = logarithms(candidate, quantity.better);
+    const auto known = std::accumulate(before.begin(), before.end(), std::size_t{0},
+                                       [](std::size_t n, const Session& of) { return n + of.size(); });
+    if (known < 3 || after.size() < 3)
         return {.reason = fmt::format("the baseline has {} values and the candidate {}; 3 of each are needed",
-                                      before.size(), after.size())};
-    return found_of_shift(widened(unpaired_shift(before, after), spread), limit, quantity.better, beta);
+                                      known, after.size())};
+    const SetDifference sets = set_difference(before, after, is_one_session(input));
+    const Shift shift = shift_of(sets, between.measured, after.size());
+    Finding found =
+        found_of_shift(shift, cautious_shift(sets, between.measured, between.assumed, after.size()), limit,
+                       quantity.better, look.beta);
+    found.sets = sets;
+    return found;
 }
 
 /// The 95 % interval that a single run has for a quantity.
@@ -340,21 +382,34 @@ struct Judged {
     GateMetric metric;
     GateQuantity quantity;
     Values values;
+    Spread between;
     GateRow row;
 };
 
-std::optional<DaySpread> spread_of(const GateInput& input, const std::string& metric) {
+Spread spread_of(const GateInput& input, const std::string& metric, double assumed) {
     const auto found = input.day_spread.find(metric);
-    return found == input.day_spread.end() ? std::nullopt : std::optional(found->second);
+    return {.measured =
+                variance_of(found == input.day_spread.end() ? std::nullopt : std::optional(found->second)),
+            .assumed = assumed};
 }
 
-Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pairs, double beta) {
-    const auto first = [&](const std::vector<GateRun>& runs) {
-        return std::span(runs).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
-                                                                       : runs.size());
-    };
-    const auto before = first(input.baseline);
-    const auto after = first(input.candidate);
+/// The baseline's and the candidate's part of a list that belongs to a look.
+template <class T>
+std::span<const T> baseline_part(const GateInput& input, const std::vector<T>& of, std::uint64_t pairs) {
+    return std::span(of).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
+                                                                 : of.size());
+}
+template <class T>
+std::span<const T> candidate_part(const GateInput& input, const std::vector<T>& of, std::uint64_t pairs) {
+    const bool grows = input.design == GateDesign::pairs || input.design == GateDesign::stored;
+    return std::span(of).first(grows ? static_cast<std::size_t>(pairs) : of.size());
+}
+
+Finding found_at(const Judged& judged, const GateInput& input, const Look& look) {
+    const std::uint64_t pairs = look.pairs;
+    const double beta = look.beta;
+    const auto before = baseline_part(input, input.baseline, pairs);
+    const auto after = candidate_part(input, input.candidate, pairs);
     switch (judged.quantity.kind) {
         case GateKind::failures:
             return found_in_failures(counted(before, judged.quantity), counted(after, judged.quantity),
@@ -375,8 +430,9 @@ Finding found_at(const Judged& judged, const GateInput& input, std::uint64_t pai
         case GateDesign::pairs:
             return found_in_pairs(judged.values, pairs, judged.quantity, judged.row.limit, beta);
         case GateDesign::two_sets:
-            return found_in_sets(judged.values, judged.quantity, judged.row.limit, beta,
-                                 spread_of(input, judged.metric.name));
+        case GateDesign::stored:
+            return found_in_sets(input, judged.values, after.size(), judged.quantity, judged.row.limit, look,
+                                 judged.between);
         case GateDesign::within_runs:
             if (judged.quantity.kind == GateKind::output_length)
                 return {.passes = true, .reason = "a mean of one run per side has no interval"};
@@ -421,7 +477,11 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
                               std::vector<std::string>& notes) {
     std::vector<Judged> judged;
     for (const GateMetric& metric : policy.metrics) {
-        Judged one{.metric = metric, .quantity = quantity_named(metric.name), .values = {}, .row = {}};
+        Judged one{.metric = metric,
+                   .quantity = quantity_named(metric.name),
+                   .values = {},
+                   .between = spread_of(input, metric.name, policy.day_spread),
+                   .row = {}};
         require_class(metric, one.quantity, input);
         GateRow& row = one.row;
         row.metric = metric.name;
@@ -448,26 +508,39 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
     return judged;
 }
 
+/// The number of runs of the candidate, above `runs`, that would decide beside the stored baseline, if the
+/// shift and the spread stay the same; nothing if not even many more suffice.
+std::optional<std::uint64_t> runs_to_decide(const Finding& found, const Spread& between, std::uint64_t runs,
+                                            double limit, const Errors& errors) {
+    constexpr std::uint64_t kMostRuns = 1000;
+    if (!found.sets) return std::nullopt;
+    const auto decides = [&](std::uint64_t n) {
+        const Shift shift = shift_of(*found.sets, between.measured, n);
+        const Shift cautious = cautious_shift(*found.sets, between.measured, between.assumed, n);
+        return p_above(cautious, limit) <= errors.fail || p_below(shift, limit) <= errors.pass;
+    };
+    for (std::uint64_t n = runs + 1; n <= kMostRuns; n += std::max<std::uint64_t>(1, n / 16))
+        if (decides(n)) return n;
+    return std::nullopt;
+}
+
 /// Fills the row with the results of a look.
 void describe(Judged& judged, const GateInput& input, const Finding& found, std::uint64_t pairs,
               const Errors& errors) {
     GateRow& row = judged.row;
     row.p_fail = found.p_fail;
     row.reason = found.reason;
-    const auto first = [&](const auto& values) {
-        return std::span(values).first(input.design == GateDesign::pairs ? static_cast<std::size_t>(pairs)
-                                                                         : values.size());
-    };
     if (is_share(judged.quantity.kind)) {
-        row.baseline = counted(first(input.baseline), judged.quantity).share();
-        row.samples = counted(first(input.candidate), judged.quantity).requests;
-        row.candidate = counted(first(input.candidate), judged.quantity).share();
+        const Failures after = counted(candidate_part(input, input.candidate, pairs), judged.quantity);
+        row.baseline = counted(baseline_part(input, input.baseline, pairs), judged.quantity).share();
+        row.samples = after.requests;
+        row.candidate = after.share();
         row.shift = *row.candidate - *row.baseline;
         if (judged.quantity.better == Better::higher) row.shift = -*row.shift;
         return;
     }
-    row.baseline = typical(first(judged.values.baseline));
-    row.candidate = typical(first(judged.values.candidate));
+    row.baseline = typical(baseline_part(input, judged.values.baseline, pairs));
+    row.candidate = typical(candidate_part(input, judged.values.candidate, pairs));
     row.shift.reset();
     row.ci95.reset();
     row.detectable.reset();
@@ -475,8 +548,12 @@ void describe(Judged& judged, const GateInput& input, const Finding& found, std:
     if (!found.shift) return;
     row.shift = found.shift->mean;
     row.ci95 = interval_of(*found.shift);
-    row.detectable = detectable_shift(*found.shift, row.limit, errors);
+    row.detectable = detectable_shift(found.cautious.value_or(*found.shift), row.limit, errors);
     if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
+    if (input.design == GateDesign::stored) {
+        row.pairs_to_decide = runs_to_decide(found, judged.between, pairs, row.limit, errors);
+        return;
+    }
     if (const auto enough = pairs_to_decide(*found.shift, pairs, row.limit, errors))
         row.pairs_to_decide = std::max(*enough, pairs + 1);
 }
@@ -486,7 +563,7 @@ bool take(const Look& look, const GateInput& input, std::vector<Judged>& judged)
     std::vector<Finding> findings;
     std::vector<double> p_values;
     for (const Judged& one : judged) {
-        findings.push_back(found_at(one, input, look.pairs, look.beta));
+        findings.push_back(found_at(one, input, look));
         p_values.push_back(findings.back().p_fail);
     }
     const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
@@ -548,82 +625,6 @@ GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
     return row;
 }
 
-// ---- what must be said beside the verdict
-
-/// The prompts' tokens that the prefix cache served: the mean share over the runs that report it, and the
-/// number of runs whose prompts had been sent to the server before.
-struct Cached {
-    std::optional<double> share = {};
-    std::ptrdiff_t warm_runs = 0;
-};
-
-Cached cached_of(const std::vector<GateRun>& runs) {
-    std::vector<double> shares;
-    Cached cached;
-    for (const GateRun& run : runs) {
-        if (const auto share = run.result.throughput.at(figure::kCachedPromptRatio)) shares.push_back(*share);
-        const auto& reasons = run.result.validity.reasons;
-        cached.warm_runs += std::any_of(reasons.begin(), reasons.end(),
-                                        [](const Reason& r) { return r.check == "warm_cache"; });
-    }
-    if (!shares.empty()) cached.share = moments_of(shares).mean;
-    return cached;
-}
-
-/// Returns a note if the caches of the two sides were not equally warm from earlier runs.
-std::optional<std::string> note_on_caches(const std::vector<GateRun>& baseline,
-                                          const std::vector<GateRun>& candidate) {
-    constexpr double kEqual = .02;
-    const Cached before = cached_of(baseline);
-    const Cached after = cached_of(candidate);
-    if (before.warm_runs + after.warm_runs == 0) return std::nullopt;
-    const bool differ = before.share && after.share ? std::abs(*before.share - *after.share) > kEqual
-                                                    : before.warm_runs != after.warm_runs;
-    if (!differ) return std::nullopt;
-    const auto text_of = [](const Cached& side, std::size_t runs) {
-        return fmt::format(
-            "{} of {} runs{}", side.warm_runs, runs,
-            side.share ? fmt::format(" ({} of the tokens cached)", percent_text(*side.share)) : "");
-    };
-    return fmt::format(
-        "The prompts had been sent to their server before in {} of the baseline and {} of the candidate: the "
-        "prefix caches were not equally warm. --reset-cache empties them before each run.",
-        text_of(before, baseline.size()), text_of(after, candidate.size()));
-}
-
-void add_notes(const GateInput& input, GateReport& report) {
-    switch (input.design) {
-        case GateDesign::pairs:
-            break;
-        case GateDesign::two_sets:
-            report.notes.emplace_back(
-                "The runs of the two sides were not interleaved: a drift of the machine between them looks "
-                "like a difference. `gate` with two URLs or commands measures pairs.");
-            if (!input.day_spread.empty())
-                report.notes.push_back(
-                    fmt::format("The intervals include the spread between {} days of the history.",
-                                input.day_spread.begin()->second.days));
-            break;
-        case GateDesign::within_runs:
-            report.notes.emplace_back(
-                "One run per side, judged by its own intervals: the variation from run to run (warm-up, "
-                "placement, clocks, the day) is not included.");
-            break;
-    }
-    if (input.baseline.empty() || input.candidate.empty()) return;
-    for (const std::string& oddity :
-         oddities_of(input.baseline.front().result, input.candidate.front().result))
-        report.notes.push_back(oddity + ".");
-    if (auto note = note_on_caches(input.baseline, input.candidate)) report.notes.push_back(std::move(*note));
-    const auto warned = [](const std::vector<GateRun>& runs) {
-        return std::count_if(runs.begin(), runs.end(),
-                             [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
-    };
-    if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
-        report.notes.push_back(fmt::format("{} of {} runs carry warnings, which their run.json names.", runs,
-                                           input.baseline.size() + input.candidate.size()));
-}
-
 GateVerdict overall(std::span<const GateRow> rows) {
     const auto any = [&](GateVerdict verdict) {
         return std::any_of(rows.begin(), rows.end(),
@@ -679,6 +680,25 @@ std::string why_unusable(const RunResult& run, bool is_candidate) {
     return invalid_reasons(run, is_candidate);
 }
 
+bool spoiled_by_instrument(const RunResult& run) {
+    if (run.partial || run.validity.verdict != Verdict::invalid) return false;
+    return std::all_of(run.validity.reasons.begin(), run.validity.reasons.end(), [](const Reason& reason) {
+        return reason.severity != Verdict::invalid || is_of_host(reason.check);
+    });
+}
+
+GateReport ended_by_instrument(GateReport report, const std::string& what) {
+    constexpr std::string_view kWord = "INCONCLUSIVE:";
+    if (report.verdict != GateVerdict::inconclusive) return report;
+    std::string rest = report.headline;
+    if (rest.starts_with(kWord)) rest.erase(0, kWord.size());
+    report.headline = fmt::format(
+        "{} the load generator's host spoiled a run twice: {}. Use a quieter host, or --host-noise accept "
+        "to take its figures as they are. Without this run:{}",
+        kWord, what, rest);
+    return report;
+}
+
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
                         const std::set<Across>& across) {
     DistinctRuns distinct;
@@ -701,7 +721,9 @@ void require_comparable(std::span<const GateRun> baseline, std::span<const GateR
 GateReport decided(const GatePolicy& policy, const GateInput& input) {
     GateReport report{.design = input.design, .looks = input.looks, .policy = policy};
     std::vector<Judged> judged = judged_of(policy, input, report.notes);
-    const std::uint64_t runs = std::min(input.baseline.size(), input.candidate.size());
+    const std::uint64_t runs = input.design == GateDesign::stored
+                                   ? input.candidate.size()
+                                   : std::min(input.baseline.size(), input.candidate.size());
     for (const Look& look : input.looks) {
         if (look.pairs > runs) break;
         report.pairs = look.pairs;
@@ -710,7 +732,9 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     for (Judged& one : judged) report.rows.push_back(std::move(one.row));
     for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input.candidate));
     report.verdict = overall(report.rows);
-    add_notes(input, report);
+    report.conditions = conditions_of(input.baseline, input.candidate);
+    const std::vector<std::string> notes = notes_on(input, policy.day_spread);
+    report.notes.insert(report.notes.end(), notes.begin(), notes.end());
     if (!input.baseline.empty()) report.fingerprint = input.baseline.front().result.workload.fingerprint;
     report.why = why_of(report.rows, input);
     report.headline = headline_of(report);
@@ -722,6 +746,15 @@ bool only_limits_are_undecided(const GateReport& report) {
     const auto limits = report.rows.end() - static_cast<std::ptrdiff_t>(report.policy.limits.size());
     return std::none_of(report.rows.begin(), limits, is_undecided) &&
            std::any_of(limits, report.rows.end(), is_undecided);
+}
+
+bool more_runs_do_not_decide(const GateReport& report) {
+    constexpr std::uint64_t kFewest = 6;  // below, the spread of the candidate's runs is hardly known
+    if (report.design != GateDesign::stored || report.pairs < kFewest || report.looks.empty()) return false;
+    return std::none_of(report.rows.begin(), report.rows.end(), [&](const GateRow& row) {
+        return row.verdict == GateVerdict::inconclusive && row.pairs_to_decide &&
+               *row.pairs_to_decide <= report.looks.back().pairs;
+    });
 }
 
 double percent_of(double shift) {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/evidence/sequential.h"
-#include "core/result/result.h"
-#include "reports/analysis/gate/answers.h"
+#include "reports/analysis/gate/conditions.h"
+#include "reports/analysis/gate/gate_run.h"
 #include "reports/analysis/gate/policy.h"
 #include "reports/analysis/gate/same_work.h"
 
@@ -24,19 +24,11 @@ namespace paretoken::reports {
 enum class GateVerdict : std::uint8_t { pass, fail, inconclusive };
 std::string_view name_of(GateVerdict verdict);
 
-/// One finished run with the data that a gate needs.
-struct GateRun {
-    std::string directory;
-    RunResult result;
-    std::map<std::string, std::uint64_t> finish_reasons;  ///< counts of successful answers by finish reason
-    AnswerFaults answers = {};                            ///< faults in the answer texts that were kept
-    std::vector<ProbeAnswer> probe = {};  ///< answers to the questions that are asked after the load
-};
-
 /// How the evidence was gathered, which decides what variation the intervals include.
 enum class GateDesign : std::uint8_t {
     pairs,       ///< run i of one side is paired with run i of the other, which cancels drift
     two_sets,    ///< each side was measured separately; drift looks like a difference
+    stored,      ///< two sets, of which the baseline is stored and the candidate's runs are measured now
     within_runs  ///< one run per side, judged by its own intervals; variation between runs is not included
 };
 
@@ -78,11 +70,11 @@ struct GateRow {
     bool operator==(const GateRow&) const = default;
 };
 
-/// The variation of a metric from day to day in earlier baselines. It widens the intervals in the design
-/// GateDesign::two_sets only.
+/// The variation of a metric between sessions (days and hosts) in the baseline and earlier ones. It widens
+/// the intervals in the designs GateDesign::two_sets and stored, unless all runs are of one session.
 struct DaySpread {
-    double deviation = 0;  ///< standard deviation of the days' mean logarithms
-    std::size_t days = 0;  ///< number of days
+    double deviation = 0;  ///< standard deviation between sessions (variance_between())
+    std::size_t days = 0;  ///< number of sessions
 
     bool operator==(const DaySpread&) const = default;
 };
@@ -113,18 +105,25 @@ struct GateReport {
     std::vector<GateRow> rows = {};
     std::vector<std::string> notes = {};  ///< facts that are needed to judge the verdict
     GateDesign design = GateDesign::pairs;
-    std::uint64_t pairs = 0;  ///< pairs at the last look; other designs: runs of the smaller side
+    /// Pairs at the last look. For GateDesign::stored: runs of the candidate. For other designs: runs of the
+    /// smaller side.
+    std::uint64_t pairs = 0;
     std::vector<Look> looks = {};
     GatePolicy policy = {};
-    std::string fingerprint = {};           ///< fingerprint of the workload that all runs have
-    std::string baseline_name = {};         ///< directories, URL or command of the baseline
-    std::string candidate_name = {};        ///< directories, URL or command of the candidate
-    std::vector<CheckItem> checklist = {};  ///< checklist, if asked for (reports/analysis/gate/checklist.h)
+    std::string fingerprint = {};            ///< fingerprint of the workload that all runs have
+    std::string baseline_name = {};          ///< directories, URL or command of the baseline
+    std::string candidate_name = {};         ///< directories, URL or command of the candidate
+    std::vector<Condition> conditions = {};  ///< conditions of both sides
+    std::vector<CheckItem> checklist = {};   ///< checklist, if asked for (reports/analysis/gate/checklist.h)
 };
 
 /// Returns whether a limit on the candidate is undecided and everything else is decided. Further pairs then
 /// have no use: every run of the candidate must certify a limit by itself, so that only longer runs can.
 bool only_limits_are_undecided(const GateReport& report);
+
+/// Returns whether the candidate was compared with a stored baseline and no further run of the candidate, up
+/// to the largest number, would decide a metric that is undecided: the baseline has too few runs for that.
+bool more_runs_do_not_decide(const GateReport& report);
 
 /// looks_of() returns the looks of a gate with at most `policy.max_pairs` pairs; they share the policy's
 /// error probabilities alpha and beta (core/evidence/sequential.h). one_look() returns the single look
@@ -143,6 +142,15 @@ void require_comparable(std::span<const GateRun> baseline, std::span<const GateR
 /// The reason why a run cannot be used (it was interrupted or is invalid); empty when it can be used. Failed
 /// requests do not exclude a candidate's run, because a gate judges them.
 std::string why_unusable(const RunResult& run, bool is_candidate);
+
+/// Whether a run is invalid only because of the client and its host, so that it says nothing about the
+/// server.
+bool spoiled_by_instrument(const RunResult& run);
+
+/// The report of a gate that ended because a run was spoiled by the instrument twice. `what` names the run
+/// and the reason; it comes first in the headline of an inconclusive report. The metrics stay judged by the
+/// runs before it.
+GateReport ended_by_instrument(GateReport report, const std::string& what);
 
 /// The verdict on runs that passed require_comparable(), and the data that it follows from. Throws UsageError
 /// when the policy names a class that no run has.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/statistics.h"
+#include "core/evidence/sequential.h"
+#include "core/evidence/unpaired.h"
+#include "core/run/distinct_runs.h"
 #include "core/text/number_text.h"
 #include "reports/document/table.h"
 
@@ -14,6 +16,7 @@ namespace {
 
 struct Moment {
     std::string time;  ///< time in UTC, which can be sorted as text
+    std::string session;
     double value = 0;
 };
 
@@ -21,21 +24,21 @@ std::vector<Moment> moments_in(const GateQuantity& quantity, std::span<const Gat
     std::vector<Moment> moments;
     for (const GateRun& run : runs)
         if (const auto value = value_of(quantity, run.result).value; value && *value > 0)
-            moments.push_back({run.result.provenance.started_at, *value});
+            moments.push_back({run.result.provenance.started_at, session_of(run.result), *value});
     std::stable_sort(moments.begin(), moments.end(),
                      [](const Moment& a, const Moment& b) { return a.time < b.time; });
     return moments;
 }
 
-/// The spread between days; nothing for fewer than 3 days.
-std::optional<DaySpread> spread_of(std::span<const Moment> moments) {
-    constexpr std::size_t kDate = 10;  // length of "2026-11-22"
-    std::map<std::string, std::vector<double>> days;
-    for (const Moment& moment : moments) days[moment.time.substr(0, kDate)].push_back(std::log(moment.value));
-    if (days.size() < 3) return std::nullopt;
-    std::vector<double> means;
-    for (const auto& [day, logs] : days) means.push_back(moments_of(logs).mean);
-    return DaySpread{moments_of(means).standard_deviation, days.size()};
+/// The spread between sessions; nothing for fewer than 3 of them.
+std::optional<DaySpread> spread_between(std::span<const Moment> moments) {
+    std::map<std::string, Session> sessions;
+    for (const Moment& moment : moments) sessions[moment.session].push_back(std::log(moment.value));
+    std::vector<Session> values;
+    for (auto& [name, session] : sessions) values.push_back(std::move(session));
+    const auto variance = variance_between(values);
+    if (!variance) return std::nullopt;
+    return DaySpread{std::sqrt(variance->value), values.size()};
 }
 
 std::string trend_text(const GateMetric& metric, const GateQuantity& quantity,
@@ -64,11 +67,39 @@ GateHistory history_of(const GatePolicy& policy, std::span<const GateRun> runs) 
     for (const GateMetric& metric : policy.metrics) {
         const GateQuantity quantity = quantity_named(metric.name);
         const std::vector<Moment> moments = moments_in(quantity, runs);
-        if (const auto spread = spread_of(moments)) history.day_spread[metric.name] = *spread;
+        if (const auto spread = spread_between(moments)) history.day_spread[metric.name] = *spread;
         if (std::string text = trend_text(metric, quantity, moments); !text.empty())
             history.trends.push_back(std::move(text));
     }
     return history;
+}
+
+GateReport decided_with_history(const GatePolicy& policy, GateInput input, std::vector<GateRun> earlier,
+                                const std::set<Across>& across) {
+    DistinctRuns judged;
+    for (const auto* const side : {&input.baseline, &input.candidate})
+        for (const GateRun& run : *side) judged.add(run.result, run.directory);
+    const auto repeated = std::erase_if(earlier, [&](const GateRun& run) {
+        if (judged.holds(run.result)) return true;
+        judged.add(run.result, run.directory);
+        return false;
+    });
+    const auto others = std::erase_if(earlier, [&](const GateRun& run) {
+        return !why_unusable(run.result, false).empty() ||
+               difference_of_work(input.baseline.front().result, run.result, across).has_value();
+    });
+    earlier.insert(earlier.end(), input.baseline.begin(), input.baseline.end());
+    GateHistory history = history_of(policy, earlier);
+    input.day_spread = std::move(history.day_spread);
+    GateReport report = decided(policy, input);
+    if (repeated > 0)
+        report.notes.push_back(fmt::format(
+            "{} runs of the history are the same runs as others of this gate, and are left out.", repeated));
+    if (others > 0)
+        report.notes.push_back(
+            fmt::format("{} runs of the history are invalid or did other work, and are left out.", others));
+    report.notes.insert(report.notes.end(), history.trends.begin(), history.trends.end());
+    return report;
 }
 
 }  // namespace paretoken::reports

@@ -144,6 +144,7 @@ void check(const GatePolicy& policy) {
         throw UsageError("the policy judges nothing: give it metrics or limits");
     require_between(policy.alpha, 1e-6, .5, "alpha");
     require_between(policy.beta, 1e-6, .5, "beta");
+    require_between(policy.day_spread, 0, 1, "day_spread");
     if (policy.max_pairs < 3 || policy.max_pairs > 1000)
         throw UsageError(fmt::format("max_pairs is {}, but must be between 3 and 1000", policy.max_pairs));
     for (const GateMetric& metric : policy.metrics) {

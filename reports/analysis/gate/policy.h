@@ -44,6 +44,9 @@ struct GatePolicy {
     double alpha = 0.01;           ///< probability of a false fail over all metrics and looks
     double beta = 0.05;            ///< probability of a false pass, for each metric over all looks
     std::uint64_t max_pairs = 16;  ///< most pairs of runs that a gate measures
+    /// The standard deviation between days and hosts, as a share of a metric's value, that is assumed if a
+    /// baseline of few days is compared with runs of another day or host.
+    double day_spread = 0.02;
 
     bool operator==(const GatePolicy&) const = default;
 };

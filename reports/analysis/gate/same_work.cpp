@@ -34,6 +34,13 @@ std::string count_and_name(const RunResult& run) {
                                               : fmt::format("{} x {}", run.provenance.hardware_count, name);
 }
 
+/// The CPU of the host that made the load, if it can have an effect: "AMD EPYC, 2 cores".
+std::string cpu_of(const RunResult& run) {
+    const Provenance& from = run.provenance;
+    if (from.host_cpu.empty() || run.client.timing == "virtual") return "";
+    return fmt::format("{}, {} cores", from.host_cpu, from.host_cores);
+}
+
 }  // namespace
 
 std::set<Across> parse_across(std::string_view text) {
@@ -47,8 +54,10 @@ std::set<Across> parse_across(std::string_view text) {
             across.insert(Across::hardware);
         else if (name == "load")
             across.insert(Across::load);
+        else if (name == "host")
+            across.insert(Across::host);
         else
-            throw UsageError(fmt::format("--across '{}': expected model, hardware or load", name));
+            throw UsageError(fmt::format("--across '{}': expected model, hardware, load or host", name));
         if (comma == text.size()) return across;
         text.remove_prefix(comma + 1);
     }
@@ -75,19 +84,15 @@ std::optional<std::string> difference_of_work(const RunResult& first, const RunR
     if (!across.contains(Across::hardware) && count_and_name(first) != count_and_name(second))
         return fmt::format("hardware: {} and {} (--across hardware)", count_and_name(first),
                            count_and_name(second));
-    return std::nullopt;
+    return across.contains(Across::host) ? std::nullopt : difference_of_host(first, second);
 }
 
-std::vector<std::string> oddities_of(const RunResult& first, const RunResult& second) {
-    std::vector<std::string> found;
-    const auto compare = [&](std::string_view what, const std::string& a, const std::string& b) {
-        if (a != b)
-            found.push_back(fmt::format("the {} is not the same: {} and {}", what, shown(a), shown(b)));
-    };
-    compare("host that generated the load", first.provenance.host, second.provenance.host);
-    compare("version of paretoken", first.provenance.version, second.provenance.version);
-    compare("clock", first.provenance.clock, second.provenance.clock);
-    return found;
+std::optional<std::string> difference_of_host(const RunResult& first, const RunResult& second) {
+    const std::string before = cpu_of(first);
+    const std::string after = cpu_of(second);
+    if (before.empty() || after.empty() || before == after) return std::nullopt;
+    return fmt::format("host: {} ({}) and {} ({}) (--across host)", shown(first.provenance.host), before,
+                       shown(second.provenance.host), after);
 }
 
 }  // namespace paretoken::reports

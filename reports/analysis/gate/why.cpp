@@ -318,19 +318,26 @@ std::string undecided_headline(const GateReport& report) {
     text += widest->detectable ? fmt::format(" The least certain one is {}: {}.", widest->title,
                                              detectable_text(*widest->detectable))
                                : fmt::format(" The first of them is {}.", widest->title);
+    const bool stored = report.design == GateDesign::stored;
+    const std::string_view counted = stored ? "runs of the candidate" : "pairs";
     if (unnumbered.empty())
-        return text + fmt::format(" About {} pairs would decide (--max-pairs {}).", pairs, pairs);
+        return text + fmt::format(" About {} {} would decide (--max-pairs {}).", pairs, counted, pairs);
     constexpr std::size_t kMostNamed = 3;
     const std::size_t without = unnumbered.size();
     unnumbered.resize(std::min(without, kMostNamed));
     std::string names = fmt::format("{}", fmt::join(unnumbered, ", "));
     if (without > kMostNamed) names += fmt::format(" and {} more", without - kMostNamed);
-    text += fmt::format(
-        " The number of pairs that would decide is unknown or above 1000 for {}: measure more or longer "
-        "runs, or give {} a larger tolerance.",
-        names, without == 1 ? "this metric" : "these metrics");
+    const std::string_view these = without == 1 ? "this metric" : "these metrics";
+    text += stored ? fmt::format(
+                         " More runs of the candidate do not decide {}: the stored runs are too few. "
+                         "Store more, measure both sides in pairs, or give {} a larger tolerance.",
+                         names, these)
+                   : fmt::format(
+                         " The number of pairs that would decide is unknown or above 1000 for {}: "
+                         "measure more or longer runs, or give {} a larger tolerance.",
+                         names, these);
     if (pairs > 0)
-        text += fmt::format(" About {} pairs would decide the other undecided {}.", pairs,
+        text += fmt::format(" About {} {} would decide the other undecided {}.", pairs, counted,
                             undecided - without == 1 ? "metric" : "metrics");
     return text;
 }

@@ -61,22 +61,6 @@ TEST(PairedShift, is_the_mean_with_its_standard_error) {
     EXPECT_NEAR(.2 - interval.low, interval.high - .2, 1e-12);
 }
 
-TEST(UnpairedShift, is_welchs) {
-    // Welch's degrees of freedom as in the NIST/SEMATECH e-Handbook, computed by hand for these values.
-    const Shift shift = unpaired_shift(std::vector<double>{1, 2, 3}, std::vector<double>{2, 4, 6, 8});
-    EXPECT_DOUBLE_EQ(shift.mean, 3);
-    EXPECT_NEAR(shift.standard_error, std::sqrt(1.0 / 3 + 20.0 / 12), 1e-12);
-    EXPECT_NEAR(shift.degrees_of_freedom, 4.0 / (1.0 / 18 + 25.0 / 27), 1e-9);
-}
-
-TEST(UnpairedShift, of_values_that_do_not_vary_has_no_error) {
-    const Shift shift = unpaired_shift(std::vector<double>{1, 1}, std::vector<double>{2, 2});
-    EXPECT_EQ(shift.standard_error, 0);
-    EXPECT_EQ(p_above(shift, .5), 0);
-    EXPECT_EQ(p_above(shift, 1), 1) << "exactly at the limit is not above it";
-    EXPECT_EQ(p_below(shift, 2), 0);
-}
-
 TEST(PAbove, is_students_t_one_sided) {
     const Shift shift{.mean = 2.262, .standard_error = 1, .degrees_of_freedom = 9};
     EXPECT_NEAR(p_above(shift, 0), .025, 1e-4);

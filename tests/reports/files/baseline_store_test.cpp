@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "reports/files/file_io.h"
+#include "reports/files/gate_run.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
 #include "tests/reports/temporary_directory.h"
@@ -40,8 +41,8 @@ TEST_F(Store, keeps_what_a_gate_needs_under_a_name_and_no_events) {
     const StoredBaseline kept = store().find("main");
     ASSERT_EQ(kept.runs.size(), 2U);
     EXPECT_NO_THROW((void)read_run_directory(kept.runs[1]));
-    EXPECT_TRUE(fs::exists(kept.runs[0] / kRecordsFileName));
-    EXPECT_TRUE(fs::exists(kept.runs[0] / kAnswersFileName));
+    EXPECT_NO_THROW((void)read_gate_run(kept.runs[1]));
+    EXPECT_FALSE(fs::exists(kept.runs[0] / kRecordsFileName)) << "requests are as large as their number";
     EXPECT_FALSE(fs::exists(kept.runs[0] / kEventsFileName));
     EXPECT_EQ(store().list().size(), 1U);
     EXPECT_TRUE(store().holds("main"));
@@ -68,6 +69,47 @@ TEST_F(Store, replaces_a_baseline_only_when_told_to) {
     EXPECT_EQ(store().find("main").runs.size(), 2U);
     store().save("main", {run("c")}, true);
     EXPECT_EQ(store().find("main").runs.size(), 1U);
+}
+
+TEST_F(Store, keeps_finish_reasons_faults_of_answers_and_probes_in_a_compact_copy) {
+    GateRun run = sample::gate_run({});
+    run.finish_reasons = {{"length", 9}, {"stop", 2}};
+    run.answers = {.answers = 11, .empty = 1, .repeated = 2, .empty_example = "request 7"};
+    run.probe = {{.question = 3, .right = true, .expected = "17", .answer = std::string(5000, 'x')}};
+    run.result.series = {{"output_tokens_per_s", "tok/s", "requests", std::vector<double>(90000, 1),
+                          std::vector<double>(90000, 2)}};
+    write_gate_run(place_.path() / "copy", run);
+    const GateRun read = read_gate_run(place_.path() / "copy");
+    EXPECT_EQ(read.finish_reasons, run.finish_reasons);
+    EXPECT_EQ(read.answers, run.answers);
+    EXPECT_TRUE(read.probe.at(0).right);
+    std::uintmax_t bytes = 0;
+    for (const auto& file : fs::directory_iterator(place_.path() / "copy")) bytes += file.file_size();
+    EXPECT_LT(bytes, 200'000U);
+    std::ofstream(place_.path() / "copy" / "gate-run.json") << "{}";
+    EXPECT_THROW((void)read_gate_run(place_.path() / "copy"), UsageError);
+}
+
+TEST_F(Store, is_updated_with_new_runs_and_keeps_the_latest) {
+    const auto at = [&](const std::string& name, const std::string& day, const std::string& load = "8") {
+        const fs::path directory = run(name);
+        RunResult result = read_run_directory(directory);
+        result.provenance.started_at = "2026-11-" + day + "T09:00:00Z";
+        result.provenance.run_id = name;
+        result.plan["concurrency"] = load;
+        write_run(directory, result);
+        return directory;
+    };
+    EXPECT_THROW(store().update("main", {at("a", "01")}, 3), UsageError) << "there is no baseline yet";
+    store().save("main", {at("a", "01"), at("b", "02"), at("c", "03")}, false);
+    store().update("main", {at("d", "04")}, 3);
+    const StoredBaseline kept = store().find("main");
+    ASSERT_EQ(kept.runs.size(), 3U);
+    EXPECT_EQ(read_run_directory(kept.runs.front()).provenance.run_id, "b");
+    EXPECT_EQ(read_run_directory(kept.runs.back()).provenance.run_id, "d");
+    EXPECT_THROW(store().update("main", {at("d", "04")}, 3), UsageError) << "it is stored already";
+    EXPECT_THROW(store().update("main", {at("e", "05", "16")}, 3), UsageError) << "it is of another load";
+    EXPECT_EQ(store().find("main").runs.size(), 3U);
 }
 
 TEST_F(Store, refuses_invalid_runs_and_names_that_are_paths) {

@@ -380,6 +380,33 @@ TEST(SameWork, may_be_compared_across_what_is_named) {
     EXPECT_THROW(parse_across("workload"), UsageError);
 }
 
+TEST(SpoiledRun, is_one_that_only_the_clients_host_made_invalid) {
+    const auto of = [](std::vector<Reason> reasons) {
+        RunResult run;
+        run.validity = {Verdict::invalid, std::move(reasons)};
+        return spoiled_by_instrument(run);
+    };
+    const Reason host{Verdict::invalid, "instrument", "the client may have read late"};
+    const Reason rate{Verdict::invalid, "refill_lag", "the client was late"};
+    const Reason server{Verdict::invalid, "errors", "requests failed"};
+    EXPECT_TRUE(of({host, rate}));
+    EXPECT_TRUE(of({host, {Verdict::warn, "errors", "few failed"}}));
+    EXPECT_FALSE(of({host, server}));
+    EXPECT_FALSE(spoiled_by_instrument({}));
+}
+
+TEST(SpoiledRun, makes_a_gate_inconclusive_with_the_reason_first) {
+    const GateReport before = report_of(pairs_of(2, {}));
+    ASSERT_EQ(before.verdict, GateVerdict::inconclusive);
+    const GateReport after = ended_by_instrument(before, "pairs/03/candidate: the client was late");
+    EXPECT_EQ(after.verdict, GateVerdict::inconclusive);
+    EXPECT_THAT(after.headline, ::testing::StartsWith("INCONCLUSIVE: the load generator's host spoiled"));
+    EXPECT_THAT(after.headline, HasSubstr("pairs/03/candidate: the client was late"));
+    GateReport failed = before;
+    failed.verdict = GateVerdict::fail;
+    EXPECT_EQ(ended_by_instrument(failed, "x").headline, before.headline) << "a fail stays a fail";
+}
+
 TEST(Unusable, is_an_invalid_run_unless_the_candidates_requests_failed) {
     RunResult run = gate_run({}).result;
     EXPECT_EQ(why_unusable(run, true), "");

@@ -1,0 +1,65 @@
+#pragma once
+// Compares two sets of runs that were not measured in pairs, such as a stored baseline and today's candidate.
+// Runs of one day on one host form a session. The error of a shift has three parts: the variation between
+// the runs of a session on each side, and the variation between sessions. Values are logarithms, with the
+// sign changed if higher values are better. The functions are pure.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/evidence/sequential.h"
+
+namespace paretoken {
+
+/// The values of the runs of one session.
+using Session = std::vector<double>;
+
+/// An estimated variance, and the degrees of freedom of the estimate.
+struct Variance {
+    double value = 0;
+    double degrees_of_freedom = 1;
+
+    bool operator==(const Variance&) const = default;
+};
+
+/// Returns the variance between sessions: the variance of the sessions' means, less the part that the
+/// variation within the sessions explains if a session has several runs. Nothing for fewer than 3 sessions.
+std::optional<Variance> variance_between(std::span<const Session> sessions);
+
+/// Returns `measured` combined with an assumed standard deviation, which weighs as much as 8 degrees of
+/// freedom. A few sessions alone would give intervals that are too wide to be of use.
+Variance with_assumed(const std::optional<Variance>& measured, double assumed_deviation);
+
+/// The difference between two sets and the parts of its error.
+struct SetDifference {
+    double mean = 0;     ///< mean of the candidate − mean of the baseline
+    Variance baseline;   ///< variance of the baseline's mean, from the variation within its sessions
+    Variance candidate;  ///< variance of one run of the candidate
+    std::uint64_t candidate_runs = 0;
+    /// The number of times that the variance between sessions is in the variance of `mean`: 2 for two sets of
+    /// one session each, less if the baseline has several, and 0 if all runs are of one session.
+    double sessions = 0;
+
+    bool operator==(const SetDifference&) const = default;
+};
+
+/// Returns the difference. The baseline has at least 2 values and the candidate too; all are finite.
+/// `one_session`: whether the baseline has one session, and the candidate's runs are of the same one.
+SetDifference set_difference(std::span<const Session> baseline, std::span<const double> candidate,
+                             bool one_session);
+
+/// Returns the shift with its whole error for `runs` runs of the candidate, without the variation between
+/// sessions if `between` is absent.
+Shift shift_of(const SetDifference& difference, const std::optional<Variance>& between, std::uint64_t runs);
+
+/// Returns the shift with the error that a fail must exceed: the larger one of that in shift_of() and that
+/// with an assumed standard deviation between sessions. An assumption may prevent a fail, but not make one.
+Shift cautious_shift(const SetDifference& difference, const std::optional<Variance>& between, double assumed,
+                     std::uint64_t runs);
+
+/// Returns the shift between two sets of runs of one session (Welch 1947). Each set has at least 2 values,
+/// all finite.
+Shift unpaired_shift(std::span<const double> baseline, std::span<const double> candidate);
+
+}  // namespace paretoken

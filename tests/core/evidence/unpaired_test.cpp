@@ -1,0 +1,97 @@
+#include "core/evidence/unpaired.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/random.h"
+
+namespace paretoken {
+namespace {
+
+TEST(UnpairedShift, is_welchs) {
+    // Welch's degrees of freedom as in the NIST/SEMATECH e-Handbook, computed by hand for these values.
+    const Shift shift = unpaired_shift(std::vector<double>{1, 2, 3}, std::vector<double>{2, 4, 6, 8});
+    EXPECT_DOUBLE_EQ(shift.mean, 3);
+    EXPECT_NEAR(shift.standard_error, std::sqrt(1.0 / 3 + 20.0 / 12), 1e-12);
+    EXPECT_NEAR(shift.degrees_of_freedom, 4.0 / (1.0 / 18 + 25.0 / 27), 1e-9);
+}
+
+TEST(UnpairedShift, of_values_that_do_not_vary_has_no_error) {
+    const Shift shift = unpaired_shift(std::vector<double>{1, 1}, std::vector<double>{2, 2});
+    EXPECT_EQ(shift.standard_error, 0);
+    EXPECT_EQ(p_above(shift, .5), 0);
+    EXPECT_EQ(p_above(shift, 1), 1) << "exactly at the limit is not above it";
+    EXPECT_EQ(p_below(shift, 2), 0);
+}
+
+TEST(VarianceBetween, is_that_of_the_means_without_the_part_of_the_noise_within) {
+    const std::vector<Session> equal{{1, 2, 3}, {1, 2, 3}, {1, 2, 3}};
+    EXPECT_EQ(variance_between(equal)->value, 0);
+    const std::vector<Session> apart{{1}, {2}, {3}};
+    EXPECT_DOUBLE_EQ(variance_between(apart)->value, 1);
+    EXPECT_DOUBLE_EQ(variance_between(apart)->degrees_of_freedom, 2);
+    EXPECT_FALSE(variance_between(std::vector<Session>{{1}, {2}})) << "two sessions tell too little";
+    // On average over many draws the estimate is the truth: .02 between, .01 within, 4 runs a session.
+    Random random(1);
+    double sum = 0;
+    constexpr int kDraws = 2000;
+    for (int draw = 0; draw < kDraws; ++draw) {
+        std::vector<Session> sessions(6);
+        for (Session& session : sessions) {
+            const double level = .02 * random.normal();
+            for (int i = 0; i < 4; ++i) session.push_back(level + .01 * random.normal());
+        }
+        sum += variance_between(sessions)->value;
+    }
+    EXPECT_NEAR(sum / kDraws, .0004, .00002);
+}
+
+TEST(WithAssumed, gives_way_to_what_is_measured) {
+    EXPECT_DOUBLE_EQ(with_assumed(std::nullopt, .02).value, .0004);
+    EXPECT_DOUBLE_EQ(with_assumed(std::nullopt, .02).degrees_of_freedom, 8);
+    const Variance few = with_assumed(Variance{0, 2}, .02);
+    const Variance many = with_assumed(Variance{0, 92}, .02);
+    EXPECT_NEAR(few.value, .00032, 1e-12);
+    EXPECT_NEAR(many.value, .000032, 1e-12);
+    EXPECT_EQ(many.degrees_of_freedom, 100);
+}
+
+TEST(SetDifference, counts_the_variance_between_sessions_by_how_the_baseline_is_spread_over_them) {
+    const std::vector<double> candidate{1, 2};
+    const std::vector<Session> one{{1, 2, 3, 4}};
+    const std::vector<Session> four{{1}, {2}, {3}, {4}};
+    EXPECT_EQ(set_difference(one, candidate, true).sessions, 0);
+    EXPECT_EQ(set_difference(one, candidate, false).sessions, 2);
+    EXPECT_EQ(set_difference(four, candidate, false).sessions, 1.25);
+    const Variance between{.5, 3};
+    const SetDifference difference = set_difference(one, candidate, false);
+    const double alone = shift_of(difference, std::nullopt, 2).standard_error;
+    EXPECT_NEAR(shift_of(difference, between, 2).standard_error, std::sqrt(alone * alone + 1), 1e-12);
+    EXPECT_LT(shift_of(difference, std::nullopt, 20).standard_error, alone);
+}
+
+TEST(SetDifference, of_sessions_that_differ_contains_the_truth_in_95_of_100_cases) {
+    Random random(7);
+    int held = 0;
+    constexpr int kDraws = 2000;
+    for (int draw = 0; draw < kDraws; ++draw) {
+        std::vector<Session> sessions(8);
+        for (Session& session : sessions) {
+            const double level = .02 * random.normal();
+            for (int i = 0; i < 3; ++i) session.push_back(level + .01 * random.normal());
+        }
+        const double level = .02 * random.normal();
+        std::vector<double> candidate;
+        for (int i = 0; i < 4; ++i) candidate.push_back(level + .01 * random.normal());
+        const Shift shift =
+            shift_of(set_difference(sessions, candidate, false), variance_between(sessions), 4);
+        const Interval interval = interval_of(shift);
+        held += interval.low <= 0 && 0 <= interval.high ? 1 : 0;
+    }
+    EXPECT_NEAR(held / static_cast<double>(kDraws), .95, .015);
+}
+
+}  // namespace
+}  // namespace paretoken
