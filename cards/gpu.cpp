@@ -105,7 +105,8 @@ GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
     for (const JsonCursor& alias : root.at("aliases", "a list of names").elements())
         card.aliases.push_back(alias.string());
     card.memory_bytes = root.at("memory_gb", "gigabytes").positive() * kGiga;
-    card.reported_bytes = root.at("memory_gib_reported", "GiB that the driver reports").positive() * kGibibyte;
+    card.reported_bytes =
+        root.at("memory_gib_reported", "GiB that the driver reports").positive() * kGibibyte;
     card.memory_bytes_per_s = root.at("memory_gb_per_s", "gigabytes per second").positive() * kGiga;
     for (const auto& [dtype, tera] : root.at("dense_tflops", "TFLOPS by dtype").members())
         card.flops[dtype] = tera.positive() * kTera;

@@ -15,7 +15,7 @@
 #include "reports/document/table.h"
 #include "reports/files/baseline_store.h"
 #include "reports/files/file_io.h"
-#include "reports/files/gate_file.h"
+#include "reports/files/json/gate_file.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::cli {

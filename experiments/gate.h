@@ -17,7 +17,7 @@
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
 #include "reports/analysis/gate/decision.h"
-#include "reports/files/gate_file.h"
+#include "reports/files/json/gate_file.h"
 
 namespace paretoken::experiments {
 

@@ -103,13 +103,12 @@ PARTS = {
         "run_directory": {"recorded_files"},
         "records": {"json", "events", "file_io"},
         "recorded_files": {"records", "server_lines"},
-        "gate_file": set(),
         "alerts_file": {"file_io"},
         "probe_file": {"json", "file_io"},
         "refold": {"recorded_files"},
         "gate_run": {"run_directory", "probe_file"},
         "baseline_store": {"gate_run"},
-        "output_directory": {"run_directory", "gate_file", "watch_lines"},
+        "output_directory": {"run_directory", "watch_lines"},
         "interop": {"run_directory"},
     },
     "experiments": {
@@ -193,7 +192,7 @@ HEAVY_HEADERS_ALLOWED = {
     "simulator/answers/request_reader.h": re.compile("simdjson"),  # the same for the simulator's protocols
 }
 # reports: the only files that know JSON.
-REPORTS_JSON_FILES = {"reports/files/plan_file.cpp", "reports/files/gate_file.cpp", "reports/files/gate_run.cpp",
+REPORTS_JSON_FILES = {"reports/files/plan_file.cpp", "reports/files/json/gate_file.cpp", "reports/files/gate_run.cpp",
                       "reports/files/records.cpp", "reports/pages/inferencex.cpp", "reports/analysis/micro/micro_results.cpp"}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

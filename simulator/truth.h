@@ -31,7 +31,7 @@ struct TruthEntry {
     /// Per token: end of the step that emitted it. The engine may have emitted more tokens than were written
     /// before a fault or the client ended the answer; those are the last ones here.
     std::vector<TimePoint> due;
-    std::vector<TimePoint> written;    ///< per written event with output: clock just before its send
+    std::vector<TimePoint> written;  ///< per written event with output: clock just before its send
     /// The clock just after the send of the first event with output; absent if faults were injected.
     std::optional<TimePoint> first_sent = {};
     std::vector<std::int32_t> tokens;  ///< tokens per written event with output

@@ -334,7 +334,7 @@ struct ReportModel {
     std::vector<DevicePicture> devices;     ///< measured figures of the devices
     std::optional<PriceNote> price;
     std::vector<std::string> notes;  ///< further notes, such as which runs were left out, and why
-    std::vector<Section> sections;  ///< sections of a page that another command than `report` made
+    std::vector<Section> sections;   ///< sections of a page that another command than `report` made
 };
 
 }  // namespace paretoken::reports

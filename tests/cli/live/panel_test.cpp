@@ -34,11 +34,12 @@ PanelState busy() {
 }
 
 TEST(Panel, AtEightyColumnsItHasFourLinesWithEveryValue) {
-    EXPECT_THAT(panel_lines(busy(), 80, false),
-                ElementsAre("[3/8] c=16  measuring  ━━━━━━━━━━━━────────────  50 %  0:12, 0:09 left, all 1:40",
-                            "  16 in flight  290/500 requests  4.21 req/s  538 tok/s  ▁▂▃▄▅▆▇█",
-                            "  TTFT p50 41.2 p95 60.0 ms   ITL p50 7.90 p95 9.10 ms",
-                            "  ● the client keeps up   no failures"));
+    EXPECT_THAT(
+        panel_lines(busy(), 80, false),
+        ElementsAre("[3/8] c=16  measuring  ━━━━━━━━━━━━────────────  50 %  0:12, 0:09 left, all 1:40",
+                    "  16 in flight  290/500 requests  4.21 req/s  538 tok/s  ▁▂▃▄▅▆▇█",
+                    "  TTFT p50 41.2 p95 60.0 ms   ITL p50 7.90 p95 9.10 ms",
+                    "  ● the client keeps up   no failures"));
 }
 
 TEST(Panel, AtMoreColumnsTheBarIsLonger) {

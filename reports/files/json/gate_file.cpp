@@ -1,4 +1,4 @@
-#include "reports/files/gate_file.h"
+#include "reports/files/json/gate_file.h"
 
 #include <fmt/format.h>
 
