@@ -103,7 +103,7 @@ TEST(StoredGate, takes_the_spread_between_days_from_the_baseline_itself) {
 
 TEST(StoredGate, ends_if_more_runs_of_the_candidate_would_not_decide) {
     GateInput input = two_days(1.04);
-    input.baseline = sample::gate_runs(3, {}, .05, 2, "b");
+    input.baseline = sample::gate_runs(3, {}, .1, 2, "b");
     input.candidate = sample::gate_runs(8, {}, .001, 3, "c");
     const GateReport report = decided(default_policy(), input);
     EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
