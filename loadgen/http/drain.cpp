@@ -147,7 +147,6 @@ Drain::Round Drain::serve(TimePoint until) {
         prefetch(listener, 1);
     }
     read_ahead();
-    lengthen_lays();
     for (std::size_t i = 0; i < round_.size(); ++i) {
         if (i + kExpected < round_.size()) expect(round_[i + kExpected]);
         tell(round_[i]);
@@ -184,19 +183,13 @@ void Drain::read_ahead() {
     }
 }
 
-/// A read of several segments has the stamp of the last one and can hide that this thread woke late. Another
-/// read of the round may show it afterwards.
-void Drain::lengthen_lays() {
-    for (Ready& one : round_) {
-        if (one.read_ahead && one.taken > 0)
-            one.read.lay = one.read.at + one.read.delay - wait_.ready_since();
-    }
-}
-
 long Drain::receive(int fd, Read& read) {
     if (told_ == nullptr || told_->fd != fd) return receive(fd, {scratch_.get(), kMostPerRead}, read);
     const Ready& one = *std::exchange(told_, nullptr);
     read = one.read;
+    // A read of several segments has the stamp of the last one and can hide that this thread woke late, which
+    // a later read of the round may have shown.
+    if (one.taken > 0) read.lay = read.at + read.delay - wait_.ready_since();
     errno = one.error;
     return one.taken;
 }
@@ -223,13 +216,10 @@ long Drain::receive(int fd, std::span<char> into, Read& read) {
     if (read.kernel_stamp) {
         wait_.note_arrival(read.at);
         late_ = std::max(late_, wait_.wake_delay(read.at));
+        read_delay_.add(read.delay);
     }
     read.lay = now - wait_.ready_since();
-    if (read.kernel_stamp) {
-        read_delay_.add(read.delay);
-    } else {
-        unstamped_delay_.add(read.lay);
-    }
+    if (!read.kernel_stamp) unstamped_delay_.add(read.lay);
     return n;
 }
 

@@ -156,7 +156,6 @@ class Drain {
     static constexpr Duration kUsualWake = std::chrono::milliseconds(1);
 
     void read_ahead();
-    void lengthen_lays();
     void expect(const Ready& one);
     void tell(Ready& one);
     long receive(int fd, std::span<char> into, Read& read);
