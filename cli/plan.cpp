@@ -231,8 +231,13 @@ std::uint64_t confirmed_replicas(const PlannedCell& cell, const PlanCommand& com
                                              this_invocation(), stop);
     };
     std::uint64_t replicas = cell.fleet->replicas;
-    while (!holds(replicas)) ++replicas;
-    while (replicas > 1 && holds(replicas - 1)) --replicas;
+    if (holds(replicas)) {
+        while (replicas > 1 && holds(replicas - 1)) --replicas;
+    } else {
+        do {
+            ++replicas;
+        } while (!holds(replicas));
+    }
     return replicas;
 }
 
@@ -264,8 +269,9 @@ reports::ReportModel page_of(const DeploymentPlan& plan) {
 void write_files(const DeploymentPlan& plan, const std::filesystem::path& directory) {
     reports::ensure_directory(directory);
     reports::write_file_atomically(directory / reports::kSizingFileName, reports::sizing_json(plan) + "\n");
-    reports::write_file_atomically(directory / "plan.md", reports::markdown_report(page_of(plan)));
-    reports::write_file_atomically(directory / "plan.html", reports::html_report(page_of(plan)));
+    const reports::ReportModel page = page_of(plan);
+    reports::write_file_atomically(directory / "plan.md", reports::markdown_report(page));
+    reports::write_file_atomically(directory / "plan.html", reports::html_report(page));
 }
 
 void plan(const PlanCommand& command) {
@@ -367,8 +373,7 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
     sub.add_option("--osl", command.osl, "Output lengths in tokens")->group(group)->capture_default_str();
     sub.add_option("--slo", command.slos,
                    "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
-                   "highest load "
-                   "of every cell is searched for in virtual time")
+                   "highest load of every cell is searched for in virtual time")
         ->group(group);
     sub.add_option("--demand", command.demand, "Requests per second to carry: 50rps")->group(group);
     sub.add_option("--users", command.users, "Users to carry, each with one request in flight at all times")
