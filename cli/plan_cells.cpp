@@ -101,11 +101,13 @@ void add_notes(PlannedCell& cell, const std::optional<cards::GpuCard>& gpu) {
     if (weights == Arithmetic::bf16 && !computes(*gpu, Arithmetic::bf16))
         cell.notes.push_back(fmt::format("{} has no bf16: serve with --dtype half", gpu->title));
     else if ((weights == Arithmetic::fp8 || weights == Arithmetic::fp4) && !computes(*gpu, weights))
-        cell.notes.push_back(fmt::format("{} weights are only stored so: {} multiplies them in 16 bits",
-                                         cell.weights, gpu->title));
+        cell.notes.push_back(
+            fmt::format("{} is only the storage format of the weights: {} multiplies in 16 bits",
+                        cell.weights, gpu->title));
     if (number_format(cell.kv).arithmetic == Arithmetic::fp8 && !computes(*gpu, Arithmetic::fp8))
-        cell.notes.push_back(fmt::format("the {} cache is only stored so: {} computes attention in 16 bits",
-                                         cell.kv, gpu->title));
+        cell.notes.push_back(
+            fmt::format("{} is only the storage format of the cache: {} computes attention in 16 bits",
+                        cell.kv, gpu->title));
 }
 
 /// Everything that cells are made from.
