@@ -145,8 +145,12 @@ std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOpti
                                                                                           : Tool::vllm,
                   2);
         if (own(name) && own_meaning(name)) continue;
-        for (const ToolRow& row : tools())
-            if (foreign_option(name, row.tool) != nullptr || synonym_of(name, row.tool)) point(row.tool, 1);
+        for (const ToolRow& row : tools()) {
+            const ForeignOption* const foreign = foreign_option(name, row.tool);
+            if (foreign != nullptr && own(name) && foreign->treatment == Treatment::nothing)
+                continue;  // "-v" of both
+            if (foreign != nullptr || synonym_of(name, row.tool)) point(row.tool, 1);
+        }
     }
     const auto most = std::max_element(points.begin(), points.end());
     if (*most == 0) return std::nullopt;

@@ -53,6 +53,15 @@ TEST(Translation, words_of_ours_stay_as_they_are) {
     }
 }
 
+TEST(Translation, a_flag_that_we_and_another_tool_have_does_not_change_the_other_options) {
+    const auto with_verbose = [](const std::string& name) -> std::optional<Values> {
+        return name == "--verbose" || name == "-v" ? Values::none : options_of_run(name);
+    };
+    for (const char* const line : {"sim:ideal --concurrency 8 --num-prompts 80 -v",
+                                   "sim:ideal --verbose --concurrency 8 --num-prompts 80"})
+        EXPECT_EQ(translated(words_in(line), "run", with_verbose).words, words_in(line));
+}
+
 TEST(Translation, a_line_of_vllm_keeps_its_meaning) {
     EXPECT_EQ(ours("vllm bench serve --backend vllm --model M --host h --port 9 --random-input 800 "
                    "--random-output 100 "
