@@ -34,13 +34,16 @@ struct Shift {
     double mean = 0;
     double standard_error = 0;
     double degrees_of_freedom = 1;
+    /// Correlation of successive pairs by which the error is enlarged; 0 if it is not known.
+    double correlation = 0;
 
     bool operator==(const Shift&) const = default;
 };
 
 /// Returns the shift between the two sides of interleaved pairs. `log_ratios` holds ln(candidate ÷ baseline)
 /// of each pair, with the sign changed if higher values are better. It must have at least 2 values, all
-/// finite.
+/// finite. If there are 8 or more and successive ones are correlated, the error allows for that (AR(1): the
+/// variance of the mean times (1 + ρ) ÷ (1 − ρ)). Fewer values do not show a correlation.
 Shift paired_shift(std::span<const double> log_ratios);
 
 /// Returns the probability of measuring a shift this far above `limit`, or farther, if the true shift is at
