@@ -52,11 +52,12 @@ void save(const BaselineCommand& command) {
 /// Returns the runs of the candidate of a gate. Throws UsageError if the candidate did not pass.
 std::vector<fs::path> passed_runs(const BaselineCommand& command, const fs::path& gate) {
     const fs::path file = gate / reports::kGateFileName;
-    const std::string verdict = reports::parse_gate_verdict(reports::read_file(file), file.string());
-    if (verdict != "pass" && !(verdict == "inconclusive" && command.accept_inconclusive))
+    const auto verdict = reports::parse_gate_json(reports::read_file(file), file.string()).verdict;
+    const bool open = verdict == reports::GateVerdict::inconclusive;
+    if (verdict != reports::GateVerdict::pass && !(open && command.accept_inconclusive))
         throw UsageError(fmt::format("{}: the verdict is {}, and a baseline takes candidates that passed{}",
-                                     file.string(), verdict,
-                                     verdict == "fail" ? "" : "; --accept-inconclusive takes this one too"));
+                                     file.string(), reports::name_of(verdict),
+                                     open ? "; --accept-inconclusive takes this one too" : ""));
     std::vector<fs::path> runs;
     if (fs::is_directory(gate / "candidate")) add_runs(gate / "candidate", runs);
     if (!fs::is_directory(gate / "pairs")) return runs;

@@ -15,8 +15,8 @@
 namespace paretoken::cli {
 namespace {
 
-void write_page(const std::string& path, std::string title, const std::string& date,
-                std::vector<reports::DevicePicture> devices) {
+void write_devices(const std::string& path, std::string title, const std::string& date,
+                   std::vector<reports::DevicePicture> devices) {
     reports::ReportModel model;
     model.title = std::move(title);
     model.generated_at = date;
@@ -40,7 +40,7 @@ void write_micro_page(const std::string& path, const reports::MicroFile& file) {
         devices.push_back(reports::picture_of(one));
         names += fmt::format("{}{}", names.empty() ? "" : " and ", one.device.name);
     }
-    write_page(path, "What " + names + " can do", file.date, std::move(devices));
+    write_devices(path, "What " + names + " can do", file.date, std::move(devices));
 }
 
 void write_comparison_page(const std::string& path, const reports::MicroFile& first,
@@ -54,7 +54,8 @@ void write_comparison_page(const std::string& path, const reports::MicroFile& fi
         });
         if (other != after.end()) devices.push_back(reports::picture_of_both(one, *other));
     }
-    write_page(path, fmt::format("{} beside {}", first.where, second.where), second.date, std::move(devices));
+    write_devices(path, fmt::format("{} beside {}", first.where, second.where), second.date,
+                  std::move(devices));
 }
 
 }  // namespace paretoken::cli

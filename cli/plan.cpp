@@ -21,17 +21,15 @@
 #include "cli/invocation.h"
 #include "cli/plan_cells.h"
 #include "cli/print.h"
+#include "cli/report.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/result/slo.h"
 #include "core/spec.h"
-#include "core/version.h"
 #include "datasets/synthetic/lengths.h"
 #include "experiments/sizing.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/sizing_json.h"
-#include "reports/pages/html.h"
-#include "reports/pages/markdown.h"
 #include "reports/pages/sizing.h"
 
 namespace paretoken::cli {
@@ -257,21 +255,10 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
                  *best.speed, best.tp, best.usd_per_h, plan.lengths.output_mean);
 }
 
-reports::ReportModel page_of(const DeploymentPlan& plan) {
-    reports::ReportModel model;
-    model.title = reports::answer_of(plan);
-    model.generated_at = experiments::utc_now();
-    model.version = version();
-    model.sections = reports::sizing_sections(plan);
-    return model;
-}
-
 void write_files(const DeploymentPlan& plan, const std::filesystem::path& directory) {
     reports::ensure_directory(directory);
     reports::write_file_atomically(directory / reports::kSizingFileName, reports::sizing_json(plan) + "\n");
-    const reports::ReportModel page = page_of(plan);
-    reports::write_file_atomically(directory / "plan.md", reports::markdown_report(page));
-    reports::write_file_atomically(directory / "plan.html", reports::html_report(page));
+    write_page(page_of(reports::answer_of(plan), reports::sizing_sections(plan)), directory, "plan");
 }
 
 void plan(const PlanCommand& command) {

@@ -29,9 +29,12 @@
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
+#include "core/version.h"
+#include "experiments/server/provenance.h"
 #include "experiments/watch/page_server.h"
 #include "reports/analysis/cache/picture.h"
 #include "reports/analysis/cache/words.h"
+#include "reports/analysis/gate/sections.h"
 #include "reports/analysis/micro/micro_results.h"
 #include "reports/analysis/model/front.h"
 #include "reports/analysis/model/join.h"
@@ -39,11 +42,13 @@
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/cache_json.h"
+#include "reports/files/json/gate_file.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
 #include "reports/pages/formats.h"
 #include "reports/pages/html.h"
+#include "reports/pages/markdown.h"
 
 namespace paretoken::cli {
 namespace {
@@ -101,8 +106,28 @@ reports::ResultDirectories found_results(const ReportCommand& command) {
         const reports::ResultDirectories some = reports::find_result_directories(directory);
         add(some.runs, found.runs);
         add(some.caches, found.caches);
+        add(some.gates, found.gates);
     }
     return found;
+}
+
+using LoadedGates = std::vector<std::pair<std::string, reports::GateReport>>;
+
+LoadedGates loaded_gates(const std::vector<fs::path>& found) {
+    LoadedGates gates;
+    for (const fs::path& directory : found) {
+        const fs::path file = directory / reports::kGateFileName;
+        gates.emplace_back(directory.string(),
+                           reports::parse_gate_json(reports::read_file(file), file.string()));
+    }
+    return gates;
+}
+
+/// The verdict of a gate, which stands before everything else. Several gates are a list of verdicts.
+std::vector<reports::Section> sections_of(const LoadedGates& gates) {
+    if (gates.empty()) return {};
+    if (gates.size() == 1) return reports::gate_sections(gates.front().second);
+    return {reports::gates_section(gates)};
 }
 
 std::vector<reports::LoadedCache> loaded_caches(const std::vector<fs::path>& found) {
@@ -273,8 +298,9 @@ std::vector<Output> outputs(const ReportCommand& command) {
     return outputs;
 }
 
-/// Returns whether the report has a valid measurement.
+/// Returns whether the report has a valid measurement, or the verdict of a gate.
 bool has_valid_point(const ReportModel& model) {
+    if (!model.sections.empty()) return true;
     for (const reports::CachePicture& cache : model.caches)
         for (const reports::CacheLevel& level : cache.report.levels)
             if (level.invalid.empty()) return true;
@@ -293,6 +319,7 @@ std::string lines_of(const std::string& text) {
 /// Returns the text for the terminal: the answers, the errors and the missing parts.
 std::string answers_of(const ReportModel& model) {
     std::string text;
+    if (!model.sections.empty()) text += lines_of(model.title) + "\n";
     for (const reports::Configuration& configuration : model.configurations) {
         text += lines_of(configuration.answer);
         for (const std::string& error : configuration.errors) text += lines_of("error: " + error);
@@ -319,7 +346,11 @@ ReportModel model_of(const ReportCommand& command) {
     options.searches = sweeps.searches();
     if (command.refold) refold_all(runs, command, options.slos);
     options.known_models = cards_named_by(runs);
-    return reports::build_report(std::move(runs), options);
+    const LoadedGates gates = loaded_gates(found.gates);
+    if (command.title.empty() && gates.size() == 1) options.title = gates.front().second.headline;
+    ReportModel model = reports::build_report(std::move(runs), options);
+    model.sections = sections_of(gates);
+    return model;
 }
 
 /// The report of the runs that exist when a page is requested.
@@ -361,6 +392,7 @@ class LiveReport {
             };
             for (const fs::path& run : found.runs) add(run / reports::kRunFileName);
             for (const fs::path& cache : found.caches) add(cache / reports::kCacheFileName);
+            for (const fs::path& gate : found.gates) add(gate / reports::kGateFileName);
         }
         return state.empty() ? "nothing yet" : content_hash(state);
     }
@@ -432,6 +464,20 @@ void report(const ReportCommand& command) {
 }
 
 }  // namespace
+
+ReportModel page_of(std::string title, std::vector<reports::Section> sections) {
+    ReportModel model;
+    model.title = std::move(title);
+    model.generated_at = experiments::utc_now();
+    model.version = version();
+    model.sections = std::move(sections);
+    return model;
+}
+
+void write_page(const ReportModel& page, const fs::path& directory, std::string_view name) {
+    reports::write_file_atomically(directory / fmt::format("{}.md", name), reports::markdown_report(page));
+    reports::write_file_atomically(directory / fmt::format("{}.html", name), reports::html_report(page));
+}
 
 std::vector<fs::path> write_report(const ReportCommand& command) {
     const std::vector<Output> files = outputs(command);

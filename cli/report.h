@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "reports/analysis/model/report_model.h"
+
 namespace paretoken::cli {
 
 /// The options of `paretoken report`.
@@ -33,6 +35,13 @@ struct ReportCommand {
     bool serve = false;
     std::string listen = "127.0.0.1:0";
 };
+
+/// Returns a page that consists of these sections.
+reports::ReportModel page_of(std::string title, std::vector<reports::Section> sections);
+
+/// Writes a page as NAME.html and NAME.md into the directory. Throws RuntimeError.
+void write_page(const reports::ReportModel& page, const std::filesystem::path& directory,
+                std::string_view name);
 
 /// Writes the files of a report without printing anything, and returns their paths. Throws UsageError when an
 /// option or a file is wrong, RuntimeError when a file cannot be written.

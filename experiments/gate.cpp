@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cards/host.h"
 #include "cards/price.h"
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
@@ -98,7 +99,20 @@ struct Gating {
     std::array<std::unique_ptr<Target>, 2> targets = {};  ///< targets of sides that are URLs, once opened
     std::array<std::vector<GateRun>, 2> runs = {};
     std::vector<std::string> notes = {};
+    std::uint64_t spoiled = 0;  ///< pairs that were left out because the client's host spoiled a run
+    bool has_measured = false;  ///< whether a run of the present pair was measured now
+    Duration spent{};           ///< time that pairs took that were measured now
+    std::uint64_t timed = 0;    ///< number of these pairs
 };
+
+/// Returns the pairs that were measured, or the runs of the candidate beside a stored baseline.
+std::uint64_t pairs_of(const Gating& gating) {
+    return gating.runs[1].size();
+}
+
+std::string_view counted_as(const GatePlan& plan) {
+    return plan.baseline.stored.empty() ? "pair" : "run";
+}
 
 bool is_stored(const GatePlan& plan) {
     return !plan.baseline.stored.empty();
@@ -173,9 +187,10 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
     const bool is_candidate = side == 1;
     const auto kept = kept_run(directory, is_candidate);
     gating.watcher.point_begins(static_cast<std::size_t>(pair + 1),
-                                static_cast<std::size_t>(gating.plan.policy.max_pairs), kSides[side],
-                                kept.has_value());
+                                static_cast<std::size_t>(gating.plan.policy.max_pairs + gating.spoiled),
+                                kSides[side], kept.has_value());
     if (kept) return *kept;
+    gating.has_measured = true;
     constexpr int kAttempts = 2;
     for (int attempt = 1;; ++attempt) {
         measure_once(gating, pair, side, directory);
@@ -194,7 +209,7 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
         gating.notes.push_back(
             fmt::format("The {} of {} {} was measured twice, since the first run was "
                         "invalid: {}.",
-                        kSides[side], is_stored(gating.plan) ? "run" : "pair", pair + 1, why));
+                        kSides[side], counted_as(gating.plan), pair + 1, why));
     }
 }
 
@@ -244,11 +259,16 @@ void note_age_and_host(const std::vector<GateRun>& baseline, const std::vector<G
                         pairs_command(baseline.back(), side)));
 }
 
-/// Throws UsageError if the stored baseline is from another host and that is not allowed.
-void require_host(const GatePlan& plan, const GateRun& candidate) {
-    if (plan.across.contains(reports::Across::host)) return;
+/// Throws UsageError if the stored baseline is from another host than this one and that is not allowed.
+void require_host(const GatePlan& plan) {
+    if (plan.across.contains(reports::Across::host) || plan.asked.virtual_time) return;
+    const cards::HostFacts host = cards::this_host();
+    RunResult here;
+    here.provenance.host = host.name;
+    here.provenance.host_cpu = host.cpu;
+    here.provenance.host_cores = host.cores;
     for (const GateRun& run : plan.stored_runs)
-        if (const auto found = reports::difference_of_host(run.result, candidate.result))
+        if (const auto found = reports::difference_of_host(run.result, here))
             throw UsageError(
                 fmt::format("{} is from another host, so that a comparison would judge the hosts as well: {} "
                             "compares all "
@@ -259,7 +279,6 @@ void require_host(const GatePlan& plan, const GateRun& candidate) {
 void measure_pair(Gating& gating, std::uint64_t pair) {
     if (is_stored(gating.plan)) {
         gating.runs[1].push_back(run_of(gating, pair, 1));
-        require_host(gating.plan, gating.runs[1].back());
         reports::require_comparable(gating.plan.stored_runs, gating.runs[1], gating.plan.across);
         return;
     }
@@ -272,12 +291,39 @@ void measure_pair(Gating& gating, std::uint64_t pair) {
     reports::require_comparable(gating.runs[0], gating.runs[1], gating.plan.across);
 }
 
+/// Measures a pair. A pair of which the client's host spoiled a run is left out, because that says nothing
+/// about the servers. Returns why the gate has to end if there are too many of them. `longest` is the time of
+/// the longest pair so far.
+std::optional<std::string> measured_or_left_out(Gating& gating, std::uint64_t pair, Duration& longest) {
+    constexpr std::uint64_t kMostSpoiled = 3;
+    const TimePoint began = Clock::now();
+    gating.has_measured = false;
+    try {
+        measure_pair(gating, pair);
+    } catch (const SpoiledRun& spoiled) {
+        if (++gating.spoiled > kMostSpoiled) return spoiled.what();
+        gating.watcher.warn(
+            fmt::format("{} {} is left out: {}", counted_as(gating.plan), pair + 1, spoiled.what()));
+        gating.notes.push_back(
+            fmt::format("The {} {} was left out, because the load generator's host spoiled it twice: {}.",
+                        counted_as(gating.plan), pair + 1, spoiled.what()));
+    }
+    const Duration took = Clock::now() - began;
+    longest = std::max(longest, took);
+    if (gating.has_measured) {
+        gating.spent += took;
+        ++gating.timed;
+    }
+    return std::nullopt;
+}
+
 GateReport verdict_of(const Gating& gating) {
     const GatePlan& plan = gating.plan;
     reports::GateInput input{.baseline = gating.runs[0],
                              .candidate = gating.runs[1],
                              .design = reports::GateDesign::pairs,
-                             .looks = reports::looks_of(plan.policy)};
+                             .looks = plan.whole ? reports::one_look(plan.policy, plan.policy.max_pairs)
+                                                 : reports::looks_of(plan.policy)};
     if (!is_stored(plan)) return reports::decided(plan.policy, input);
     input.design = reports::GateDesign::stored;
     input.baseline = plan.stored_runs;
@@ -289,6 +335,8 @@ GateReport report_of(const Gating& gating) {
     if (is_stored(gating.plan))
         note_age_and_host(gating.plan.stored_runs, gating.runs[1], gating.plan.candidate, report);
     report.notes.insert(report.notes.end(), gating.notes.begin(), gating.notes.end());
+    if (gating.timed > 0 && !gating.plan.asked.virtual_time)
+        report.pair_s = seconds(gating.spent) / static_cast<double>(gating.timed);
     const Secrets secrets = gate_secrets(gating.plan, gating.access);
     report.baseline_name = secrets.redacted(gating.plan.baseline.shown());
     report.candidate_name = secrets.redacted(gating.plan.candidate.shown());
@@ -358,35 +406,36 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
     const reports::GateAsked asked = begun(plan, directory, invocation, gate_secrets(plan, access));
     const Invocation told = without_secrets(invocation, gate_secrets(plan, access));
     Gating gating{plan, access, directory, told, watcher, stop};
+    require_host(plan);
     const TimePoint began = Clock::now();
     Duration longest{};
-    GateReport report = report_of(gating);
-    reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
-    for (std::uint64_t pair = 0; pair < plan.policy.max_pairs; ++pair) {
-        const TimePoint pair_began = Clock::now();
-        if (plan.max_time && pair > 0 && pair_began - began + longest > *plan.max_time) {
-            gating.notes.push_back(fmt::format("--max-time ended the gate after {} {}.", pair,
-                                               is_stored(plan) ? "runs of the candidate" : "pairs"));
-            report = report_of(gating);
-            break;
-        }
-        try {
-            measure_pair(gating, pair);
-        } catch (const SpoiledRun& spoiled) {
-            report = reports::ended_by_instrument(report_of(gating), spoiled.what());
-            break;
-        }
-        longest = std::max(longest, Clock::now() - pair_began);
-        report = report_of(gating);
+    const auto reported = [&] {
+        GateReport report = report_of(gating);
         reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
-        const bool looked = report.pairs == pair + 1;
+        return report;
+    };
+    GateReport report = reported();
+    for (std::uint64_t pair = 0; pairs_of(gating) < plan.policy.max_pairs; ++pair) {
+        if (plan.max_time && pair > 0 && Clock::now() - began + longest > *plan.max_time) {
+            gating.notes.push_back(fmt::format("--max-time ended the gate after {} {}.", pairs_of(gating),
+                                               is_stored(plan) ? "runs of the candidate" : "pairs"));
+            return reported();
+        }
+        if (const auto ended = measured_or_left_out(gating, pair, longest)) {
+            report = reports::ended_by_instrument(report_of(gating), *ended);
+            reports::write_file_atomically(directory / reports::kGateFileName,
+                                           reports::gate_json(report, asked));
+            return report;
+        }
+        const std::uint64_t before = report.pairs;
+        report = reported();
+        const bool looked = report.pairs == pairs_of(gating) && report.pairs != before;
         if (looked && tell) tell(report);
         if (looked &&
             (report.verdict != reports::GateVerdict::inconclusive ||
              reports::only_limits_are_undecided(report) || reports::more_runs_do_not_decide(report)))
             break;
     }
-    reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
     return report;
 }
 

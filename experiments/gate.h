@@ -43,6 +43,7 @@ struct GatePlan {
     std::vector<reports::GateRun> stored_runs = {};  ///< runs of a stored baseline
     std::vector<reports::GateRun> history = {};      ///< runs of earlier baselines, beside a stored one
     bool checklist = false;                          ///< whether the report has the checklist for a rollout
+    bool whole = false;  ///< whether all pairs of the policy are measured, and judged once at the end
 };
 
 /// Returns the secrets of the load (secrets_of() in experiments/server/redaction.h) and of the sides' URLs
@@ -66,9 +67,10 @@ using TellReport = std::function<void(const reports::GateReport&)>;
 /// are kept and not measured again, unless the plan says to overwrite, which removes them. `tell` may be
 /// empty. Throws UsageError when the earlier gate has other options, or when the sides do not do the same
 /// work; RuntimeError when a side cannot be reached, a result cannot be written, or `stop` is requested;
-/// Error with ExitCode::measurement_invalid when a run is invalid twice. A run of the candidate that is
-/// invalid only because requests failed is not repeated, because the gate judges the failures. Throws also as
-/// measure() (experiments/run.h) does.
+/// Error with ExitCode::measurement_invalid when a run is invalid twice because of the server. A pair that
+/// the client's host spoiled twice is left out; after more than 3 of them the gate ends and is inconclusive.
+/// A candidate's run that is invalid only because requests failed is not repeated, because the gate judges
+/// the failures. Throws also as measure() (experiments/run.h) does.
 reports::GateReport measure_gate(const GatePlan& plan, const Access& access,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  Watcher& watcher, const std::stop_token& stop, const TellReport& tell);

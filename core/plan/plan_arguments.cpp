@@ -51,6 +51,23 @@ void add(std::vector<std::string>& arguments, const PlanField& field, const std:
     }
 }
 
+/// The fields that have an option and are not at their defaults, without those that another run does not
+/// repeat and those with hidden secrets.
+std::vector<const PlanField*> given_fields(const PlanEcho& echo) {
+    const PlanEcho defaults = echo_of(LoadPlan());
+    std::vector<const PlanField*> given;
+    for (const PlanField& field : plan_fields()) {
+        const auto held = echo.find(std::string(field.name));
+        if (held == echo.end() || field.flags.empty() ||
+            std::find(kNotRepeated.begin(), kNotRepeated.end(), field.name) != kNotRepeated.end())
+            continue;
+        if (field.shown != nullptr && held->second.find(Secrets::kHidden) != std::string::npos) continue;
+        const auto usual = defaults.find(held->first);
+        if (usual == defaults.end() || usual->second != held->second) given.push_back(&field);
+    }
+    return given;
+}
+
 }  // namespace
 
 std::string shell_line(const std::vector<std::string>& argv) {
@@ -89,26 +106,26 @@ std::vector<std::string> with_option(std::vector<std::string> argv, std::string_
 }
 
 std::vector<std::string> arguments_of(const PlanEcho& echo) {
-    const LoadPlan plan;
-    const PlanEcho defaults = echo_of(plan);
     const auto command = echo.find("server_cmd");
     const bool starts_server = command != echo.end() && !command->second.empty();  // it decides the URL
     std::vector<std::string> arguments;
-    for (const PlanField& field : plan_fields()) {
-        const std::string name(field.name);
-        const auto held = echo.find(name);
-        const bool is_repeated =
-            std::find(kNotRepeated.begin(), kNotRepeated.end(), field.name) == kNotRepeated.end();
-        if (held == echo.end() || field.flags.empty() || !is_repeated) continue;
-        if (field.shown != nullptr && held->second.find(Secrets::kHidden) != std::string::npos) continue;
-        const auto usual = defaults.find(name);
-        if (usual != defaults.end() && usual->second == held->second) continue;
-        if (field.name != "url")
-            add(arguments, field, held->second);
-        else if (!held->second.empty() && !starts_server)
-            arguments.insert(arguments.begin(), held->second);
+    for (const PlanField* const field : given_fields(echo)) {
+        const std::string& value = echo.at(std::string(field->name));
+        if (field->name != "url")
+            add(arguments, *field, value);
+        else if (!value.empty() && !starts_server)
+            arguments.insert(arguments.begin(), value);
     }
     return arguments;
+}
+
+PlanTexts texts_of(const PlanEcho& echo) {
+    PlanTexts texts;
+    for (const PlanField* const field : given_fields(echo)) {
+        const std::string& value = echo.at(std::string(field->name));
+        texts[std::string(field->name)] = field->type == FieldType::list ? texts_in(value) : Texts{value};
+    }
+    return texts;
 }
 
 }  // namespace paretoken

@@ -1,10 +1,11 @@
 #pragma once
-// Computes a command line from a plan's echo, which is the plan as a result holds it: the values of its
-// fields as texts. The functions are pure.
+// Computes a command line, or the texts of options, from a plan's echo, which is the plan as a result holds
+// it: the values of its fields as texts. The functions are pure.
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/plan/plan_fields.h"
 #include "core/result/result.h"
 
 namespace paretoken {
@@ -22,5 +23,8 @@ std::vector<std::string> with_option(std::vector<std::string> argv, std::string_
 /// that have a name ("batch.isl"). No single text of a list may contain ", ", because an echo joins the
 /// texts of a list with it.
 std::vector<std::string> arguments_of(const PlanEcho& echo);
+
+/// Returns the texts of the same fields, and the URL in any case, from which plan_of() makes a plan.
+PlanTexts texts_of(const PlanEcho& echo);
 
 }  // namespace paretoken

@@ -79,6 +79,24 @@ struct BarChart {
     Table table;
 };
 
+/// A row of an IntervalChart.
+struct IntervalRow {
+    std::string name;
+    std::string text;  ///< value in words: "+3.2 %"
+    double at = 0;     ///< value in units of the limit
+    Interval interval = {};
+    Tone tone = Tone::plain;
+};
+
+/// Values with their intervals, one below the other, on a common scale from −2 to 2 on which the limit is 1.
+/// What is beyond the scale is drawn at its end.
+struct IntervalChart {
+    std::string title;
+    std::string what;   ///< chart in words
+    std::string limit;  ///< name of the limit
+    std::vector<IntervalRow> rows;
+};
+
 /// Blocks under a title of their own.
 struct Part {
     std::string title;
@@ -102,7 +120,8 @@ struct Menu {
 };
 
 struct Block {
-    std::variant<Paragraph, Notices, Headlines, Facts, Command, Table, Charts, BarChart, Part, Folded, Menu>
+    std::variant<Paragraph, Notices, Headlines, Facts, Command, Table, Charts, BarChart, IntervalChart, Part,
+                 Folded, Menu>
         content;
 };
 

@@ -14,6 +14,7 @@ inline constexpr std::string_view kAnswersFileName = "answers.jsonl";
 inline constexpr std::string_view kProbeFileName = "probe.jsonl";
 inline constexpr std::string_view kSweepFileName = "sweep.json";
 inline constexpr std::string_view kCacheFileName = "cache.json";
+inline constexpr std::string_view kGateFileName = "gate.json";
 
 /// Replaces the file at `path` in one step. A temporary file in the same directory is synced and then renamed
 /// to `path`, so that a reader sees either the old text or the whole new one. Throws a RuntimeError with the

@@ -41,14 +41,15 @@ void refuse_incomplete_run(const fs::path& directory) {
         directory.string(), kRecordsFileName, kRunFileName, kBegunFileName));
 }
 
-/// Adds the run directories at or below `path`. `caches` is null if the runs of an experiment on prefix
-/// caching count as runs like any others.
-void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
-                         std::vector<fs::path>* caches = nullptr) {
-    const bool is_cache = caches != nullptr && fs::exists(path / kCacheFileName);
-    if (is_cache) caches->push_back(path);
+/// Adds the run directories at or below `path`, and the directories of gates. The runs of an experiment on
+/// prefix caching count as runs like any others if `runs_of_caches` is true; otherwise its directory is
+/// added.
+void add_run_directories(const fs::path& path, ResultDirectories& found, bool runs_of_caches) {
+    const bool is_cache = !runs_of_caches && fs::exists(path / kCacheFileName);
+    if (is_cache) found.caches.push_back(path);
+    if (fs::exists(path / kGateFileName)) found.gates.push_back(path);
     if (is_run(path)) {
-        found.push_back(path);
+        found.runs.push_back(path);
         return;
     }
     if (fs::exists(path / kSweepFileName)) {
@@ -59,7 +60,7 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
                 throw UsageError(fmt::format(
                     "{}: point {} is recorded as done, but {} is missing; run the sweep again",
                     (path / kSweepFileName).string(), point.load_label, (directory / kRunFileName).string()));
-            if (is_done || holds_records(directory)) found.push_back(directory);
+            if (is_done || holds_records(directory)) found.runs.push_back(directory);
         }
         return;
     }
@@ -71,7 +72,7 @@ void add_run_directories(const fs::path& path, std::vector<fs::path>& found,
          fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error))
         if (entry.is_directory() && !entry.is_symlink()) below.push_back(entry.path());
     std::sort(below.begin(), below.end());
-    for (const fs::path& directory : below) add_run_directories(directory, found, caches);
+    for (const fs::path& directory : below) add_run_directories(directory, found, runs_of_caches);
 }
 
 void expect_directory(const fs::path& path, std::string_view commands) {
@@ -135,20 +136,20 @@ SweepFile read_sweep(const fs::path& directory) {
 std::vector<fs::path> find_run_directories(const fs::path& path) {
     constexpr std::string_view kCommands = "`paretoken run` or `paretoken sweep`";
     expect_directory(path, kCommands);
-    std::vector<fs::path> found;
-    add_run_directories(path, found);
-    if (found.empty())
+    ResultDirectories found;
+    add_run_directories(path, found, true);
+    if (found.runs.empty())
         throw UsageError(fmt::format("no {} at or below {}; give a directory that {} wrote", kRunFileName,
                                      path.string(), kCommands));
-    return found;
+    return found.runs;
 }
 
 ResultDirectories find_result_directories(const fs::path& path) {
     constexpr std::string_view kCommands = "`paretoken run`, `paretoken sweep` or `paretoken cache`";
     expect_directory(path, kCommands);
     ResultDirectories found;
-    add_run_directories(path, found.runs, &found.caches);
-    if (found.runs.empty() && found.caches.empty())
+    add_run_directories(path, found, false);
+    if (found.runs.empty() && found.caches.empty() && found.gates.empty())
         throw UsageError(fmt::format("no {} and no {} at or below {}; give a directory that {} wrote",
                                      kRunFileName, kCacheFileName, path.string(), kCommands));
     return found;

@@ -45,11 +45,12 @@ struct ResultDirectories {
     std::vector<std::filesystem::path> runs;
     std::vector<std::filesystem::path>
         caches;  ///< results of `paretoken cache`; the runs in them are not in `runs`
+    std::vector<std::filesystem::path> gates;  ///< directories with a gate.json
 };
 
 /// Finds runs like find_run_directories(), and also experiments on prefix caching (directories with a
-/// cache.json). Throws UsageError like that function, except that a path without a run is accepted if it has
-/// such an experiment.
+/// cache.json) and gates. Throws UsageError like that function, except that a path without a run is accepted
+/// if it has such an experiment or a gate.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

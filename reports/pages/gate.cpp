@@ -5,56 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/number_text.h"
+#include "reports/analysis/gate/words.h"
 #include "reports/document/table.h"
 #include "reports/pages/html.h"
-#include "reports/pages/markdown.h"
 
 namespace paretoken::reports {
 namespace {
-
-bool is_limit(const GateRow& row) {
-    return row.title.starts_with("Limit ");
-}
-
-bool is_time(const GateRow& row) {
-    return row.unit.substr(0, 1) == "s";
-}
-
-/// The title of a row: "Time to first token, p95, ms"
-std::string title_of(const GateRow& row) {
-    if (is_time(row)) return fmt::format("{}, ms", row.title);
-    if (row.unit == "ratio") return row.title + ", %";
-    return fmt::format("{}, {}", row.title, row.unit);
-}
-
-std::string value_text(const GateRow& row, const std::optional<double>& value) {
-    return significant(value, is_time(row) ? 1e3 : row.unit == "ratio" ? 100 : 1, 4);
-}
-
-constexpr double kMostPercent = 10'000;  ///< beyond a hundredfold change the figure says nothing more
-
-std::string signed_percent(double shift) {
-    const double percent_worse = percent_of(shift);
-    if (percent_worse > kMostPercent) return fmt::format(">+{:.0f}", kMostPercent);
-    return (percent_worse < 0 ? "" : "+") + number_text(percent_worse);
-}
-
-std::string percent(double shift) {
-    return signed_percent(shift) + " %";
-}
-
-/// The shift of a row: "+3.2 %"; positive is worse.
-std::string shift_text(const GateRow& row) {
-    if (!row.shift) return "–";
-    if (row.points) return fmt::format("{:+.2g} points", *row.shift * 100);
-    return percent(*row.shift);
-}
-
-std::string interval_text(const GateRow& row) {
-    if (!row.ci95) return "–";
-    return fmt::format("{} to {}", signed_percent(row.ci95->low), signed_percent(row.ci95->high));
-}
 
 // The narrow columns of the console have percent without a percent sign, and percentage points with a "p".
 
@@ -82,14 +38,6 @@ std::string brief_limit(const GateRow& row) {
     return fmt::format("{:.3g}", percent_of(row.limit));
 }
 
-std::string tolerance_text(const GateRow& row) {
-    if (is_limit(row)) return "";
-    if (row.points) return fmt::format("{:.3g} points", row.tolerance * 100);
-    if (row.floor > 0 && row.limit > std::log1p(row.tolerance) + 1e-12)
-        return fmt::format("{:.3g} (floor)", percent_of(row.limit));
-    return fmt::format("{:.3g}", row.tolerance * 100);
-}
-
 /// The label of a row: "ttft_p95, ms". It begins with the name of the metric in a policy.
 std::string label_of(const GateRow& row) {
     if (is_limit(row)) return row.metric;
@@ -97,65 +45,14 @@ std::string label_of(const GateRow& row) {
     return row.unit == "ratio" ? row.metric + ", %" : row.metric;
 }
 
-/// The reason of a row, and for an inconclusive row the data that would decide it.
-std::string open_text(const GateRow& row, GateDesign design) {
-    std::string text = row.reason;
-    if (row.verdict != GateVerdict::inconclusive) return text;
-    const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
-    if (row.detectable) add(detectable_text(*row.detectable));
-    if (row.pairs_to_decide)
-        add(fmt::format("about {} {} would decide", *row.pairs_to_decide,
-                        design == GateDesign::stored ? "runs of the candidate" : "pairs"));
-    return text;
-}
-
-std::string base_text(const GateReport& report) {
-    switch (report.design) {
-        case GateDesign::pairs:
-            return fmt::format("{} interleaved pairs, of at most {}", report.pairs,
-                               report.looks.empty() ? report.pairs : report.looks.back().pairs);
-        case GateDesign::two_sets:
-            return fmt::format("two sets of runs, {} in the smaller one", report.pairs);
-        case GateDesign::stored:
-            return fmt::format("{} runs of the candidate, of at most {}, against a stored baseline",
-                               report.pairs, report.looks.empty() ? report.pairs : report.looks.back().pairs);
-        case GateDesign::within_runs:
-            return "one run per side";
-    }
-    return "";
-}
-
-/// The interval drawn as text, on a scale from twice the limit better to twice the limit worse: "|" is no
-/// change, "!" the limit.
-std::string interval_chart(const GateRow& row) {
-    constexpr int kHalf = 20;
-    if (!row.ci95 || !(row.limit > 0) || !std::isfinite(row.limit)) return "";
-    const auto column = [&](double shift) {
-        return std::clamp(static_cast<int>(std::lround(shift / row.limit * kHalf / 2)), -kHalf, kHalf) +
-               kHalf;
-    };
-    std::string chart(2 * kHalf + 1, ' ');
-    for (int i = column(row.ci95->low); i <= column(row.ci95->high); ++i)
-        chart[static_cast<std::size_t>(i)] = '-';
-    chart[kHalf] = '|';
-    chart[static_cast<std::size_t>(column(row.limit))] = '!';
-    chart[static_cast<std::size_t>(column(*row.shift))] = 'o';
-    chart.erase(chart.find_last_not_of(' ') + 1);
-    return chart;
+/// A shift in percent that a gate would show.
+std::string shown_text(double shift) {
+    return shift > std::log1p(kMostPercent / 100) ? ">10000" : significant(percent_of(shift));
 }
 
 /// The text escaped for XML, which needs the same escapes as HTML.
 std::string xml_escaped(std::string_view text) {
     return html_escaped(printable(text, 4000));
-}
-
-std::string line_of(const GateReport& report, const GateRow& row) {
-    std::string text = fmt::format("{}: {}", row.title, shift_text(row));
-    if (row.ci95)
-        text +=
-            fmt::format(" (95 % interval: {} %; tolerance: {} %)", interval_text(row), tolerance_text(row));
-    if (const std::string open = open_text(row, report.design); !open.empty()) text += "; " + open;
-    return text;
 }
 
 /// The text escaped for a workflow command.
@@ -193,7 +90,7 @@ std::string gate_console(const GateReport& report, bool verbose) {
         if (row.verdict != GateVerdict::pass)
             if (const std::string open = open_text(row, report.design); !open.empty())
                 text += paragraph(fmt::format("{}: {}", row.title, open), 2);
-    text += paragraph(fmt::format("{}; workload {}", base_text(report), report.fingerprint), 2);
+    text += paragraph(fmt::format("{}; workload {}", design_text(report), report.fingerprint), 2);
     for (const std::string& note : report.notes) text += paragraph(note, 2);
     if (!report.checklist.empty()) text += "\n" + paragraph("before a rollout", 2);
     for (const CheckItem& item : report.checklist)
@@ -205,40 +102,32 @@ std::string gate_console(const GateReport& report, bool verbose) {
     return text;
 }
 
-std::string gate_markdown(const GateReport& report) {
-    std::string text = fmt::format("# paretoken gate: {}\n\n**{}**\n\n", name_of(report.verdict),
-                                   markdown_escaped(report.headline));
-    if (!report.why.empty()) text += markdown_escaped(report.why) + "\n\n";
-    text +=
-        "| metric | baseline | candidate | worse by | 95 %, % | tolerance, % | verdict |\n"
-        "|:--|--:|--:|--:|--:|--:|:--|\n";
-    for (const GateRow& row : report.rows)
-        text += fmt::format(
-            "| {} | {} | {} | {} | {} | {} | {}{} |\n", markdown_escaped(title_of(row)),
-            value_text(row, row.baseline), value_text(row, row.candidate), shift_text(row),
-            interval_text(row), tolerance_text(row), row.verdict == GateVerdict::pass ? "" : "**",
-            row.verdict == GateVerdict::pass ? "pass" : fmt::format("{}**", name_of(row.verdict)));
-    std::string charts;
-    for (const GateRow& row : report.rows)
-        if (const std::string chart = interval_chart(row); !chart.empty())
-            charts += fmt::format("{:<34} {}\n", printable(row.metric, 34), chart);
-    if (!charts.empty())
-        text +=
-            "\nShift with its 95 % interval (`|` no change, `!` the limit, worse is to the right):\n\n```\n" +
-            charts + "```\n";
-    text += "\n";
-    for (const GateRow& row : report.rows)
-        if (row.verdict != GateVerdict::pass)
-            if (const std::string open = open_text(row, report.design); !open.empty())
-                text += fmt::format("- {}: {}\n", markdown_escaped(row.title), markdown_escaped(open));
-    for (const std::string& note : report.notes) text += fmt::format("- {}\n", markdown_escaped(note));
-    if (!report.checklist.empty()) text += "\n## Before a rollout\n\n";
-    for (const CheckItem& item : report.checklist)
-        text += fmt::format("- {} {}: {}\n", item.shown ? "[x]" : "[ ]", markdown_escaped(item.what),
-                            markdown_escaped(item.shown ? item.text : "not shown; " + item.text));
-    return text + fmt::format("\n{}; baseline {}, candidate {}, workload {}.\n", base_text(report),
-                              markdown_escaped(report.baseline_name), markdown_escaped(report.candidate_name),
-                              markdown_escaped(report.fingerprint));
+std::string self_test_console(const SelfTest& test) {
+    Table table{{{"", Align::left}, {"noise"}}, {}};
+    for (const std::uint64_t pairs : kSelfTestPairs)
+        table.columns.push_back({fmt::format("{} pairs", pairs)});
+    if (test.stored_runs > 0) table.columns.push_back({"stored"});
+    table.columns.push_back({"tolerated"});
+    table.columns.push_back({"to pass"});
+    for (const SelfTestRow& row : test.rows) {
+        std::vector<std::string> cells{printable(row.metric, 24), significant(percent_of(row.noise))};
+        for (const double shown : row.shown) cells.push_back(shown_text(shown));
+        if (test.stored_runs > 0) cells.push_back(row.shown_by_store ? shown_text(*row.shown_by_store) : "–");
+        cells.push_back(significant(percent_of(row.limit)));
+        cells.push_back(row.pairs_to_pass ? fmt::format("{}", *row.pairs_to_pass) : ">1000");
+        table.rows.push_back(std::move(cells));
+    }
+    std::string text = text_of(table, 2);
+    text += paragraph(
+        fmt::format(
+            "noise: standard deviation of a pair, %, from {} pairs; N pairs: smallest shift in % that a gate "
+            "of N pairs shows (at a power of 80 %){}; to pass: pairs after which equal builds pass",
+            test.pairs,
+            test.stored_runs > 0 ? fmt::format("; stored: the same for {} runs against {} stored runs",
+                                               test.pairs, test.stored_runs)
+                                 : ""),
+        2);
+    return text + "\n" + paragraph(answer_of(test));
 }
 
 std::string gate_junit(const GateReport& report) {

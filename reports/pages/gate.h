@@ -1,10 +1,11 @@
 #pragma once
-// Writes a gate's verdict as text for the console, as Markdown, as JUnit XML and as annotations of GitHub.
-// Text that comes from servers or files is escaped, so that it can end neither a cell of a table nor an
-// element. The functions are pure.
+// Writes a gate's verdict as text for the console, as JUnit XML and as annotations of GitHub. Text that comes
+// from servers or files is escaped, so that it can end neither a line nor an element. The functions are pure.
+// reports/analysis/gate/sections.h has the sections of its page.
 #include <string>
 
 #include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/self_test.h"
 
 namespace paretoken::reports {
 
@@ -12,8 +13,8 @@ namespace paretoken::reports {
 /// pass stands above it; with it, every metric does.
 std::string gate_console(const GateReport& report, bool verbose);
 
-/// The verdict for a pull request: headline, table, and the intervals drawn as text.
-std::string gate_markdown(const GateReport& report);
+/// A self-test for a terminal with 80 columns: a table of what a gate would show, and the answer last.
+std::string self_test_console(const SelfTest& test);
 
 /// JUnit XML with one test case per metric. A metric that failed is a failure and an inconclusive one is an
 /// error, both with the reason. tests/reports/analysis/gate/junit.xsd describes the format.

@@ -714,6 +714,7 @@ std::string page_of(const ReportModel& model, std::string_view state) {
         }
         return html;
     };
+    const std::string top = at(SectionPlace::top);
     const std::string before_answers = at(SectionPlace::before_answers);
     const std::string after_front = at(SectionPlace::after_front);
     const std::string after_load = at(SectionPlace::after_load);
@@ -721,9 +722,10 @@ std::string page_of(const ReportModel& model, std::string_view state) {
     const bool has_many = model.configurations.size() > 1;  // the chart compares them at a glance
     const std::string body =
         !has_runs  // page that shows only experiments on caches, and devices
-            ? before_answers + after_front + after_load
-            : (has_many ? frontier_section(model) + before_answers + answers_section(model)
-                        : before_answers + answers_section(model) + frontier_section(model)) +
+            ? top + before_answers + after_front + after_load
+            : top +
+                  (has_many ? frontier_section(model) + before_answers + answers_section(model)
+                            : before_answers + answers_section(model) + frontier_section(model)) +
                   after_front + load_section() + after_load + numbers_section(model) + trust_section(model);
     const std::string data = chart_json(model, sections);
     return filled_in(asset("report.html"), {{"policy", policy},

@@ -213,6 +213,7 @@ std::string markdown_escaped(std::string_view text) {
 
 std::string markdown_report(const ReportModel& model) {
     std::string text = fmt::format("# {}\n\n", markdown_escaped(model.title)) +
+                       sections_text(SectionPlace::top, model) +
                        sections_text(SectionPlace::before_answers, model);
     for (const Configuration& configuration : model.configurations)
         text += fmt::format("**{}**\n\n", markdown_escaped(configuration.answer));

@@ -100,6 +100,33 @@ std::string chart_html(const Chart& chart) {
     return figure_html("", chart.id, title, title, below);
 }
 
+/// The row's interval as a picture of 200 × 20 units, on which the limit stands at 150. A value beyond the
+/// scale is an arrow at its end.
+std::string interval_svg(const IntervalRow& row) {
+    const auto x = [](double value) { return 100 + 50 * std::clamp(value, -2.0, 2.0); };
+    const std::string at = row.at > 2    ? "M194 4L199 10L194 16"
+                           : row.at < -2 ? "M6 4L1 10L6 16"
+                                         : fmt::format("M{:.1f} 4V16", x(row.at));
+    return fmt::format(
+        "<svg class=\"shift {}\" viewBox=\"0 0 200 20\" preserveAspectRatio=\"none\" "
+        "aria-hidden=\"true\"><path "
+        "class=\"none\" d=\"M100 0V20\"/><path class=\"limit\" d=\"M150 0V20\"/><path d=\"M{:.1f} "
+        "10H{:.1f}\"/><path d=\"{}\"/></svg>",
+        class_of(row.tone), x(row.interval.low), x(row.interval.high), at);
+}
+
+std::string intervals_html(const IntervalChart& chart) {
+    std::string html = fmt::format(
+        "<div class=\"part\"><h3>{}</h3>\n<p class=\"lead\">{} The dashed line is the {}; the solid one is "
+        "no "
+        "change.</p>\n<table class=\"intervals\"><tbody>\n",
+        html_escaped(chart.title), html_escaped(chart.what), html_escaped(chart.limit));
+    for (const IntervalRow& row : chart.rows)
+        html += fmt::format("<tr><th class=\"text\" scope=\"row\">{}<td>{}<td>{}</tr>\n",
+                            html_escaped(row.name), interval_svg(row), html_escaped(row.text));
+    return html + "</tbody></table></div>\n";
+}
+
 std::string headlines_html(const Headlines& headlines) {
     std::string items;
     for (const Headline& one : headlines.items)
@@ -153,6 +180,7 @@ class Writer {
                                return figure_html("bars", one.id, one.bars.title, one.bars.what, "") +
                                       table_html(one.table, "");
                            },
+                           [](const IntervalChart& one) { return intervals_html(one); },
                            [this, depth](const Part& one) { return part(one, depth + 1); },
                            [this, depth](const Folded& one) {
                                return folded_html(one.summary, this->blocks(one.blocks, depth));

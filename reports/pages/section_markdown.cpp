@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/overloaded.h"
 #include "reports/pages/markdown.h"
@@ -42,6 +43,30 @@ std::string notice_text(const Notice& notice) {
         "- {}{}{}\n", notice.code.empty() ? "" : fmt::format("**{}**: ", markdown_escaped(notice.code)),
         markdown_escaped(notice.text),
         notice.evidence.empty() ? "" : fmt::format(" ({})", markdown_escaped(notice.evidence)));
+}
+
+/// The row's interval drawn as text: "|" is no change, "!" the limit, "o" the value.
+std::string drawn(const IntervalRow& row) {
+    constexpr double kHalf = 20;  // columns from no change to the end of the scale
+    const auto column = [](double value) {
+        return static_cast<std::size_t>(std::lround(kHalf * (1 + std::clamp(value, -2.0, 2.0) / 2)));
+    };
+    std::string line(column(2) + 1, ' ');
+    for (std::size_t i = column(row.interval.low); i <= column(row.interval.high); ++i) line[i] = '-';
+    line[column(0)] = '|';
+    line[column(1)] = '!';
+    line[column(row.at)] = 'o';
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line;
+}
+
+std::string intervals_text(const IntervalChart& chart) {
+    constexpr std::size_t kNameWidth = 34;
+    std::string lines;
+    for (const IntervalRow& row : chart.rows)
+        lines += fmt::format("{:<{}} {}\n", printable(row.name, kNameWidth), kNameWidth, drawn(row));
+    return fmt::format("{} (`|` no change, `!` the {}, `o` the value)\n\n```\n{}```\n\n",
+                       markdown_escaped(chart.what), markdown_escaped(chart.limit), lines);
 }
 
 std::string heading(int depth, const std::string& title) {
@@ -88,6 +113,7 @@ std::string blocks_text(const Blocks& blocks, int depth) {
                            return one.bars.title.empty() ? markdown_of(one.table)
                                                          : titled(one.bars.title, one.table);
                        },
+                       [](const IntervalChart& one) { return intervals_text(one); },
                        [depth](const Part& one) {
                            return heading(depth + 1, one.title) + blocks_text(one.blocks, depth + 1);
                        },

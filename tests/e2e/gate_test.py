@@ -39,7 +39,7 @@ class Gate(Case):
         self.assertEqual(sum(line.startswith("paretoken: ") for line in done.stderr.splitlines()), 1, done.stderr)
         verdict = gate_json(self.out)
         self.assertEqual((verdict["schema"], verdict["verdict"]), ("paretoken/gate/1", "fail"))
-        self.assertTrue((self.out / "gate.md").read_text().startswith("# paretoken gate: fail"))
+        self.assertTrue((self.out / "gate.md").read_text().startswith("# FAIL: "))
         # The same command continues from the existing verdict and measures nothing again.
         again = self.gate(1)
         self.assertEqual(again.stderr.count("already measured"), 2 * verdict["pairs"], again.stderr)
@@ -61,6 +61,25 @@ class Gate(Case):
         path.write_text(json.dumps(content, indent=1))
         return path
 
+    def test_the_page_and_a_report_of_a_failed_gate_begin_with_fail(self):
+        self.gate(1)
+        page = (self.out / "gate.html").read_text()
+        self.assertRegex(page, r"<title>FAIL: ")
+        self.assertRegex(page, r"<h1>FAIL: ")
+        done = paretoken("report", self.out, "--out", self.directory / "report.html", "--no-micro")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("FAIL: "), done.stdout)
+        report = (self.directory / "report.html").read_text()
+        self.assertRegex(report, r"<title>FAIL: ")
+        self.assertLess(report.index(">Verdict</h2>"), report.index("Can it be trusted</h2>"))
+        # Several gates are a list of their verdicts.
+        equal = self.directory / "equal"
+        paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, *LOAD, "--seed", 9, "--out", equal)
+        done = paretoken("report", self.directory, "--out", self.directory / "list.html", "--no-micro")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        verdicts = re.findall(r'class="badge (?:in)?valid">(pass|fail)<', (self.directory / "list.html").read_text())
+        self.assertEqual(sorted(verdicts)[:2], ["fail", "pass"])
+
     def test_junit_follows_its_schema(self):
         if not shutil.which("xmllint"):
             self.skipTest("xmllint is not installed (libxml2-utils)")
@@ -70,23 +89,6 @@ class Gate(Case):
             checked = subprocess.run(["xmllint", "--noout", "--schema", schema, self.out / "junit.xml"],
                                      capture_output=True, text=True, check=False)
             self.assertEqual(checked.returncode, 0, checked.stderr)
-
-    def test_the_steps_of_the_action_pass_and_fail_a_job(self):
-        text = (ROOT / "scripts" / "ci" / "action.yml").read_text()
-        indented = re.search(r"\n {6}run: \|\n((?: {8}.*\n?)+)", text).group(1)
-        script = "\n".join(line[8:] for line in indented.splitlines())
-        for candidate, code in ((SERVER, 0), (SLOWER, 1)):
-            summary = self.directory / "summary.md"
-            summary.write_text("")
-            done = subprocess.run(["bash", "-e", "-c", script], capture_output=True, text=True, check=False,
-                                  env=environment({"BASELINE": SERVER, "CANDIDATE": candidate, "PARETOKEN": str(BINARY),
-                                                   "OPTIONS": " ".join(map(str, LOAD)), "POLICY": "",
-                                                   "OUT": str(self.directory / f"action{code}"),
-                                                   "ACCEPT_INCONCLUSIVE": "false", "GITHUB_STEP_SUMMARY": str(summary)}))
-            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-            self.assertIn("::notice title=paretoken gate::", done.stdout)
-            self.assertEqual("::error title=paretoken gate::" in done.stdout, code == 1)
-            self.assertTrue(summary.read_text().startswith("# paretoken gate: "))
 
     def test_what_should_be_known_before_a_rollout_is_shown_or_named_with_its_command(self):
         done = self.gate(0, SERVER + "?answers=recall", "--checklist", "--probe", "recall:ctx=256,n=20", "--policy",

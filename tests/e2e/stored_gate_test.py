@@ -80,6 +80,31 @@ class Story(Case):
         self.assertTrue(any("--candidate-cmd" in note for note in gate_json(self.directory / "gates/2")["notes"]))
 
 
+class SelfTest(Case):
+    def test_the_server_of_a_baseline_is_measured_against_itself_with_its_load(self):
+        store = ("--store", self.directory / "store")
+        noisy = SERVER + "?hiccup=5ms-20ms/2s"
+        first = paretoken("gate", "--baseline", "main", "--create-baseline", "--candidate-url", noisy, *LOAD.split(), *store,
+                          "--out", self.directory / "first")
+        self.assertEqual(first.returncode, 0, first.stderr)
+        done = paretoken("gate", "--self-test", "main", *store, "--out", self.directory / "self")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^ +noise +4 pairs +8 pairs +16 pairs +stored +tolerated +to pass$")
+        self.assertRegex(done.stdout, r"\n\nA gate of 16 pairs shows shifts from [\d.]+ % to ")
+        run = json.loads((self.directory / "self/pairs/06/candidate/run.json").read_text())
+        self.assertEqual(run["provenance"]["url"], noisy)
+        self.assertEqual((run["plan"]["num_prompts"], run["plan"]["isl"]), (40, "2048"))
+        other = paretoken("gate", "--self-test", "main", "--num-prompts", "20", "--max-pairs", "3", *store,
+                          "--out", self.directory / "other")
+        self.assertEqual(other.returncode, 0, other.stderr)
+        self.assertIn("not compared with the stored runs", other.stderr)
+        self.assertNotIn("stored  tolerated", other.stdout)
+
+    def test_what_cannot_be_tested_is_refused(self):
+        self.fails_clearly(paretoken("gate", "--self-test", "main", "--store", self.directory / "store"), 2, "main")
+        self.fails_clearly(paretoken("gate", "--self-test", "main", "--candidate-url", SERVER), 2, "--self-test")
+
+
 class Words(Case):
     def test_what_cannot_be_is_refused(self):
         for words, told in (

@@ -18,6 +18,8 @@
 #include "core/text/printable.h"
 #include "core/units.h"
 #include "reports/analysis/gate/notes.h"
+#include "reports/analysis/gate/run_note.h"
+#include "reports/analysis/gate/shares.h"
 #include "reports/analysis/gate/why.h"
 
 namespace paretoken::reports {
@@ -148,7 +150,12 @@ Finding found_in_pairs(const Values& values, std::uint64_t pairs, const GateQuan
     if (shifts.size() < 3)
         return {.reason =
                     fmt::format("both sides have a value in only {} of {} pairs", shifts.size(), pairs)};
-    return found_of_shift(paired_shift(shifts), limit, quantity.better, beta);
+    const Shift shift = paired_shift(shifts);
+    Finding found = found_of_shift(shift, limit, quantity.better, beta);
+    if (shift.correlation > 0)
+        found.reason = fmt::format("successive pairs are correlated by about {:.1f}, which widens the interval",
+                                   shift.correlation);
+    return found;
 }
 
 /// The variation between days and hosts: as measured, and the standard deviation that is assumed.
@@ -241,75 +248,6 @@ Finding found_within_runs(const GateInput& input, const Values& values, const Ga
 
 // ---- counts
 
-Failures failures_of(std::span<const GateRun> runs, const GateQuantity& quantity) {
-    Failures sum;
-    for (const GateRun& run : runs) {
-        const Scope* const scope = scope_of(quantity, run.result);
-        if (scope == nullptr) continue;
-        sum.failed += scope->counts.failed;
-        sum.requests += scope->counts.requests;
-    }
-    return sum;
-}
-
-/// The answers that ended by themselves, counted as the "failures" among all answers.
-Failures ended_of(std::span<const GateRun> runs) {
-    Failures sum;
-    for (const GateRun& run : runs)
-        for (const auto& [reason, count] : run.finish_reasons) {
-            sum.requests += count;
-            if (reason != "length") sum.failed += count;
-        }
-    return sum;
-}
-
-Failures faulty_of(std::span<const GateRun> runs, std::uint64_t AnswerFaults::*fault) {
-    Failures sum;
-    for (const GateRun& run : runs) {
-        sum.failed += run.answers.*fault;
-        sum.requests += run.answers.answers;
-    }
-    return sum;
-}
-
-/// The run whose answers to questions represent a side: its first run that was asked any; null if there is
-/// none.
-const GateRun* probed(std::span<const GateRun> runs) {
-    const auto found = std::find_if(runs.begin(), runs.end(), [](const GateRun& run) {
-        return run.result.quality.has_value() && !run.probe.empty();
-    });
-    return found == runs.end() ? nullptr : &*found;
-}
-
-Failures right_of(std::span<const GateRun> runs) {
-    const GateRun* const run = probed(runs);
-    if (run == nullptr) return {};
-    const auto right = std::count_if(run->probe.begin(), run->probe.end(),
-                                     [](const ProbeAnswer& answer) { return answer.right; });
-    return {.failed = static_cast<std::uint64_t>(right), .requests = run->result.quality->n};
-}
-
-/// The counts of a share on one side.
-Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity) {
-    switch (quantity.kind) {
-        case GateKind::failures:
-            return failures_of(runs, quantity);
-        case GateKind::finish_reasons:
-            return ended_of(runs);
-        case GateKind::quality:
-            return right_of(runs);
-        case GateKind::empty_answers:
-            return faulty_of(runs, &AnswerFaults::empty);
-        case GateKind::repeated_answers:
-            return faulty_of(runs, &AnswerFaults::repeated);
-        case GateKind::figure:
-        case GateKind::percentile:
-        case GateKind::output_length:
-            break;
-    }
-    return {};
-}
-
 Finding found_in_failures(const Failures& before, const Failures& after, double tolerance, double beta,
                           std::string_view did = "failed") {
     const double difference = after.share() - before.share();
@@ -337,11 +275,10 @@ std::string example_of(std::span<const GateRun> runs, std::string AnswerFaults::
     return {};
 }
 
-Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRun> after, GateKind kind,
-                         double tolerance, double beta) {
-    const bool empty = kind == GateKind::empty_answers;
-    const auto fault = empty ? &AnswerFaults::empty : &AnswerFaults::repeated;
-    Finding found = found_in_failures(faulty_of(before, fault), faulty_of(after, fault), tolerance, beta,
+Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRun> after,
+                         const GateQuantity& quantity, double tolerance, double beta) {
+    const bool empty = quantity.kind == GateKind::empty_answers;
+    Finding found = found_in_failures(counted(before, quantity), counted(after, quantity), tolerance, beta,
                                       empty ? "are empty" : "repeat a text");
     found.reason += example_of(after, empty ? &AnswerFaults::empty_example : &AnswerFaults::repeated_example);
     return found;
@@ -350,7 +287,8 @@ Finding found_in_answers(std::span<const GateRun> before, std::span<const GateRu
 /// Compares the questions that were answered on both sides, and right on one side only (McNemar). A drop
 /// within the tolerance passes; the number of questions determines how large a drop could have been found,
 /// and the reason says it.
-Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after, double tolerance) {
+Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRun> after,
+                         const GateQuantity& quantity, double tolerance) {
     constexpr std::size_t kShownBytes = 60;
     const auto& then = probed(before)->probe;
     const auto& now = probed(after)->probe;
@@ -362,8 +300,8 @@ Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRu
         if (then[i].right && !now[i].right && lost++ == 0) example = &now[i];
         if (!then[i].right && now[i].right) ++gained;
     }
-    const Failures had = right_of(before);
-    const Failures has = right_of(after);
+    const Failures had = counted(before, quantity);
+    const Failures has = counted(after, quantity);
     Finding found{
         .reason = fmt::format("{} of {} answers are right, and {} of {} before: {} were lost and {} gained",
                               has.failed, has.requests, had.failed, had.requests, lost, gained)};
@@ -415,12 +353,13 @@ Finding found_at(const Judged& judged, const GateInput& input, const Look& look)
             return found_in_failures(counted(before, judged.quantity), counted(after, judged.quantity),
                                      judged.metric.tolerance, beta);
         case GateKind::finish_reasons:
-            return found_in_reasons(ended_of(before), ended_of(after), judged.metric.tolerance);
+            return found_in_reasons(counted(before, judged.quantity), counted(after, judged.quantity),
+                                    judged.metric.tolerance);
         case GateKind::quality:
-            return found_in_quality(before, after, judged.metric.tolerance);
+            return found_in_quality(before, after, judged.quantity, judged.metric.tolerance);
         case GateKind::empty_answers:
         case GateKind::repeated_answers:
-            return found_in_answers(before, after, judged.quantity.kind, judged.metric.tolerance, beta);
+            return found_in_answers(before, after, judged.quantity, judged.metric.tolerance, beta);
         case GateKind::figure:
         case GateKind::percentile:
         case GateKind::output_length:
@@ -666,6 +605,20 @@ std::string_view name_of(GateVerdict verdict) {
     return "";
 }
 
+std::string_view name_of(GateDesign design) {
+    switch (design) {
+        case GateDesign::pairs:
+            return "pairs";
+        case GateDesign::two_sets:
+            return "two_sets";
+        case GateDesign::stored:
+            return "stored";
+        case GateDesign::within_runs:
+            return "within_runs";
+    }
+    return "";
+}
+
 std::vector<Look> looks_of(const GatePolicy& policy) {
     return planned_looks(policy.max_pairs, policy.alpha, policy.beta);
 }
@@ -730,6 +683,7 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
         if (take(look, input, judged)) break;
     }
     for (Judged& one : judged) report.rows.push_back(std::move(one.row));
+    report.runs = run_notes_of(input.baseline, input.candidate, report.rows);
     for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input.candidate));
     report.verdict = overall(report.rows);
     report.conditions = conditions_of(input.baseline, input.candidate);

@@ -31,6 +31,7 @@ enum class GateDesign : std::uint8_t {
     stored,      ///< two sets, of which the baseline is stored and the candidate's runs are measured now
     within_runs  ///< one run per side, judged by its own intervals; variation between runs is not included
 };
+std::string_view name_of(GateDesign design);
 
 /// The result for one metric of the policy, or for one of its absolute limits on the candidate.
 struct GateRow {
@@ -98,6 +99,17 @@ struct CheckItem {
     bool operator==(const CheckItem&) const = default;
 };
 
+/// One run of a gate, with the values that were judged.
+struct GateRunNote {
+    bool of_candidate = false;
+    std::string directory;
+    std::string started_at;  ///< time in UTC
+    Verdict verdict = Verdict::valid;
+    std::map<std::string, double> values = {};  ///< metric → value; ∞ if it falls among failed requests
+
+    bool operator==(const GateRunNote&) const = default;
+};
+
 struct GateReport {
     GateVerdict verdict = GateVerdict::inconclusive;
     std::string headline = {};  ///< result of headline_of(): the verdict in a line
@@ -115,6 +127,12 @@ struct GateReport {
     std::string candidate_name = {};         ///< directories, URL or command of the candidate
     std::vector<Condition> conditions = {};  ///< conditions of both sides
     std::vector<CheckItem> checklist = {};   ///< checklist, if asked for (reports/analysis/gate/checklist.h)
+    std::vector<GateRunNote> runs = {};      ///< runs of the baseline, then those of the candidate
+    /// Mean time in seconds that a pair took, or a run of the candidate beside a stored baseline, with the
+    /// starts of servers. Absent if nothing was measured, and in virtual time.
+    std::optional<double> pair_s = {};
+
+    bool operator==(const GateReport&) const = default;
 };
 
 /// Returns whether a limit on the candidate is undecided and everything else is decided. Further pairs then

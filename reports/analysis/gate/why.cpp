@@ -21,17 +21,29 @@ const GateRow* row_named(std::span<const GateRow> rows, std::string_view name) {
     return found == rows.end() ? nullptr : &*found;
 }
 
-/// Returns whether the gate found that a metric is worse by more than its limit.
+/// Whether a row failed, or is undecided and its whole 95 % interval is beyond the limit. A gate ends as soon
+/// as one metric fails, so that others may be undecided which are clearly worse.
+bool is_worse(const GateRow& row) {
+    return row.verdict == GateVerdict::fail ||
+           (row.verdict == GateVerdict::inconclusive && row.ci95 && row.ci95->low > row.limit);
+}
+
+/// Whether a row passed, or is undecided and its whole 95 % interval is within the limit.
+bool is_not_worse(const GateRow& row) {
+    return row.verdict == GateVerdict::pass ||
+           (row.verdict == GateVerdict::inconclusive && row.ci95 && row.ci95->high < row.limit);
+}
+
 bool worse(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
-    return row != nullptr && row->verdict == GateVerdict::fail;
+    return row != nullptr && is_worse(*row);
 }
 
 /// What the gate found about several metrics of one kind.
 enum class Found : std::uint8_t {
-    worse,      ///< at least one of them failed
-    not_worse,  ///< all of them passed
-    undecided,  ///< none failed, and at least one is undecided
+    worse,      ///< at least one of them is worse (is_worse())
+    not_worse,  ///< none of them is worse (is_not_worse())
+    undecided,  ///< none is worse, and at least one is undecided
     not_judged  ///< the policy has none of them, or none was measured
 };
 
@@ -40,8 +52,8 @@ Found found_of(std::span<const GateRow> rows, std::initializer_list<std::string_
     for (const std::string_view name : names) {
         const GateRow* const row = row_named(rows, name);
         if (row == nullptr) continue;
-        if (row->verdict == GateVerdict::fail) return Found::worse;
-        if (row->verdict == GateVerdict::inconclusive)
+        if (is_worse(*row)) return Found::worse;
+        if (!is_not_worse(*row))
             found = Found::undecided;
         else if (found == Found::not_judged)
             found = Found::not_worse;
@@ -345,6 +357,8 @@ std::string undecided_headline(const GateReport& report) {
 }  // namespace
 
 std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
+    const auto failed = [](const GateRow& row) { return row.verdict == GateVerdict::fail; };
+    if (std::none_of(rows.begin(), rows.end(), failed)) return "";
     std::string latency = latency_reason(rows, input);
     if (!latency.empty()) latency += servers_say(input);
     const bool answers =

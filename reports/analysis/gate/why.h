@@ -9,9 +9,10 @@
 
 namespace paretoken::reports {
 
-/// The likely cause in one or more sentences. A metric counts as worse only if its row failed, and as not
-/// worse only if its row passed. The text says of TTFT and ITL if they are undecided or not judged. The
-/// result is empty if no metric from which a cause can be derived failed.
+/// The likely cause in one or more sentences. A metric counts as worse if its row failed or its 95 % interval
+/// is beyond its limit, and as not worse if its row passed or its interval is within its limit. The text says
+/// of TTFT and ITL if they are undecided or not judged. The result is empty if no row failed, or if no cause
+/// can be derived.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
 /// The first line of a report. If the verdict is fail, it names the worst metric and its change. If it is

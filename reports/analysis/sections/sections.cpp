@@ -16,7 +16,7 @@ std::vector<Section> own_sections(const ReportModel& model) {
 }
 
 constexpr std::array kRows{
-    SectionRow{SectionPlace::before_answers, own_sections},
+    SectionRow{SectionPlace::top, own_sections},
     SectionRow{SectionPlace::before_answers, choice_sections},
     SectionRow{SectionPlace::after_front, cost_sections},
     SectionRow{SectionPlace::after_front, what_if_sections},

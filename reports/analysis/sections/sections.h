@@ -11,7 +11,7 @@
 namespace paretoken::reports {
 
 /// The place of a section on the page.
-enum class SectionPlace { before_answers, after_front, after_load };
+enum class SectionPlace { top, before_answers, after_front, after_load };
 
 /// The sections of the model at a place, in the order of the page. Sections about which the model has nothing
 /// are left out.

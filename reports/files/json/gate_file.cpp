@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/version.h"
+#include "reports/files/file_io.h"
+#include "reports/files/json/gate_fields.h"
 
 namespace paretoken::reports {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The file that a policy is read from, for messages.
 struct Source {
@@ -108,10 +106,6 @@ void read(const std::string& key, const Json& value, const Source& source, GateP
     }
 }
 
-Json number_or_null(double value) {
-    return std::isfinite(value) ? Json(value) : Json();
-}
-
 Json json_of(const GatePolicy& policy) {
     Json metrics = Json::array();
     for (const GateMetric& metric : policy.metrics) {
@@ -126,43 +120,6 @@ Json json_of(const GatePolicy& policy) {
         {"schema", kGatePolicySchema},   {"alpha", policy.alpha},           {"beta", policy.beta},
         {"max_pairs", policy.max_pairs}, {"day_spread", policy.day_spread}, {"metrics", std::move(metrics)},
         {"limits", std::move(limits)}};
-}
-
-Json json_of(const GateRow& row) {
-    Json object{{"metric", row.metric}, {"title", row.title}, {"unit", row.unit}};
-    object["verdict"] = name_of(row.verdict);
-    object["tolerance"] = row.tolerance;
-    if (row.floor > 0) object["floor"] = row.floor;
-    const auto add = [&object](const char* key, const std::optional<double>& value) {
-        if (value) object[key] = number_or_null(*value);
-    };
-    add("baseline", row.baseline);
-    add("candidate", row.candidate);
-    add("shift", row.shift);
-    if (row.ci95)
-        object["shift_ci95"] = Json::array({number_or_null(row.ci95->low), number_or_null(row.ci95->high)});
-    object["limit"] = number_or_null(row.limit);
-    object["p_fail"] = row.p_fail;
-    if (row.decided_at > 0) object["decided_at"] = row.decided_at;
-    add("detectable_shift", row.detectable);
-    if (row.pairs_to_decide) object["pairs_to_decide"] = *row.pairs_to_decide;
-    if (row.samples > 0) object["samples"] = row.samples;
-    if (!row.reason.empty()) object["reason"] = row.reason;
-    return object;
-}
-
-std::string_view name_of(GateDesign design) {
-    switch (design) {
-        case GateDesign::pairs:
-            return "pairs";
-        case GateDesign::two_sets:
-            return "two_sets";
-        case GateDesign::stored:
-            return "stored";
-        case GateDesign::within_runs:
-            return "within_runs";
-    }
-    return "";
 }
 
 }  // namespace
@@ -195,30 +152,8 @@ GatePolicy parse_policy_json(std::string_view text, const std::string& where) {
 }
 
 std::string gate_json(const GateReport& report, const std::optional<GateAsked>& asked) {
-    Json object{{"schema", kGateSchema},
-                {"version", version()},
-                {"verdict", name_of(report.verdict)},
-                {"headline", report.headline},
-                {"why", report.why},
-                {"design", name_of(report.design)},
-                {"pairs", report.pairs},
-                {"baseline", report.baseline_name},
-                {"candidate", report.candidate_name},
-                {"fingerprint", report.fingerprint}};
-    object["rows"] = Json::array();
-    for (const GateRow& row : report.rows) object["rows"].push_back(json_of(row));
-    object["notes"] = report.notes;
-    object["conditions"] = Json::array();
-    for (const Condition& condition : report.conditions)
-        object["conditions"].push_back({{"name", condition.name},
-                                        {"baseline", condition.baseline},
-                                        {"candidate", condition.candidate},
-                                        {"differs", condition.differs}});
-    for (const CheckItem& item : report.checklist)
-        object["checklist"].push_back({{"what", item.what}, {"shown", item.shown}, {"text", item.text}});
-    object["looks"] = Json::array();
-    for (const Look& look : report.looks)
-        object["looks"].push_back({{"pairs", look.pairs}, {"alpha", look.alpha}, {"beta", look.beta}});
+    Json object{{"schema", kGateSchema}, {"version", version()}};
+    object.update(Writer::json_of(report));
     object["policy"] = json_of(report.policy);
     if (asked) {
         Json options = Json::object();
@@ -229,15 +164,15 @@ std::string gate_json(const GateReport& report, const std::optional<GateAsked>& 
                            {"started_at", asked->started_at},
                            {"options", std::move(options)}};
     }
-    return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return text_of(object, 2) + "\n";
 }
 
-std::string parse_gate_verdict(std::string_view text, const std::string& where) {
-    const Json object = Json::parse(text, nullptr, false);
-    if (!object.is_object() || object.value("schema", "") != kGateSchema || !object.contains("verdict") ||
-        !object.at("verdict").is_string())
-        throw UsageError(fmt::format("{} is not a \"{}\" file", where, kGateSchema));
-    return object.at("verdict").get<std::string>();
+GateReport parse_gate_json(std::string_view text, const std::string& where) {
+    const Json object = parsed(text, where);
+    expect(object, "schema", kGateSchema, where);
+    GateReport report = read_fields<GateReport>(object, where);
+    if (object.contains("policy")) report.policy = parse_policy_json(object.at("policy").dump(), where);
+    return report;
 }
 
 GateAsked parse_gate_asked(std::string_view text, const std::string& where) {

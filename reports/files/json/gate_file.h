@@ -1,7 +1,6 @@
 #pragma once
 // The files of a gate as text. The policy ("paretoken/gate-policy/1") is read and written. gate.json
-// ("paretoken/gate/1") holds the verdict; it is written, and only the parts that a resumed gate needs are
-// read again. The functions are pure.
+// ("paretoken/gate/1") holds the verdict and the arguments of the gate. The functions are pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +12,6 @@ namespace paretoken::reports {
 
 inline constexpr std::string_view kGatePolicySchema = "paretoken/gate-policy/1";
 inline constexpr std::string_view kGateSchema = "paretoken/gate/1";
-inline constexpr std::string_view kGateFileName = "gate.json";
 
 /// The text of a policy file.
 std::string policy_json(const GatePolicy& policy);
@@ -38,9 +36,9 @@ struct GateAsked {
 /// The text of gate.json. `asked` is absent if the gate judges runs that were measured before.
 std::string gate_json(const GateReport& report, const std::optional<GateAsked>& asked);
 
-/// Reads the name of the verdict from the text of gate.json. Throws a UsageError that names the file if it is
-/// not in it.
-std::string parse_gate_verdict(std::string_view text, const std::string& where);
+/// Reads the report that gate_json() wrote. `where` is the file's name. Throws a UsageError that names the
+/// file, and the key that is missing or malformed.
+GateReport parse_gate_json(std::string_view text, const std::string& where);
 
 /// Reads the arguments that gate_json() wrote as `asked` from the text of gate.json. `where` is the file's
 /// name. Throws a UsageError that names the file if they are not in it.

@@ -32,6 +32,21 @@ TEST(PlanArguments, AskForThePlanAgainWithoutWhatIsNewForEveryRun) {
         EXPECT_THAT(line, ::testing::Not(::testing::HasSubstr(gone)));
 }
 
+TEST(PlanArguments, texts_of_an_echo_make_the_plan_again_without_what_is_new_for_every_run) {
+    LoadPlan plan;
+    plan.targets = {"http://127.0.0.1:8080"};
+    plan.classes.front().concurrency = 16;
+    plan.classes.front().goodput = {"ttft:500", "tpot:15"};
+    plan.sampling.ignore_eos = false;
+    plan.virtual_time = true;
+    plan.salt = "5a17";
+    plan.metadata = {{"precision", "q8_0"}};
+    const LoadPlan again = plan_of(texts_of(echo_of(plan)));
+    plan.salt.clear();
+    plan.metadata.clear();
+    EXPECT_EQ(echo_of(again), echo_of(plan));
+}
+
 TEST(PlanArguments, OfADefaultPlanAreNone) {
     EXPECT_TRUE(arguments_of(echo_of(LoadPlan{})).empty());
 }

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
+#include "reports/analysis/gate/sections.h"
 #include "reports/document/table.h"
+#include "reports/pages/section_html.h"
+#include "reports/pages/section_markdown.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
 
 namespace paretoken::reports {
@@ -15,6 +19,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+std::string markdown_of(const GateReport& report) {
+    std::string text;
+    for (const Section& section : gate_sections(report)) text += reports::markdown_of(section, 2);
+    return text;
+}
 
 GateReport report_of_pairs(const sample::Factors& candidate, double noise = .004) {
     const GatePolicy policy = default_policy();
@@ -56,16 +66,42 @@ TEST(GateConsole, prints_no_figures_beyond_a_hundredfold_change) {
     GateReport report = report_of_pairs({}, .1);
     for (GateRow& row : report.rows) row.ci95 = Interval{-.5, 18.9};
     EXPECT_THAT(gate_console(report, true), AllOf(HasSubstr(">+10000"), Not(HasSubstr("e+"))));
-    EXPECT_THAT(gate_markdown(report), AllOf(HasSubstr("to >+10000"), Not(HasSubstr("e+"))));
+    EXPECT_THAT(markdown_of(report), AllOf(HasSubstr("to >+10000"), Not(HasSubstr("e+"))));
 }
 
 TEST(GateMarkdown, has_a_row_and_a_drawn_interval_per_metric_and_escapes_names) {
-    const std::string text = gate_markdown(report_of_pairs({{"ttft", 1.4}}));
-    EXPECT_THAT(text, StartsWith("# paretoken gate: fail"));
+    const std::string text = markdown_of(report_of_pairs({{"ttft", 1.4}}));
+    EXPECT_THAT(text, HasSubstr("- **fail**: TTFT is worse and ITL is not"));
     EXPECT_THAT(text, HasSubstr("| Time to first token, p50, ms |"));
-    EXPECT_THAT(text, HasSubstr("**fail**"));
     EXPECT_THAT(text, HasSubstr("\nttft_p50 "));
     EXPECT_THAT(text, HasSubstr("runs/&lt;b>\\|x"));
+}
+
+TEST(GateHtml, has_the_verdict_a_picture_of_each_shift_and_every_run) {
+    const GateReport report = report_of_pairs({{"ttft", 1.4}});
+    std::string html;
+    for (const Section& section : gate_sections(report)) html += html_of(section);
+    EXPECT_THAT(html, HasSubstr("<span class=\"badge invalid\">fail</span>"));
+    EXPECT_THAT(html, HasSubstr("runs/&lt;b&gt;|x"));
+    std::size_t pictures = 0;
+    for (std::size_t at = html.find("<svg class=\"shift"); at != std::string::npos;
+         at = html.find("<svg class=\"shift", at + 1))
+        ++pictures;
+    EXPECT_EQ(pictures, static_cast<std::size_t>(std::count_if(report.rows.begin(), report.rows.end(),
+                                                               [](const GateRow& row) { return row.ci95; })));
+    // A shift of 40 % is beyond twice the tolerance of 5 %: an arrow at the end of the scale.
+    EXPECT_THAT(html, HasSubstr("M194 4L199 10L194 16"));
+    for (const GateRunNote& run : report.runs)
+        EXPECT_THAT(html, HasSubstr("<th class=\"text\" scope=\"row\">" + run.directory + "<td"));
+    EXPECT_EQ(report.runs.size(), 32U);
+}
+
+TEST(SelfTestConsole, fits_into_80_columns_and_ends_with_the_answer) {
+    const SelfTest test = self_test_of(default_policy(), report_of_pairs({}), std::nullopt);
+    const std::string text = self_test_console(test);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80U) << line;
+    EXPECT_THAT(text, HasSubstr("\n\nA gate of 16 pairs shows shifts from "));
 }
 
 TEST(GateJunit, counts_failures_and_open_metrics_and_escapes_what_it_holds) {

@@ -49,6 +49,23 @@ TEST(GateWhy, says_that_the_other_metric_is_not_worse_only_if_all_its_rows_passe
                 Not(HasSubstr("is not")));
 }
 
+TEST(GateWhy, takes_an_undecided_metric_by_its_interval_if_that_is_on_one_side_of_the_limit) {
+    const auto undecided = [](const char* metric, double low, double high) {
+        GateRow of = row(metric, kUndecided);
+        of.limit = .05;
+        of.ci95 = Interval{low, high};
+        return of;
+    };
+    const GateRow throughput = row("output_tokens_per_s", kFail);
+    EXPECT_THAT(why({throughput, undecided("itl_p50", .1, .11), row("ttft_p50", kPass)}),
+                StartsWith("ITL is worse and TTFT is not"));
+    EXPECT_THAT(why({throughput, undecided("itl_p50", .04, .11), row("ttft_p50", kPass)}),
+                StartsWith("Throughput is worse"));
+    EXPECT_THAT(why({row("itl_p50", kFail), undecided("ttft_p50", -.01, .03)}),
+                StartsWith("ITL is worse and TTFT is not"));
+    EXPECT_THAT(why({undecided("itl_p50", .1, .11)}), IsEmpty()) << "nothing failed";
+}
+
 TEST(GateWhy, of_a_metric_beside_an_undecided_one_names_the_cause_in_each_case) {
     EXPECT_THAT(why({row("itl_p50", kFail), row("ttft_p50", kUndecided)}),
                 AllOf(StartsWith("ITL is worse and TTFT is undecided: if only ITL is worse, the cause is the "

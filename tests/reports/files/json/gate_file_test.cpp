@@ -90,6 +90,19 @@ TEST(GateFile, holds_the_verdict_its_rows_and_the_policy) {
     EXPECT_FALSE(file.contains("asked"));
 }
 
+TEST(GateFile, is_read_again_as_it_was_written) {
+    GateReport report = failed_report();
+    report.checklist = {{.what = "cost", .shown = true, .text = "$1"}};
+    report.pair_s = 12.5;
+    report.policy.limits = {parse_limit("ttft_p95<800ms")};
+    report.runs.front().values["ttft_p95"] = kInfinity;  // among failed requests
+    ASSERT_FALSE(report.conditions.empty());
+    const GateReport read = parse_gate_json(gate_json(report, std::nullopt), "gate.json");
+    EXPECT_EQ(read, report);
+    EXPECT_THROW(parse_gate_json(R"({"schema": "paretoken/gate/1"})", "gate.json"), UsageError);
+    EXPECT_THROW(parse_gate_json("{", "gate.json"), UsageError);
+}
+
 TEST(GateFile, tells_what_it_was_asked_for) {
     const GateAsked asked{.baseline = "http://a",
                           .candidate = "run 'it'",

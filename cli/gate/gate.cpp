@@ -5,6 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,55 +15,31 @@
 
 #include "cli/commands.h"
 #include "cli/foreign_results.h"
+#include "cli/gate/gate_command.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/live/console_watcher.h"
-#include "cli/plan_options.h"
-#include "cli/presentation.h"
 #include "cli/print.h"
+#include "cli/report.h"
 #include "core/error.h"
 #include "core/spec.h"
-#include "experiments/gate.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/resolve.h"
+#include "reports/analysis/gate/sections.h"
 #include "reports/document/table.h"
-#include "reports/files/baseline_store.h"
 #include "reports/files/file_io.h"
 #include "reports/pages/gate.h"
+#include "reports/pages/markdown.h"
 
 namespace paretoken::cli {
-namespace {
 
 namespace fs = std::filesystem;
 using experiments::GatePlan;
 using experiments::GateSide;
 using reports::GatePolicy;
 using reports::GateReport;
-
-struct GateCommand {
-    PlanOptions plan;
-    Presentation shown;
-    std::vector<std::string> baseline;
-    std::vector<std::string> candidate;
-    GateSide baseline_server;
-    GateSide candidate_server;
-    std::vector<std::string> history;
-    std::string store = reports::kDefaultStore;
-    bool create_baseline = false;
-    std::uint64_t runs = 5;
-    std::string policy;
-    bool print_policy = false;
-    std::vector<std::string> limits;
-    std::string across;
-    std::optional<std::uint64_t> max_pairs;
-    std::string max_time;
-    bool within_run = false;
-    bool dry_run = false;
-    bool github = false;
-    bool checklist = false;
-};
 
 GatePolicy policy_of(const GateCommand& command) {
     GatePolicy policy = command.policy.empty()
@@ -80,11 +57,30 @@ std::set<reports::Across> across_of(const GateCommand& command) {
     return command.across.empty() ? std::set<reports::Across>() : reports::parse_across(command.across);
 }
 
-// ---- the two sides
-
 bool is_given(const GateSide& side) {
     return !side.url.empty() || !side.command.empty();
 }
+
+std::vector<fs::path> directories_of(const std::vector<std::string>& names, const std::string& store) {
+    std::vector<fs::path> directories;
+    for (const std::string& name : names) {
+        if (fs::is_directory(name))
+            directories.emplace_back(name);
+        else if (reports::BaselineStore(store).holds(name))
+            directories.push_back(reports::BaselineStore(store).find(name).directory);
+        else
+            throw UsageError(fmt::format(
+                "{} is neither a directory nor a baseline in {}; `paretoken baseline list` shows the stored "
+                "ones, --store names another place, and --create-baseline measures the candidate as a new "
+                "one",
+                name, store));
+    }
+    return directories;
+}
+
+namespace {
+
+// ---- the two sides
 
 void require_one_way(const GateCommand& command) {
     for (const auto& [name, side, directories] :
@@ -106,23 +102,6 @@ void require_one_way(const GateCommand& command) {
             "--candidate-url or --candidate-cmd");
 }
 
-std::vector<fs::path> directories_of(const std::vector<std::string>& names, const std::string& store) {
-    std::vector<fs::path> directories;
-    for (const std::string& name : names) {
-        if (fs::is_directory(name))
-            directories.emplace_back(name);
-        else if (reports::BaselineStore(store).holds(name))
-            directories.push_back(reports::BaselineStore(store).find(name).directory);
-        else
-            throw UsageError(fmt::format(
-                "{} is neither a directory nor a baseline in {}; `paretoken baseline list` shows the stored "
-                "ones, --store names another place, and --create-baseline measures the candidate as a new "
-                "one",
-                name, store));
-    }
-    return directories;
-}
-
 // ---- the output of the verdict
 
 void append_to(const std::string& path, const std::string& text) {
@@ -132,8 +111,12 @@ void append_to(const std::string& path, const std::string& text) {
         throw RuntimeError(fmt::format("cannot write {}, which GITHUB_STEP_SUMMARY names", path));
 }
 
+reports::ReportModel gate_page(const GateReport& report) {
+    return page_of(report.headline, reports::gate_sections(report));
+}
+
 void write_pages(const GateReport& report, const fs::path& directory) {
-    reports::write_file_atomically(directory / "gate.md", reports::gate_markdown(report));
+    write_page(gate_page(report), directory, "gate");
     reports::write_file_atomically(directory / "junit.xml", reports::gate_junit(report));
 }
 
@@ -146,7 +129,7 @@ void conclude(const GateReport& report, bool github, const Presentation& shown) 
     if (github) {
         print("{}", reports::gate_annotations(report));
         if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"); summary != nullptr && *summary != '\0')
-            append_to(summary, reports::gate_markdown(report));
+            append_to(summary, reports::markdown_report(gate_page(report)));
     }
     std::fflush(stdout);
     switch (report.verdict) {
@@ -258,6 +241,14 @@ void create_baseline(const GateCommand& command, const GatePlan& plan, const exp
           runs.size(), command.store);
 }
 
+/// Returns ", at most 6 more minutes" for a gate that is not at its last look.
+std::string time_left_of(const GateReport& report) {
+    if (!report.pair_s || report.pairs >= report.policy.max_pairs) return "";
+    const double left = *report.pair_s * static_cast<double>(report.policy.max_pairs - report.pairs);
+    return left < 90 ? fmt::format(", at most {:.0f} more seconds", std::ceil(left))
+                     : fmt::format(", at most {:.0f} more minutes", std::ceil(left / 60));
+}
+
 void measure(const GateCommand& command, GatePlan plan, const experiments::Access& access) {
     const bool github = command.github;
     const Presentation& shown = command.shown;
@@ -275,8 +266,9 @@ void measure(const GateCommand& command, GatePlan plan, const experiments::Acces
     ConsoleWatcher watcher(interrupt, shown.quiet);
     const auto tell = [&](const GateReport& report) {
         if (!shown.quiet && report.verdict == reports::GateVerdict::inconclusive)
-            print(stderr, "after {} {}: {}\n", report.pairs,
-                  report.design == reports::GateDesign::stored ? "runs" : "pairs", report.headline);
+            print(stderr, "after {} {}{}: {}\n", report.pairs,
+                  report.design == reports::GateDesign::stored ? "runs" : "pairs", time_left_of(report),
+                  report.headline);
     };
     if (creates_baseline(command))
         return create_baseline(command, plan, access, output.path(), watcher, interrupt.token());
@@ -292,6 +284,7 @@ void gate(const GateCommand& command) {
         print("{}", reports::policy_json(policy_of(command)));
         return;
     }
+    if (!command.self_test.empty()) return self_test(command);
     require_one_way(command);
     if (!is_given(command.candidate_server)) return judge(command);
     const GatePlan plan = plan_of_gate(command);
@@ -334,6 +327,13 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
     sub.add_flag("--create-baseline", command.create_baseline,
                  "If there is no --baseline NAME yet: measure the candidate and store its runs under the "
                  "name, without a verdict")
+        ->group(sides);
+    sub.add_option(
+           "--self-test", command.self_test,
+           "Name of a stored baseline: measure its server against itself (6 pairs, or --max-pairs), and "
+           "print the smallest shift of each metric that a gate shows on this machine, and how long a "
+           "gate takes. Load and command are those of the baseline, unless options or --baseline-cmd or "
+           "--baseline-url give others")
         ->group(sides);
     sub.add_option("--runs", command.runs, "With --create-baseline: number of runs")
         ->group(sides)

@@ -1,0 +1,58 @@
+#pragma once
+// The options of `paretoken gate`, and what its parts share.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/plan_options.h"
+#include "cli/presentation.h"
+#include "experiments/gate.h"
+#include "reports/files/baseline_store.h"
+
+namespace paretoken::cli {
+
+/// The options that the user gave.
+struct GateCommand {
+    PlanOptions plan;
+    Presentation shown;
+    std::vector<std::string> baseline;
+    std::vector<std::string> candidate;
+    experiments::GateSide baseline_server;
+    experiments::GateSide candidate_server;
+    std::vector<std::string> history;
+    std::string store = reports::kDefaultStore;
+    std::string self_test;  ///< name of the stored baseline; empty without --self-test
+    bool create_baseline = false;
+    std::uint64_t runs = 5;
+    std::string policy;
+    bool print_policy = false;
+    std::vector<std::string> limits;
+    std::string across;
+    std::optional<std::uint64_t> max_pairs;
+    std::string max_time;
+    bool within_run = false;
+    bool dry_run = false;
+    bool github = false;
+    bool checklist = false;
+};
+
+/// Returns the policy of --policy, --limit and --max-pairs. Throws UsageError.
+reports::GatePolicy policy_of(const GateCommand& command);
+
+std::set<reports::Across> across_of(const GateCommand& command);
+
+/// Returns whether a URL or a command is given.
+bool is_given(const experiments::GateSide& side);
+
+/// Returns the directories with these paths, or of the stored baselines with these names. Throws UsageError.
+std::vector<std::filesystem::path> directories_of(const std::vector<std::string>& names,
+                                                  const std::string& store);
+
+/// Gates the server of a stored baseline against itself, and prints what a gate could show on this machine.
+/// Throws UsageError if the baseline does not say how its server is reached; else as measure_gate().
+void self_test(const GateCommand& command);
+
+}  // namespace paretoken::cli

@@ -1,0 +1,76 @@
+#include "reports/analysis/gate/shares.h"
+
+#include <algorithm>
+
+namespace paretoken::reports {
+namespace {
+
+Failures failures_of(std::span<const GateRun> runs, const GateQuantity& quantity) {
+    Failures sum;
+    for (const GateRun& run : runs) {
+        const Scope* const scope = scope_of(quantity, run.result);
+        if (scope == nullptr) continue;
+        sum.failed += scope->counts.failed;
+        sum.requests += scope->counts.requests;
+    }
+    return sum;
+}
+
+/// The answers that ended by themselves, counted as the "failures" among all answers.
+Failures ended_of(std::span<const GateRun> runs) {
+    Failures sum;
+    for (const GateRun& run : runs)
+        for (const auto& [reason, count] : run.finish_reasons) {
+            sum.requests += count;
+            if (reason != "length") sum.failed += count;
+        }
+    return sum;
+}
+
+Failures faulty_of(std::span<const GateRun> runs, std::uint64_t AnswerFaults::*fault) {
+    Failures sum;
+    for (const GateRun& run : runs) {
+        sum.failed += run.answers.*fault;
+        sum.requests += run.answers.answers;
+    }
+    return sum;
+}
+
+Failures right_of(std::span<const GateRun> runs) {
+    const GateRun* const run = probed(runs);
+    if (run == nullptr) return {};
+    const auto right = std::count_if(run->probe.begin(), run->probe.end(),
+                                     [](const ProbeAnswer& answer) { return answer.right; });
+    return {.failed = static_cast<std::uint64_t>(right), .requests = run->result.quality->n};
+}
+
+}  // namespace
+
+const GateRun* probed(std::span<const GateRun> runs) {
+    const auto found = std::find_if(runs.begin(), runs.end(), [](const GateRun& run) {
+        return run.result.quality.has_value() && !run.probe.empty();
+    });
+    return found == runs.end() ? nullptr : &*found;
+}
+
+Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity) {
+    switch (quantity.kind) {
+        case GateKind::failures:
+            return failures_of(runs, quantity);
+        case GateKind::finish_reasons:
+            return ended_of(runs);
+        case GateKind::quality:
+            return right_of(runs);
+        case GateKind::empty_answers:
+            return faulty_of(runs, &AnswerFaults::empty);
+        case GateKind::repeated_answers:
+            return faulty_of(runs, &AnswerFaults::repeated);
+        case GateKind::figure:
+        case GateKind::percentile:
+        case GateKind::output_length:
+            break;
+    }
+    return {};
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,39 @@
+#pragma once
+// The figures of a gate's report as text. A positive shift is worse. The functions are pure.
+#include <string>
+
+#include "reports/analysis/gate/decision.h"
+
+namespace paretoken::reports {
+
+inline constexpr double kMostPercent = 10'000;  ///< a larger change is shown as ">+10000"
+
+/// Whether the row is a limit on the candidate alone, and whether its values are times.
+bool is_limit(const GateRow& row);
+bool is_time(const GateRow& row);
+
+/// The title of a row with the unit in which value_text() shows it: "Time to first token, p95, ms".
+std::string title_of(const GateRow& row);
+
+/// A value of the row with four significant digits, in milliseconds for times and in percent for ratios.
+std::string value_text(const GateRow& row, const std::optional<double>& value);
+
+/// The shift of a row: "+3.2 %", or "+0.5 points" for a share; – if there is none.
+std::string shift_text(const GateRow& row);
+
+/// The 95 % interval of the shift without a unit: "-1.2 to +4.5"; – if there is none.
+std::string interval_text(const GateRow& row);
+
+/// The tolerance in percent or points; empty for a limit.
+std::string tolerance_text(const GateRow& row);
+
+/// The reason of a row, and for an undecided row the data that would decide it. It may be empty.
+std::string open_text(const GateRow& row, GateDesign design);
+
+/// The whole result of a row in a line, with its title.
+std::string line_of(const GateReport& report, const GateRow& row);
+
+/// The design of the comparison: "9 interleaved pairs, of at most 16".
+std::string design_text(const GateReport& report);
+
+}  // namespace paretoken::reports
