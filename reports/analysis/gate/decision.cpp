@@ -153,8 +153,8 @@ Finding found_in_pairs(const Values& values, std::uint64_t pairs, const GateQuan
     const Shift shift = paired_shift(shifts);
     Finding found = found_of_shift(shift, limit, quantity.better, beta);
     if (shift.correlation > 0)
-        found.reason = fmt::format("successive pairs are correlated by about {:.1f}, which widens the interval",
-                                   shift.correlation);
+        found.reason = fmt::format(
+            "successive pairs are correlated by about {:.1f}, which widens the interval", shift.correlation);
     return found;
 }
 

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/version.h"
-#include "reports/files/file_io.h"
 #include "reports/files/json/gate_fields.h"
 
 namespace paretoken::reports {
@@ -179,9 +178,9 @@ GateAsked parse_gate_asked(std::string_view text, const std::string& where) {
     const Json object = Json::parse(text, nullptr, false);
     const auto refuse = [&]() -> UsageError {
         return UsageError(
-            fmt::format("{} is not the {} of a gate that this command can continue; give another --out, or "
+            fmt::format("{} is not that of a gate which this command can continue; give another --out, or "
                         "--overwrite to replace it",
-                        where, kGateFileName));
+                        where));
     };
     try {
         if (object.at("schema") != kGateSchema) throw refuse();
