@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -248,11 +249,15 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
         set_replicas(*cell.fleet, cell.fleet->replicas, plan.demand, *cell.speed, cell.tp, cell.usd_per_h,
                      plan.lengths.output_mean);
     }
-    plan.best = best_of(plan.cells, true);
-    if (!plan.best || !plan.cells[*plan.best].fleet) return;
-    PlannedCell& best = plan.cells[*plan.best];
-    set_replicas(*best.fleet, confirmed_replicas(best, command, plan.demand, runs, stop), plan.demand,
-                 *best.speed, best.tp, best.usd_per_h, plan.lengths.output_mean);
+    // If a confirmed number is larger than the estimate, another cell can become the best one.
+    std::set<std::size_t> confirmed;
+    for (plan.best = best_of(plan.cells, true);
+         plan.best && plan.cells[*plan.best].fleet && confirmed.insert(*plan.best).second;
+         plan.best = best_of(plan.cells, true)) {
+        PlannedCell& best = plan.cells[*plan.best];
+        set_replicas(*best.fleet, confirmed_replicas(best, command, plan.demand, runs, stop), plan.demand,
+                     *best.speed, best.tp, best.usd_per_h, plan.lengths.output_mean);
+    }
 }
 
 void write_files(const DeploymentPlan& plan, const std::filesystem::path& directory) {

@@ -20,20 +20,20 @@ std::string point_text(const reports::SweepPoint& point, const std::filesystem::
     if (point.state == reports::PointState::failed)
         return fmt::format("{}: failed: {}; {}", point.load_label, reports::printable(point.error, 500),
                            directory.string());
-    constexpr double kMilliseconds = 1e3;
-    std::string text = fmt::format("{}: {} req/s, {} tok/s, TTFT p50 {} p99 {} ms, ITL p50 {} p99 {} ms",
-                                   point.load_label, reports::significant(point.requests_per_s),
+    const auto times = [](const std::optional<double>& p50, const std::optional<double>& p99) {
+        constexpr double kMilliseconds = 1e3;
+        return fmt::format("{} (p99 {}) ms", reports::significant(p50, kMilliseconds),
+                           reports::significant(p99, kMilliseconds));
+    };
+    std::string text = fmt::format("{}: {} tok/s, TTFT {}, ITL {}", point.load_label,
                                    reports::significant(point.output_tokens_per_s),
-                                   reports::significant(point.ttft_p50_s, kMilliseconds),
-                                   reports::significant(point.ttft_p99_s, kMilliseconds),
-                                   reports::significant(point.itl_p50_s, kMilliseconds),
-                                   reports::significant(point.itl_p99_s, kMilliseconds));
+                                   times(point.ttft_p50_s, point.ttft_p99_s),
+                                   times(point.itl_p50_s, point.itl_p99_s));
     if (point.failed > 0) text += fmt::format(", {} of {} failed", point.failed, point.requests);
     if (point.slo) text += fmt::format(", SLO {}", name_of(*point.slo));
-    if (!point.note.empty())
-        text += fmt::format("; {}: {}", name_of(point.verdict.value_or(Verdict::warn)),
-                            reports::printable(point.note, 300));
-    return fmt::format("{}; {}", text, directory.string());
+    if (point.note.empty()) return text;
+    return fmt::format("{}; {}: {}; {}", text, name_of(point.verdict.value_or(Verdict::warn)),
+                       reports::printable(point.note, 300), directory.string());
 }
 
 ConsoleWatcher::ConsoleWatcher(InterruptWatch& interrupt, bool quiet) : interrupt_(interrupt), quiet_(quiet) {
@@ -87,7 +87,7 @@ void ConsoleWatcher::point_begins(std::size_t number, std::size_t points, const 
 
 void ConsoleWatcher::point_ends(const reports::SweepPoint& point, const std::filesystem::path& directory) {
     ++measured_;
-    if (!quiet_) say(fmt::format("  {}\n", point_text(point, directory)));
+    if (!quiet_) say(reports::paragraph(point_text(point, directory), 2));
 }
 
 void ConsoleWatcher::point_lengthened(const std::string& label, std::uint64_t requests, std::uint64_t asked) {
