@@ -23,6 +23,13 @@ double linear_flops_per_token(const ModelCard& model) {
     return 2 * static_cast<double>(model.active_parameters);
 }
 
+double routed_flops_per_token(const ModelCard& model) {
+    if (!model.moe) return 0;
+    const double matrices = model.gated_ffn ? 3 : 2;
+    const double parameters = matrices * static_cast<double>(model.hidden * model.moe->expert_ffn);
+    return 2 * static_cast<double>(model.moe->layers * model.moe->active) * parameters;
+}
+
 double output_head_flops(const ModelCard& model) {
     return 2 * static_cast<double>(model.vocab) * static_cast<double>(model.hidden);
 }

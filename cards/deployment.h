@@ -22,6 +22,9 @@ std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes)
 /// that are active for a token count.
 double linear_flops_per_token(const ModelCard& model);
 
+/// The FLOP of one token in its routed experts; 0 for a model without experts.
+double routed_flops_per_token(const ModelCard& model);
+
 /// The FLOP of the output head (the projection to the vocabulary) for one token. An engine computes it once
 /// per prompt, for the last token, and once for every token that it decodes.
 double output_head_flops(const ModelCard& model);

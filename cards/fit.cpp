@@ -190,8 +190,7 @@ double default_memory_fraction(Engine engine) {
 }
 
 Link link_of(const GpuCard& gpu) {
-    constexpr double kPeerBytesPerS = 100e9;
-    return gpu.link_bytes_per_s.value_or(kPeerBytesPerS) >= kPeerBytesPerS ? Link::peers : Link::host;
+    return gpu.link.starts_with("PCIe") ? Link::host : Link::peers;
 }
 
 BatchLimits default_batch_limits(Engine engine, double memory_bytes, std::string_view gpu) {

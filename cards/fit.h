@@ -29,7 +29,7 @@ enum class Link : std::uint8_t {
     peers,  ///< the GPUs read each other's memory (NVLink, Infinity Fabric)
     host    ///< they exchange through the host's memory (PCIe without peer access)
 };
-/// The link that the card of a GPU implies: peers at 100 GB/s or more, and if the card states none.
+/// The link that the card of a GPU implies: host for PCIe, otherwise peers.
 Link link_of(const GpuCard& gpu);
 
 /// The most sequences and tokens that a step of the engine takes, which decide the size of its buffers.

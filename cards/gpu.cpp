@@ -98,7 +98,7 @@ GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
     const JsonValue value = parse_json_value(text, name);
     const JsonCursor root(value, name);
     root.expect_only({"title", "aliases", "memory_gb", "memory_gib_reported", "memory_gb_per_s",
-                      "dense_tflops", "tdp_w", "link_gb_per_s", "source", "as_of"});
+                      "dense_tflops", "tdp_w", "link", "link_gb_per_s", "source", "as_of"});
     GpuCard card;
     card.name = name;
     card.title = root.at("title", "a name for people").string();
@@ -111,6 +111,7 @@ GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
     for (const auto& [dtype, tera] : root.at("dense_tflops", "TFLOPS by dtype").members())
         card.flops[dtype] = tera.positive() * kTera;
     if (const auto watts = root.find("tdp_w")) card.tdp_w = watts->positive();
+    if (const auto link = root.find("link")) card.link = link->string();
     if (const auto link = root.find("link_gb_per_s")) card.link_bytes_per_s = link->positive() * 1e9;
     card.source = root.at("source", "where the figures come from").string();
     card.as_of = root.at("as_of", "the month of the source").string();

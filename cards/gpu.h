@@ -22,7 +22,8 @@ struct GpuCard {
     double memory_bytes_per_s = 0;
     std::map<std::string, double> flops;  ///< dense FLOP per second by dtype: "bf16", "fp8", "int8", "fp4"
     std::optional<double> tdp_w;
-    std::optional<double> link_bytes_per_s;  ///< link to the machine's other GPUs, in one direction
+    std::string link;                        ///< link to the machine's other GPUs: "NVLink 4", "PCIe 5.0"
+    std::optional<double> link_bytes_per_s;  ///< that link's speed in one direction
     std::string source;
     std::string as_of;  ///< month of the source: "2023-03"
 

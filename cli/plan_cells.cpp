@@ -143,15 +143,23 @@ struct CellMaker {
                 .headroom_bytes = size_of("--memory-headroom", options.headroom).value_or(0)};
     }
 
-    /// The simulated server with the cell's formats, cache and batch.
+    /// The simulated server with the cell's formats, cache and batch, and its engine, ranks and link.
     std::string profile_of(const cards::GpuCard& gpu, const PlannedCell& cell, const std::string& weights,
                            const std::string& kv) const {
         std::string types;
         if (!weights.empty()) types = "weights=" + weights;
         if (kv != "auto" && !kv.empty()) types += fmt::format("{}kv={}", types.empty() ? "" : ",", kv);
-        return fmt::format("sim:{}{}{}/{}x{}?blocks={}&max_num_seqs={}&max_batched_tokens={}",
+        std::string deployed;
+        if (engine != cards::Engine::vllm) deployed += fmt::format("&engine={}", cards::name_of(engine));
+        if (options.attention_dp) deployed += "&parallel=dep";
+        const std::string_view peers = cards::link_of(gpu) == cards::Link::host ? "pcie" : "nvlink";
+        if (!options.link.empty())
+            deployed += fmt::format("&link={}", options.link == "host" ? "host" : peers);
+        const std::uint64_t groups = options.attention_dp ? cell.tp : 1;  // each rank has its own batch
+        return fmt::format("sim:{}{}{}/{}x{}?blocks={}&max_num_seqs={}&max_batched_tokens={}{}",
                            options.model_card, types.empty() ? "" : ":", types, gpu.name, cell.tp,
-                           cell.fit.blocks, cell.deployment.batch.sequences, cell.deployment.batch.tokens);
+                           cell.fit.blocks, groups * cell.deployment.batch.sequences,
+                           groups * cell.deployment.batch.tokens, deployed);
     }
 
     std::uint64_t context_of(const cards::ModelCard& model) const {

@@ -48,7 +48,8 @@ class VirtualRun {
           sink_(sink),
           progress_(progress),
           seed_(load.classes.front().seed),
-          engine_(sim::engine_of(options.profile, server_seed(seed_, options.server_number))),
+          engine_(
+              sim::engine_of(options.profile, server_seed(seed_, options.server_number), options.server_age)),
           mix_(load.classes, {}, kVirtualBegin),
           monitor_(monitor_options(load, kVirtualBegin)),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&

@@ -20,6 +20,7 @@ struct VirtualOptions {
     bool chat = true;                 ///< whether a chat template adds tokens to prompts
     bool ignore_eos = true;           ///< whether answers are as long as asked for
     std::uint64_t server_number = 0;  ///< LoadPlan::server_number
+    Duration server_age{};            ///< how long the server has run before, for a profile that changes
 };
 
 /// Makes a load like make_load() (loadgen/run.h), but always with one worker; the engine's seed is that of

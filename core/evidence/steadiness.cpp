@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <span>
 
 #include "core/statistics.h"
 
@@ -12,7 +14,9 @@ namespace {
 
 constexpr double kTrendSignificance = 0.005;
 constexpr double kShiftSignificance = 0.01;
-constexpr double kRelevantTrend = 0.10;  // share of the mean, over the whole time
+constexpr std::size_t kStretches = 10;
+constexpr double kOrderedByChance = 2.0 / (1 << (kStretches - 1));  // the signs of a random walk's steps
+constexpr double kRelevantTrend = 0.10;                             // share of the mean, over the whole time
 constexpr double kRelevantShift = 0.05;
 
 double share_of(double change, double mean) {
@@ -28,6 +32,19 @@ std::string text_of(const Course& course, double share) {
                        100 * std::abs(share));
 }
 
+/// Whether the means of kStretches equal stretches are in ascending or descending order.
+bool is_in_order(std::span<const double> values) {
+    if (values.size() < 2 * kStretches) return false;
+    std::vector<double> means;
+    for (std::size_t i = 0; i < kStretches; ++i) {
+        const std::size_t begin = i * values.size() / kStretches;
+        const std::size_t end = (i + 1) * values.size() / kStretches;
+        means.push_back(moments_of(values.subspan(begin, end - begin)).mean);
+    }
+    return std::adjacent_find(means.begin(), means.end(), std::greater_equal<>()) == means.end() ||
+           std::adjacent_find(means.begin(), means.end(), std::less_equal<>()) == means.end();
+}
+
 TimeSpan stretches_beside(const Course& course, std::size_t at) {
     return {course.begins[at - 1], course.begins[std::min(at + 1, course.begins.size() - 1)]};
 }
@@ -36,7 +53,8 @@ TimeSpan stretches_beside(const Course& course, std::size_t at) {
 
 SteadinessOf steadiness_of(const Course& course) {
     const double mean = moments_of(course.means).mean;
-    const auto trend = trend_of(course.means);
+    auto trend = trend_of(course.means);
+    if (is_in_order(course.means)) trend.p_value = std::min(trend.p_value, kOrderedByChance);
     const auto shift = level_shift_of(course.means);
     const double trend_share = share_of(trend.change, mean);
     const double shift_share = share_of(shift.change, mean);

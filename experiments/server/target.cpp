@@ -514,6 +514,7 @@ class VirtualTarget final : public Target {
                       const loadgen::Interruption& interruption) const override {
         loadgen::VirtualOptions options = virtual_;
         options.server_number = load.plan.server_number;
+        options.server_age = load.server_age;
         options.ignore_eos = load.options.worker.client.body.ignore_eos;
         return loadgen::make_virtual_load(load.options, options, sink, progress, interruption);
     }

@@ -25,6 +25,7 @@ struct Load {
     std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< dataset of each class
     loadgen::LoadOptions options;
     std::shared_ptr<loadgen::Workers> workers = {};  ///< set by Target::get_ready(); null in virtual time
+    Duration server_age{};  ///< in virtual time: how long the server has run before this load
     /// Called during the load, from other threads, with each reading of the server's metrics and of the power
     /// meter; may be empty.
     std::function<void(const ServerScrape&)> on_scrape = {};

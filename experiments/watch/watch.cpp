@@ -155,6 +155,7 @@ class Watch {
     const WatchState& next(Watcher& watcher, const loadgen::Interruption& interruption) {
         const double begin_s = now_s();
         Load load = target_.load_for(interval_plan(plan_, ++number_));
+        load.server_age = from_seconds(computed_s_);
         if (number_ == 1) warn_of_baseline(load, watcher);
         const TimePoint began = Clock::now();
         for (loadgen::ClassLoad& of : load.options.classes) {

@@ -8,21 +8,20 @@
 #include <vector>
 
 #include "cards/deployment.h"
-#include "cards/fit.h"
 #include "cards/gpu.h"
-#include "cards/model.h"
+#include "core/bytes.h"
 #include "core/error.h"
+#include "core/formats.h"
+#include "core/spec.h"
 
 namespace paretoken::sim {
 namespace {
 
-constexpr double kStepSeconds = 1.0e-3;     // launch, scheduling, sampling
-constexpr double kSequenceSeconds = 4e-6;   // per step and sequence
-constexpr double kAllReduceSeconds = 8e-6;  // two per layer if there is more than one rank
-constexpr double kOverlapExponent = 1.7;    // overlap of reading weights and multiplying
+constexpr double kStepSeconds = 1.0e-3;    // launch, scheduling, sampling
+constexpr double kSequenceSeconds = 4e-6;  // per step and sequence
+constexpr double kOverlapExponent = 1.7;   // overlap of reading weights and multiplying
+constexpr std::int64_t kExpertTile = 64;   // rows of a tile of grouped products
 constexpr std::int64_t kBlockTokens = 16;
-constexpr std::int64_t kMaxNumSeqs = 256;
-constexpr std::int64_t kMaxBatchedTokens = 8192;
 constexpr std::int64_t kContextWithoutCard = 131072;
 constexpr double kJitter = 0.03;
 constexpr double kAnswerTokens = 200;
@@ -87,43 +86,78 @@ double flops_of(const cards::GpuCard& gpu, std::string_view dtype, const std::st
     return flops->per_s;
 }
 
-/// Returns the FLOP/s of linear layers. Fewer than 16 bits reach a smaller share of a larger figure.
-double linear_flops_per_s(const cards::ModelCard& model, const cards::GpuCard& gpu,
-                          const CardEfficiencies& efficiencies, const std::string& spec) {
-    const auto flops = cards::flops_for_weights(gpu, model.weight_dtype);
-    if (!flops) return flops_of(gpu, "bf16", spec) * efficiencies.linear;
-    const bool wide = flops->dtype == "bf16" || flops->dtype == "f16";
-    return flops->per_s * (wide ? efficiencies.linear : efficiencies.linear_narrow);
+/// The kind of arithmetic that engines use for weights, and the share of it that they reach.
+struct UsedArithmetic {
+    std::string_view dtype;
+    double share;
+};
+
+/// Without units for 4 bits, and for 4-bit integers, weights are expanded to 16 bits before they are
+/// multiplied. Weights in mxfp4 are multiplied by activations in fp8.
+UsedArithmetic arithmetic_of(std::string_view weights, const cards::GpuCard& gpu,
+                             const CardEfficiencies& reached) {
+    const NumberFormat* const format = find_format(weights);
+    if (format == nullptr) return {"bf16", reached.linear};
+    const bool has_fp4 = gpu.flops.contains("fp4");
+    if (format->arithmetic == Arithmetic::fp4 && !has_fp4) return {"bf16", reached.linear};
+    if (format->name == "mxfp4") return {"fp8", reached.linear_narrow};
+    if (format->arithmetic == Arithmetic::fp4) return {"nvfp4", reached.linear_fp4};
+    if (format->name == "int4") return {"bf16", reached.linear};
+    if (format->arithmetic == Arithmetic::int8 && format->name != "int8")
+        return {"int8", reached.linear_decoded};
+    const auto flops = cards::flops_for_weights(gpu, weights);
+    const bool wide = !flops || flops->dtype == "bf16" || flops->dtype == "f16";
+    return {weights, wide ? reached.linear : reached.linear_narrow};
 }
 
-/// The deployment of vLLM that a profile imitates.
-cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks) {
-    return {.memory_bytes = gpu.reported_bytes,
-            .memory_fraction = cards::default_memory_fraction(cards::Engine::vllm),
+double linear_flops_per_s(const cards::ModelCard& model, const cards::GpuCard& gpu,
+                          const CardEfficiencies& reached, const std::string& spec) {
+    const UsedArithmetic used = arithmetic_of(model.weight_dtype, gpu, reached);
+    return flops_of(gpu, used.dtype, spec) * used.share;
+}
+
+/// The FLOP/s of attention: with an fp8 cache, engines multiply in fp8 where the GPU can.
+double attention_flops_per_s(const cards::ModelCard& model, const cards::GpuCard& gpu, double wide_share,
+                             double narrow_share, const std::string& spec) {
+    const NumberFormat* const format = find_format(model.kv_dtype);
+    const bool narrow =
+        format != nullptr && format->arithmetic == Arithmetic::fp8 && gpu.flops.contains("fp8");
+    return narrow ? flops_of(gpu, "fp8", spec) * narrow_share : flops_of(gpu, "bf16", spec) * wide_share;
+}
+
+/// How the engine is deployed on `ranks` of a GPU.
+cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks, const CardChoices& choices) {
+    const LinkKind link = choices.link.value_or(usual_link(gpu, ranks));
+    return {.engine = choices.engine,
+            .memory_bytes = gpu.reported_bytes,
+            .memory_fraction = cards::default_memory_fraction(choices.engine),
             .tensor_parallel = ranks,
-            .link = cards::link_of(gpu),
-            .batch = {.sequences = kMaxNumSeqs, .tokens = kMaxBatchedTokens},
+            .attention_data_parallel = choices.parallel == Parallelism::dep,
+            .link = link == LinkKind::nvlink || link == LinkKind::infiniband ? cards::Link::peers
+                                                                             : cards::Link::host,
+            .batch = cards::default_batch_limits(choices.engine, gpu.reported_bytes, gpu.name),
             .block_tokens = kBlockTokens};
 }
 
 /// The fewest GPUs, doubled from one, that hold the weights and a block; nothing up to 64.
-std::optional<std::uint32_t> fewest_gpus(const cards::ModelCard& model, const cards::GpuCard& gpu) {
+std::optional<std::uint32_t> fewest_gpus(const cards::ModelCard& model, const cards::GpuCard& gpu,
+                                         const CardChoices& choices) {
     constexpr std::uint32_t kMost = 64;
     for (std::uint32_t count = 1; count <= kMost && model.query_heads % count == 0; count *= 2)
-        if (cards::fit_of(model, deployment_on(gpu, count)).blocks > 0) return count;
+        if (cards::fit_of(model, deployment_on(gpu, count, choices)).blocks > 0) return count;
     return {};
 }
 
 [[noreturn]] void refuse_size(const cards::ModelCard& model, const cards::GpuCard& gpu, std::uint32_t count,
-                              const cards::Fit& fit, const std::string& spec) {
+                              const CardChoices& choices, const cards::Fit& fit, const std::string& spec) {
     constexpr double kGibi = 1024.0 * 1024 * 1024;
-    const auto enough = fewest_gpus(model, gpu);
+    const auto enough = fewest_gpus(model, gpu, choices);
     throw UsageError(
         fmt::format("{}: {:.3g} GiB of weights and {:.2g} GiB of buffers per GPU leave no room for a KV "
                     "cache in {:.3g} GiB "
                     "({} of the memory of {} {}); take {}a smaller weight type",
                     spec, fit.weights / kGibi, fit.overhead() / kGibi, fit.budget / kGibi,
-                    cards::default_memory_fraction(cards::Engine::vllm), count, gpu.name,
+                    cards::default_memory_fraction(choices.engine), count, gpu.name,
                     enough ? fmt::format("{}x{} or ", gpu.name, *enough) : ""));
 }
 
@@ -132,7 +166,6 @@ void fill_model(Profile& profile, const cards::ModelCard& model) {
         cards::kv_bytes_per_token(model) /
         static_cast<double>(model.kv_values_per_token + model.windowed_kv_values_per_token);
     profile.model = model.name;
-    profile.weight_bytes = static_cast<double>(model.dense_streamed_bytes);
     profile.layers = static_cast<std::int64_t>(model.layers);
     profile.hidden_size = static_cast<std::int64_t>(model.hidden);
     profile.vocabulary = static_cast<std::int64_t>(model.vocab);
@@ -153,20 +186,139 @@ void fill_model(Profile& profile, const cards::ModelCard& model) {
     }
 }
 
-void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu, double ranks,
-                 double kv_share, const CardEfficiencies& efficiencies, const std::string& spec) {
-    const double head_flops = cards::output_head_flops(model);
-    const double wide_flops = flops_of(gpu, "bf16", spec) * ranks;
-    profile.weight_bytes_per_s = gpu.memory_bytes_per_s * ranks * efficiencies.weight_bandwidth;
-    profile.kv_bytes_per_s = gpu.memory_bytes_per_s / kv_share * efficiencies.kv_bandwidth;
-    profile.linear_s_per_token = (cards::linear_flops_per_token(model) - head_flops) /
-                                 (linear_flops_per_s(model, gpu, efficiencies, spec) * ranks);
+/// The bytes that all ranks together read of the weights that every token uses. With attention data
+/// parallelism every rank reads all of them.
+double dense_bytes_read(const cards::ModelCard& model, double ranks, Parallelism parallel) {
+    const auto once = static_cast<double>(model.dense_streamed_bytes);
+    return parallel == Parallelism::dep ? once * ranks : once;
+}
+
+/// The experts' work of the busiest rank ÷ the mean, if the use of experts is normally distributed: the
+/// expected maximum of `ranks` sums of experts ÷ ranks terms. Divided experts are in balance.
+double expert_imbalance(const cards::ModelCard& model, double ranks, const CardChoices& choices) {
+    if (!model.moe || choices.parallel != Parallelism::dep || ranks <= 1) return 1;
+    const double maximum = std::sqrt(2 * std::log(ranks)) * (1 - 1 / (1 + ranks));
+    const auto experts = static_cast<double>(model.moe->experts);
+    return 1 + choices.reached.expert_skew * std::sqrt(ranks / experts) * maximum;
+}
+
+/// The bytes of 16-bit activations that one token moves in its routed experts: its row is copied for each
+/// expert, read, and written and read again before the outputs are added; between the products, twice the
+/// width is written and read.
+double routed_bytes_per_token(const cards::ModelCard& model) {
+    const auto rows = static_cast<double>(model.moe->layers * model.moe->active);
+    constexpr double kActivationBytes = 2;
+    return rows * kActivationBytes * 4 * static_cast<double>(model.hidden + model.moe->expert_ffn);
+}
+
+/// The FLOP of decode attention on a latent cache for one pair of a token and a context token: scores over
+/// the compressed vector and the rotary key, and values of the compressed vector, for each head.
+double latent_flops_per_pair(const cards::ModelCard& model) {
+    const auto width = static_cast<double>(2 * model.mla->kv_rank + model.mla->rope_dim);
+    return 2 * static_cast<double>(model.layers * model.query_heads) * width;
+}
+
+/// The share of a token's cache that a step reads per rank and GPU's bandwidth: requests that are divided
+/// among ranks are read in parallel.
+double kv_share(const cards::ModelCard& model, const cards::Deployment& deployment, Parallelism parallel) {
+    if (parallel == Parallelism::dep) return 1.0 / deployment.tensor_parallel;
+    if (parallel == Parallelism::layers) return 1;
+    return cards::kv_share_of_rank(model, deployment);
+}
+
+void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu, double ranks,
+                     const CardChoices& choices, const std::string& spec) {
+    const CardEfficiencies& reached = choices.reached;
+    const double head = cards::output_head_flops(model);
+    const double routed = model.moe ? cards::routed_flops_per_token(model) : 0;
+    const double linear = linear_flops_per_s(model, gpu, reached, spec) * ranks;
+    profile.linear_s_per_token = (cards::linear_flops_per_token(model) - head - routed) / linear;
+    profile.lm_head_flops_per_s = flops_of(gpu, "bf16", spec) * ranks * reached.output_head;
+    profile.attention_flops_per_s =
+        ranks * attention_flops_per_s(model, gpu, reached.attention, reached.attention_narrow, spec);
+    if (model.moe) {
+        profile.expert_bytes_per_s = profile.weight_bytes_per_s * reached.experts;
+        profile.routed_s_per_token =
+            routed / (linear * reached.experts) +
+            routed_bytes_per_token(model) / (gpu.memory_bytes_per_s * ranks * reached.weight_bandwidth);
+        profile.expert_tile = kExpertTile;
+        profile.expert_imbalance = expert_imbalance(model, ranks, choices);
+    }
+    if (model.mla)
+        profile.decode_attention_s_per_pair =
+            latent_flops_per_pair(model) /
+            (ranks *
+             attention_flops_per_s(model, gpu, reached.latent_attention, reached.latent_attention, spec));
+}
+
+void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu,
+                 const cards::Deployment& deployment, const CardChoices& choices, const std::string& spec) {
+    const std::uint32_t ranks = deployment.tensor_parallel;
+    const double at_once = choices.parallel == Parallelism::layers ? 1 : ranks;  // ranks that work together
+    profile.weight_bytes = dense_bytes_read(model, ranks, choices.parallel);
+    profile.weight_bytes_per_s = gpu.memory_bytes_per_s * at_once * choices.reached.weight_bandwidth;
+    profile.kv_bytes_per_s =
+        gpu.memory_bytes_per_s / kv_share(model, deployment, choices.parallel) * choices.reached.kv_bandwidth;
     profile.linear_overlap_exponent = kOverlapExponent;
-    profile.attention_flops_per_s = wide_flops * efficiencies.attention;
-    profile.lm_head_flops_per_s = wide_flops * efficiencies.output_head;
+    fill_arithmetic(profile, model, gpu, at_once, choices, spec);
     profile.step_s = kStepSeconds;
-    if (ranks > 1) profile.step_s += 2 * static_cast<double>(model.layers) * kAllReduceSeconds;
     profile.sequence_s = kSequenceSeconds;
+    const LinkTimes link =
+        times_among(choices.link.value_or(usual_link(gpu, ranks)), gpu, ranks, choices.reached.link_share);
+    const Communication exchanges = communication_of(model, choices.parallel, ranks, link);
+    profile.communication_s = exchanges.step_s;
+    profile.communication_s_per_token = exchanges.token_s;
+}
+
+/// The blocks of the KV cache of all ranks.
+std::int64_t blocks_of(const cards::Deployment& deployment, const cards::Fit& fit,
+                       const CardChoices& choices) {
+    if (!choices.kv_memory_bytes) return static_cast<std::int64_t>(fit.blocks);
+    const double groups = choices.parallel == Parallelism::dep ? deployment.tensor_parallel : 1;
+    return static_cast<std::int64_t>(groups * *choices.kv_memory_bytes / fit.per_token / kBlockTokens);
+}
+
+/// The limits of a step. With attention data parallelism each rank has its own.
+void fill_engine(Profile& profile, const cards::Deployment& deployment, const CardChoices& choices) {
+    const std::uint64_t groups = choices.parallel == Parallelism::dep ? deployment.tensor_parallel : 1;
+    profile.max_num_seqs = static_cast<std::int64_t>(deployment.batch.sequences * groups);
+    profile.max_batched_tokens = static_cast<std::int64_t>(deployment.batch.tokens * groups);
+    if (choices.engine == cards::Engine::trtllm) profile.admission = AdmissionRule::no_evict;
+}
+
+struct NamedEfficiency {
+    std::string_view name;
+    double CardEfficiencies::*member;
+};
+constexpr NamedEfficiency kEfficiencies[] = {
+    {"weight_bandwidth", &CardEfficiencies::weight_bandwidth},
+    {"kv_bandwidth", &CardEfficiencies::kv_bandwidth},
+    {"linear", &CardEfficiencies::linear},
+    {"linear_narrow", &CardEfficiencies::linear_narrow},
+    {"linear_fp4", &CardEfficiencies::linear_fp4},
+    {"linear_decoded", &CardEfficiencies::linear_decoded},
+    {"attention", &CardEfficiencies::attention},
+    {"attention_narrow", &CardEfficiencies::attention_narrow},
+    {"latent_attention", &CardEfficiencies::latent_attention},
+    {"output_head", &CardEfficiencies::output_head},
+    {"experts", &CardEfficiencies::experts},
+    {"expert_skew", &CardEfficiencies::expert_skew},
+    {"link_share", &CardEfficiencies::link_share},
+};
+
+void set_efficiency(CardEfficiencies& reached, std::string_view name, std::string_view value,
+                    std::string_view spec) {
+    const double share = parse_number(value);
+    for (const NamedEfficiency& known : kEfficiencies) {
+        if (known.name != name) continue;
+        if (!(share > 0)) throw UsageError(fmt::format("{}: reach.{} must be above 0", spec, name));
+        reached.*known.member = share;
+        return;
+    }
+    std::vector<std::string_view> names;
+    for (const NamedEfficiency& known : kEfficiencies) names.push_back(known.name);
+    throw UsageError(
+        fmt::format("{}: reach.{} is unknown; known are {}", spec, name, fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -187,24 +339,52 @@ std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile) 
     return model_of(parse_card_spec(std::string(spec)));
 }
 
-Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies) {
+namespace {
+
+double memory_in(std::string_view text, std::string_view spec) {
+    try {
+        return parse_bytes(text);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}: kv_memory {}", spec, error.what()));
+    }
+}
+
+}  // namespace
+
+bool choose(CardChoices& choices, std::string_view name, std::string_view value, std::string_view spec) {
+    constexpr std::string_view kReach = "reach.";
+    if (name.starts_with(kReach))
+        set_efficiency(choices.reached, name.substr(kReach.size()), value, spec);
+    else if (name == "engine")
+        choices.engine = cards::engine_named(value);
+    else if (name == "parallel")
+        choices.parallel = parallelism_named(value);
+    else if (name == "link")
+        choices.link = link_named(value);
+    else if (name == "kv_memory")
+        choices.kv_memory_bytes = memory_in(value, spec);
+    else
+        return false;
+    return true;
+}
+
+Profile card_profile(const std::string& spec, const CardChoices& choices) {
     const CardSpec read = parse_card_spec(spec);
     const cards::GpuSpec gpus = cards::parse_gpu_spec(read.gpu);
     const cards::GpuCard gpu = cards::gpu_card(gpus.name);
     const cards::ModelCard model = model_of(read);
-    const double ranks = gpus.count;
-    const cards::Deployment deployment = deployment_on(gpu, gpus.count);
+    const cards::Deployment deployment = deployment_on(gpu, gpus.count, choices);
     const cards::Fit fit = cards::fit_of(model, deployment);
-    if (fit.blocks < 1) refuse_size(model, gpu, gpus.count, fit, spec);
+    const bool cache_is_given = choices.cache_is_given || choices.kv_memory_bytes;
+    if (fit.blocks < 1 && !cache_is_given) refuse_size(model, gpu, gpus.count, choices, fit, spec);
 
     Profile profile;
     profile.name = spec;
     fill_model(profile, model);
-    fill_speeds(profile, model, gpu, ranks, cards::kv_share_of_rank(model, deployment), efficiencies, spec);
+    fill_speeds(profile, model, gpu, deployment, choices, spec);
+    fill_engine(profile, deployment, choices);
     profile.block_tokens = kBlockTokens;
-    profile.blocks = static_cast<std::int64_t>(fit.blocks);
-    profile.max_num_seqs = kMaxNumSeqs;
-    profile.max_batched_tokens = kMaxBatchedTokens;
+    profile.blocks = blocks_of(deployment, fit, choices);
     profile.jitter = kJitter;
     profile.answer_tokens = kAnswerTokens;
     return profile;

@@ -1,27 +1,53 @@
 #pragma once
 // Makes profiles of a model on GPUs from their cards: "llama3-70b/h200x2/fp8" is
-// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks of tensor parallelism. Step times are bytes ÷ (the datasheet's
-// bandwidth · an efficiency) and FLOP ÷ (the datasheet's FLOP/s · an efficiency), plus fixed times. The
-// efficiencies below are those of the measured profile llama3-8b-h100-bf16.
+// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks. Step times are bytes ÷ (the datasheet's bandwidth · an
+// efficiency) and FLOP ÷ (the datasheet's FLOP/s · an efficiency), plus fixed times and the exchanges between
+// ranks. The engine decides the memory for the KV cache, the batch limits and the admission. The sources of
+// the efficiencies and the rows that they were fitted to are in docs/simulator.md.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "cards/fit.h"
 #include "cards/model.h"
+#include "simulator/engine/communication.h"
 #include "simulator/engine/profile.h"
 
 namespace paretoken::sim {
 
-/// The shares of a datasheet's figures that a server reaches.
+/// The shares of a datasheet's figures that a server reaches, and the constants beside them. A spec changes
+/// them by name: "reach.linear=.6".
 struct CardEfficiencies {
     double weight_bandwidth = 0.69;
     double kv_bandwidth = 0.87;
-    double linear = 0.65;         ///< matrix multiplications in 16 bits
-    double linear_narrow = 0.59;  ///< matrix multiplications in fewer bits
-    double attention = 0.455;     ///< attention of prefill, as share of the bf16 figure
-    double output_head = 0.61;    ///< output head, as share of the bf16 figure
+    double linear = 0.65;            ///< matrix multiplications in 16 bits
+    double linear_narrow = 0.59;     ///< matrix multiplications in 8 bits
+    double linear_fp4 = 0.37;        ///< matrix multiplications in 4 bits (nvfp4)
+    double linear_decoded = 0.2;     ///< blocks of integers (q4_0 and so on), decoded while multiplying
+    double attention = 0.455;        ///< attention of prefill, as share of the bf16 figure
+    double attention_narrow = 0.35;  ///< the same with an fp8 cache, as share of the fp8 figure
+    double latent_attention = 0.5;   ///< attention of decodes on latent caches, likewise
+    double output_head = 0.61;       ///< output head, as share of the bf16 figure
+    double experts = 0.5;      ///< arithmetic and reading of experts, as share of what dense layers reach
+    double expert_skew = 0.7;  ///< standard deviation ÷ mean of how often experts are chosen
+    double link_share = 0;     ///< bandwidth of the link; 0: the share of its kind (LinkTimes)
 };
+
+/// What a spec says about a deployment besides model, GPUs and types, as changes after the "?":
+/// "engine=trtllm&parallel=dep&link=pcie&kv_memory=8GiB".
+struct CardChoices {
+    cards::Engine engine = cards::Engine::vllm;
+    Parallelism parallel = Parallelism::tensor;
+    std::optional<LinkKind> link = {};           ///< usual_link() if absent
+    std::optional<double> kv_memory_bytes = {};  ///< memory of a GPU for the KV cache
+    bool cache_is_given = false;  ///< whether the spec states the blocks, so that the computed ones may be 0
+    CardEfficiencies reached = {};
+};
+
+/// Sets a choice by its name in a spec. Returns false if there is no choice of this name. `spec` is for
+/// messages. Throws UsageError for a wrong value.
+bool choose(CardChoices& choices, std::string_view name, std::string_view value, std::string_view spec);
 
 /// Returns whether a spec may have the form MODEL/GPU: it contains a slash and does not end in .json.
 bool names_cards(std::string_view spec);
@@ -36,6 +62,6 @@ std::uint32_t gpu_count_of(std::string_view profile);
 /// Makes the profile of a spec, which must not have changes ("?field=value"). Throws UsageError for an
 /// unknown model, GPU or type (naming the known ones), for a spec with too many parts, for a GPU whose card
 /// has no FLOP/s for a type, and for weights that leave no room for a KV cache.
-Profile card_profile(const std::string& spec, const CardEfficiencies& efficiencies = {});
+Profile card_profile(const std::string& spec, const CardChoices& choices = {});
 
 }  // namespace paretoken::sim

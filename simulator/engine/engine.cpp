@@ -111,8 +111,9 @@ class HiccupClock {
 /// of the same step shares them.
 class BatchingEngine final : public Engine {
   public:
-    BatchingEngine(const Profile& profile, std::uint64_t seed)
+    BatchingEngine(const Profile& profile, std::uint64_t seed, Duration age)
         : profile_(profile),
+          age_(age),
           times_(profile),
           jitter_(derived_seed(seed, "step jitter")),
           hiccups_(profile.hiccup, derived_seed(seed, "hiccups")),
@@ -157,10 +158,12 @@ class BatchingEngine final : public Engine {
         step_.work = {};
         step_.admitted.clear();
         step_.emitted.clear();
+        change_speeds(*begin);
         std::int64_t budget = profile_.max_batched_tokens;
         if (schedule_running(budget)) schedule_waiting(budget);
         const double noise = profile_.jitter > 0 ? std::exp(profile_.jitter * jitter_.normal()) : 1.0;
-        const Duration busy = from_seconds(times_.seconds_of(step_.work) * noise);
+        const double slower = profile_.drift > 0 ? drift_at(profile_, *begin - *first_begin_) : 1.0;
+        const Duration busy = from_seconds(times_.seconds_of(step_.work) * noise * slower);
         step_.end = step_.begin + busy + hiccups_.within(busy);
         ++state_.steps;
         state_.step_sequences += static_cast<std::uint64_t>(step_.work.sequences);
@@ -246,14 +249,23 @@ class BatchingEngine final : public Engine {
         return true;
     }
 
-    /// Allocates blocks for all known tokens, including blocks in the cache, or allocates nothing. At least
-    /// one token is left to compute, because its output is needed.
+    /// The tokens for which a sequence gets blocks when it is taken up.
+    std::int64_t tokens_to_hold(const Sequence& sequence) const {
+        if (profile_.admission == AdmissionRule::prompt) return sequence.known();
+        const std::int64_t end =
+            sequence.prompt_tokens + sequence.output_tokens + profile_.speculative_tokens;
+        return std::min(end, kv_capacity_tokens(profile_));
+    }
+
+    /// Allocates blocks for all known tokens, including blocks in the cache, or allocates nothing. With
+    /// AdmissionRule::no_evict, the tokens of the answer get their blocks too. At least one token is left to
+    /// compute, because its output is needed.
     bool take_up(Sequence& sequence) {
         Holding& holding = *sequence.holding;
         const auto most = static_cast<std::size_t>((sequence.known() - 1) / profile_.block_tokens);
         const std::span names = std::span(holding.names).first(std::min(holding.names.size(), most));
         const std::size_t hit = cache_.contiguous_hit(names);
-        const std::int64_t wanted = blocks_for(sequence.known());
+        const std::int64_t wanted = blocks_for(tokens_to_hold(sequence));
         if (!cache_.allocate(names.first(hit), wanted - static_cast<std::int64_t>(hit), holding.blocks))
             return false;
         holding.named = hit;
@@ -280,6 +292,18 @@ class BatchingEngine final : public Engine {
         const auto full = static_cast<std::size_t>((sequence.computed + tokens) / profile_.block_tokens);
         for (; holding.named < full; ++holding.named)
             cache_.name(holding.blocks[holding.named], holding.names[holding.named]);
+    }
+
+    /// Makes the changes of Profile::later that are due at a time.
+    void change_speeds(TimePoint at) {
+        if (!first_begin_) first_begin_ = at - age_;
+        const Duration since = at - *first_begin_;
+        const auto due = std::count_if(profile_.later.begin(), profile_.later.end(),
+                                       [&](const LaterChange& change) { return change.after <= since; });
+        if (due == 0) return;
+        profile_ = profile_at(profile_, since);
+        profile_.later.erase(profile_.later.begin(), profile_.later.begin() + due);
+        times_ = StepTimes(profile_);
     }
 
     void preempt_youngest() {
@@ -330,6 +354,7 @@ class BatchingEngine final : public Engine {
     }
 
     Profile profile_;
+    Duration age_;
     StepTimes times_;
     Random jitter_;
     HiccupClock hiccups_;
@@ -340,6 +365,7 @@ class BatchingEngine final : public Engine {
     std::vector<Sequence> running_;  ///< running sequences in order of admission
     std::deque<Sequence> waiting_;   ///< waiting sequences in order of arrival
     TimePoint last_end_ = TimePoint::min();
+    std::optional<TimePoint> first_begin_;  ///< less the age
     bool under_way_ = false;
     Step step_;
 };
@@ -347,12 +373,23 @@ class BatchingEngine final : public Engine {
 /// Gives every request its own schedule. A step is the next time at which any token is due.
 class FixedEngine final : public Engine {
   public:
-    explicit FixedEngine(const Profile& profile) : ttft_(profile.ttft), itl_(profile.itl) {}
+    FixedEngine(const Profile& profile, Duration age) : profile_(profile), age_(age) {}
 
+    /// The times of a request are those of its arrival, if they change.
     void submit(const EngineRequest& request, TimePoint at) override {
         assert(request.output_tokens > 0);
-        active_[request.id] = Timed{.output_tokens = request.output_tokens, .arrived = at};
-        due_.push({at + ttft_, submitted_++, request.id});
+        if (!first_arrival_) first_arrival_ = at - age_;
+        Timed timed{.output_tokens = request.output_tokens, .arrived = at};
+        timed.ttft = profile_.ttft;
+        timed.itl = profile_.itl;
+        if (profile_.drift > 0 || !profile_.later.empty()) {
+            const Duration since = std::max(Duration{}, at - *first_arrival_);
+            const Profile now = profile_at(profile_, since);
+            timed.ttft = from_seconds(seconds(now.ttft) * drift_at(now, since));
+            timed.itl = from_seconds(seconds(now.itl) * drift_at(now, since));
+        }
+        due_.push({at + timed.ttft, submitted_++, request.id});
+        active_[request.id] = timed;
     }
 
     void abort(std::uint64_t id) override {
@@ -390,6 +427,8 @@ class FixedEngine final : public Engine {
     struct Timed {
         std::int64_t output_tokens = 0;
         TimePoint arrived;
+        Duration ttft{};
+        Duration itl{};
         std::int64_t emitted = 0;
 
         bool finished() const { return emitted == output_tokens; }
@@ -409,11 +448,12 @@ class FixedEngine final : public Engine {
         do {
             const std::int64_t index = sequence.emitted++;
             step_.emitted.push_back({due.id, index, sequence.finished()});
-        } while (itl_ == Duration::zero() && !sequence.finished());
+        } while (sequence.itl == Duration::zero() && !sequence.finished());
         if (sequence.finished()) {
             active_.erase(due.id);
         } else {
-            due_.push({sequence.arrived + ttft_ + sequence.emitted * itl_, due.order, due.id});
+            due_.push(
+                {sequence.arrived + sequence.ttft + sequence.emitted * sequence.itl, due.order, due.id});
         }
     }
 
@@ -421,8 +461,9 @@ class FixedEngine final : public Engine {
         while (!due_.empty() && !active_.contains(due_.top().id)) due_.pop();
     }
 
-    Duration ttft_;
-    Duration itl_;
+    Profile profile_;
+    Duration age_;
+    std::optional<TimePoint> first_arrival_;  ///< less the age
     std::unordered_map<std::uint64_t, Timed> active_;
     std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
     std::uint64_t submitted_ = 0;
@@ -431,9 +472,9 @@ class FixedEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed) {
-    if (profile.timing == Timing::fixed) return std::make_unique<FixedEngine>(profile);
-    return std::make_unique<BatchingEngine>(profile, seed);
+std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed, Duration age) {
+    if (profile.timing == Timing::fixed) return std::make_unique<FixedEngine>(profile, age);
+    return std::make_unique<BatchingEngine>(profile, seed, age);
 }
 
 }  // namespace paretoken::sim

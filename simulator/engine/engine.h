@@ -114,7 +114,9 @@ class Engine {
     virtual bool reset_prefix_cache() = 0;
 };
 
-/// Makes the engine for the profile's timing. Equal seeds and submissions give equal steps.
-std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed);
+/// Makes the engine for the profile's timing. Equal seeds and submissions give equal steps. `age` is how long
+/// the server has already run when its first request arrives, for profiles that change (Profile::drift,
+/// Profile::later).
+std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed, Duration age = {});
 
 }  // namespace paretoken::sim

@@ -10,17 +10,34 @@ namespace {
 
 constexpr std::int64_t kMostKept = 1 << 16;
 
-/// Returns the time of linear layers. Reading weights and multiplying overlap in part.
+double distinct_experts_of(const Profile& profile, double tokens) {
+    return cards::distinct_experts(profile.routed_experts, profile.active_experts, tokens);
+}
+
+/// Returns the time of linear layers and routed experts. Reading weights and multiplying overlap in part.
 double linear_seconds(const Profile& profile, std::int64_t tokens) {
-    const double experts =
-        profile.routed_layers * profile.expert_bytes *
-        cards::distinct_experts(profile.routed_experts, profile.active_experts, static_cast<double>(tokens));
-    const double reading = (profile.weight_bytes + experts) / profile.weight_bytes_per_s;
-    const double computing = profile.linear_s_per_token * static_cast<double>(tokens);
-    return cards::overlapped_seconds(reading, computing, profile.linear_overlap_exponent);
+    const auto count = static_cast<double>(tokens);
+    const double dense =
+        cards::overlapped_seconds(profile.weight_bytes / profile.weight_bytes_per_s,
+                                  profile.linear_s_per_token * count, profile.linear_overlap_exponent);
+    if (!(profile.routed_layers > 0)) return dense;
+    const double bytes = profile.routed_layers * profile.expert_bytes * distinct_experts_of(profile, count);
+    return dense + cards::overlapped_seconds(bytes / expert_bandwidth(profile),
+                                             routed_seconds(profile, count), profile.linear_overlap_exponent);
 }
 
 }  // namespace
+
+double expert_bandwidth(const Profile& profile) {
+    return profile.expert_bytes_per_s > 0 ? profile.expert_bytes_per_s : profile.weight_bytes_per_s;
+}
+
+double routed_seconds(const Profile& profile, double tokens) {
+    if (!(profile.routed_s_per_token > 0)) return 0;
+    const double tiles = distinct_experts_of(profile, tokens) * static_cast<double>(profile.expert_tile);
+    const double padding = std::min(tiles / profile.active_experts, tokens) / 2;
+    return profile.routed_s_per_token * profile.expert_imbalance * (tokens + padding);
+}
 
 double lm_head_seconds_per_sequence(const Profile& profile) {
     return 2.0 * static_cast<double>(profile.vocabulary) * static_cast<double>(profile.hidden_size) /
@@ -37,16 +54,20 @@ namespace {
 double seconds_with(double linear, const Profile& profile, const StepWork& work) {
     const auto sequences = static_cast<double>(work.sequences);
     const double fixed = profile.step_s + profile.sequence_s * sequences;
+    const double communication =
+        profile.communication_s + profile.communication_s_per_token * static_cast<double>(work.tokens);
     const double head =
         lm_head_seconds_per_sequence(profile) * (sequences + static_cast<double>(work.drafts));
     const double kv_bytes =
         static_cast<double>(work.decode_context_tokens) * profile.kv_bytes_per_token +
         static_cast<double>(work.windowed_context_tokens) * profile.windowed_kv_bytes_per_token;
-    const double decode_attention = kv_bytes / profile.kv_bytes_per_s;
+    const double decode_attention =
+        std::max(kv_bytes / profile.kv_bytes_per_s,
+                 profile.decode_attention_s_per_pair * static_cast<double>(work.decode_context_tokens));
     const double prefill_flops = work.prefill_token_pairs * attention_flops_per_token_pair(profile) +
                                  work.windowed_token_pairs * profile.windowed_attention_flops_per_pair;
     const double prefill_attention = prefill_flops / profile.attention_flops_per_s;
-    return fixed + linear + head + decode_attention + prefill_attention;
+    return fixed + communication + linear + head + decode_attention + prefill_attention;
 }
 
 }  // namespace

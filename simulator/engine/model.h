@@ -1,9 +1,9 @@
 #pragma once
 // Computes the time of one step of a batching engine. The functions are pure: they compute seconds, without
-// jitter, from a profile and the work of a step. The time is the sum of five terms: the overhead (a constant
-// per step and a constant per sequence), the linear layers (reading the weights and multiplying, partly
-// overlapped), the output head, the reading of the KV cache by decodes, and the attention arithmetic of
-// prefills.
+// jitter, from a profile and the work of a step. The time is the sum of seven terms: the overhead (a constant
+// per step and a constant per sequence), the exchanges between ranks, the linear layers (reading the weights
+// and multiplying, partly overlapped), the routed experts likewise, the output head, the attention of decodes
+// (reading the KV cache or arithmetic, whichever takes longer), and the attention arithmetic of prefills.
 #include <cstdint>
 #include <vector>
 
@@ -39,6 +39,13 @@ class StepTimes {
     Profile profile_;
     std::vector<double> linear_;  ///< seconds by tokens; negative: not yet computed
 };
+
+/// Returns the compute time of the routed experts for `tokens` tokens on the busiest rank. An expert computes
+/// whole tiles of rows: on average, half of a tile (or half of its rows, if those are fewer) is empty.
+double routed_seconds(const Profile& profile, double tokens);
+
+/// Returns the bytes per second at which routed experts are read.
+double expert_bandwidth(const Profile& profile);
 
 /// Returns 2 · vocabulary · hidden_size / lm_head_flops_per_s.
 double lm_head_seconds_per_sequence(const Profile& profile);

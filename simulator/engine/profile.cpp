@@ -35,7 +35,8 @@ enum class Missing : std::uint8_t { refused, allowed };
 struct Field {
     std::string_view name;
     std::variant<double Profile::*, std::optional<double> Profile::*, std::int64_t Profile::*,
-                 Duration Profile::*, ReasoningPart Profile::*, Hiccups Profile::*, Answers Profile::*>
+                 Duration Profile::*, ReasoningPart Profile::*, Hiccups Profile::*, Answers Profile::*,
+                 AdmissionRule Profile::*>
         member;
     Needs needs = Needs::batching;
     Least least = Least::above_zero;
@@ -70,6 +71,17 @@ const Field kFields[] = {
     {"routed_experts", &Profile::routed_experts, Needs::batching, Least::zero, Missing::allowed},
     {"active_experts", &Profile::active_experts, Needs::batching, Least::zero, Missing::allowed},
     {"expert_bytes", &Profile::expert_bytes, Needs::batching, Least::zero, Missing::allowed},
+    {"expert_bytes_per_s", &Profile::expert_bytes_per_s, Needs::batching, Least::zero, Missing::allowed},
+    {"routed_s_per_token", &Profile::routed_s_per_token, Needs::batching, Least::zero, Missing::allowed},
+    {"expert_tile", &Profile::expert_tile, Needs::batching, Least::zero, Missing::allowed},
+    {"expert_imbalance", &Profile::expert_imbalance, Needs::batching, Least::one, Missing::allowed},
+    {"communication_s", &Profile::communication_s, Needs::batching, Least::zero, Missing::allowed},
+    {"communication_s_per_token", &Profile::communication_s_per_token, Needs::batching, Least::zero,
+     Missing::allowed},
+    {"decode_attention_s_per_pair", &Profile::decode_attention_s_per_pair, Needs::batching, Least::zero,
+     Missing::allowed},
+    {"admission", &Profile::admission, Needs::batching, Least::zero, Missing::allowed},
+    {"drift", &Profile::drift, Needs::both, Least::zero, Missing::allowed},
     {"window", &Profile::window, Needs::batching, Least::zero, Missing::allowed},
     {"windowed_kv_bytes_per_token", &Profile::windowed_kv_bytes_per_token, Needs::batching, Least::zero,
      Missing::allowed},
@@ -143,9 +155,26 @@ Answers answers_named(std::string_view text, const Profile& profile) {
                                  profile.name, text));
 }
 
+AdmissionRule admission_named(std::string_view text, const Profile& profile) {
+    if (text == "prompt") return AdmissionRule::prompt;
+    if (text == "no_evict") return AdmissionRule::no_evict;
+    throw UsageError(
+        fmt::format("profile {}: admission is \"{}\", but must be prompt or no_evict", profile.name, text));
+}
+
+/// Reads "10%/h", or a share per hour as a number.
+double drift_in(std::string_view text, const Profile& profile) {
+    constexpr std::string_view kPercentPerHour = "%/h";
+    if (!text.ends_with(kPercentPerHour)) return number_in(text, "drift", profile);
+    text.remove_suffix(kPercentPerHour.size());
+    return number_in(text, "drift", profile) / 100;
+}
+
 void assign(Profile& profile, const Field& field, double value) {
     if (std::holds_alternative<Answers Profile::*>(field.member))
         (void)answers_named(fmt::format("{}", value), profile);  // throws: a number is not a name
+    if (std::holds_alternative<AdmissionRule Profile::*>(field.member))
+        (void)admission_named(fmt::format("{}", value), profile);
     check_range(value, field, profile);
     if (const auto* real = std::get_if<double Profile::*>(&field.member)) profile.*(*real) = value;
     if (const auto* known = std::get_if<std::optional<double> Profile::*>(&field.member))
@@ -216,6 +245,14 @@ void assign(Profile& profile, std::string_view name, std::string_view text) {
         profile.*(*answers) = answers_named(text, profile);
         return;
     }
+    if (const auto* admission = std::get_if<AdmissionRule Profile::*>(&field.member)) {
+        profile.*(*admission) = admission_named(text, profile);
+        return;
+    }
+    if (name == "drift") {
+        assign(profile, field, drift_in(text, profile));
+        return;
+    }
     if (const auto* hiccup = std::get_if<Hiccups Profile::*>(&field.member);
         hiccup != nullptr && text.find('/') != std::string_view::npos) {
         profile.*(*hiccup) = hiccups_in(text, profile);
@@ -284,12 +321,15 @@ std::string file_text(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Returns an embedded profile, a file's, or that of a model on GPUs.
-Profile unchanged_profile(const std::string& name) {
+/// Whether a name is that of a model on GPUs.
+bool is_of_cards(const std::string& name) {
     std::error_code ignored;
+    return !embedded_text(name) && !std::filesystem::is_regular_file(name, ignored) && names_cards(name);
+}
+
+/// Returns an embedded profile or a file's.
+Profile stored_profile(const std::string& name) {
     const auto embedded = embedded_text(name);
-    const bool file = std::filesystem::is_regular_file(name, ignored);
-    if (!embedded && !file && names_cards(name)) return card_profile(name);
     Profile profile = profile_of(name, embedded ? std::string(*embedded) : file_text(name));
     profile.model = std::filesystem::path(name).filename().string();
     return profile;
@@ -303,6 +343,8 @@ void check_together(const Profile& profile) {
     if (profile.speculative_tokens > kMostDrafts)
         throw UsageError(fmt::format("profile {}: speculative_tokens is {}, but must be at most {}",
                                      profile.name, profile.speculative_tokens, kMostDrafts));
+    if (profile.timing == Timing::batching && profile.blocks < 1)
+        throw UsageError(fmt::format("profile {}: there is no block of KV cache", profile.name));
     constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
     constexpr double kMostTokens = 1e15;
     if (profile.blocks > kMostBlocks ||
@@ -316,17 +358,95 @@ void check_together(const Profile& profile) {
                                      profile.name, profile.active_experts, profile.routed_experts));
 }
 
-void apply_changes(Profile& profile, std::string_view changes) {
-    while (!changes.empty()) {
-        const std::string_view change = changes.substr(0, changes.find('&'));
-        changes.remove_prefix(std::min(changes.size(), change.size() + 1));
+/// A change of a spec: "field=value".
+struct Change {
+    std::string_view field;
+    std::string_view value;
+};
+
+std::vector<Change> changes_in(std::string_view spec) {
+    std::vector<Change> changes;
+    const auto question = spec.find('?');
+    std::string_view rest = question == std::string_view::npos ? "" : spec.substr(question + 1);
+    while (!rest.empty()) {
+        const std::string_view change = rest.substr(0, rest.find('&'));
+        rest.remove_prefix(std::min(rest.size(), change.size() + 1));
         const auto equals = change.find('=');
-        if (equals == std::string_view::npos) {
+        if (equals == std::string_view::npos)
             throw UsageError(fmt::format("profile {}: \"{}\" is not a change; write field=value, joined by &",
-                                         profile.name, change));
-        }
-        assign(profile, change.substr(0, equals), change.substr(equals + 1));
+                                         spec, change));
+        changes.push_back({change.substr(0, equals), change.substr(equals + 1)});
     }
+    return changes;
+}
+
+/// Whether a field is a rate, of which more is faster.
+bool is_rate(std::string_view field) {
+    return field.ends_with("_per_s");
+}
+
+/// Whether a field is a speed, and may so change while the server runs: a rate or a time.
+bool is_speed(std::string_view field) {
+    return is_rate(field) || field.ends_with("_s") || field.find("_s_per_") != std::string_view::npos ||
+           field == "ttft" || field == "itl";
+}
+
+double value_of(const Profile& profile, const Field& field) {
+    if (const auto* time = std::get_if<Duration Profile::*>(&field.member)) return seconds(profile.*(*time));
+    if (const auto* real = std::get_if<double Profile::*>(&field.member)) return profile.*(*real);
+    return 0;
+}
+
+/// Reads "60s:step_s=0.01".
+LaterChange later_change_in(std::string_view text, const Profile& profile) {
+    const auto colon = text.find(':');
+    const auto equals = text.find('=', colon == std::string_view::npos ? 0 : colon);
+    if (colon == std::string_view::npos || equals == std::string_view::npos)
+        throw UsageError(fmt::format(
+            "profile {}: from is \"{}\", but must be TIME:FIELD=VALUE, as in from=60s:step_s=0.01",
+            profile.name, text));
+    const std::string_view name = text.substr(colon + 1, equals - colon - 1);
+    if (!is_speed(field_named(name, profile).name))
+        throw UsageError(fmt::format(
+            "profile {}: from changes \"{}\", but only times and rates can change while a server runs: "
+            "step_s, sequence_s, linear_s_per_token, weight_bytes_per_s, kv_bytes_per_s and so on, or ttft "
+            "and itl of fixed times",
+            profile.name, name));
+    Profile changed = profile;
+    assign(changed, name, text.substr(equals + 1));
+    const Duration after = parse_duration(text.substr(0, colon));
+    if (after < Duration{})
+        throw UsageError(
+            fmt::format("profile {}: from is \"{}\", but the time must not be negative", profile.name, text));
+    return {after, std::string(name), value_of(changed, field_named(name, profile))};
+}
+
+void add_later_change(Profile& profile, std::string_view text) {
+    LaterChange change = later_change_in(text, profile);
+    const auto place =
+        std::upper_bound(profile.later.begin(), profile.later.end(), change.after,
+                         [](Duration at, const LaterChange& other) { return at < other.after; });
+    profile.later.insert(place, std::move(change));
+}
+
+/// The profile with the fastest value of each speed that changes later.
+Profile at_its_fastest(Profile profile) {
+    for (const LaterChange& change : profile.later) {
+        const Field& field = field_named(change.field, profile);
+        const double now = value_of(profile, field);
+        assign(profile, field,
+               is_rate(field.name) ? std::max(now, change.value) : std::min(now, change.value));
+    }
+    return profile;
+}
+
+/// Makes the profile of a model on GPUs from the changes that choose its deployment, which it takes away.
+Profile profile_of_cards(const std::string& name, std::string_view spec, std::vector<Change>& changes) {
+    CardChoices choices;
+    for (const Change& change : changes) choices.cache_is_given |= change.field == "blocks";
+    std::erase_if(changes,
+                  [&](const Change& change) { return choose(choices, change.field, change.value, spec); });
+    return card_profile(name, choices);
 }
 
 }  // namespace
@@ -342,13 +462,30 @@ std::vector<std::string> profile_names() {
 }
 
 Profile profile_named(std::string_view spec) {
-    const auto question = spec.find('?');
-    const std::string name(spec.substr(0, question));
-    Profile profile = unchanged_profile(name);
+    const std::string name(spec.substr(0, spec.find('?')));
+    std::vector<Change> changes = changes_in(spec);
+    Profile profile = is_of_cards(name) ? profile_of_cards(name, spec, changes) : stored_profile(name);
     profile.name = spec;
-    if (question != std::string_view::npos) apply_changes(profile, spec.substr(question + 1));
+    for (const Change& change : changes) {
+        if (change.field == "from")
+            add_later_change(profile, change.value);
+        else
+            assign(profile, change.field, change.value);
+    }
     check_together(profile);
     return profile;
+}
+
+Profile profile_at(const Profile& profile, Duration since_first_step) {
+    Profile now = profile;
+    for (const LaterChange& change : profile.later)
+        if (change.after <= since_first_step) assign(now, field_named(change.field, profile), change.value);
+    return now;
+}
+
+double drift_at(const Profile& profile, Duration since_first_step) {
+    constexpr double kSecondsPerHour = 3600;
+    return 1 + profile.drift * seconds(since_first_step) / kSecondsPerHour;
 }
 
 std::int64_t kv_capacity_tokens(const Profile& profile) {
@@ -360,7 +497,8 @@ std::int64_t context_limit(const Profile& profile) {
     return std::min(profile.max_model_len, kv_capacity_tokens(profile));
 }
 
-std::map<std::string, double> limit_terms(const Profile& profile) {
+std::map<std::string, double> limit_terms(const Profile& changing) {
+    const Profile profile = at_its_fastest(changing);
     if (profile.timing == Timing::fixed) {
         return {{"fixed_ttft_s", seconds(profile.ttft)}, {"fixed_itl_s", seconds(profile.itl)}};
     }
@@ -369,7 +507,7 @@ std::map<std::string, double> limit_terms(const Profile& profile) {
         {"weight_bytes_per_s", profile.weight_bytes_per_s},
         {"kv_bytes_per_token", profile.kv_bytes_per_token},
         {"kv_bytes_per_s", profile.kv_bytes_per_s},
-        {"linear_s_per_token", profile.linear_s_per_token},
+        {"linear_s_per_token", profile.linear_s_per_token + profile.routed_s_per_token},
         {"lm_head_s_per_sequence", lm_head_seconds_per_sequence(profile)},
         {"attention_flops_per_token_pair", attention_flops_per_token_pair(profile)},
         {"attention_flops_per_s", profile.attention_flops_per_s},
@@ -386,7 +524,18 @@ std::map<std::string, double> limit_terms(const Profile& profile) {
         terms["routed_experts"] = profile.routed_experts;
         terms["active_experts"] = profile.active_experts;
         terms["expert_bytes"] = profile.expert_bytes;
+        // These explain the gap, too.
+        terms["expert_bytes_per_s"] = expert_bandwidth(profile);
+        terms["routed_s_per_token"] = profile.routed_s_per_token;
+        terms["expert_tile"] = static_cast<double>(profile.expert_tile);
+        terms["expert_imbalance"] = profile.expert_imbalance;
     }
+    if (profile.communication_s > 0 || profile.communication_s_per_token > 0) {
+        terms["communication_s"] = profile.communication_s;
+        terms["communication_s_per_token"] = profile.communication_s_per_token;
+    }
+    if (profile.decode_attention_s_per_pair > 0)
+        terms["decode_attention_s_per_pair"] = profile.decode_attention_s_per_pair;
     if (profile.window > 0) {
         terms["window"] = static_cast<double>(profile.window);
         terms["windowed_kv_bytes_per_token"] = profile.windowed_kv_bytes_per_token;

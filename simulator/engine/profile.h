@@ -45,10 +45,26 @@ enum class Answers : std::uint8_t {
     garbage,  ///< one repeated word
 };
 
+/// When a waiting request is taken up.
+enum class AdmissionRule : std::uint8_t {
+    prompt,  ///< when its prompt fits; without a free block, the youngest running request is preempted (vLLM)
+    no_evict  ///< when its prompt and its whole answer fit, so that none is preempted (TensorRT-LLM)
+};
+
+/// A change of one speed of the server while it runs.
+struct LaterChange {
+    Duration after{};  ///< time since the first step
+    std::string field;
+    double value = 0;  ///< in the unit of the field
+
+    bool operator==(const LaterChange&) const = default;
+};
+
 /// The profile. A JSON file has the names of these fields as keys, except for `name` and `model`, which are
-/// set by the program. Its keys "name" and "about" are remarks. A file must have every field that its timing
-/// uses. Only `timing`, `hiccup`, `prefix_cache`, `reasoning`, `answers`, `attention_flops_per_pair` and the
-/// fields for speculation, experts and windows may be left out; they then have their defaults.
+/// set by the program, and `later`. Its keys "name" and "about" are remarks. A file must have every field
+/// that its timing uses. Only the fields with defaults in kFields (simulator/engine/profile.cpp) may be left
+/// out: `timing`, `hiccup`, `drift`, `admission`, `prefix_cache`, `reasoning`, `answers`,
+/// `attention_flops_per_pair`, and those for communication, speculation, experts and windows.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
     /// The served model: the name without folder and changes or, for a profile made from cards, the name of
@@ -82,15 +98,25 @@ struct Profile {
     double jitter = 0;              ///< standard deviation of ln(step time)
     Hiccups hiccup = {};            ///< LENGTH/EVERY: "20ms/2s", "5ms-20ms/2s"
     std::int64_t prefix_cache = 1;  ///< 0 means no prefix cache
+    AdmissionRule admission = AdmissionRule::prompt;
+    double communication_s = 0;            ///< time per step that ranks wait for each other
+    double communication_s_per_token = 0;  ///< and the time that each token of the step adds
+    /// Arithmetic of decode attention for one pair of a token and a context token; it overlaps with reading
+    /// the cache. 0 where reading always takes longer.
+    double decode_attention_s_per_pair = 0;
 
     std::int64_t speculative_tokens = 0;  ///< drafts checked per step for each decoding sequence
     double acceptance = 0;                ///< probability that a draft is right if those before are
 
     // Experts. A step reads only those that its tokens are routed to; weight_bytes excludes experts.
     double routed_layers = 0;
-    double routed_experts = 0;  ///< experts per layer
-    double active_experts = 0;  ///< experts per token and layer
-    double expert_bytes = 0;    ///< bytes of one expert in one layer
+    double routed_experts = 0;      ///< experts per layer
+    double active_experts = 0;      ///< experts per token and layer
+    double expert_bytes = 0;        ///< bytes of one expert in one layer
+    double expert_bytes_per_s = 0;  ///< speed of reading experts; 0: weight_bytes_per_s
+    double routed_s_per_token = 0;  ///< compute time of a token's experts; not in linear_s_per_token
+    std::int64_t expert_tile = 0;   ///< rows that an expert computes at once; on average half of one is empty
+    double expert_imbalance = 1;    ///< experts' work of the busiest rank ÷ mean of the ranks
 
     // Layers whose attention sees only the last `window` tokens; kv_bytes_per_token is for the others.
     std::int64_t window = 0;  ///< 0 means that there are no such layers
@@ -99,6 +125,10 @@ struct Profile {
     /// FLOP of attention for one pair of a query token and a context token, over all layers without a window.
     /// If absent, it is 4 · layers · hidden_size. It is 0 if every layer has a window.
     std::optional<double> attention_flops_per_pair = {};
+
+    // A server that changes; both count from the first step.
+    double drift = 0;                     ///< steps take this share longer per hour: "10%/h"
+    std::vector<LaterChange> later = {};  ///< in the order of their times: from=60s:step_s=0.01
 
     std::int64_t max_model_len = 0;  ///< tokens of prompt and answer together; see context_limit
     double answer_tokens = 0;        ///< median length of an answer without ignore_eos
@@ -123,6 +153,12 @@ std::int64_t context_limit(const Profile& profile);
 
 /// Returns the number of tokens that the KV cache holds.
 std::int64_t kv_capacity_tokens(const Profile& profile);
+
+/// Returns the profile as it is at a time since the first step, with the changes of `later` up to then.
+Profile profile_at(const Profile& profile, Duration since_first_step);
+
+/// Returns how much longer steps take by `drift` at a time since the first step: 1 at the beginning.
+double drift_at(const Profile& profile, Duration since_first_step);
 
 /// Returns, by name and in SI units, the quantities that determine this profile's hardware limit, and those
 /// that explain why a step takes longer than the limit. The names are an interface (GET /sim/profile). Fixed

@@ -32,11 +32,16 @@ constexpr Case kCases[] = {
     {"drafts", "llama3-8b-h100-fp8?jitter=0&speculative_tokens=4&acceptance=0.7", 16, 200, 400},
     {"small steps", "llama3-8b-h100-bf16?jitter=0&max_batched_tokens=256", 32, 600, 200},
     {"a model of a card", "llama3-8b/l40s/fp8?jitter=0", 16, 256, 256},
+    {"ranks on NVLink", "llama3-70b/h200x2/fp8?jitter=0", 32, 300, 200},
+    {"ranks on PCIe", "llama3-8b/a100-80gb-pciex2?jitter=0", 32, 300, 200},
+    {"experts", "qwen3-30b-a3b/h200?jitter=0", 32, 300, 200},
+    {"experts and latent attention", "deepseek-v3/h200x8?jitter=0&parallel=dep", 64, 300, 300},
 };
 
 /// The milliseconds of the window, by their use in the engine.
 struct Account {
     double decoding = 0;  ///< time for weights, multiplications, cache and head of decoded tokens
+    double communication = 0;
     double overhead = 0;
     double prefill = 0;
     double batch = 0;
@@ -48,9 +53,17 @@ struct Account {
 
 double linear_s(const sim::Profile& profile, double tokens) {
     const double q = profile.linear_overlap_exponent;
-    return std::pow(std::pow(profile.weight_bytes / profile.weight_bytes_per_s, q) +
-                        std::pow(profile.linear_s_per_token * tokens, q),
-                    1 / q);
+    const auto overlapped = [q](double reading, double computing) {
+        return std::pow(std::pow(reading, q) + std::pow(computing, q), 1 / q);
+    };
+    const double dense =
+        overlapped(profile.weight_bytes / profile.weight_bytes_per_s, profile.linear_s_per_token * tokens);
+    if (!(profile.routed_layers > 0)) return dense;
+    const double share = profile.active_experts / profile.routed_experts;
+    const double drawn = profile.routed_experts * (1 - std::pow(1 - share, tokens));
+    return dense +
+           overlapped(profile.routed_layers * profile.expert_bytes * drawn / sim::expert_bandwidth(profile),
+                      sim::routed_seconds(profile, tokens));
 }
 
 void add_step(Account& account, const sim::Profile& profile, const sim::StepWork& work, double decoding,
@@ -59,17 +72,22 @@ void add_step(Account& account, const sim::Profile& profile, const sim::StepWork
     const double tokens = decoding * (1 + static_cast<double>(profile.speculative_tokens));
     const double head = sim::lm_head_seconds_per_sequence(profile);
     const double cache =
-        static_cast<double>(work.decode_context_tokens) * profile.kv_bytes_per_token / profile.kv_bytes_per_s;
+        static_cast<double>(work.decode_context_tokens) *
+        std::max(profile.kv_bytes_per_token / profile.kv_bytes_per_s, profile.decode_attention_s_per_pair);
     const double alone = linear_s(profile, tokens);
     const double all = sim::step_seconds(profile, work);
     // A step's fixed part is shared equally by all in flight: by those that decode, by those whose
     // prompt is computed, and by those that are not in the step.
     const double share = decoding / in_flight;
     account.decoding += alone * share + cache + tokens * head;
+    const double waiting = profile.communication_s * share + profile.communication_s_per_token * tokens;
+    account.communication += waiting;
     account.overhead += profile.step_s * share + profile.sequence_s * decoding;
-    account.batch += (alone + profile.step_s) * std::max(0.0, 1 - sequences / in_flight);
-    account.prefill += all - alone - profile.step_s - profile.sequence_s * decoding - cache - tokens * head +
-                       (alone + profile.step_s) * (sequences - decoding) / in_flight;
+    const double fixed = alone + profile.step_s + profile.communication_s;
+    account.batch += fixed * std::max(0.0, 1 - sequences / in_flight);
+    account.prefill += all - fixed - profile.communication_s_per_token * tokens -
+                       profile.sequence_s * decoding - cache - tokens * head +
+                       fixed * (sequences - decoding) / in_flight;
     account.prefilled_tokens += static_cast<double>(work.tokens) - tokens;
     account.seconds += all;
 }
@@ -163,6 +181,7 @@ TEST_P(GapAccounting, each_part_is_what_the_engine_spent_on_it) {
     const double wrong = (1 - right) * (account.decoding + account.overhead);
     const std::map<std::string, std::pair<double, double>> parts{
         {"limit and weights", {part(0) + part(1) + part(2), account.decoding * right * to_ms}},
+        {"communication", {part(3), account.communication * right * to_ms}},
         {"step overhead", {part(4), account.overhead * right * to_ms}},
         {"prefill interference", {part(5), account.prefill * to_ms}},
         {"batch shortfall", {part(6), account.batch * to_ms}},

@@ -36,6 +36,31 @@ const std::vector<std::string> kProfiles{
     "gpt-oss-120b/h200?jitter=0&step_s=0&sequence_s=0",
     "qwen3-30b-a3b/h100-sxm?jitter=0&step_s=0&sequence_s=0&linear_overlap_exponent=50",
     "llama-3.1-70b/h100-sxmx16?jitter=0&step_s=0&sequence_s=0",
+    // Ranks that exchange: over each kind of link, by each kind of parallelism.
+    "llama-3.1-70b/h200x2/fp8/fp8?jitter=0&engine=trtllm",
+    "llama-3.1-70b/h100-sxmx8/fp8/fp8?jitter=0&step_s=0&sequence_s=0&communication_s=0",
+    "llama-3.1-70b/b200/nvfp4/fp8?jitter=0&step_s=0&sequence_s=0&linear_overlap_exponent=50",
+    "llama-3.1-405b/b200x4/nvfp4/fp8?jitter=0&engine=trtllm&step_s=0&sequence_s=0",
+    "llama-3.1-8b/a100-80gb-pciex2?jitter=0&link=pcie&step_s=0&sequence_s=0",
+    "llama-3.1-70b/a100-80gb-pciex4?jitter=0&step_s=0&communication_s=0&communication_s_per_token=1e-6",
+    "llama-3.1-8b/a100-40gbx2?jitter=0&link=ethernet&communication_s=0&communication_s_per_token=1e-6",
+    "llama-3.1-70b/mi300xx4?jitter=0&step_s=0&sequence_s=0",
+    "llama-3.1-8b/rtx-3090x4/q8_0?jitter=0&parallel=layers&step_s=0&sequence_s=0&max_num_seqs=32",
+    "llama-3.1-8b/l40sx4/int4?jitter=0&step_s=0&sequence_s=0&communication_s=0",
+    // Experts.
+    "qwen3-30b-a3b/b200/nvfp4/fp8?jitter=0&engine=trtllm&step_s=0&sequence_s=0",
+    "qwen3-30b-a3b/h200x4/fp8?jitter=0&parallel=dep&step_s=0&sequence_s=0&communication_s=0",
+    "gpt-oss-120b/h100-sxmx4?jitter=0&parallel=dep&engine=trtllm&step_s=0&sequence_s=0&communication_s=0",
+    "gpt-oss-120b/b200x2?jitter=0&step_s=0&sequence_s=0&communication_s=0&expert_tile=128",
+    "qwen3-30b-a3b/h100-sxm?jitter=0&step_s=0&sequence_s=0&expert_imbalance=2&linear_overlap_exponent=50",
+    // Latent attention.
+    "deepseek-v3/b200x8/nvfp4/fp8?jitter=0&step_s=0&communication_s=0&communication_s_per_token=0",
+    "deepseek-v3/h200x8?jitter=0&parallel=dep&engine=trtllm&step_s=0&sequence_s=0&communication_s=0",
+    "deepseek-v3/h200x16?jitter=0&parallel=dep&step_s=0&communication_s=0&speculative_tokens=2&acceptance=.8",
+    // Another admission, and servers that change.
+    "llama3-8b-h100-bf16?jitter=0&step_s=0&sequence_s=0&blocks=700&admission=no_evict",
+    "llama3-8b-h100-bf16?jitter=0&step_s=0&sequence_s=0&drift=1000%/h&from=2s:weight_bytes_per_s=3e12"
+    "&from=4s:linear_s_per_token=1e-5",
 };
 
 struct RequestShape {

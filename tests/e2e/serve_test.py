@@ -158,7 +158,7 @@ class Cards(Case):
 
     def test_what_is_unknown_is_one_line_with_what_is_known(self):
         for target, *words in (("sim:llama9/h100", "llama9", "llama-3.1-70b"), ("sim:llama3-8b/h900", "h900", "h200"),
-                               ("sim:llama3-8b/h100/fp9", "fp9"), ("sim:llama3-70b/h100", "131 GiB", "h100-sxmx2"),
+                               ("sim:llama3-8b/h100/fp9", "fp9"), ("sim:llama3-70b/h100", "131 GiB", "h100-sxmx4"),
                                ("sim:ideal?reasoning=x", "reasoning")):
             for command in (("run", target), ("run", target, "--virtual"), ("sweep", target, "--virtual")):
                 with self.subTest(" ".join(command)):

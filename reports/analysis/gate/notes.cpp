@@ -111,9 +111,18 @@ std::vector<std::string> notes_on(const GateInput& input, double assumed_spread)
         return std::count_if(runs.begin(), runs.end(),
                              [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
     };
+    const auto unsteady = [](const std::vector<GateRun>& runs) {
+        return std::count_if(runs.begin(), runs.end(),
+                             [](const GateRun& r) { return !r.result.window.steady; });
+    };
     if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
         notes.push_back(fmt::format("{} of {} runs carry warnings, which their run.json names.", runs,
                                     input.baseline.size() + input.candidate.size()));
+    if (const auto runs = unsteady(input.candidate); runs > 0)
+        notes.push_back(
+            fmt::format("{} of {} runs of the candidate and {} of {} of the baseline found no steady state; "
+                        "their figures are of the whole run.",
+                        runs, input.candidate.size(), unsteady(input.baseline), input.baseline.size()));
     return notes;
 }
 

@@ -203,6 +203,13 @@ class SimulatedServer {
         sequence_s_ = term("sequence_s", 0);
         overlap_ = std::max(1.0, term("linear_overlap_exponent", 1));
         batched_ = std::max(1.0, term("max_batched_tokens", 1e18));
+        communication_s_ = term("communication_s", 0);
+        communication_s_per_token_ = term("communication_s_per_token", 0);
+        experts_ = {.bytes_per_s = term("expert_bytes_per_s", 0),
+                    .s_per_token = term("routed_s_per_token", 0),
+                    .tile = term("expert_tile", 0),
+                    .imbalance = term("expert_imbalance", 1)};
+        attention_s_per_pair_ = term("decode_attention_s_per_pair", 0);
         fresh_ = work.prompts > 0 ? work.fresh_input_tokens / work.prompts : 0;
     }
 
@@ -219,13 +226,21 @@ class SimulatedServer {
         return passes(tokens_per_pass) * (step_s_ / batch + sequence_s_);
     }
 
+    /// The time that ranks wait for each other in the steps of decoding.
+    double communication_s(double batch, double tokens_per_pass) const {
+        return passes(tokens_per_pass) *
+               (communication_s_ / batch + computed_per_pass_ * communication_s_per_token_);
+    }
+
     /// The time of the whole run with `running` sequences at once, some of which are prompts.
     double whole_s(double running, double tokens_per_pass) const {
         const double all = passes(tokens_per_pass);
         const double prompt_steps = work_.prompts * steps_per_prompt();
         const double steps = (all + prompt_steps) / running;
         const double tokens = all * computed_per_pass_ / steps;
-        return steps * (linear_s(tokens) + step_s_) + (all + prompt_steps) * sequence_s_ +
+        return steps * (linear_s(tokens) + step_s_ + communication_s_) +
+               (all * computed_per_pass_ + work_.fresh_input_tokens) * communication_s_per_token_ +
+               (all + prompt_steps) * sequence_s_ +
                (all * computed_per_pass_ + prompt_steps) * inputs_.lm_head_s_per_sequence +
                cache_s(tokens_per_pass) + prompt_attention_s() + steps * prompts_in_steps_s(tokens, steps);
     }
@@ -246,16 +261,41 @@ class SimulatedServer {
     }
 
   private:
-    /// The time of the linear layers in a step. Reading the weights and multiplying overlap in part.
+    /// What the experts of a simulated server take besides their bytes.
+    struct Experts {
+        double bytes_per_s = 0;
+        double s_per_token = 0;
+        double tile = 0;
+        double imbalance = 1;
+    };
+
+    /// The time of the linear layers in a step. Reading the weights and multiplying overlap in part, for the
+    /// experts apart from the other layers.
     double linear_s(double tokens) const {
-        const double computing = tokens * inputs_.linear_s_per_token.value_or(0);
-        return cards::overlapped_seconds(weight_pass_s(inputs_, tokens), computing, overlap_);
+        const double all = tokens * inputs_.linear_s_per_token.value_or(0);
+        if (!inputs_.routed || !(experts_.bytes_per_s > 0))
+            return cards::overlapped_seconds(weight_pass_s(inputs_, tokens), all, overlap_);
+        LimitInputs dense = inputs_;
+        dense.routed.reset();
+        const double computing = all - tokens * experts_.s_per_token;
+        return cards::overlapped_seconds(weight_pass_s(dense, tokens), computing, overlap_) +
+               experts_s(tokens);
+    }
+
+    double experts_s(double tokens) const {
+        const RoutedWeights& routed = *inputs_.routed;
+        const double drawn = cards::distinct_experts(routed.experts, routed.active, tokens);
+        const double padding = std::min(drawn * experts_.tile / routed.active, tokens) / 2;
+        return cards::overlapped_seconds(routed.layers * routed.expert_bytes * drawn / experts_.bytes_per_s,
+                                         experts_.s_per_token * experts_.imbalance * (tokens + padding),
+                                         overlap_);
     }
 
     double cache_s(double tokens_per_pass) const {
         LimitInputs inputs = inputs_;
         inputs.tokens_per_pass = tokens_per_pass;
-        return cache_read_s(inputs, work_);
+        const double arithmetic = attention_s_per_pair_ * work_.decoded_context_tokens / tokens_per_pass;
+        return std::max(cache_read_s(inputs, work_), arithmetic);
     }
 
     double steps_per_prompt() const { return std::max(1.0, std::ceil(fresh_ / batched_)); }
@@ -293,6 +333,10 @@ class SimulatedServer {
     double sequence_s_ = 0;
     double overlap_ = 1;
     double batched_ = 0;
+    double communication_s_ = 0;  ///< per step
+    double communication_s_per_token_ = 0;
+    Experts experts_;
+    double attention_s_per_pair_ = 0;
     double fresh_ = 0;  ///< computed tokens per prompt
 };
 
@@ -309,6 +353,10 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
     double now = std::max(limit, server.decoding_s(batch, best));
     chain.seconds[kWeights] = now;
     chain.seconds[kAttention] = now;  // no difference: the limit reads the cache as fast as the server does
+    if (given.simulator.contains("communication_s")) {
+        now += server.communication_s(batch, best);
+        chain.seconds[kCommunication] = now;
+    }
     now += server.overhead_s(batch, best);
     chain.seconds[kOverhead] = now;
     const double whole = server.whole_s(batch, best);
@@ -335,7 +383,7 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
             fmt::format("{} of {} tokens per pass, {}", significant(actual), significant(best),
                         run.tokens_per_pass ? "by the server's counts of drafts" : profile);
     }
-    for (const Place place : {kLimit, kWeights, kAttention, kOverhead, kPrefill})
+    for (const Place place : {kLimit, kWeights, kAttention, kCommunication, kOverhead, kPrefill})
         chain.source[place] = profile;
     return chain;
 }

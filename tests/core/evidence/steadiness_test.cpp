@@ -94,6 +94,25 @@ TEST(Steadiness, of_a_change_below_the_one_that_matters_holds_still) {
     EXPECT_FALSE(steadiness_of(course).change);
 }
 
+TEST(Steadiness, is_refused_for_smooth_courses_that_are_curved) {
+    for (const double power : {.5, 1.0, 2.0, 4.0})
+        for (const double change : {-.4, .2, 1.0}) {
+            std::vector<double> values;
+            for (std::size_t i = 0; i < kPoints; ++i)
+                values.push_back(1 + change * std::pow(static_cast<double>(i) / kPoints, power));
+            const auto judged = steadiness_of(course_of("ttft", values));
+            ASSERT_TRUE(judged.change) << change << " to the power of " << power;
+            EXPECT_LT(judged.change->p, .005);
+        }
+}
+
+TEST(Steadiness, of_a_smooth_course_that_comes_back_is_no_drift) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < kPoints; ++i)
+        values.push_back(1 + .2 * std::sin(12 * static_cast<double>(i) / kPoints));
+    EXPECT_FALSE(steadiness_of(course_of("ttft", values)).change);
+}
+
 TEST(Steadiness, of_constant_or_few_values_holds_still) {
     EXPECT_FALSE(steadiness_of({"ttft", "the ttft", std::vector<double>(50, 1.0), {}, 0}).change);
     EXPECT_FALSE(steadiness_of({"ttft", "the ttft", {1, 9}, {}, 0}).change);

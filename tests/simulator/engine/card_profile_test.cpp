@@ -39,7 +39,7 @@ TEST(CardProfile, HasTheBytesOfTheModelAndTheFiguresOfTheGpus) {
     EXPECT_DOUBLE_EQ(profile.kv_bytes_per_token, 2.0 * 80 * 8 * 128 * 2);
     const cards::Fit fit = cards::fit_of(model, {.memory_bytes = gpu.reported_bytes,
                                                  .tensor_parallel = 2,
-                                                 .batch = {.sequences = 256, .tokens = 8192}});
+                                                 .batch = {.sequences = 1024, .tokens = 8192}});
     EXPECT_EQ(profile.blocks, static_cast<std::int64_t>(fit.blocks)) << "what vLLM would leave for the cache";
     EXPECT_EQ(context_limit(profile), 131072);
 }
@@ -71,6 +71,76 @@ TEST(CardProfile, MoreGpusAreFasterButNotForFree) {
     EXPECT_LT(two, one);
     EXPECT_GT(two, one / 2);
     EXPECT_GT(profile_named("llama3-8b/h100x2").blocks, 2 * profile_named("llama3-8b/h100").blocks);
+}
+
+TEST(CardProfile, TheEngineDecidesTheBatchTheMemoryAndTheAdmission) {
+    const Profile vllm = profile_named("llama3-8b/h200/fp8/fp8");
+    const Profile trtllm = profile_named("llama3-8b/h200/fp8/fp8?engine=trtllm");
+    EXPECT_EQ(vllm.admission, AdmissionRule::prompt);
+    EXPECT_EQ(trtllm.admission, AdmissionRule::no_evict);
+    EXPECT_EQ(vllm.max_num_seqs, 1024);
+    EXPECT_EQ(trtllm.max_num_seqs, 2048);
+    EXPECT_NE(vllm.blocks, trtllm.blocks);
+    EXPECT_EQ(profile_named("llama3-8b/l40s").max_num_seqs, 256) << "vLLM's default on smaller GPUs";
+    EXPECT_EQ(profile_named("llama3-8b/l40s").max_batched_tokens, 2048);
+    EXPECT_EQ(profile_named("llama3-8b/h200?engine=trtllm&admission=prompt").admission,
+              AdmissionRule::prompt);
+    EXPECT_EQ(profile_named("llama3-8b/h200?kv_memory=1GiB").blocks, (1 << 30) / 131072 / 16);
+}
+
+TEST(CardProfile, APcieCardIsSlowerThanNvlinkBetweenTwoRanks) {
+    const StepWork decode{.tokens = 64, .sequences = 64, .decode_context_tokens = 64 * 1000};
+    const auto seconds_on = [&](const char* spec) { return step_seconds(profile_named(spec), decode); };
+    EXPECT_GT(seconds_on("llama3-8b/a100-80gb-pciex2"), 1.5 * seconds_on("llama3-8b/a100-80gbx2"));
+    EXPECT_GT(seconds_on("llama3-8b/a100-80gb-pciex2"),
+              1.2 * seconds_on("llama3-8b/a100-80gb-pciex2?link=pcie"));
+    EXPECT_GT(seconds_on("llama3-8b/a100-80gbx2?link=ethernet"), 4 * seconds_on("llama3-8b/a100-80gbx2"));
+}
+
+TEST(CardProfile, WithAttentionDataParallelismRanksReadDenseWeightsEachAndTheCacheOnce) {
+    const Profile tensor = profile_named("deepseek-v3/b200x8/nvfp4/fp8");
+    const Profile dep = profile_named("deepseek-v3/b200x8/nvfp4/fp8?parallel=dep");
+    EXPECT_DOUBLE_EQ(dep.weight_bytes, 8 * tensor.weight_bytes);
+    EXPECT_DOUBLE_EQ(dep.kv_bytes_per_s, 8 * tensor.kv_bytes_per_s)
+        << "else every rank reads the whole cache";
+    EXPECT_GT(dep.blocks, 4 * tensor.blocks);
+    EXPECT_EQ(dep.max_num_seqs, 8 * tensor.max_num_seqs) << "each rank has its own batch";
+    EXPECT_EQ(tensor.expert_imbalance, 1) << "every expert is divided among all ranks";
+    EXPECT_GT(dep.expert_imbalance, 1);
+    EXPECT_GT(profile_named("deepseek-v3/b200x16/nvfp4/fp8?parallel=dep").expert_imbalance,
+              dep.expert_imbalance);
+}
+
+TEST(CardProfile, RanksWithLayersWorkOneAfterTheOther) {
+    const Profile one = profile_named("llama3-8b/rtx-3090");
+    const Profile four = profile_named("llama3-8b/rtx-3090x4?parallel=layers");
+    EXPECT_EQ(four.weight_bytes_per_s, one.weight_bytes_per_s);
+    EXPECT_EQ(four.linear_s_per_token, one.linear_s_per_token);
+    EXPECT_GT(four.blocks, 3 * one.blocks);
+}
+
+TEST(CardProfile, FormatsWithoutArithmeticOfTheirOwnAreExpandedTo16Bits) {
+    const auto linear = [](const char* spec) { return profile_named(spec).linear_s_per_token; };
+    EXPECT_EQ(linear("llama3-8b/h100/nvfp4"), linear("llama3-8b/h100/bf16"));
+    EXPECT_EQ(linear("llama3-8b/h100/int4"), linear("llama3-8b/h100/bf16"));
+    EXPECT_LT(linear("llama3-8b/h100/fp8"), linear("llama3-8b/h100/bf16"));
+    EXPECT_LT(linear("llama3-8b/b200/nvfp4"), linear("llama3-8b/b200/fp8"));
+    EXPECT_EQ(linear("llama3-8b/b200/mxfp4"), linear("llama3-8b/b200/fp8")) << "activations are in fp8";
+    EXPECT_GT(linear("llama3-8b/rtx-4090/q4_0"), linear("llama3-8b/rtx-4090/int8"))
+        << "decoded while multiplying";
+}
+
+TEST(CardProfile, AnFp8CacheLetsPromptsAttendInFp8WhereTheGpuCan) {
+    const auto attention = [](const char* spec) { return profile_named(spec).attention_flops_per_s; };
+    EXPECT_GT(attention("llama3-8b/h100/fp8/fp8"), 1.3 * attention("llama3-8b/h100/fp8"));
+    EXPECT_EQ(attention("llama3-8b/a100/bf16/fp8"), attention("llama3-8b/a100/bf16"));
+}
+
+TEST(CardProfile, DecodesOnALatentCacheAreBoundByArithmetic) {
+    const Profile latent = profile_named("deepseek-v3/h200x8?parallel=dep");
+    const double reading = latent.kv_bytes_per_token / latent.kv_bytes_per_s;
+    EXPECT_GT(latent.decode_attention_s_per_pair, reading);
+    EXPECT_EQ(profile_named("llama3-8b/h200").decode_attention_s_per_pair, 0);
 }
 
 TEST(CardProfile, ExpertsAndWindowsAreKept) {
@@ -128,7 +198,12 @@ TEST(CardProfile, RefusalsAreOneLineWithWhatIsKnown) {
     EXPECT_THAT(gpu, AllOf(HasSubstr("h900"), HasSubstr("h100-sxm"), Not(HasSubstr("\n"))));
     EXPECT_THAT(refusal_of("llama3-8b/h100/fp9"), AllOf(HasSubstr("fp9"), HasSubstr("fp8")));
     EXPECT_THAT(refusal_of("llama3-8b/h100/fp8/fp8/fp8"), HasSubstr("MODEL/GPU"));
-    EXPECT_THAT(refusal_of("llama3-70b/h100"), AllOf(HasSubstr("131 GiB"), HasSubstr("h100-sxmx2")));
+    EXPECT_THAT(refusal_of("llama3-70b/h100"), AllOf(HasSubstr("131 GiB"), HasSubstr("h100-sxmx4")));
+    EXPECT_THAT(refusal_of("llama3-8b/h100?engine=tgi"), HasSubstr("vllm"));
+    EXPECT_THAT(refusal_of("llama3-8b/h100?reach.luck=1"),
+                AllOf(HasSubstr("reach.luck"), HasSubstr("linear")));
+    EXPECT_THAT(refusal_of("llama3-8b/h100?reach.linear=0"), HasSubstr("above 0"));
+    EXPECT_THAT(refusal_of("llama3-8b/h100?kv_memory=8"), HasSubstr("kv_memory \"8\""));
     EXPECT_THAT(refusal_of("nonesuch.json"), AllOf(HasSubstr("ideal"), HasSubstr("llama3-70b/h200x2/fp8")));
 }
 

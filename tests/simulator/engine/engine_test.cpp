@@ -101,6 +101,63 @@ TEST(Engine, WithoutAFreeBlockTheYoungestIsSentBackAndComputedAgain) {
     EXPECT_EQ(engine->state().blocks_used, 0);
 }
 
+TEST(Engine, WithNoEvictARequestWaitsUntilItsWholeAnswerFits) {
+    Profile profile = simple_profile();
+    profile.admission = AdmissionRule::no_evict;
+    profile.blocks = 4;  // of 16 tokens: one request of 20 + 20, or the prompts of two
+    const auto engine = engine_of(profile, 0);
+    for (const std::uint64_t id : {1U, 2U})
+        engine->submit({.id = id, .prompt_tokens = 20, .output_tokens = 20}, kStart);
+    std::int64_t most = 0;
+    std::vector<std::uint64_t> ended;
+    while (engine->begin_step()) {
+        most = std::max(most, engine->state().running);
+        for (const Emission& emission : engine->end_step().emitted)
+            if (emission.last) ended.push_back(emission.id);
+    }
+    EXPECT_EQ(most, 1);
+    EXPECT_THAT(ended, ElementsAre(1, 2));
+    EXPECT_EQ(engine->state().preemptions, 0U);
+    profile.admission = AdmissionRule::prompt;
+    const auto preempting = engine_of(profile, 0);
+    for (const std::uint64_t id : {1U, 2U})
+        preempting->submit({.id = id, .prompt_tokens = 20, .output_tokens = 20}, kStart);
+    EXPECT_EQ(run_to_end(*preempting).size(), 40U);
+    EXPECT_GT(preempting->state().preemptions, 0U);
+}
+
+TEST(Engine, StepsOfADriftingServerTakeEverLonger) {
+    Profile profile = simple_profile();
+    profile.drift = 3600;  // a whole step longer per second
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 400}, kStart);
+    double before = 0;
+    double first = 0;
+    while (const auto end = engine->begin_step()) {
+        const Step& step = engine->end_step();
+        const double since = seconds(step.begin - kStart);
+        const double took = seconds(step.end - step.begin);
+        EXPECT_NEAR(took, 2e-3 * (1 + since), 1e-8);
+        EXPECT_GE(took, before);
+        before = took;
+        if (first == 0) first = took;
+    }
+    EXPECT_GT(before, 2 * first);
+}
+
+TEST(Engine, ASpeedChangesAtItsTimeAndCanChangeBack) {
+    Profile profile = simple_profile();
+    profile.later = {{milliseconds(10), "step_s", 9e-3}, {milliseconds(40), "step_s", 1e-3}};
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 40}, kStart);
+    while (engine->begin_step()) {
+        const Step& step = engine->end_step();
+        const Duration since = step.begin - kStart;
+        const bool slow = since >= milliseconds(10) && since < milliseconds(40);
+        EXPECT_NEAR(seconds(step.end - step.begin), slow ? 10e-3 : 2e-3, 1e-9) << seconds(since);
+    }
+}
+
 TEST(Engine, AnAbortedRequestEmitsNothingMoreAndFreesItsBlocks) {
     const auto engine = engine_of(simple_profile(), 0);
     engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 100}, kStart);
@@ -256,6 +313,16 @@ TEST(FixedEngine, WithoutDelaysAllTokensAreDueAtOnce) {
     EXPECT_THAT(engine->end_step().emitted, ElementsAre(Emission{1, 0, false}, Emission{1, 1, false},
                                                         Emission{1, 2, true}, Emission{2, 0, true}));
     EXPECT_EQ(engine->begin_step(), std::nullopt);
+}
+
+TEST(FixedEngine, RequestsHaveTheTimesOfTheirArrival) {
+    Profile profile = profile_named("ideal?ttft=20ms&itl=10ms&from=1s:itl=30ms&drift=3600");
+    const auto engine = engine_of(profile, 0);
+    engine->submit({.id = 1, .prompt_tokens = 1, .output_tokens = 2}, kStart);
+    engine->submit({.id = 2, .prompt_tokens = 1, .output_tokens = 2}, kStart + milliseconds(1000));
+    EXPECT_THAT(run_to_end(*engine),
+                ElementsAre(Event{1, 0, 20}, Event{1, 1, 30}, Event{2, 0, 1040}, Event{2, 1, 1100}))
+        << "after a second the speed is half, and tokens are three times as far apart";
 }
 
 TEST(FixedEngine, AnAbortedRequestEmitsNothingMore) {

@@ -79,6 +79,61 @@ TEST(Model, AStepReadsTheExpertsThatItsTokensAreRoutedTo) {
     EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 10 + 2 * 3 * 4, 1e-6);
 }
 
+Profile profile_with_experts() {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.linear_s_per_token = 0;
+    profile.step_s = 0;
+    profile.routed_layers = 1;
+    profile.routed_experts = 4;
+    profile.active_experts = 1;
+    profile.routed_s_per_token = 1;
+    return profile;
+}
+
+TEST(Model, TheBusiestRankDecidesHowLongExpertsCompute) {
+    Profile profile = profile_with_experts();
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 8, .sequences = 1}), 8, 1e-9);
+    profile.expert_imbalance = 1.5;
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 8, .sequences = 1}), 12, 1e-9);
+}
+
+TEST(Model, ExpertsComputeWholeTiles) {
+    Profile profile = profile_with_experts();
+    profile.expert_tile = 64;
+    // Of many tokens, each of the four experts has half of a tile too much; of few, half as many as it has.
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1000, .sequences = 1}), 1000 + 4 * 32, 1e-6);
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1, .sequences = 1}), 1.5, 1e-9);
+}
+
+TEST(Model, ExpertsMayBeReadMoreSlowlyThanOtherWeights) {
+    Profile profile = profile_with_experts();
+    profile.routed_s_per_token = 0;
+    profile.expert_bytes = 6;
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1, .sequences = 1}), 6, 1e-9);
+    profile.expert_bytes_per_s = 2;
+    EXPECT_NEAR(step_seconds(profile, {.tokens = 1, .sequences = 1}), 3, 1e-9);
+}
+
+TEST(Model, RanksWaitForEachOtherOncePerStepAndForEveryToken) {
+    Profile profile = paretoken::testing::simple_profile();
+    const StepWork work{.tokens = 10, .sequences = 2};
+    const double alone = step_seconds(profile, work);
+    profile.communication_s = 3;
+    profile.communication_s_per_token = .5;
+    EXPECT_NEAR(step_seconds(profile, work) - alone, 3 + 10 * .5, 1e-9);
+}
+
+TEST(Model, DecodeAttentionTakesTheLongerOfReadingAndArithmetic) {
+    Profile profile = paretoken::testing::simple_profile();
+    profile.kv_bytes_per_token = 2;
+    const StepWork work{.tokens = 1, .sequences = 1, .decode_context_tokens = 100};
+    const double reading = step_seconds(profile, work);
+    profile.decode_attention_s_per_pair = 1;
+    EXPECT_NEAR(step_seconds(profile, work), reading, 1e-9);
+    profile.decode_attention_s_per_pair = 3;
+    EXPECT_NEAR(step_seconds(profile, work) - reading, 100, 1e-9);
+}
+
 TEST(Model, LayersWithAWindowReadNoMoreThanIt) {
     Profile profile = paretoken::testing::simple_profile();
     profile.linear_s_per_token = 0;

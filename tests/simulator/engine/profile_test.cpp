@@ -89,6 +89,44 @@ TEST(Profile, HiccupsHaveALengthAndAMeanDistance) {
     EXPECT_THAT(refusal_of_profile("ideal?hiccup=1ms/1s"), HasSubstr("\"hiccup\""));
 }
 
+TEST(Profile, AServerMayDrift) {
+    EXPECT_DOUBLE_EQ(profile_named("llama3-8b-h100-bf16?drift=10%/h").drift, .1);
+    EXPECT_DOUBLE_EQ(profile_named("ideal?drift=.5").drift, .5);
+    EXPECT_DOUBLE_EQ(drift_at(profile_named("ideal?drift=10%/h"), std::chrono::hours(2)), 1.2);
+    for (const char* wrong : {"-10%/h", "much", "10%", "10%/s"})
+        EXPECT_THAT(refusal_of_profile(std::string("ideal?drift=") + wrong), HasSubstr("drift")) << wrong;
+}
+
+TEST(Profile, SpeedsMayChangeLater) {
+    using std::chrono::seconds;
+    const Profile profile = profile_named(
+        "llama3-8b-h100-bf16?from=60s:step_s=0.004&from=30s:step_s=0.002&from=90s:kv_bytes_per_s=4e12");
+    EXPECT_EQ(profile.step_s, 1e-3);
+    EXPECT_EQ(profile_at(profile, seconds(29)).step_s, 1e-3);
+    EXPECT_EQ(profile_at(profile, seconds(30)).step_s, 2e-3) << "in the order of their times";
+    EXPECT_EQ(profile_at(profile, seconds(1000)).step_s, 4e-3);
+    EXPECT_EQ(profile_at(profile, seconds(1000)).kv_bytes_per_s, 4e12);
+    EXPECT_EQ(profile_named("ideal?from=5s:itl=40ms").later.front().value, .04);
+    const auto terms = limit_terms(profile);
+    EXPECT_EQ(terms.at("step_s"), 1e-3) << "the limit is that of the fastest moment";
+    EXPECT_EQ(terms.at("kv_bytes_per_s"), 4e12);
+}
+
+TEST(Profile, OnlySpeedsMayChangeLater) {
+    for (const char* wrong : {"60s", "60s:step_s", "step_s=1", "-1s:step_s=1", "60s:blocks=3",
+                              "60s:nonesuch=1", "60s:step_s=-1", "60s:jitter=0"})
+        EXPECT_NE(refusal_of_profile(std::string("llama3-8b-h100-bf16?from=") + wrong), "accepted") << wrong;
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?from=60s:blocks=3"),
+                HasSubstr("only times and rates"));
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?from=60s"), HasSubstr("from=60s:step_s="));
+}
+
+TEST(Profile, AdmissionIsAName) {
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16").admission, AdmissionRule::prompt);
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?admission=no_evict").admission, AdmissionRule::no_evict);
+    EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?admission=1"), HasSubstr("prompt or no_evict"));
+}
+
 TEST(Profile, SpeculationIsCheckedAsAWhole) {
     EXPECT_EQ(profile_named("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=.7").speculative_tokens, 3);
     EXPECT_THAT(refusal_of_profile("llama3-8b-h100-bf16?speculative_tokens=3&acceptance=1.5"),
