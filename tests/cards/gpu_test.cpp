@@ -34,7 +34,8 @@ TEST(Gpu, ProductNamesOfTheDriverLeadToTheirOwnCard) {
     EXPECT_EQ(found("NVIDIA H100 80GB HBM3"), "h100-sxm");
     EXPECT_EQ(found("NVIDIA GeForce RTX 3090"), "rtx-3090");
     EXPECT_EQ(found("NVIDIA A100 80GB PCIe"), "a100-80gb-pcie");
-    EXPECT_EQ(found("NVIDIA A100-PCIE-40GB"), "a100-40gb");
+    EXPECT_EQ(found("NVIDIA A100-PCIE-40GB"), "a100-40gb-pcie");
+    EXPECT_EQ(found("NVIDIA A100-SXM4-40GB"), "a100-40gb");
     EXPECT_EQ(found("NVIDIA A100-SXM4-80GB"), "a100-80gb");
     EXPECT_EQ(found("NVIDIA H200"), "h200");
     EXPECT_EQ(found("NVIDIA B200"), "b200");
@@ -45,6 +46,17 @@ TEST(Gpu, ProductNamesOfTheDriverLeadToTheirOwnCard) {
     EXPECT_EQ(found("NVIDIA H20"), "h20");
     EXPECT_EQ(found("Tesla V100-SXM2-32GB"), "v100-32gb");
     EXPECT_EQ(found("Tesla V100-SXM2-16GB"), "v100-16gb");
+}
+
+TEST(Gpu, EveryCardNamesTheLinkToOtherGpusAndItsSpeed) {
+    for (const std::string& name : known_gpus()) {
+        const GpuCard card = gpu_card(name);
+        EXPECT_FALSE(card.link.empty()) << name;
+        ASSERT_TRUE(card.link_bytes_per_s) << name;
+        EXPECT_EQ(card.link.starts_with("PCIe"), *card.link_bytes_per_s < 100e9) << name;
+    }
+    EXPECT_EQ(gpu_card("a100-80gb").link, "NVLink 3");
+    EXPECT_EQ(gpu_card("a100-80gb-pcie").link, "PCIe 4.0");
 }
 
 TEST(Gpu, AVariantWithoutACardOfItsOwnHasNone) {
