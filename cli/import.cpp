@@ -47,6 +47,15 @@ reports::ImportOptions options_of(const ImportCommand& command) {
     return options;
 }
 
+/// "6 requests, 0 failed", or how much a summary tells.
+std::string contents_of(const RunResult& result) {
+    const std::string counts =
+        fmt::format("{} requests, {} failed", result.counts.requests, result.counts.failed);
+    if (!result.reported) return counts;
+    return fmt::format("only a summary of {} figures{}", result.reported->figures.size(),
+                       result.reported->requests ? " over " + counts : "");
+}
+
 void import_all(const ImportCommand& command) {
     const reports::ImportOptions options = options_of(command);
     if (fs::exists(command.out) && !(fs::is_directory(command.out) && fs::is_empty(command.out)))
@@ -58,8 +67,7 @@ void import_all(const ImportCommand& command) {
                                   : fs::path(command.out) / fs::path(path).lexically_normal().stem();
         for (const fs::path& run : reports::import_runs(path, into, options)) {
             const RunResult result = reports::read_run_directory(run);
-            print("{}  {}: {} requests, {} failed\n", run.string(), result.provenance.measured_by,
-                  result.counts.requests, result.counts.failed);
+            print("{}  {}: {}\n", run.string(), result.provenance.measured_by, contents_of(result));
         }
     }
     print("Next: paretoken report {}\n", command.out);
@@ -88,8 +96,8 @@ void add_import(CLI::App& app) {
     sub->footer(
         "The formats are recognised by their content. `report`, `gate` and `baseline save` take these files "
         "directly as well. Metrics are computed from the times of single requests by this program's "
-        "definitions, "
-        "so that files without them are refused. docs/interop.md tells what each format knows.");
+        "definitions. The figures of a file that has only a summary are kept by the definitions of its "
+        "program, and named so. docs/interop.md tells what each format knows.");
     sub->callback([command] { import_all(*command); });
 }
 

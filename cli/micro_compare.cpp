@@ -13,6 +13,7 @@
 #include "cli/micro_page.h"
 #include "cli/print.h"
 #include "core/error.h"
+#include "reports/analysis/micro/llama_bench.h"
 #include "reports/analysis/micro/micro_compare.h"
 
 namespace paretoken::cli {
@@ -71,7 +72,9 @@ std::string json_text(const reports::MicroComparison& comparison, const CompareO
 
 void compare(const CompareOptions& options) {
     const auto read = [](const std::string& path) {
-        return reports::parse_micro_file(cards::read_card_file(path), path);
+        const std::string text = cards::read_card_file(path);
+        return reports::is_llama_bench_result(text) ? reports::llama_bench_rows(text, path)
+                                                    : reports::parse_micro_file(text, path);
     };
     if (!options.page.empty()) expect_page_name("--report", options.page);
     const reports::MicroFile before = read(options.before);
@@ -95,8 +98,12 @@ void add_micro_compare(CLI::App& micro) {
     auto options = std::make_shared<CompareOptions>();
     CLI::App* command =
         micro.add_subcommand("compare", "Compare two results: faster, slower, same or ambiguous, row by row");
-    command->add_option("FIRST", options->before, "The micro.json of the baseline")->required();
-    command->add_option("SECOND", options->after, "The micro.json that is judged")->required();
+    command
+        ->add_option("FIRST", options->before, "The micro.json of the baseline, or a result of llama-bench")
+        ->required();
+    command
+        ->add_option("SECOND", options->after, "The micro.json, or the result of llama-bench, that is judged")
+        ->required();
     command
         ->add_option("--least-effect", options->least_effect_percent,
                      "Differences of a row up to this many percent count as no change")

@@ -21,7 +21,7 @@ function(paretoken_fuzz)
     endforeach()
     add_library(fuzz_subjects STATIC ${sources})
     target_link_libraries(fuzz_subjects PUBLIC paretoken_options paretoken_fmt Threads::Threads Boost::headers
-                          nlohmann_json::nlohmann_json simdjson::simdjson OpenSSL::Crypto)
+                          nlohmann_json::nlohmann_json simdjson::simdjson OpenSSL::Crypto paretoken_foreign)
     paretoken_precompiled(fuzz_subjects std)
     target_sources(fuzz_subjects PRIVATE ${CMAKE_BINARY_DIR}/generated/version.cpp
                    ${CMAKE_BINARY_DIR}/generated/cards_embedded.cpp)

@@ -10,6 +10,7 @@
 
 #include "core/evidence/steadiness.h"
 #include "core/result/figures.h"
+#include "core/record/reported.h"
 #include "core/result/totals.h"
 #include "core/units.h"
 
@@ -472,6 +473,8 @@ struct RunResult : Scope {
     std::vector<AlertResult> alerts = {};      ///< result of every rule, in the order of their table
     std::optional<std::uint64_t> concurrency;  ///< in-flight cap, the load axis of a closed loop
     std::optional<double> request_rate;        ///< wanted requests/s, the load axis of an open loop
+    /// The figures of another program, if its file has no requests. There is then no metric and no figure.
+    std::optional<Reported> reported = {};
 
     bool operator==(const RunResult&) const = default;
 

@@ -374,11 +374,13 @@ std::optional<Reason> divergence_of(const RunResult& run, const ValidityOptions&
 
 /// Returns a reason if there is nothing to judge, or if the run was not steady.
 std::optional<Reason> substance_of(const RunResult& run, const ValidityOptions&) {
+    if (run.reported && run.counts.failed == 0) return std::nullopt;
     if (run.counts.requests == 0)
         return Reason{Verdict::invalid, "no_requests", "no request came to its end"};
     if (run.counts.failed == run.counts.requests)
         return Reason{Verdict::invalid, "all_failed",
                       fmt::format("all {} requests failed", run.counts.failed)};
+    if (run.reported) return std::nullopt;
     if (!run.window.steady) return Reason{Verdict::warn, "no_steady_state", run.window.how};
     return std::nullopt;
 }
@@ -421,6 +423,19 @@ std::optional<Reason> foreign_client_of(const RunResult& run, const ValidityOpti
                     "that its delays are part of the times; measure again with `paretoken run` to "
                     "separate them.",
                     run.provenance.measured_by)};
+}
+
+/// Returns a reason if only figures of another program are known.
+std::optional<Reason> summary_only_of(const RunResult& run, const ValidityOptions&) {
+    if (!run.reported) return std::nullopt;
+    return Reason{
+        Verdict::warn, "summary_only",
+        fmt::format("the file has no single requests, only {} figures as {} defines them{}. They are "
+                    "in columns of their own. Not known are: metrics by the definitions of this "
+                    "program, their intervals and whether they are certified, other percentiles, "
+                    "goodput, stalls, a steady window, and delays of sending.",
+                    run.reported->figures.size(), run.reported->by,
+                    run.reported->failed ? "" : ", and does not tell how many requests failed")};
 }
 
 std::optional<Reason> unanswered_of(const RunResult&, const ValidityOptions& options) {
@@ -541,9 +556,10 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 5> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of, instrument_of};
-constexpr std::array<ReasonOf, 10> kJudgedLast = {
-    foreign_client_of,  hang_ups_of,   thrashing_of,          other_model_of,    unanswered_of,
-    artificial_text_of, warm_cache_of, impossible_metrics_of, missing_events_of, losses_of};
+constexpr std::array<ReasonOf, 11> kJudgedLast = {foreign_client_of,  summary_only_of, hang_ups_of,
+                                                  thrashing_of,       other_model_of,  unanswered_of,
+                                                  artificial_text_of, warm_cache_of,   impossible_metrics_of,
+                                                  missing_events_of,  losses_of};
 
 }  // namespace
 
@@ -559,7 +575,8 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
     for (const Check& check : kChecks) add(reason_of(check, result, options));
     for (const ReasonOf judge : kJudgedLast) add(judge(result, options));
     for (const FactText& text : kFacts)
-        if (options.unknown.overlaps({text.fact})) add(reason_of(text, options.needs_of_slos));
+        if (!result.reported && options.unknown.overlaps({text.fact}))
+            add(reason_of(text, options.needs_of_slos));
     return validity;
 }
 

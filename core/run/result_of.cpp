@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/result/slo.h"
@@ -209,6 +210,16 @@ std::optional<StopReason> stop_of(const Observations& observed, double zero_s) {
                       .text = observed.stopped->text};
 }
 
+/// Takes over what a summary of another program tells of its requests.
+void add_reported(RunResult& result, const Reported& reported) {
+    result.reported = reported;
+    result.counts.requests = reported.requests.value_or(0);
+    result.counts.failed = std::min(reported.failed.value_or(0), result.counts.requests);
+    result.counts.ok = result.counts.requests - result.counts.failed;
+    result.workload.achieved_input_tokens = reported.at("isl_mean_tokens");
+    result.workload.achieved_output_tokens = reported.at("osl_mean_tokens");
+}
+
 void withhold_percentiles(Scope& scope) {
     for (MetricSummary& metric : scope.metrics) {
         metric.mean = metric.std = metric.min = metric.max = std::nullopt;
@@ -260,6 +271,7 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
         result.series.push_back(std::move(series));
     result.quality = score_of(recorded.probe);
     result.stop = stop_of(observed, result.window.zero_s);
+    if (begun.reported) add_reported(result, *begun.reported);
     result.validity =
         validity_of(result, {.max_failed = judging.max_failed,
                              .accept_host_noise = judging.accept_host_noise,

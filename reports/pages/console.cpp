@@ -261,11 +261,25 @@ std::string server_of(const RunResult& result) {
     return text;
 }
 
+/// The figures of another program, one a line: "ttft_p99 as vLLM bench defines it  0.364 s".
+std::string reported_of(const RunResult& result) {
+    std::string text;
+    if (!result.reported) return text;
+    for (const auto& [key, value] : result.reported->figures) {
+        const std::string_view unit = reported_key(key).unit;
+        const bool is_time = unit == "s";
+        text += fmt::format("  {:<52} {} {}\n", printable(reported_title(key, result.reported->by), 52),
+                            significant(std::optional(value), is_time ? 1e3 : 1), is_time ? "ms" : unit);
+    }
+    return text + "\n";
+}
+
 }  // namespace
 
 std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
-    std::string text = head_of(result, style) + throughput_of(result) + latency_of(result) + "\n";
-    text += failures_of(result.counts);
+    std::string text = head_of(result, style);
+    text += result.reported ? reported_of(result) : throughput_of(result) + latency_of(result) + "\n";
+    if (!result.reported || result.reported->requests) text += failures_of(result.counts);
     text += server_of(result);
     text += lengths_of(result.workload);
     text += window_of(result.window);

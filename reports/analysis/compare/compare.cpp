@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -73,10 +74,12 @@ constexpr Row kRows[] = {
      [](const ReportPoint& p) { return percentile_in_ms(p, "e2e", .95); }},
 };
 
-std::vector<Measured> values_of(const Row& row, const std::vector<const ReportPoint*>& points) {
+using ValueOf = std::function<std::optional<Measured>(const ReportPoint&)>;
+
+std::vector<Measured> values_of(const ValueOf& value_of, const std::vector<const ReportPoint*>& points) {
     std::vector<Measured> values;
     for (const ReportPoint* const point : points)
-        if (const auto value = row.value(*point); value && value->value > 0) values.push_back(*value);
+        if (const auto value = value_of(*point); value && value->value > 0) values.push_back(*value);
     return values;
 }
 
@@ -113,11 +116,12 @@ std::optional<Interval> ratio_interval(const std::vector<Measured>& a, const std
 
 using PointsOfSides = std::vector<std::vector<const ReportPoint*>>;
 
-FigureRow figure_row(const Row& row, const PointsOfSides& sides) {
-    FigureRow held{.title = std::string(row.title), .higher_is_better = row.higher_is_better, .sides = {}};
-    const std::vector<Measured> first = values_of(row, sides.front());
+FigureRow figure_row(std::string title, bool higher_is_better, const ValueOf& value_of,
+                     const PointsOfSides& sides) {
+    FigureRow held{.title = std::move(title), .higher_is_better = higher_is_better, .sides = {}};
+    const std::vector<Measured> first = values_of(value_of, sides.front());
     for (std::size_t i = 0; i < sides.size(); ++i) {
-        const std::vector<Measured> values = values_of(row, sides[i]);
+        const std::vector<Measured> values = values_of(value_of, sides[i]);
         if (values.empty()) {
             held.sides.emplace_back();
             continue;
@@ -130,6 +134,29 @@ FigureRow figure_row(const Row& row, const PointsOfSides& sides) {
         held.sides.emplace_back(figure);
     }
     return held;
+}
+
+/// A row for each figure that other programs reported, by the definitions of each program.
+std::vector<FigureRow> reported_rows(const PointsOfSides& sides) {
+    std::set<std::pair<std::string, std::string>> names;  // program and key
+    for (const auto& points : sides)
+        for (const ReportPoint* const point : points)
+            if (const auto& reported = point->result.reported)
+                for (const auto& [key, value] : reported->figures) names.emplace(reported->by, key);
+    std::vector<FigureRow> rows;
+    for (const auto& [by, key] : names) {
+        const ReportedKey known = reported_key(key);
+        if (!known.higher_is_better) continue;
+        rows.push_back(figure_row(
+            fmt::format("{}, {}", reported_title(key, by), known.unit), *known.higher_is_better,
+            [&by = by, &key = key](const ReportPoint& point) -> std::optional<Measured> {
+                const auto& reported = point.result.reported;
+                const auto value = reported && reported->by == by ? reported->at(key) : std::nullopt;
+                return value ? std::optional(Measured{.value = *value}) : std::nullopt;
+            },
+            sides));
+    }
+    return rows;
 }
 
 /// "gives 38 % more output tokens per second"; empty if there is no ratio.
@@ -244,11 +271,12 @@ ResultComparison comparison_of(const std::vector<ComparedSide>& sides) {
         if (std::count_if(points.begin(), points.end(), has_runs) < 2) continue;
         LoadComparison held{.load = labels[load], .figures = {}, .sentences = {}};
         for (const Row& row : kRows) {
-            FigureRow figures = figure_row(row, points);
+            FigureRow figures = figure_row(std::string(row.title), row.higher_is_better, row.value, points);
             if (std::any_of(figures.sides.begin(), figures.sides.end(),
                             [](const auto& side) { return side.has_value(); }))
                 held.figures.push_back(std::move(figures));
         }
+        for (FigureRow& row : reported_rows(points)) held.figures.push_back(std::move(row));
         for (std::size_t i = 1; i < sides.size(); ++i)
             if (std::string text = sentence_of(held.load, sides[i].name, sides.front().name, held.figures, i);
                 !text.empty())

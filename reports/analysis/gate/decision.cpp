@@ -18,6 +18,7 @@
 #include "core/text/printable.h"
 #include "core/units.h"
 #include "reports/analysis/gate/notes.h"
+#include "reports/analysis/gate/reported_policy.h"
 #include "reports/analysis/gate/run_note.h"
 #include "reports/analysis/gate/shares.h"
 #include "reports/analysis/gate/why.h"
@@ -363,6 +364,7 @@ Finding found_at(const Judged& judged, const GateInput& input, const Look& look)
         case GateKind::figure:
         case GateKind::percentile:
         case GateKind::output_length:
+        case GateKind::reported:
             break;
     }
     switch (input.design) {
@@ -426,6 +428,8 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
         row.metric = metric.name;
         row.title = one.quantity.title;
         row.unit = one.quantity.unit;
+        if (one.quantity.kind == GateKind::reported)
+            row.title = reported_title(one.quantity.key, input.baseline.front().result.reported->by);
         row.tolerance = metric.tolerance;
         row.floor = metric.floor;
         if (is_share(one.quantity.kind)) {
@@ -673,7 +677,8 @@ void require_comparable(std::span<const GateRun> baseline, std::span<const GateR
 
 GateReport decided(const GatePolicy& policy, const GateInput& input) {
     GateReport report{.design = input.design, .looks = input.looks, .policy = policy};
-    std::vector<Judged> judged = judged_of(policy, input, report.notes);
+    const GatePolicy by = policy_of_summaries(policy, input.baseline, input.candidate, report.notes);
+    std::vector<Judged> judged = judged_of(by, input, report.notes);
     const std::uint64_t runs = input.design == GateDesign::stored
                                    ? input.candidate.size()
                                    : std::min(input.baseline.size(), input.candidate.size());

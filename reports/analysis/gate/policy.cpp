@@ -107,6 +107,7 @@ bool is_share(GateKind kind) {
         case GateKind::figure:
         case GateKind::percentile:
         case GateKind::output_length:
+        case GateKind::reported:
             return false;
         case GateKind::failures:
         case GateKind::finish_reasons:
@@ -183,6 +184,17 @@ std::string text_of(const GateLimit& limit) {
 
 GateQuantity quantity_named(std::string_view name) {
     const auto slash = name.find('/');
+    if (constexpr std::string_view kPrefix = "reported/"; name.starts_with(kPrefix)) {
+        const std::string key(name.substr(kPrefix.size()));
+        const ReportedKey known = reported_key(key);
+        return {.kind = GateKind::reported,
+                .key = key,
+                .title = known.title + " as reported",
+                .unit = std::string(known.unit),
+                .better = !known.higher_is_better   ? Better::neither
+                          : *known.higher_is_better ? Better::higher
+                                                    : Better::lower};
+    }
     if (slash == std::string_view::npos) return quantity_of_all(name, name);
     GateQuantity quantity = quantity_of_all(name.substr(slash + 1), name);
     quantity.request_class = name.substr(0, slash);
@@ -224,6 +236,8 @@ GateValue value_of(const GateQuantity& quantity, const RunResult& run) {
             const MetricSummary* const summary = scope->metric("output_tokens_tok");
             return {.value = summary == nullptr ? std::nullopt : summary->mean};
         }
+        case GateKind::reported:
+            return {.value = run.reported ? run.reported->at(quantity.key) : std::nullopt};
         case GateKind::failures:
         case GateKind::finish_reasons:
         case GateKind::quality:

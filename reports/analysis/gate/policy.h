@@ -1,7 +1,8 @@
 #pragma once
 // The policy of a gate: the metrics that are judged, how much worse each may be, and the error rates of the
 // verdict. The name of a metric is a figure of a run ("output_tokens_per_s"), a percentile of a metric of
-// core/result/metrics.h ("ttft_p95"), or one of "failures", "output_length", "finish_reasons", "quality",
+// core/result/metrics.h ("ttft_p95"), "reported/KEY" for a figure of another program
+// (core/record/reported.h), or one of "failures", "output_length", "finish_reasons", "quality",
 // "empty_answers" and "repeated_answers". "interactive/ttft_p95" is the metric of one class of requests.
 #include <cstdint>
 #include <optional>
@@ -75,6 +76,7 @@ enum class GateKind : std::uint8_t {
     percentile,        ///< a percentile of a metric over requests
     failures,          ///< share of failed requests
     output_length,     ///< mean number of output tokens of an answer
+    reported,          ///< a figure that another program reported by its own definition
     finish_reasons,    ///< share of answers that ended by themselves, not at their limit of tokens
     quality,           ///< share of right answers to the questions of --probe
     empty_answers,     ///< share of answers with no text but white space

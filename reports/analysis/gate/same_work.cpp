@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
@@ -41,6 +42,28 @@ std::string cpu_of(const RunResult& run) {
     return fmt::format("{}, {} cores", from.host_cpu, from.host_cores);
 }
 
+/// The program that measured a run, with its version if its file names it.
+std::string tool_of(const RunResult& run) {
+    return run.provenance.measured_by.empty() ? "paretoken" : run.provenance.measured_by;
+}
+
+/// Returns a difference between the programs that measured two runs, between what their files hold, or
+/// between the mean prompts, which stand for the dataset that such files do not name.
+std::optional<std::string> difference_of_tools(const RunResult& first, const RunResult& second) {
+    if (tool_of(first) != tool_of(second))
+        return fmt::format("measured by: {} and {}", tool_of(first), tool_of(second));
+    if (first.provenance.measured_by.empty()) return std::nullopt;
+    if (first.reported.has_value() != second.reported.has_value())
+        return fmt::format("requests: {} and {}", first.reported ? "only a summary" : "every one",
+                           second.reported ? "only a summary" : "every one");
+    constexpr double kMostApart = .02;
+    const auto& before = first.workload.achieved_input_tokens;
+    const auto& after = second.workload.achieved_input_tokens;
+    if (before && after && std::abs(*after - *before) > kMostApart * *before)
+        return fmt::format("mean tokens of a prompt: {:.4g} and {:.4g}", *before, *after);
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::set<Across> parse_across(std::string_view text) {
@@ -70,6 +93,7 @@ std::string hardware_of(const RunResult& run) {
 
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across) {
+    if (auto found = difference_of_tools(first, second)) return found;
     if (first.workload.fingerprint != second.workload.fingerprint) {
         if (auto found = difference_in(first, second, FieldKind::workload)) return found;
         return fmt::format("workload fingerprint: {} and {}", first.workload.fingerprint,

@@ -68,6 +68,7 @@ Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity) {
         case GateKind::figure:
         case GateKind::percentile:
         case GateKind::output_length:
+        case GateKind::reported:
             break;
     }
     return {};

@@ -165,6 +165,8 @@ std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos
         const std::string names = named_reasons(point.result.validity);
         return names.empty() ? "invalid" : "invalid: " + names;
     }
+    if (point.result.reported)
+        return fmt::format("only figures as {} defines them are known", point.result.reported->by);
     if (!point.reached)
         return fmt::format("{} requests were never that many in flight", requests_sent(point.result));
     if (!point.output_tokens_per_s) return "no output tokens in the window";

@@ -121,6 +121,8 @@ struct ReportPoint {
     bool certified = false;               ///< whether that percentile has enough samples
     std::optional<double> output_tokens_per_s;
     std::optional<PointCost> cost;
+    /// Cost at the rate of output tokens that another program reported; only with RunResult::reported.
+    std::optional<double> reported_usd_per_m_output = {};
 
     std::optional<double> limit_output_tokens_per_s;  ///< hard limit at this point's load
     std::optional<double> limit_interactivity;

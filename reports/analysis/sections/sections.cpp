@@ -18,6 +18,7 @@ std::vector<Section> own_sections(const ReportModel& model) {
 constexpr std::array kRows{
     SectionRow{SectionPlace::top, own_sections},
     SectionRow{SectionPlace::before_answers, choice_sections},
+    SectionRow{SectionPlace::after_front, reported_sections},
     SectionRow{SectionPlace::after_front, cost_sections},
     SectionRow{SectionPlace::after_front, what_if_sections},
     SectionRow{SectionPlace::after_front, search_sections},

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <set>
 #include <system_error>
@@ -13,7 +14,7 @@
 #include "core/run/result_of.h"
 #include "core/text/content_hash.h"
 #include "reports/files/file_io.h"
-#include "reports/files/interop/foreign_readers.h"
+#include "reports/files/interop/readers/foreign_readers.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
@@ -35,7 +36,17 @@ std::string beginning_of(const fs::path& file) {
 /// Files that repeat what another file of the same tool holds.
 bool repeats_others(const fs::path& file) {
     const std::string name = file.filename().string();
-    return name == "warmup.json" || name.ends_with(".failure.json") ||
+    std::error_code error;
+    if (name == "profile_export_aiperf.json" &&
+        fs::exists(file.parent_path() / "profile_export.jsonl", error))
+        return true;
+    constexpr std::string_view kLlmperf = "_summary.json";
+    if (name.ends_with(kLlmperf) &&
+        fs::exists(file.parent_path() /
+                       (name.substr(0, name.size() - kLlmperf.size()) + "_individual_responses.json"),
+                   error))
+        return true;
+    return name == "warmup.json" || name.ends_with(".failure.json") || name.ends_with("_aggregate.json") ||
            std::any_of(file.begin(), file.end(), [](const fs::path& part) { return part == "phases"; });
 }
 
@@ -49,14 +60,26 @@ const std::vector<ForeignFormat>& foreign_formats() {
         {"guidellm", "GuideLLM", is_guidellm, guidellm_runs},
         {"inference-perf", "inference-perf", is_inference_perf, inference_perf_runs},
         {"genai-bench", "genai-bench", is_genai_bench, genai_bench_runs},
+        {"inference-benchmarker", "inference-benchmarker", is_inference_benchmarker,
+         inference_benchmarker_runs},
+        {"benchmark-report", "Benchmark Report", is_benchmark_report, benchmark_report_runs},
+        {"llmperf", "llmperf", is_llmperf, llmperf_runs},
+        {"evalscope", "evalscope perf", is_evalscope, evalscope_runs},
+        {"endpoints", "MLCommons endpoints", is_endpoints, endpoints_runs},
+        {"llama-bench", "llama-bench", is_llama_bench, llama_bench_runs},
+        {"batched-bench", "llama-batched-bench", is_batched_bench, batched_bench_runs},
+        {"inferencex", "InferenceX", is_inferencex, inferencex_runs},
     };
     return all;
 }
 
 const ForeignFormat* foreign_format_of(const fs::path& file) {
     std::error_code error;
+    constexpr std::array<std::string_view, 5> kEndings = {".json", ".jsonl", ".yaml", ".yml", ".db"};
     const std::string ending = file.extension().string();
-    if (!fs::is_regular_file(file, error) || (ending != ".json" && ending != ".jsonl")) return nullptr;
+    if (!fs::is_regular_file(file, error) ||
+        std::find(kEndings.begin(), kEndings.end(), ending) == kEndings.end())
+        return nullptr;
     const std::string text = beginning_of(file);
     for (const ForeignFormat& format : foreign_formats())
         if (format.recognises(text)) return &format;
@@ -79,9 +102,11 @@ std::vector<fs::path> foreign_files(const fs::path& path) {
 void write_foreign_run(const ForeignRun& run, const fs::path& directory, const ImportOptions& options) {
     Recorded recorded{.begun = run.begun};
     Provenance& provenance = recorded.begun.provenance;
-    provenance.hardware = options.hardware;
-    provenance.hardware_count = options.hardware_count;
-    provenance.metadata = options.metadata;
+    if (!options.hardware.empty()) {
+        provenance.hardware = options.hardware;
+        provenance.hardware_count = options.hardware_count;
+    }
+    for (const auto& [key, value] : options.metadata) provenance.metadata[key] = value;
     ensure_directory(directory);
     RecordWriter writer(record_files_in(directory), TimePoint{}, {.waits = true});
     ContentHash content;  // equal files give equal ids, so that no run is counted twice
@@ -91,6 +116,11 @@ void write_foreign_run(const ForeignRun& run, const fs::path& directory, const I
                                 record.usage.completion.value_or(-1)));
         writer.record(std::move(record));
     });
+    if (run.begun.reported) {
+        for (const auto& [key, value] : run.begun.plan) content.add(key + value);
+        for (const auto& [key, value] : run.begun.reported->figures)
+            content.add(fmt::format("{} {}\n", key, value));
+    }
     provenance.run_id = content.text() + content_hash(content.text());
     for (const std::string& lost : writer.finish()) throw RuntimeError(lost);
     write_begun(directory, recorded.begun, {});

@@ -67,6 +67,7 @@ void fields(Archive& a, Is<ReportPoint> auto& v) {
     a("certified", v.certified);
     a("output_tokens_per_s", v.output_tokens_per_s);
     a("cost", v.cost);
+    a("reported_usd_per_m_output", v.reported_usd_per_m_output);
     a("limit_output_tokens_per_s", v.limit_output_tokens_per_s);
     a("limit_interactivity_tok_per_s", v.limit_interactivity);
     a("of_limit", v.of_limit);

@@ -303,6 +303,14 @@ void fields(Archive& a, Is<StopReason> auto& v) {
     a("text", v.text);
 }
 
+template <class Archive>
+void fields(Archive& a, Is<Reported> auto& v) {
+    a.required("by", v.by);
+    a("requests", v.requests);
+    a("failed", v.failed);
+    a.required("figures", v.figures);
+}
+
 /// The fields of a run without the state and the schema, which decide whether these fields are read at all.
 /// The scope of the whole run has no key of its own: its fields are beside the others.
 template <class Archive>
@@ -327,6 +335,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.plan(v.plan);
     a.required("provenance", v.provenance);
     a("series", v.series);
+    a("reported", v.reported);
 }
 
 template <class Archive>
@@ -375,6 +384,7 @@ void fields(Archive& a, Is<Begun> auto& v) {
     a("server_config", v.server_config);
     a("unknown_facts", v.unknown_facts);
     a("shard", v.shard);
+    a("reported", v.reported);
     a.plan(v.plan);
 }
 

@@ -256,6 +256,9 @@ Joined joined(RunGroup group, const JoinOptions& options) {
         const AppliedPrice during = price_during(*out.price, point.result);
         out.price->least_usd_per_s = std::min(out.price->least_usd_per_s, during.usd_per_s);
         point.cost = cost_of(point.result, during);
+        if (point.result.reported)
+            if (const auto rate = positive(point.result.reported->at("output_tokens_per_s")))
+                point.reported_usd_per_m_output = usd_per_m_output(during.usd_per_s, *rate);
     }
     if (out.limit) add_limit(configuration, *out.limit, out.price);
     if (out.limit)

@@ -136,7 +136,7 @@ TEST(MicroBound, OfMemoryIsSaidWithoutArithmetic) {
     EXPECT_EQ(text_of({.by = Bound::memory, .of_cached = 0.4}), "memory");
     EXPECT_EQ(text_of({.by = Bound::compute, .of_arithmetic = 0.87, .arithmetic = "bf16_dot"}),
               "compute (87 % of bf16_dot)");
-    EXPECT_EQ(text_of({}), "neither");
+    EXPECT_EQ(text_of(RowBound{}), "neither");
 }
 
 TEST(MicroBound, OfTypesWithoutAKindIsTheBestCeilingOfTheBackend) {

@@ -45,8 +45,17 @@ void number_equal_names(std::vector<ForeignRun>& runs);
 void for_each_foreign_object(std::string text, const std::string& where,
                              const std::function<void(nlohmann::json, const std::string&)>& visit);
 
+/// Calls `visit` with the JSON of every line that is not blank, and with its place for messages:
+/// "events.jsonl:7". It holds one line at a time.
+void for_each_foreign_line(const std::filesystem::path& file,
+                           const std::function<void(const nlohmann::json&, const std::string&)>& visit);
+
 /// The UTC time of a Unix time in seconds: "2026-11-21T08:03:25Z".
 std::string utc_of_epoch(double seconds);
+
+/// The UTC time of an ISO 8601 time with a zone or without ("2026-11-21T09:03:25.5+01:00"), which then is
+/// taken as UTC; empty if it has another form.
+std::string utc_of_iso(const std::string& time);
 
 /// The time of a "date" of vLLM (YYYYMMDD-HHMMSS), which has no time zone and is taken as UTC; empty if it
 /// has another form.

@@ -1,9 +1,11 @@
-#include "reports/files/interop/foreign_load.h"
+#include "reports/files/interop/readers/foreign_load.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <istream>
 #include <map>
 #include <sstream>
@@ -12,8 +14,8 @@
 #include "core/text/content_hash.h"
 #include "core/text/utc.h"
 #include "core/version.h"
-#include "reports/files/interop/foreign_json.h"
-#include "reports/files/interop/foreign_request.h"
+#include "reports/files/interop/readers/foreign_json.h"
+#include "reports/files/interop/readers/foreign_request.h"
 
 namespace paretoken::reports {
 
@@ -102,9 +104,38 @@ void for_each_foreign_object(std::string text, const std::string& where,
     }
 }
 
+void for_each_foreign_line(const std::filesystem::path& file,
+                           const std::function<void(const nlohmann::json&, const std::string&)>& visit) {
+    std::ifstream in(file);
+    std::uint64_t number = 0;
+    for (std::string line; std::getline(in, line);) {
+        ++number;
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        const std::string where = fmt::format("{}:{}", file.string(), number);
+        const nlohmann::json json = foreign_json(std::move(line), where);
+        visit(json, where);
+        line.clear();
+    }
+}
+
 std::string utc_of_epoch(double seconds) {
     if (!(seconds > 0 && seconds < 4e9)) return {};
     return utc_text(static_cast<std::time_t>(seconds));
+}
+
+std::string utc_of_iso(const std::string& time) {
+    std::tm parts{};
+    const char* rest = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+    if (rest == nullptr) return {};
+    if (*rest == '.')
+        while (*++rest >= '0' && *rest <= '9') {
+        }
+    int hours = 0;
+    int minutes = 0;
+    const bool has_zone = *rest == '+' || *rest == '-';
+    if (has_zone && std::sscanf(rest + 1, "%2d:%2d", &hours, &minutes) != 2) return {};
+    const int east_s = (hours * 60 + minutes) * 60 * (*rest == '-' ? -1 : 1);
+    return utc_text(timegm(&parts) - east_s);
 }
 
 std::string utc_of_vllm_date(const std::string& date) {

@@ -1,5 +1,6 @@
-// SGLang's bench_serving --output-details: one JSON object per line, to which repeated runs are appended. It
-// does not tell when requests were sent.
+// SGLang's bench_serving: one JSON object per line, to which repeated runs are appended. With
+// --output-details, it holds the requests, but does not tell when they were sent. Without, only the summary
+// is known.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +8,11 @@
 #include <utility>
 
 #include "reports/files/file_io.h"
-#include "reports/files/interop/foreign_json.h"
-#include "reports/files/interop/foreign_load.h"
-#include "reports/files/interop/foreign_readers.h"
-#include "reports/files/interop/foreign_request.h"
+#include "reports/files/interop/readers/foreign_json.h"
+#include "reports/files/interop/readers/foreign_load.h"
+#include "reports/files/interop/readers/foreign_readers.h"
+#include "reports/files/interop/readers/foreign_request.h"
+#include "reports/files/interop/readers/foreign_summary.h"
 
 namespace paretoken::reports {
 namespace {
@@ -38,7 +40,35 @@ ForeignRequest sglang_request(const Json& result, std::size_t i) {
     return request;
 }
 
+ForeignLoad sglang_load(const Json& result, const char* tool) {
+    return {.tool = tool,
+            .model = text_in(result, {"server_info", "model_path"}),
+            .server_kind = text_in(result, {"backend"}).starts_with("sglang") ? "sglang" : "",
+            .concurrency = count_in(result, {"max_concurrency"}),
+            .request_rate = number_in(result, {"request_rate"})};
+}
+
+ForeignRun sglang_summary(const Json& result, const std::string& where) {
+    Reported reported{.by = "SGLang bench"};
+    add_statistics_in_ms(reported, result);
+    const auto completed = count_in(result, {"completed"});
+    if (completed) reported.requests = *completed;
+    for (const auto& [theirs, ours] :
+         {std::pair{"request_throughput", "requests_per_s"},
+          std::pair{"input_throughput", "input_tokens_per_s"},
+          std::pair{"output_throughput", "output_tokens_per_s"},
+          std::pair{"total_throughput", "total_tokens_per_s"}, std::pair{"duration", "duration_s"}})
+        add_figure(reported, ours, number_in(result, {theirs}));
+    if (completed && *completed > 0) {
+        const double each = 1 / static_cast<double>(*completed);
+        add_figure(reported, "isl_mean_tokens", number_in(result, {"total_input_tokens"}), each);
+        add_figure(reported, "osl_mean_tokens", number_in(result, {"total_output_tokens"}), each);
+    }
+    return summary_run(sglang_load(result, "SGLang bench_serving"), std::move(reported), where);
+}
+
 ForeignRun sglang_run(const Json& result, const std::string& where) {
+    if (!result.contains("ttfts") && !result.contains("itls")) return sglang_summary(result, where);
     for (const char* const key : {"output_lens", "ttfts", "itls"})
         if (!at_path(result, {key}).is_array() ||
             at_path(result, {key}).size() != at_path(result, {"output_lens"}).size())
@@ -50,20 +80,11 @@ ForeignRun sglang_run(const Json& result, const std::string& where) {
     for (std::size_t i = 0; i < result["output_lens"].size(); ++i)
         requests->push_back(sglang_request(result, i));
     if (requests->empty()) refuse_foreign(where, "it holds no request");
-    ForeignLoad load{.tool = "SGLang bench_serving (without the times of sending)",
-                     .model = text_in(result, {"server_info", "model_path"}),
-                     .server_kind = text_in(result, {"backend"}).starts_with("sglang") ? "sglang" : "",
-                     .concurrency = count_in(result, {"max_concurrency"}),
-                     .request_rate = number_in(result, {"request_rate"})};
+    ForeignLoad load = sglang_load(result, "SGLang bench_serving (without the times of sending)");
     place_in_slots(*requests, load.request_rate ? std::nullopt : load.concurrency,
                    number_in(result, {"duration"}));
     load = with_real_limits(std::move(load));
-    ForeignRun run{.name = load_name(load),
-                   .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
-    run.for_each_request = [requests](const auto& visit) {
-        for (std::size_t i = 0; i < requests->size(); ++i) visit(record_of(i, (*requests)[i]));
-    };
-    return run;
+    return run_of_requests(load, {Fact::cached_tokens, Fact::server_counters}, std::move(requests));
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "reports/files/file_io.h"
-#include "reports/files/interop/foreign_json.h"
-#include "reports/files/interop/foreign_load.h"
-#include "reports/files/interop/foreign_readers.h"
-#include "reports/files/interop/foreign_request.h"
+#include "reports/files/interop/readers/foreign_json.h"
+#include "reports/files/interop/readers/foreign_load.h"
+#include "reports/files/interop/readers/foreign_readers.h"
+#include "reports/files/interop/readers/foreign_request.h"
 
 namespace paretoken::reports {
 namespace {

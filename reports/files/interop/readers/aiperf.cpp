@@ -1,6 +1,6 @@
 // AIPerf's profile_export.jsonl: one request per line, with a unit for every value. Lines are read one at a
 // time, because such files can be larger than the memory. The server's counts of tokens come before those of
-// AIPerf's own tokenizer.
+// AIPerf's own tokenizer. Its profile_export_aiperf.json, and the file of GenAI-Perf before it, is a summary.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "reports/files/file_io.h"
-#include "reports/files/interop/foreign_json.h"
-#include "reports/files/interop/foreign_load.h"
-#include "reports/files/interop/foreign_readers.h"
-#include "reports/files/interop/foreign_request.h"
+#include "reports/files/interop/readers/foreign_json.h"
+#include "reports/files/interop/readers/foreign_load.h"
+#include "reports/files/interop/readers/foreign_readers.h"
+#include "reports/files/interop/readers/foreign_request.h"
+#include "reports/files/interop/readers/foreign_summary.h"
 
 namespace paretoken::reports {
 namespace {
@@ -86,26 +87,15 @@ ForeignRequest aiperf_request(const Json& line, double began, const std::string&
 /// Calls `visit` with every request of the measured phase.
 template <class Visit>
 void for_each_request_line(const fs::path& file, Visit visit) {
-    std::ifstream in(file);
-    std::uint64_t number = 0;
-    for (std::string line; std::getline(in, line);) {
-        ++number;
-        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-        const std::string where = fmt::format("{}:{}", file.string(), number);
-        const Json json = foreign_json(std::move(line), where);
+    for_each_foreign_line(file, [&](const Json& json, const std::string& where) {
         const std::string phase = text_in(json, {"metadata", "benchmark_phase"});
         if (phase.empty() || phase == "profiling") visit(json, where);
-        line.clear();
-    }
+    });
 }
 
-/// The load, from the summary beside the file if there is one.
-ForeignLoad aiperf_load(const fs::path& file) {
+/// The load that a summary tells.
+ForeignLoad load_of_summary(const Json& summary) {
     ForeignLoad load{.tool = "AIPerf"};
-    const fs::path summary_file = file.parent_path() / "profile_export_aiperf.json";
-    std::error_code error;
-    if (!fs::exists(summary_file, error)) return load;
-    const Json summary = foreign_json(read_file(summary_file), summary_file.string());
     if (const std::string version = text_in(summary, {"aiperf_version"}); !version.empty())
         load.tool += " " + version;
     const Json& input = at_path(summary, {"input_config"});
@@ -122,14 +112,83 @@ ForeignLoad aiperf_load(const fs::path& file) {
     return load;
 }
 
+/// The load, from the summary beside the file if there is one.
+ForeignLoad aiperf_load(const fs::path& file) {
+    const fs::path summary_file = file.parent_path() / "profile_export_aiperf.json";
+    std::error_code error;
+    if (!fs::exists(summary_file, error)) return {.tool = "AIPerf"};
+    return load_of_summary(foreign_json(read_file(summary_file), summary_file.string()));
+}
+
+/// The factor from a block's unit to seconds or tokens, or per second.
+double scale_of_block(const Json& block, const std::string& where) {
+    const std::string unit = text_in(block, {"unit"});
+    if (unit == "tokens" || unit == "requests" || unit.find('/') != unit.npos) return 1;
+    return seconds_per(unit, where);
+}
+
+ForeignRun aiperf_summary(const Json& summary, const std::string& where) {
+    const std::string schema = text_in(summary, {"schema_version"});
+    if (!schema.empty() && !schema.starts_with("1."))
+        refuse_foreign(where,
+                       fmt::format("schema_version {} of AIPerf is not known; 1.0 to 1.5 are read", schema));
+    ForeignLoad load = load_of_summary(summary);
+    Reported reported{.by = "AIPerf"};
+    const auto ok = count_in(summary, {"request_count", "avg"});
+    const std::int64_t failed = count_in(summary, {"error_request_count", "avg"}).value_or(0);
+    if (ok) {
+        reported.requests = *ok + failed;
+        reported.failed = failed;  // the file has this count only if there were failures
+        load.requests = *reported.requests;
+    }
+    for (const auto& [name, key] :
+         {std::pair{"time_to_first_token", "ttft_{}_s"}, std::pair{"inter_token_latency", "itl_{}_s"},
+          std::pair{"inter_chunk_latency", "icl_{}_s"}, std::pair{"request_latency", "e2e_{}_s"},
+          std::pair{"input_sequence_length", "isl_{}_tokens"},
+          std::pair{"output_sequence_length", "osl_{}_tokens"}}) {
+        const Json& block = at_path(summary, {name});
+        if (!block.is_object()) continue;
+        const std::string_view form = key;
+        add_statistics(reported, form.substr(0, form.find('_')), form.substr(form.rfind('_') + 1), block,
+                       scale_of_block(block, where));
+    }
+    for (const auto& [name, key] : {std::pair{"request_throughput", "requests_per_s"},
+                                    std::pair{"output_token_throughput", "output_tokens_per_s"},
+                                    std::pair{"total_token_throughput", "total_tokens_per_s"}})
+        add_figure(reported, key, number_in(summary, {name, "avg"}));
+    if (const Json& duration = at_path(summary, {"benchmark_duration"}); duration.is_object())
+        add_figure(reported, "duration_s", number_in(duration, {"avg"}), scale_of_block(duration, where));
+    load.started_at = utc_of_iso(text_in(summary, {"start_time"}));
+    return summary_run(std::move(load), std::move(reported), where);
+}
+
+/// Whether a file is a summary; the first line of one with requests has the start of a request.
+bool holds_summary(const fs::path& file) {
+    std::ifstream in(file);
+    std::string line;
+    std::getline(in, line);
+    return line.find("\"request_start_ns\"") == line.npos;
+}
+
+bool is_aiperf_summary(std::string_view text) {
+    return text.find("\"input_config\"") != text.npos && text.find("\"request_throughput\"") != text.npos &&
+           text.find("\"unit\"") != text.npos && text.find("\"ci_low\"") == text.npos;
+}
+
 }  // namespace
 
 bool is_aiperf(std::string_view text) {
-    return text.starts_with('{') && text.find("\"request_start_ns\"") != text.npos &&
-           text.find("\"metrics\"") != text.npos;
+    const bool has_requests =
+        text.find("\"request_start_ns\"") != text.npos && text.find("\"metrics\"") != text.npos;
+    return text.starts_with('{') && (has_requests || is_aiperf_summary(text));
 }
 
 std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
+    std::vector<ForeignRun> runs;
+    if (holds_summary(file)) {
+        runs.push_back(aiperf_summary(foreign_json(read_file(file), file.string()), file.string()));
+        return runs;
+    }
     double began = std::numeric_limits<double>::infinity();
     bool knows_chunks = true;
     for_each_request_line(file, [&](const Json& line, const std::string& where) {
@@ -150,7 +209,6 @@ std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
             visit(record_of(index++, aiperf_request(line, began, where)));
         });
     };
-    std::vector<ForeignRun> runs;
     runs.push_back(std::move(run));
     return runs;
 }

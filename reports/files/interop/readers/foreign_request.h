@@ -3,11 +3,14 @@
 // record, and read JSON with errors that name the file.
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/record/record.h"
+#include "reports/files/interop/readers/foreign_load.h"
 
 namespace paretoken::reports {
 
@@ -35,6 +38,10 @@ struct ForeignRequest {
 /// The tokens of the answer are spread evenly over the remaining chunks. Chunks less than 100 µs apart count
 /// as having come in one read, whose gaps say nothing of the server.
 RequestRecord record_of(std::uint64_t index, const ForeignRequest& request);
+
+/// The run of requests that are held in memory, in their order.
+ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> unknown,
+                           std::shared_ptr<const std::vector<ForeignRequest>> requests);
 
 /// Gives requests a start where a file does not tell when they were sent: in the order of the file, each as
 /// soon as one of `concurrency` slots is free, or evenly if there is no cap. The starts are then stretched so

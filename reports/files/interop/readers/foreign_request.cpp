@@ -1,4 +1,4 @@
-#include "reports/files/interop/foreign_request.h"
+#include "reports/files/interop/readers/foreign_request.h"
 
 #include <fmt/format.h>
 
@@ -111,6 +111,15 @@ RequestRecord record_of(std::uint64_t index, const ForeignRequest& request) {
         record.outcome = Outcome::empty;
     }
     return record;
+}
+
+ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> unknown,
+                           std::shared_ptr<const std::vector<ForeignRequest>> requests) {
+    ForeignRun run{.name = load_name(load), .begun = begun_of(load, unknown)};
+    run.for_each_request = [requests = std::move(requests)](const auto& visit) {
+        for (std::size_t i = 0; i < requests->size(); ++i) visit(record_of(i, (*requests)[i]));
+    };
+    return run;
 }
 
 void place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,

@@ -1,5 +1,6 @@
-// vLLM's `bench serve --save-result --save-detailed`. The file has arrays with a value per request, in the
-// order in which the requests were sent. Failed requests are in them with an output length of 0.
+// vLLM's `bench serve --save-result`. With --save-detailed, the file has arrays with a value per request, in
+// the order in which the requests were sent. Failed requests are in them with an output length of 0. Without,
+// only its summary is known.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +8,11 @@
 #include <utility>
 
 #include "reports/files/file_io.h"
-#include "reports/files/interop/foreign_json.h"
-#include "reports/files/interop/foreign_load.h"
-#include "reports/files/interop/foreign_readers.h"
-#include "reports/files/interop/foreign_request.h"
+#include "reports/files/interop/readers/foreign_json.h"
+#include "reports/files/interop/readers/foreign_load.h"
+#include "reports/files/interop/readers/foreign_readers.h"
+#include "reports/files/interop/readers/foreign_request.h"
+#include "reports/files/interop/readers/foreign_summary.h"
 
 namespace paretoken::reports {
 namespace {
@@ -58,9 +60,52 @@ ForeignRequest vllm_request(const Json& result, std::size_t i, double began, boo
     return request;
 }
 
+/// The load, without the details of requests.
+ForeignLoad vllm_load(const Json& result) {
+    ForeignLoad load{.tool = "vLLM bench serve",
+                     .model = text_in(result, {"model_id"}),
+                     .requests = static_cast<std::uint64_t>(count_in(result, {"num_prompts"}).value_or(0))};
+    load.server_kind = text_in(result, {"backend"}).starts_with("vllm") ? "vllm" : "";
+    load.endpoint = text_in(result, {"endpoint_type"});
+    load.started_at = utc_of_vllm_date(text_in(result, {"date"}));
+    load.concurrency = count_in(result, {"max_concurrency"});
+    load.request_rate = number_in(result, {"request_rate"});
+    load.burstiness = number_in(result, {"burstiness"});
+    return with_real_limits(std::move(load));
+}
+
+ForeignRun vllm_summary(const Json& result, const std::string& where) {
+    Reported reported{.by = "vLLM bench"};
+    add_statistics_in_ms(reported, result);
+    if (reported.figures.empty())
+        refuse_foreign(
+            where,
+            "it has neither times of single requests nor a summary of them (results of pooling models "
+            "are not read); repeat the benchmark with --save-result --save-detailed");
+    const auto completed = count_in(result, {"completed"});
+    if (const auto failed = count_in(result, {"failed"})) reported.failed = *failed;
+    if (completed) reported.requests = *completed + reported.failed.value_or(0);
+    add_figure(reported, "requests_per_s", number_in(result, {"request_throughput"}));
+    add_figure(reported, "output_tokens_per_s", number_in(result, {"output_throughput"}));
+    add_figure(reported, "total_tokens_per_s", number_in(result, {"total_token_throughput"}));
+    add_figure(reported, "duration_s", number_in(result, {"duration"}));
+    if (completed && *completed > 0) {
+        const double each = 1 / static_cast<double>(*completed);
+        add_figure(reported, "isl_mean_tokens", number_in(result, {"total_input_tokens"}), each);
+        add_figure(reported, "osl_mean_tokens", number_in(result, {"total_output_tokens"}), each);
+    }
+    return summary_run(vllm_load(result), std::move(reported), where);
+}
+
+bool has_requests(const Json& result) {
+    constexpr const char* kOfRequests[] = {"start_times", "ttfts", "itls", "output_lens"};
+    return std::any_of(std::begin(kOfRequests), std::end(kOfRequests),
+                       [&](const char* key) { return result.contains(key); });
+}
+
 ForeignRun vllm_run(Json json, const std::string& where) {
+    if (!has_requests(json)) return vllm_summary(json, where);
     const auto result = std::make_shared<const Json>(std::move(json));
-    const std::size_t n = count_in(*result, {"num_prompts"}).value_or(0);
     for (const char* const key : {"start_times", "ttfts", "itls", "output_lens"}) {
         const Json& array = at_path(*result, {key});
         if (!array.is_array())
@@ -76,14 +121,7 @@ ForeignRun vllm_run(Json json, const std::string& where) {
     const std::size_t held = (*result)["output_lens"].size();
     if (held == 0) refuse_foreign(where, "it holds no request");
 
-    ForeignLoad load{.tool = "vLLM bench serve", .model = text_in(*result, {"model_id"}), .requests = n};
-    load.server_kind = text_in(*result, {"backend"}).starts_with("vllm") ? "vllm" : "";
-    load.endpoint = text_in(*result, {"endpoint_type"});
-    load.started_at = utc_of_vllm_date(text_in(*result, {"date"}));
-    load.concurrency = count_in(*result, {"max_concurrency"});
-    load.request_rate = number_in(*result, {"request_rate"});
-    load.burstiness = number_in(*result, {"burstiness"});
-    load = with_real_limits(std::move(load));
+    const ForeignLoad load = vllm_load(*result);
     ForeignRun run{.name = load_name(load),
                    .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
     const bool closed = !load.request_rate;
@@ -108,8 +146,11 @@ bool is_vllm_bench(std::string_view text) {
 std::vector<ForeignRun> vllm_bench_runs(const std::filesystem::path& file) {
     std::vector<ForeignRun> runs;
     for_each_foreign_object(read_file(file), file.string(), [&](Json json, const std::string& where) {
-        runs.push_back(vllm_run(std::move(json), where));
+        // Runs of a sweep are numbered; the warm-up has the number -1.
+        if (number_in(json, {"run_number"}).value_or(0) >= 0)
+            runs.push_back(vllm_run(std::move(json), where));
     });
+    if (runs.empty()) refuse_foreign(file.string(), "it holds no run besides a warm-up");
     number_equal_names(runs);
     return runs;
 }

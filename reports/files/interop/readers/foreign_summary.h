@@ -1,0 +1,33 @@
+#pragma once
+// Runs of which a file has only figures that another program computed. They are kept under the program's own
+// definitions (core/record/reported.h).
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/record/reported.h"
+#include "reports/files/interop/foreign.h"
+#include "reports/files/interop/readers/foreign_load.h"
+
+namespace paretoken::reports {
+
+/// The run of a summary. Nothing is known about its requests. Throws a UsageError that names `where` if the
+/// summary has no figure.
+ForeignRun summary_run(ForeignLoad load, Reported reported, const std::string& where);
+
+/// Adds `value` × `scale`, unless it is unknown.
+void add_figure(Reported& reported, const std::string& key, std::optional<double> value, double scale = 1);
+
+/// Adds the statistics in a block such as {"mean": 1, "p50": 2, "p99.9": 3} under keys such as "ttft_p50_s".
+void add_statistics(Reported& reported, std::string_view tag, std::string_view unit,
+                    const nlohmann::json& block, double scale = 1);
+
+/// Adds the statistics of all keys at the top level of a result of vLLM or SGLang ("p99_ttft_ms").
+void add_statistics_in_ms(Reported& reported, const nlohmann::json& result);
+
+/// The name of a statistic in keys: "p50" for "median", "mean" for "avg", "p999" for "p99.9" and "p99p9".
+/// Empty if `name` is no statistic.
+std::string statistic_named(std::string_view name);
+
+}  // namespace paretoken::reports
