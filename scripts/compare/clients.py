@@ -4,6 +4,7 @@ import dataclasses
 import json
 import pathlib
 import re
+import subprocess
 
 from compare.truth import PERCENTILES, Reported, Request
 
@@ -33,6 +34,9 @@ def scaled(value, factor):
     return None if value is None else value * factor
 
 
+DEFINITIONS = ("vllm", "guidellm", "aiperf")  # clients whose definitions `paretoken show` knows
+
+
 # paretoken ------------------------------------------------------------------------------------------------------------
 
 def paretoken_command(program, job):
@@ -56,6 +60,14 @@ def read_paretoken(job, _log):
                     "each", [paretoken_request(record) for record in records], run["counts"]["ok"],
                     run["counts"]["failed"], (begin + run["window"]["begin_s"], begin + run["window"]["end_s"]),
                     [f"{reason['severity']}: {reason['text']}" for reason in run["validity"]["reasons"]])
+
+
+def by_definitions(program, folder):
+    """A run of paretoken by the definitions of the other clients: {client: {figure: {p50, p99}}} in seconds."""
+    return {name: {row["figure"]: {p: row["theirs"].get(p) for p in ("p50", "p99")}
+                   for row in json.loads(subprocess.run([program, "show", folder, "--definitions", name, "--json"],
+                                                        capture_output=True, text=True, check=True).stdout)["rows"]}
+            for name in DEFINITIONS}
 
 
 # vLLM bench -----------------------------------------------------------------------------------------------------------

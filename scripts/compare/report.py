@@ -141,6 +141,19 @@ def truth_table(result):
     return table(head, set(head) - {"client", "doubted itself"}, rows)
 
 
+def definitions_table(result):
+    """The runs of paretoken by the definitions of the others, which shows what is not a matter of the clients."""
+    head = ["streams", "definitions of", "TTFT p50", "TTFT p99", "ITL p50", "ITL p99", "e2e p50", "e2e p99"]
+    rows = []
+    for streams in result["levels"]:
+        for row in rows_of(result, "paretoken", streams, result["osl"][0])[-1:]:
+            for client, figures in {"paretoken": row["reported_s"], **row.get("by_definitions_s", {})}.items():
+                rows.append([str(streams), CLIENTS[client].title,
+                             *(milliseconds(figures.get(figure, {}).get(p))
+                               for figure in ("ttft", "itl", "e2e") for p in ("p50", "p99"))])
+    return table(head, set(head) - {"definitions of"}, rows)
+
+
 def cost_table(result):
     head = ["client", "version", "CPU per event", "to paretoken's", "start to first request", "peak memory",
             "processes"]
@@ -205,6 +218,10 @@ def markdown(result):
         "- For GuideLLM, ITL is the mean of each request's gaps, because it reports no single gaps; the true value is "
         "computed in the same way. For AIPerf, ITL is its inter-chunk latency.",
         "- *Doubted itself*: the warnings about its own figures that the tool gave in its result or its log.",
+        "## The same run by each definition",
+        "The requests of paretoken's runs, computed by the definitions of each client (`paretoken show DIR --definitions "
+        "NAME`, docs/definitions.md). What differs here is a matter of words; what differs above beyond that is the client.",
+        definitions_table(result),
         "## Cost of the clients",
         cost_table(result),
         "- CPU per event: CPU time (user and system, all processes) from the first request to the end. It is the increase "

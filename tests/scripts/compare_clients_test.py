@@ -228,7 +228,13 @@ class TableAndChart(unittest.TestCase):
         text = report.markdown(result_of([*self.ROWS, doubting]))
         self.assertIn("a / b c (and 1 more)", text)
         widths = {line.count("|") for line in text.splitlines() if line.startswith(("| 8 |", "| 64 |"))}
-        self.assertEqual(widths, {11})
+        self.assertEqual(widths, {11, 9})
+
+    def test_a_run_of_paretoken_stands_under_each_definition(self):
+        defined = {"guidellm": {"ttft": {"p50": 0.0201, "p99": 0.0202}, "itl": {"p50": 0.0099, "p99": None}}}
+        text = report.markdown(result_of([row("paretoken", 8, 32, 0.020006, by_definitions_s=defined)]))
+        self.assertIn("| 8 | paretoken | 20.01 |", text)
+        self.assertIn("| 8 | GuideLLM | 20.10 | 20.20 | 9.90 | – | – | – |", text)
 
     def test_a_disturbed_machine_and_what_is_missing_are_said(self):
         text = report.markdown(result_of([row("paretoken", 8, 32, 0.02, machine_lost_before=0.4)],

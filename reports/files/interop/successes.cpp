@@ -12,7 +12,7 @@ namespace paretoken::reports {
 std::vector<SentRequest> sent_requests(const StoredRun& run) {
     std::vector<SentRequest> requests;
     for (const RequestRecord& record : run.recorded.observed.records)
-        if (!record.warmup && record.sent) requests.push_back({record});
+        if (!record.warmup && record.sent) requests.push_back({.record = record});
     std::sort(requests.begin(), requests.end(),
               [](const SentRequest& a, const SentRequest& b) { return *a.record.sent < *b.record.sent; });
     if (!run.recorded.events) return requests;
@@ -21,6 +21,7 @@ std::vector<SentRequest> sent_requests(const StoredRun& run) {
     run.recorded.events->for_each([&](const RequestKey& key, std::span<const StreamEvent> events) {
         const auto found = by_index.find(key.index);
         if (key.warmup || found == by_index.end()) return;
+        for (const StreamEvent& event : events) found->second->tokens.push_back(event.tokens);
         for (std::size_t i = 1; i < events.size(); ++i)
             found->second->gaps_s.push_back(seconds(events[i].time - events[i - 1].time));
     });
@@ -30,7 +31,7 @@ std::vector<SentRequest> sent_requests(const StoredRun& run) {
 Successes successes_of(const std::vector<SentRequest>& requests) {
     Successes all;
     TimePoint end = TimePoint::min();
-    for (const auto& [record, gaps_s] : requests) {
+    for (const auto& [record, gaps_s, tokens_of_events] : requests) {
         end = std::max(end, record.finished.value_or(record.closed));
         if (is_failure(record.outcome)) ++all.failed;
         if (record.outcome != Outcome::ok || !record.first_event || !record.finished) continue;

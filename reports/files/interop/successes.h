@@ -12,7 +12,8 @@ namespace paretoken::reports {
 /// A request that was sent, and is no warm-up.
 struct SentRequest {
     RequestRecord record;
-    std::vector<double> gaps_s = {};  ///< times between its events, in seconds
+    std::vector<double> gaps_s = {};         ///< times between its events, in seconds
+    std::vector<std::uint32_t> tokens = {};  ///< tokens of each event
 };
 /// The requests of a run, in the order in which they were sent.
 std::vector<SentRequest> sent_requests(const StoredRun& run);

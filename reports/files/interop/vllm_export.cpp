@@ -36,7 +36,7 @@ void add_requests(OrderedJson& json, const std::vector<SentRequest>& requests) {
     for (const char* const key :
          {"input_lens", "output_lens", "start_times", "ttfts", "itls", "latencies", "errors"})
         json[key] = OrderedJson::array();
-    for (const auto& [record, gaps_s] : requests) {
+    for (const auto& [record, gaps_s, tokens_of_events] : requests) {
         const bool ok = record.outcome == Outcome::ok;
         json["input_lens"].push_back(record.usage.prompt.value_or(0));
         json["output_lens"].push_back(ok ? output_tokens_of(record) : 0);
