@@ -4,7 +4,6 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/exports.h"
 #include "cli/foreign_results.h"
 #include "cli/print.h"
 #include "core/error.h"
@@ -20,17 +20,11 @@
 #include "core/run/server_figures.h"
 #include "experiments/alerting.h"
 #include "reports/files/alerts_file.h"
-#include "reports/files/file_io.h"
-#include "reports/files/interop/chrome_trace.h"
 #include "reports/files/interop/prometheus_rules.h"
-#include "reports/files/interop/run_export.h"
-#include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct ExportCommand {
     std::string directory;
@@ -46,7 +40,6 @@ struct ExportCommand {
 struct Format {
     std::string_view name;
     bool of_engine = false;  ///< whether it needs --engine
-    bool of_run = false;     ///< whether it needs a run directory
     void (*write)(const ExportCommand&, std::ostream&) = nullptr;
 };
 
@@ -62,63 +55,30 @@ reports::EngineMetrics metrics_of(const ExportCommand& command) {
 }
 
 constexpr Format kFormats[] = {
-    {"prometheus-rules", true, false,
+    {"prometheus-rules", true,
      [](const ExportCommand& command, std::ostream& out) {
          const experiments::Alerting alerting = alerting_of(command);
          out << reports::prometheus_rules(alerting.rules, alerting.baseline, metrics_of(command));
      }},
-    {"grafana", true, false,
+    {"grafana", true,
      [](const ExportCommand& command, std::ostream& out) {
          out << reports::grafana_dashboard(metrics_of(command), command.usd_per_hour);
      }},
-    {"scrape-config", true, false,
+    {"scrape-config", true,
      [](const ExportCommand& command, std::ostream& out) {
          out << reports::scrape_config(metrics_of(command), command.targets);
      }},
-    {"alerts", false, false,
+    {"alerts", false,
      [](const ExportCommand& command, std::ostream& out) {
          out << reports::alerts_json(alerting_of(command).rules);
-     }},
-    {"chrome-trace", false, true,
-     [](const ExportCommand& command, std::ostream& out) {
-         reports::write_chrome_trace(command.directory, out);
      }},
 };
 
 std::string known_formats() {
     std::string names;
     for (const Format& format : kFormats) names += (names.empty() ? "" : ", ") + std::string(format.name);
-    for (const reports::RunExport& format : reports::run_exports()) names += ", " + std::string(format.name);
+    for (const ExportFormat& format : export_formats()) names += ", " + std::string(format.name);
     return names;
-}
-
-/// Returns the run export of this name; null if the name is not one.
-const reports::RunExport* run_export_named(const std::string& name) {
-    for (const reports::RunExport& format : reports::run_exports())
-        if (format.name == name) return &format;
-    return nullptr;
-}
-
-std::string exported(const reports::RunExport& format, const fs::path& directory) {
-    const RunResult result = reports::read_run_directory(directory);
-    const reports::StoredRun stored = reports::read_recorded(directory);
-    return format.text_of({result, stored});
-}
-
-/// Writes each run of a sweep to a file of its own in the directory --out. In vLLM's format it also writes
-/// summary.json, the array of all runs, which vLLM's own plots read.
-void export_runs(const reports::RunExport& format, const std::vector<fs::path>& runs, const fs::path& out) {
-    reports::ensure_directory(out);
-    std::string all;
-    for (const fs::path& run : runs) {
-        const std::string text = exported(format, run);
-        const fs::path file = out / fmt::format("{}.{}", run.filename().string(),
-                                                format.name == "openmetrics" ? "txt" : "json");
-        reports::write_file_atomically(file, text);
-        all += (all.empty() ? "[" : ",") + text;
-        print("{}\n", file.string());
-    }
-    if (format.name == "vllm") reports::write_file_atomically(out / "summary.json", all + "]\n");
 }
 
 void write_text(const std::string& text, const std::string& out) {
@@ -135,18 +95,13 @@ void write_text(const std::string& text, const std::string& out) {
                         out));
 }
 
-void export_run(const reports::RunExport& format, const ExportCommand& command) {
+void export_directory(const ExportFormat& format, const ExportCommand& command) {
     if (command.directory.empty())
         throw UsageError(fmt::format("--format {} needs a run directory: export DIR --format {}", format.name,
                                      format.name));
     ForeignResults foreign;
-    const std::vector<fs::path> runs = reports::find_run_directories(foreign.directory_of(command.directory));
-    if (runs.size() == 1) return write_text(exported(format, runs.front()), command.out);
-    if (command.out.empty())
-        throw UsageError(
-            fmt::format("{} holds {} runs: name a directory for their files with --out, or one of {}",
-                        command.directory, runs.size(), runs.front().string()));
-    export_runs(format, runs, command.out);
+    const std::string directory = foreign.directory_of(command.directory);
+    export_runs(format, reports::find_run_directories(directory), command.out);
 }
 
 const Format& format_named(const std::string& name) {
@@ -166,14 +121,11 @@ void require_engine(const std::string& engine) {
 }
 
 void export_to(const ExportCommand& command) {
-    if (const reports::RunExport* const of_run = run_export_named(command.format))
-        return export_run(*of_run, command);
+    if (const ExportFormat* const of_run = export_format_named(command.format))
+        return export_directory(*of_run, command);
     const Format& format = format_named(command.format);
     if (format.of_engine) require_engine(command.engine);
-    if (format.of_run && command.directory.empty())
-        throw UsageError(fmt::format("--format {} needs a run directory: export DIR --format {}", format.name,
-                                     format.name));
-    if (!format.of_run && !command.directory.empty())
+    if (!command.directory.empty())
         throw UsageError(
             fmt::format("--format {} does not use a run; leave {} out", format.name, command.directory));
     if (command.usd_per_hour && !(*command.usd_per_hour > 0))

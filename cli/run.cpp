@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/exports.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/live/console_watcher.h"
@@ -99,7 +100,8 @@ void print_result(const experiments::Measured& measured, const Presentation& sho
                                 shell_line({"paretoken", is_valid ? "report" : "show", directory}), style));
 }
 
-void run(LoadPlan asked, const experiments::Access& access, const Presentation& shown) {
+void run(LoadPlan asked, const experiments::Access& access, const Presentation& shown,
+         const ExportOptions& exports) {
     experiments::require_rate_for_burstiness(asked);
     asked = reachable(std::move(asked));
     const auto streams = experiments::most_in_flight(experiments::with_load(asked));
@@ -116,11 +118,13 @@ void run(LoadPlan asked, const experiments::Access& access, const Presentation& 
                                                {interrupt.token(), interrupt.cut_off()});
     print_result(measured, shown);
     std::fflush(stdout);
+    write_exports(exports, {measured.directory});
     experiments::require_valid(measured);
     experiments::require_slos(measured.result, !asked.require.empty());
 }
 
-void run_or_print(const PlanOptions& options, const Presentation& shown) {
+void run_or_print(const PlanOptions& options, const Presentation& shown, const ExportOptions& exports) {
+    check(exports);
     const PlanTexts texts = texts_of(options);
     const LoadPlan asked = experiments::with_server(plan_of(texts), texts.contains("url"));
     experiments::require_values(asked.server, {{}});
@@ -131,7 +135,8 @@ void run_or_print(const PlanOptions& options, const Presentation& shown) {
     if (!options.recipe.empty())
         print(stderr, "recipe {}: {}\n", options.recipe, recipe_named(options.recipe).look);
     const experiments::Access access = access_of(asked);
-    without_telling(experiments::secrets_of(asked, access.api_key), [&] { run(asked, access, shown); });
+    without_telling(experiments::secrets_of(asked, access.api_key),
+                    [&] { run(asked, access, shown, exports); });
 }
 
 }  // namespace
@@ -143,7 +148,9 @@ void add_run(CLI::App& app) {
     sub->footer("paretoken help metrics explains every metric and figure.");
     const auto shown = std::make_shared<Presentation>();
     add_presentation_options(*sub, *shown, Shows::text_and_json);
-    sub->callback([options, shown] { run_or_print(*options, *shown); });
+    const auto exports = std::make_shared<ExportOptions>();
+    add_export_options(*sub, *exports);
+    sub->callback([options, shown, exports] { run_or_print(*options, *shown, *exports); });
 }
 
 }  // namespace paretoken::cli

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/exports.h"
 #include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/live/console_watcher.h"
@@ -46,6 +47,7 @@ constexpr double kSameLevel = 1;         // precision of a ladder, whose neighbo
 /// The options of a sweep, besides those of a run.
 struct SweepOptions {
     PlanOptions plan;
+    ExportOptions exports = {};
     Presentation shown;
     std::vector<std::string> grid;
     std::string cells_file;
@@ -342,7 +344,8 @@ void print_dry_run(const SweepPlan& plan, std::optional<experiments::SloSearchPl
 }
 
 void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std::size_t auto_rates,
-           bool extend, const experiments::Access& access, const Presentation& shown) {
+           bool extend, const experiments::Access& access, const Presentation& shown,
+           const ExportOptions& exports) {
     const experiments::Invocation invocation = this_invocation();
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::sweep));
@@ -370,6 +373,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
         print(stderr,
               "every point was measured by the sweep that began at {}; --overwrite measures them again\n",
               file.started_at);
+        write_exports(exports, reports::find_run_directories(directory));
         conclude(plan, file, directory, shown);
         return;
     }
@@ -393,6 +397,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
         show_table(file, directory, shown);  // shows the points measured so far
         throw;
     }
+    write_exports(exports, reports::find_run_directories(directory));
     if (!search) return conclude(plan, file, directory, shown);
     show_table(file, directory, shown);
     if (search->ladder && plan.asked.require.empty() && file.search->within) return;
@@ -401,6 +406,7 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
 }
 
 void sweep_or_print(const SweepOptions& options) {
+    check(options.exports);
     const Asked asked = asked_of(options);
     const auto search = search_of(options, asked.plan);
     if (options.plan.print_config) {
@@ -417,7 +423,7 @@ void sweep_or_print(const SweepOptions& options) {
     LoadPlan with_both = asked.plan.asked;
     with_both.targets.insert(with_both.targets.end(), asked.plan.against.begin(), asked.plan.against.end());
     without_telling(experiments::secrets_of(with_both, access.api_key), [&] {
-        sweep(asked.plan, search, asked.auto_rates, options.extend, access, options.shown);
+        sweep(asked.plan, search, asked.auto_rates, options.extend, access, options.shown, options.exports);
     });
 }
 
@@ -518,6 +524,7 @@ void add_sweep(CLI::App& app) {
         ->type_name("LOAD")
         ->group(searching);
     add_presentation_options(*sub, options->shown, Shows::text_and_json);
+    add_export_options(*sub, options->exports);
     sub->callback([options] { sweep_or_print(*options); });
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/exports.h"
 #include "cli/foreign_results.h"
 #include "cli/gate/gate_command.h"
 #include "cli/interrupt.h"
@@ -121,7 +122,9 @@ void write_pages(const GateReport& report, const fs::path& directory) {
 }
 
 /// Prints the report, and throws the error that its verdict requires.
-void conclude(const GateReport& report, bool github, const Presentation& shown) {
+void conclude(const GateReport& report, bool github, const Presentation& shown,
+              const std::vector<std::string>& exports) {
+    write_gate_exports(exports, report);
     if (shown.quiet)
         print("{}", reports::paragraph(report.headline));
     else
@@ -168,7 +171,7 @@ void judge(const GateCommand& command) {
                                        reports::gate_json(report, std::nullopt));
         write_pages(report, output.path());
     }
-    conclude(report, command.github, command.shown);
+    conclude(report, command.github, command.shown, command.exports);
 }
 
 // ---- measuring
@@ -276,7 +279,7 @@ void measure(const GateCommand& command, GatePlan plan, const experiments::Acces
                                                         watcher, interrupt.token(), tell);
     write_pages(report, output.path());
     if (!shown.quiet) print("  files       {}\n", output.path().string());
-    conclude(report, github, shown);
+    conclude(report, github, shown, command.exports);
 }
 
 void gate(const GateCommand& command) {
@@ -284,6 +287,7 @@ void gate(const GateCommand& command) {
         print("{}", reports::policy_json(policy_of(command)));
         return;
     }
+    check_gate_exports(command.exports);
     if (!command.self_test.empty()) return self_test(command);
     require_one_way(command);
     if (!is_given(command.candidate_server)) return judge(command);
@@ -386,6 +390,7 @@ void add_gate(CLI::App& app) {
                      {"url", "server_cmd", "server_env", "ready_url", "reset_cache", "after_run_cmd", "slo",
                       "require", "baseline", "listen"});
     add_presentation_options(*sub, command->shown, Shows::text);
+    add_gate_export_option(*sub, command->exports);
     sub->footer(
         "Exit codes: 0 pass, 1 fail, 5 inconclusive, 2 wrong options or runs that cannot be compared, "
         "3 a side cannot be reached, 4 a run is invalid.");

@@ -18,6 +18,7 @@ namespace paretoken::cli {
 struct GateCommand {
     PlanOptions plan;
     Presentation shown;
+    std::vector<std::string> exports = {};  ///< values of --export
     std::vector<std::string> baseline;
     std::vector<std::string> candidate;
     experiments::GateSide baseline_server;

@@ -1,11 +1,15 @@
 """Result files of other load generators: imported, reported and judged by the gate; and runs in formats of other programs."""
 
 import heapq
+import http.server
 import json
 import pathlib
 import random
 import shutil
+import subprocess
 import tempfile
+import threading
+import xml.etree.ElementTree
 
 from harness import ROOT, Case, paretoken
 
@@ -75,9 +79,9 @@ class Import(Case):
         return paretoken("gate", "--baseline", *baseline, "--candidate", *candidate)
 
     def test_a_gate_on_files_of_vllm_finds_a_slower_server(self):
-        baseline = [vllm_file(self.directory / f"a{i}.json", i) for i in range(4)]
-        slower = [vllm_file(self.directory / f"b{i}.json", 10 + i, slower=1.08) for i in range(4)]
-        equal = [vllm_file(self.directory / f"c{i}.json", 20 + i) for i in range(4)]
+        baseline = [vllm_file(self.directory / f"a{i}.json", i) for i in range(3)]
+        slower = [vllm_file(self.directory / f"b{i}.json", 10 + i, slower=1.08) for i in range(3)]
+        equal = [vllm_file(self.directory / f"c{i}.json", 20 + i) for i in range(3)]
         done = self.gate(baseline, slower)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("Inter-token latency", done.stdout)
@@ -96,10 +100,102 @@ class Import(Case):
         alone = paretoken("compare", a)
         self.assertEqual(alone.returncode, 2)
 
+    def summary_of(self, path):
+        """Takes the requests out of a file of vLLM, as a benchmark without --save-detailed writes it."""
+        result = json.loads(path.read_text())
+        times = result["ttfts"]
+        for name in ("input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "queue_times", "errors"):
+            del result[name]
+        for name, values in (("ttft", times), ("itl", [result["duration"] / result["total_output_tokens"] * 8])):
+            values = sorted(values)
+            result[f"median_{name}_ms"] = 1000 * values[len(values) // 2]
+            result[f"p99_{name}_ms"] = 1000 * values[int(.99 * len(values))]
+        path.write_text(json.dumps(result))
+        return path
+
+    def test_summaries_are_reported_in_columns_of_their_own_with_a_cost(self):
+        out = self.directory / "report"
+        done = paretoken("report", SAMPLES / "summaries", SAMPLES / "vllm-bench", "--gpu", "h100-sxm", "--price",
+                         "2026-11-cloud", "--out", out, "--format", "html,md,json,csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = out.with_suffix(".md").read_text()
+        for program in ("vLLM bench", "SGLang bench", "AIPerf", "genai-bench", "inference-benchmarker", "InferenceX"):
+            self.assertIn(f"### As {program} defines it", text)
+        self.assertIn("on no chart beside measured ones", text)
+        self.assertIn("no figure of them is certified", text)
+        self.matches_schema(out.with_suffix(".json"), "report")
+        points = [point for configuration in json.loads(out.with_suffix(".json").read_text())["configurations"]
+                  for point in configuration["points"] if "reported" in point["run"]]
+        self.assertGreaterEqual(len(points), 6)
+        for point in points:
+            self.assertFalse(point.get("on_front"), point["load_label"])
+            self.assertFalse(point.get("certified"), point["load_label"])
+            self.assertGreater(point.get("reported_usd_per_m_output", 1), 0)
+        self.assertTrue(any("reported_usd_per_m_output" in point for point in points))
+
+    def test_the_figures_of_a_summary_are_shown_with_their_definition(self):
+        out = self.directory / "imported"
+        done = paretoken("import", SAMPLES / "summaries" / "vllm-bench.json", "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("only a summary of", done.stdout)
+        self.matches_schema(out / "run.json", "run")
+        shown = paretoken("show", out).stdout
+        self.assertRegex(shown, r"ttft_p50 as vLLM bench defines it +350 ms")
+        self.assertIn("summary_only", shown)
+
+    def test_a_gate_on_summaries_judges_their_statistics_and_needs_three_of_each(self):
+        baseline = [self.summary_of(vllm_file(self.directory / f"a{i}.json", i)) for i in range(3)]
+        slower = [self.summary_of(vllm_file(self.directory / f"b{i}.json", 10 + i, slower=1.25)) for i in range(3)]
+        done = self.gate(baseline, slower)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("as vLLM bench defines it", done.stdout)
+        one = self.gate(baseline[:1], slower[:1])
+        self.assertEqual(one.returncode, 5, one.stdout + one.stderr)
+
+    def test_summaries_are_compared_by_the_definitions_of_their_program(self):
+        a = self.summary_of(vllm_file(self.directory / "a.json", 1))
+        b = self.summary_of(vllm_file(self.directory / "b.json", 2, slower=1.5))
+        done = paretoken("compare", a, b)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ttft_p50 as vLLM bench defines it", done.stdout)
+
     def test_a_gate_refuses_files_of_different_tools(self):
         baseline = [vllm_file(self.directory / f"a{i}.json", i) for i in range(3)]
         done = self.gate(baseline, [SAMPLES / "aiperf"] )
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("measured by: vLLM bench serve and AIPerf 0.13.0", done.stderr)
+
+
+class Definitions(Case):
+    def test_a_run_is_recomputed_by_the_definitions_of_another_tool_with_the_reasons(self):
+        out = self.directory / "run"
+        done = paretoken("run", "sim:llama3-8b-h100-bf16", "--virtual", "--concurrency", 4, "--num-prompts", 80, "--isl", 64,
+                         "--osl", 16, "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shown = paretoken("show", out, "--definitions", "guidellm")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("the time to the first token is in it", " ".join(shown.stdout.split()))
+        self.assertLessEqual(max(map(len, shown.stdout.splitlines())), 80)
+        rows = {row["figure"]: row for row in json.loads(paretoken("show", out, "--definitions", "guidellm", "--json").stdout)["rows"]}
+        self.assertGreater(rows["tpot"]["theirs"]["p50"], rows["tpot"]["ours"]["p50"])
+        # vLLM's file of the same run holds the same figures.
+        vllm = {row["figure"]: row["theirs"]
+                for row in json.loads(paretoken("show", out, "--definitions", "vllm", "--json").stdout)["rows"]}
+        file = json.loads(paretoken("export", out, "--format", "vllm").stdout)
+        for figure, name in (("ttft", "ttft"), ("itl", "itl"), ("tpot", "tpot")):
+            self.assertAlmostEqual(1000 * vllm[figure]["p50"], file[f"median_{name}_ms"], places=6)
+            self.assertAlmostEqual(1000 * vllm[figure]["p99"], file[f"p99_{name}_ms"], places=6)
+        self.assertAlmostEqual(vllm["output_tokens_per_s"]["mean"], file["output_throughput"], places=6)
+
+    def test_unknown_definitions_and_runs_without_requests_are_refused(self):
+        refused = paretoken("show", SAMPLES, "--definitions", "mine")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("guidellm", refused.stderr)
+        out = self.directory / "summary"
+        paretoken("import", SAMPLES / "summaries" / "vllm-bench.json", "--out", out)
+        refused = paretoken("show", out, "--definitions", "vllm")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("only figures as vLLM bench defines them", refused.stderr)
 
 
 class Export(Case):
@@ -170,6 +266,47 @@ class Export(Case):
         self.assertIn("output_tokens_per_s", bigger)
         self.assertFalse(smaller & bigger)
 
+    def test_prometheus_takes_the_openmetrics_file(self):
+        promtool = shutil.which("promtool") or ROOT / "build/tools/promtool"
+        if not pathlib.Path(promtool).exists():
+            self.skipTest("promtool is missing (scripts/setup --test)")
+        file = self.directory / "run.txt"
+        file.write_text(self.exported("openmetrics"))
+        # A file has no times; promtool needs one for each sample.
+        file.write_text("".join(line if line.startswith("#") else line.rstrip() + " 1764230400\n"
+                                for line in file.read_text().splitlines(keepends=True)))
+        done = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", file, self.directory / "tsdb"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_otlp_has_the_client_metrics_of_the_conventions(self):
+        file = json.loads(self.exported("otlp"))
+        metrics = {m["name"]: m for m in file["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]}
+        duration = metrics["gen_ai.client.operation.duration"]
+        self.assertEqual(duration["unit"], "s")
+        self.assertEqual(duration["histogram"]["aggregationTemporality"], 2)
+        point = duration["histogram"]["dataPoints"][0]
+        self.assertEqual(point["count"], "400")
+        self.assertEqual(sum(map(int, point["bucketCounts"])), 400)
+        self.assertEqual(len(point["bucketCounts"]), len(point["explicitBounds"]) + 1)
+        self.assertAlmostEqual(point["explicitBounds"][0], 0.01)
+        self.assertAlmostEqual(point["explicitBounds"][-1], 81.92)
+        self.assertIsInstance(point["timeUnixNano"], str)
+        self.assertGreater(int(point["timeUnixNano"]), int(point["startTimeUnixNano"]))
+        names = {attribute["key"] for attribute in point["attributes"]}
+        self.assertLessEqual({"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model"}, names)
+        usage = metrics["gen_ai.client.token.usage"]["histogram"]["dataPoints"]
+        types = {a["value"]["stringValue"] for p in usage for a in p["attributes"] if a["key"] == "gen_ai.token.type"}
+        self.assertEqual(types, {"input", "output"})
+        self.assertIn("gen_ai.client.operation.time_to_first_chunk", metrics)
+        p99 = metrics["paretoken.ttft_p99_s"]["gauge"]["dataPoints"][0]["asDouble"]
+        self.assertEqual(p99, self.result["metrics"]["ttft_s"]["p99"])
+
+    def test_runs_become_cases_of_junit(self):
+        suite = xml.etree.ElementTree.fromstring(self.exported("junit")).find("testsuite")
+        self.assertEqual([case.get("name") for case in suite], ["valid", None])
+        self.assertEqual(suite.get("failures"), "0")
+
     def test_the_openmetrics_file_is_well_formed(self):
         lines = self.exported("openmetrics").splitlines()
         self.assertEqual(lines[-1], "# EOF")
@@ -190,3 +327,105 @@ class Export(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         summary = json.loads((out / "summary.json").read_text())
         self.assertEqual([run["max_concurrency"] for run in summary], [1, 4])
+
+
+class Receiver:
+    """An HTTP server on the loopback that keeps what is posted to it, and answers with the given statuses, then 200."""
+
+    def __init__(self, statuses=()):
+        self.posts, waiting = [], list(statuses)
+        posts = self.posts
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                posts.append((self.path, dict(self.headers), body.decode()))
+                self.send_response(waiting.pop(0) if waiting else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class ExportWhileMeasuring(Case):
+    RUN = ("sim:llama3-8b-h100-bf16", "--virtual", "--num-prompts", 60, "--isl", 64, "--osl", 16)
+
+    def test_a_run_is_written_in_several_formats_and_the_result_says_whether_its_limits_are_met(self):
+        junit, vllm = self.directory / "junit.xml", self.directory / "vllm.json"
+        done = paretoken("run", *self.RUN, "--concurrency", 4, "--slo", "ttft_p50:0.001", "--out", self.directory / "run",
+                         "--export", f"junit={junit}", "--export", f"vllm={vllm}")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
+        self.assertEqual(suite.get("failures"), "1")
+        self.assertIn("ttft_p50", suite.find("testcase/failure").get("message"))
+        self.assertEqual(json.loads(vllm.read_text())["completed"], 60)
+
+    def test_a_sweep_is_one_file_for_all_runs_or_a_directory(self):
+        out, csv = self.directory / "vllm", self.directory / "all.csv"
+        done = paretoken("sweep", *self.RUN, "--concurrency", "1,4", "--out", self.directory / "sweep",
+                         "--export", f"vllm={out}", "--export", f"csv={csv}")
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        self.assertEqual(len(json.loads((out / "summary.json").read_text())), 2)
+        self.assertEqual(len(csv.read_text().splitlines()), 3)
+
+    def test_a_gate_writes_its_verdict_and_nothing_else(self):
+        files = [vllm_file(self.directory / f"{i}.json", i) for i in range(6)]
+        junit = self.directory / "junit.xml"
+        done = paretoken("gate", "--baseline", *files[:3], "--candidate", *files[3:], "--export", f"junit={junit}")
+        self.assertIn(done.returncode, (0, 5), done.stderr)
+        self.assertEqual(xml.etree.ElementTree.parse(junit).getroot().find("testsuite").get("name"), "paretoken gate")
+        refused = paretoken("gate", "--baseline", *files[:3], "--candidate", *files[3:], "--export", "vllm=x")
+        self.assertEqual(refused.returncode, 2)
+
+    def test_wrong_formats_are_refused_before_anything_is_measured(self):
+        for wrong in ("xml=a", "vllm", "vllm="):
+            done = paretoken("run", *self.RUN, "--out", self.directory / "run", "--export", wrong)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("FORMAT=FILE", done.stderr)
+        done = paretoken("run", *self.RUN, "--out", self.directory / "run", "--push", "ftp://x")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertFalse((self.directory / "run").exists())
+
+    def test_figures_are_pushed_to_a_gateway_without_times(self):
+        with Receiver() as gateway:
+            done = paretoken("run", *self.RUN, "--concurrency", 4, "--out", self.directory / "run", "--push", gateway.url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (path, headers, body), = gateway.posts
+        self.assertEqual(path, "/metrics/job/paretoken")
+        self.assertIn("version=0.0.4", headers["Content-Type"])
+        self.assertNotIn("# EOF", body)
+        for line in body.splitlines():
+            if not line.startswith("#"):
+                self.assertRegex(line, r"^paretoken_\w+\{[^}]*\} [-+.\de]+$", "a gateway refuses times")
+
+    def test_figures_are_pushed_to_a_collector_with_the_headers_of_its_variables_and_again_if_it_is_busy(self):
+        with Receiver([503]) as collector:
+            done = paretoken("run", *self.RUN, "--concurrency", 4, "--out", self.directory / "run", "--push", "otlp",
+                             env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+                                  "OTEL_EXPORTER_OTLP_HEADERS": "api-key=abc%20d,x=y"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([path for path, _, _ in collector.posts], ["/v1/metrics"] * 2)
+        self.assertEqual(collector.posts[1][1]["api-key"], "abc d")
+        self.assertEqual(collector.posts[1][1]["Content-Type"], "application/json")
+        self.assertIn("resourceMetrics", json.loads(collector.posts[1][2]))
+        for file in (self.directory / "run").iterdir():
+            self.assertNotIn(b"abc d", file.read_bytes(), "headers are in no file")
+
+    def test_a_gateway_that_refuses_the_figures_is_named_and_the_run_is_kept(self):
+        with Receiver([400]) as gateway:
+            done = paretoken("run", *self.RUN, "--concurrency", 4, "--out", self.directory / "run", "--push", gateway.url)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("answered 400", done.stderr)
+        self.assertTrue((self.directory / "run" / "run.json").exists())

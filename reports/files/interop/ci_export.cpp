@@ -16,16 +16,38 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct NamedValue {
-    std::string name;  ///< "ttft_p95_s", "output_tokens_per_s"
-    std::string unit;
-    Better better = Better::neither;
-    double value = 0;
-    std::optional<Interval> ci95 = {};
-};
+/// "llama-3.1-8b, 8 in flight"
+std::string benchmark_name(const RunResult& result) {
+    std::string name = result.provenance.model.empty() ? "run" : result.provenance.model;
+    if (result.concurrency) name += fmt::format(", {} in flight", *result.concurrency);
+    if (result.request_rate) name += fmt::format(", {:g} requests per second", *result.request_rate);
+    return name;
+}
 
-/// The median, p95 and p99 of every metric, and every figure of the window.
-std::vector<NamedValue> values_of(const RunResult& result) {
+std::vector<std::pair<std::string, std::string>> labels_of_run(const RunResult& result) {
+    std::vector<std::pair<std::string, std::string>> labels = {{"model", result.provenance.model}};
+    if (result.concurrency) labels.emplace_back("concurrency", std::to_string(*result.concurrency));
+    if (result.request_rate) labels.emplace_back("request_rate", fmt::format("{:g}", *result.request_rate));
+    if (!result.provenance.hardware.empty()) labels.emplace_back("hardware", result.provenance.hardware);
+    return labels;
+}
+
+std::string github_text(const RunResult& result, Better better) {
+    OrderedJson array = OrderedJson::array();
+    for (const NamedValue& value : named_values(result)) {
+        if (value.better != better) continue;
+        OrderedJson row{{"name", benchmark_name(result) + ": " + value.name},
+                        {"unit", value.unit},
+                        {"value", value.value}};
+        if (value.ci95) row["range"] = fmt::format("{:g} to {:g} (95 %)", value.ci95->low, value.ci95->high);
+        array.push_back(std::move(row));
+    }
+    return array.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::vector<NamedValue> named_values(const RunResult& result) {
     std::vector<NamedValue> values;
     for (const Metric& metric : metrics()) {
         const MetricSummary* const summary = result.metric(key_of(metric));
@@ -42,32 +64,9 @@ std::vector<NamedValue> values_of(const RunResult& result) {
     return values;
 }
 
-/// "llama-3.1-8b, 8 in flight"
-std::string benchmark_name(const RunResult& result) {
-    std::string name = result.provenance.model.empty() ? "run" : result.provenance.model;
-    if (result.concurrency) name += fmt::format(", {} in flight", *result.concurrency);
-    if (result.request_rate) name += fmt::format(", {:g} requests per second", *result.request_rate);
-    return name;
-}
-
-std::string github_text(const RunResult& result, Better better) {
-    OrderedJson array = OrderedJson::array();
-    for (const NamedValue& value : values_of(result)) {
-        if (value.better != better) continue;
-        OrderedJson row{{"name", benchmark_name(result) + ": " + value.name},
-                        {"unit", value.unit},
-                        {"value", value.value}};
-        if (value.ci95) row["range"] = fmt::format("{:g} to {:g} (95 %)", value.ci95->low, value.ci95->high);
-        array.push_back(std::move(row));
-    }
-    return array.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
-}  // namespace
-
 std::string bencher_text(const ExportedRun& run) {
     OrderedJson measures = OrderedJson::object();
-    for (const NamedValue& value : values_of(run.result)) {
+    for (const NamedValue& value : named_values(run.result)) {
         std::string slug = value.name;
         std::replace(slug.begin(), slug.end(), '_', '-');
         OrderedJson& measure = measures[slug] = {{"value", value.value}};
@@ -86,19 +85,24 @@ std::string github_bigger_text(const ExportedRun& run) {
     return github_text(run.result, Better::higher);
 }
 
-std::string openmetrics_text(const ExportedRun& run) {
-    const RunResult& result = run.result;
-    std::vector<std::pair<std::string, std::string>> labels = {{"model", result.provenance.model}};
-    if (result.concurrency) labels.emplace_back("concurrency", std::to_string(*result.concurrency));
-    if (result.request_rate) labels.emplace_back("request_rate", fmt::format("{:g}", *result.request_rate));
-    if (!result.provenance.hardware.empty()) labels.emplace_back("hardware", result.provenance.hardware);
+std::vector<MetricFamily> run_families(const std::vector<const RunResult*>& runs) {
     std::vector<MetricFamily> families;
-    const auto add = [&](const std::string& name, double value) {
-        families.push_back({.name = "paretoken_" + name, .samples = {{labels, value}}});
-    };
-    for (const NamedValue& value : values_of(result)) add(value.name, value.value);
-    add("failed_requests", static_cast<double>(result.counts.failed));
-    return exposition_text(families, true);
+    for (const RunResult* const run : runs) {
+        const auto add = [&](const std::string& name, double value) {
+            const std::string full = "paretoken_" + name;
+            auto family = std::find_if(families.begin(), families.end(),
+                                       [&](const MetricFamily& one) { return one.name == full; });
+            if (family == families.end()) family = families.insert(families.end(), {.name = full});
+            family->samples.push_back({labels_of_run(*run), value});
+        };
+        for (const NamedValue& value : named_values(*run)) add(value.name, value.value);
+        add("failed_requests", static_cast<double>(run->counts.failed));
+    }
+    return families;
+}
+
+std::string openmetrics_text(const ExportedRun& run) {
+    return exposition_text(run_families({&run.result}), true);
 }
 
 }  // namespace paretoken::reports

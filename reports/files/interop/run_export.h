@@ -2,11 +2,14 @@
 // Writes a run in the formats of other programs. Each format is a function in a file beside this one and a
 // row of run_exports(). No export holds a URL's password or query, a header, or the text of a prompt or an
 // answer.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/result/metrics.h"
 #include "core/result/result.h"
+#include "reports/files/interop/exposition.h"
 #include "reports/files/recorded_files.h"
 
 namespace paretoken::reports {
@@ -23,6 +26,17 @@ struct RunExport {
     std::string (*text_of)(const ExportedRun& run) = nullptr;
 };
 
+/// A metric's percentile or a figure of a run, under the name that histories of benchmarks know it by.
+struct NamedValue {
+    std::string name;  ///< "ttft_p95_s", "output_tokens_per_s"
+    std::string unit;
+    Better better = Better::neither;
+    double value = 0;
+    std::optional<Interval> ci95 = {};
+};
+/// The median, p95 and p99 of every metric, and every figure of the window.
+std::vector<NamedValue> named_values(const RunResult& result);
+
 /// All formats.
 const std::vector<RunExport>& run_exports();
 
@@ -38,6 +52,10 @@ std::string github_smaller_text(const ExportedRun& run);
 std::string github_bigger_text(const ExportedRun& run);
 /// Metrics and figures as gauges in the OpenMetrics text format, without times.
 std::string openmetrics_text(const ExportedRun& run);
+/// Gauges of one or several runs, which differ in their labels.
+std::vector<MetricFamily> run_families(const std::vector<const RunResult*>& runs);
+/// OpenTelemetry metrics as OTLP/HTTP JSON, with the client metrics of the GenAI conventions.
+std::string otlp_text(const ExportedRun& run);
 /// llm-d's Benchmark Report 0.2.1 as JSON, which is also YAML.
 std::string benchmark_report_text(const ExportedRun& run);
 

@@ -1,0 +1,64 @@
+#pragma once
+// The options --export and --push, and the table of formats that they and `paretoken export` share.
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result/result.h"
+#include "reports/analysis/gate/decision.h"
+#include "reports/files/recorded_files.h"
+
+namespace CLI {
+class App;
+}
+
+namespace paretoken::cli {
+
+/// A run that is written in another format.
+struct LoadedExport {
+    std::string name;  ///< name of its directory
+    std::filesystem::path directory;
+    RunResult result;
+    reports::StoredRun stored;
+};
+
+struct ExportFormat {
+    std::string_view name;
+    std::string_view what;  ///< words for help
+    /// Whether one file holds all runs. Otherwise several runs become a directory with a file for each.
+    bool of_all = false;
+    bool needs_requests = false;  ///< whether a run with only another program's figures has nothing for it
+    std::string_view extension = "json";  ///< of the files in a directory
+    std::function<std::string(const std::vector<LoadedExport>&)> text_of;
+};
+
+/// All formats of runs.
+const std::vector<ExportFormat>& export_formats();
+/// The format with this name; null if there is none.
+const ExportFormat* export_format_named(std::string_view name);
+
+/// Reads the runs and writes them to `out`: a file, or a directory for several runs of a format that has one
+/// run in a file. Writes to standard output if `out` is empty, which needs a single file. Throws UsageError
+/// and RuntimeError.
+void export_runs(const ExportFormat& format, const std::vector<std::filesystem::path>& runs,
+                 const std::string& out);
+
+/// Values of --export and --push.
+struct ExportOptions {
+    std::vector<std::string> files = {};  ///< "junit=result.xml"
+    std::vector<std::string> push = {};   ///< URLs, or "otlp"
+};
+void add_export_options(CLI::App& command, ExportOptions& options);
+/// Throws a UsageError for an unknown format, a value without a file, or a wrong URL.
+void check(const ExportOptions& options);
+/// Writes and pushes the runs as the options say. Throws RuntimeError.
+void write_exports(const ExportOptions& options, const std::vector<std::filesystem::path>& runs);
+
+/// `--export junit=FILE` of a gate: its verdict. Throws UsageError for another format.
+void add_gate_export_option(CLI::App& command, std::vector<std::string>& files);
+void write_gate_exports(const std::vector<std::string>& files, const reports::GateReport& report);
+void check_gate_exports(const std::vector<std::string>& files);
+
+}  // namespace paretoken::cli
