@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,8 @@
 #include "datasets/audit/audit.h"
 #include "datasets/catalog.h"
 #include "datasets/describe.h"
-#include "datasets/files/conversation_index.h"
+#include "datasets/files/turn_file.h"
+#include "datasets/recognise.h"
 
 namespace paretoken::cli {
 namespace {
@@ -49,6 +51,22 @@ Json json_of(const RateSummary& v) {
             {"peak_hour", v.peak_hour}};
 }
 
+Json json_of(const datasets::JobSummary& jobs) {
+    Json json{{"jobs", jobs.jobs},
+              {"agents", jobs.agents},
+              {"background_agents", jobs.background_agents},
+              {"turns", jobs.turns},
+              {"depth", jobs.depth},
+              {"waits_between_agents", jobs.waits_between_agents},
+              {"shrinking_prompts", jobs.shrinking},
+              {"agents_per_job", json_of(jobs.agents_per_job)},
+              {"turns_per_job", json_of(jobs.turns_per_job)}};
+    if (jobs.delay_s) json["delay_s"] = json_of(*jobs.delay_s);
+    if (jobs.tool_s) json["tool_s"] = json_of(*jobs.tool_s);
+    if (jobs.best_hit) json["best_possible_cache_hit"] = *jobs.best_hit;
+    return json;
+}
+
 std::string json_text(const FileDescription& d) {
     Json json{{"schema", "paretoken/dataset/1"}, {"format", d.format}, {"rows", d.rows}};
     if (d.input) json["input_tokens"] = json_of(*d.input);
@@ -59,6 +77,7 @@ std::string json_text(const FileDescription& d) {
     if (d.prompt_tokens_per_s) json["prompt_tokens_per_s"] = json_of(*d.prompt_tokens_per_s);
     if (d.block_hits) json["infinite_cache_block_hits"] = *d.block_hits;
     if (d.token_hits) json["infinite_cache_token_hits"] = *d.token_hits;
+    if (d.jobs) json["jobs"] = json_of(*d.jobs);
     if (d.max_model_len) json["max_model_len"] = *d.max_model_len;
     if (!d.notes.empty()) json["notes"] = d.notes;
     return json.dump(2, ' ', false, Json::error_handler_t::replace);
@@ -78,6 +97,33 @@ std::string rate_row(std::string_view name, const std::optional<RateSummary>& v)
                        number_text(v->peak_second), number_text(v->peak_minute), number_text(v->peak_hour));
 }
 
+std::string pause_row(std::string_view name, const std::optional<LengthSummary>& v) {
+    if (!v) return {};
+    return fmt::format("{:<22}{:>10}{:>10}{:>10}{:>10}{:>10}\n", name, number_text(v->mean),
+                       number_text(v->p50), number_text(v->p95), number_text(v->p99), number_text(v->max));
+}
+
+std::string text_of(const datasets::JobSummary& jobs) {
+    std::string text = fmt::format("\n{} jobs of {} agents and {} turns", jobs.jobs, jobs.agents, jobs.turns);
+    if (jobs.depth > 1) text += fmt::format("; agents start others, up to a depth of {}", jobs.depth);
+    if (jobs.waits_between_agents > 0)
+        text += fmt::format("; {} waits of turns for other agents", jobs.waits_between_agents);
+    if (jobs.background_agents > 0)
+        text += fmt::format("; {} agents of the background", jobs.background_agents);
+    text += fmt::format("\n{:<22}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "", "mean", "p50", "p95", "p99", "max");
+    text += pause_row("agents per job", jobs.agents_per_job) + pause_row("turns per job", jobs.turns_per_job);
+    text +=
+        pause_row("delay before turns, s", jobs.delay_s) + pause_row("tools before turns, s", jobs.tool_s);
+    if (jobs.shrinking > 0)
+        text += fmt::format("{} prompts are shorter than the one before in their agent.\n", jobs.shrinking);
+    if (jobs.best_hit)
+        text += fmt::format(
+            "The best possible cache hit, with whole blocks and each job alone, is {:.2f} % of the prompt "
+            "tokens.\n",
+            100 * *jobs.best_hit);
+    return text;
+}
+
 std::string text_of(const FileDescription& d) {
     std::string text = fmt::format("{} rows in the format of {}\n\n", d.rows, d.format);
     text += fmt::format("{:<22}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "", "mean", "p50", "p95", "p99", "max");
@@ -93,6 +139,7 @@ std::string text_of(const FileDescription& d) {
             "\nAn unlimited prefix cache finds {:.2f} % of the blocks and {:.2f} % of the prompt "
             "tokens.\n",
             100 * *d.block_hits, 100 * d.token_hits.value_or(0));
+    if (d.jobs) text += text_of(*d.jobs);
     if (d.max_model_len)
         text += fmt::format("\n--max-model-len {} holds 1.2 times the p99 of a prompt and its answer.\n",
                             *d.max_model_len);
@@ -118,23 +165,92 @@ Json json_of(const Messages& messages) {
     return list;
 }
 
-Json json_of(const Request& request, std::optional<Duration> at) {
+/// Writes a row: a prompt of messages, of a text or of token ids, or only its lengths and blocks.
+Json json_of(const datasets::Row& turn, std::optional<Duration> at) {
     Json row = Json::object();
     if (at) row["at_s"] = seconds(*at);
-    if (!request.request_class.empty()) row["class"] = request.request_class;
-    if (!request.slo.empty()) row["slo"] = request.slo;
-    if (!request.model.empty()) row["model"] = request.model;
-    if (const auto* messages = std::get_if<Messages>(&request.prompt)) {
-        row["messages"] = json_of(*messages);
-    } else if (const auto* ids = std::get_if<TokenIds>(&request.prompt)) {
-        row["prompt"] = *ids;
-    } else {
-        row["prompt"] = std::get<std::string>(request.prompt);
+    if (!turn.request_class.empty()) row["class"] = turn.request_class;
+    if (!turn.slo.empty()) row["slo"] = turn.slo;
+    if (!turn.model.empty()) row["model"] = turn.model;
+    if (turn.prompt) {
+        if (const auto* messages = std::get_if<Messages>(&*turn.prompt))
+            row["messages"] = json_of(*messages);
+        else if (const auto* ids = std::get_if<TokenIds>(&*turn.prompt))
+            row["prompt"] = *ids;
+        else
+            row["prompt"] = std::get<std::string>(*turn.prompt);
     }
-    if (request.wanted_input_tokens) row["input_tokens"] = *request.wanted_input_tokens;
-    if (request.wanted_output_tokens) row["output_tokens"] = *request.wanted_output_tokens;
-    if (!request.body.empty()) row["body"] = Json::parse(request.body);
+    if (turn.input_tokens) row["input_tokens"] = *turn.input_tokens;
+    if (turn.output_tokens) row["output_tokens"] = *turn.output_tokens;
+    if (!turn.blocks.empty()) row["hash_ids"] = turn.blocks;
+    if (!turn.blocks.empty()) row["block_tokens"] = turn.block_tokens;
+    if (!turn.blocks.empty() && turn.scope != 0) row["hash_scope"] = "job";
+    if (!turn.body.empty()) row["body"] = Json::parse(turn.body);
     return row;
+}
+
+std::string id_of(std::uint64_t job, std::uint32_t turn) {
+    return fmt::format("{}.{}", job, turn);
+}
+
+/// Adds the fields of a turn's part in its job.
+void add_job_fields(Json& row, std::uint64_t job, std::uint32_t number, const datasets::JobGraph& graph,
+                    bool has_jobs) {
+    const datasets::JobTurn& turn = graph.turns[number];
+    const auto is_before = [&](std::uint32_t other) { return graph.turns[other].agent == turn.agent; };
+    row["conversation"] = has_jobs ? fmt::format("{}.{}", job, turn.agent) : fmt::format("{}", job);
+    if (has_jobs) {
+        row["job"] = fmt::format("{}", job);
+        row["id"] = id_of(job, number);
+    }
+    for (const std::uint32_t other : turn.after)
+        if (!is_before(other) && other != turn.history) row["after"].push_back(id_of(job, other));
+    if (turn.history && !is_before(*turn.history)) row["fork_of"] = id_of(job, *turn.history);
+    if (turn.delay > Duration{}) row["delay_s"] = seconds(turn.delay);
+    if (turn.tool > Duration{}) row["tool_s"] = seconds(turn.tool);
+    if (turn.background) row["background"] = true;
+}
+
+/// Returns the rows of a job's turns. A turn that continues another has only the messages that are new.
+std::vector<Json> rows_of_job(const datasets::TurnFile& file, std::uint64_t job,
+                              const datasets::RowFormat& format) {
+    const auto graph = file.jobs().graph(job);
+    const bool has_jobs = file.jobs().has_jobs();
+    std::vector<Json> rows;
+    for (std::uint32_t turn = 0; turn < graph->turns.size(); ++turn) {
+        datasets::Row row = file.turn(job, turn);
+        if (row.block_tokens == 0) row.block_tokens = format.block_tokens;
+        rows.push_back(json_of(row, turn == 0 ? file.recorded_time(job) : std::nullopt));
+        if (row.whole_prompt && graph->turns[turn].number > 0) rows.back()["whole_prompt"] = true;
+        if (has_jobs || graph->turns.size() > 1) add_job_fields(rows.back(), job, turn, *graph, has_jobs);
+    }
+    return rows;
+}
+
+/// Writes the rows of a file of jobs or conversations, whose lengths, blocks and waits are kept.
+void convert_jobs(const datasets::TurnFile& file, const datasets::RowFormat& format,
+                  const std::function<void(const Json&)>& write) {
+    for (std::uint64_t job = 0; job < file.jobs().size(); ++job)
+        for (const Json& row : rows_of_job(file, job, format)) write(row);
+}
+
+/// Writes the rows of a file of single requests, for which prompts are made up where they are not in the
+/// file.
+void convert_requests(const DatasetCommand& command, const Spec& spec,
+                      const std::function<void(const Json&)>& write) {
+    const auto dataset = datasets::make_dataset(
+        {.spec = spec, .salt = command.salt, .path = command.file, .live_replies = false});
+    for (std::uint64_t i = 0; i < dataset->size(); ++i) {
+        Request request = dataset->request(i);
+        datasets::Row row{.prompt = std::move(request.prompt),
+                          .input_tokens = request.wanted_input_tokens,
+                          .output_tokens = request.wanted_output_tokens};
+        row.request_class = std::move(request.request_class);
+        row.slo = std::move(request.slo);
+        row.model = std::move(request.model);
+        row.body = std::move(request.body);
+        write(json_of(row, dataset->recorded_time(i)));
+    }
 }
 
 void convert(const DatasetCommand& command) {
@@ -144,33 +260,26 @@ void convert(const DatasetCommand& command) {
     if (!command.salt.empty() && !datasets::makes_prompts(spec))
         throw UsageError(fmt::format(
             "--salt: it is for prompts that are made up, and {} holds its own; leave it out", command.file));
-    const auto dataset = datasets::make_dataset(
-        {.spec = spec, .salt = command.salt, .path = command.file, .live_replies = false});
-    for (const std::string& note : dataset->notes()) fmt::print(stderr, "paretoken: warning: {}\n", note);
+    const datasets::RowFormat format = datasets::row_format_of(spec);
+    const datasets::TurnFile file(command.file, format, false, [](const auto&, const auto&) {});
+    for (const std::string& note : file.notes())
+        fmt::print(stderr, "paretoken: warning: {}: {}\n", command.file, note);
     std::ofstream out(command.to, std::ios::binary);
     std::uint64_t rows = 0;
     const auto write = [&](const Json& row) {
         out << row.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
         ++rows;
     };
-    for (std::uint64_t i = 0; i < dataset->size(); ++i) {
-        const Request opening = dataset->request(i);
-        Json row = json_of(opening, dataset->recorded_time(i));
-        const std::uint32_t turns = dataset->turns(i);
-        if (turns > 1) row["conversation"] = fmt::format("{}", i);
-        write(row);
-        std::size_t said = turns > 1 ? datasets::messages_of(opening.prompt).size() : 0;
-        for (std::uint32_t turn = 1; turn < turns; ++turn) {
-            Request request = dataset->follow_up(i, turn, {.prompt = opening.prompt, .reply = {}});
-            Messages& messages = std::get<Messages>(request.prompt);
-            const std::size_t all = messages.size();
-            messages.erase(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(said));
-            said = all;
-            Json follow_up = json_of(request, dataset->recorded_time(i));
-            follow_up["conversation"] = fmt::format("{}", i);
-            write(follow_up);
-        }
-    }
+    const bool has_jobs = file.jobs().has_jobs() || file.jobs().has_conversations();
+    if (has_jobs && !command.salt.empty())
+        throw UsageError(
+            fmt::format("--salt: {} holds jobs, of which the lengths and hash ids are written, not "
+                        "prompts; leave it out",
+                        command.file));
+    if (has_jobs)
+        convert_jobs(file, format, write);
+    else
+        convert_requests(command, spec, write);
     out.close();
     if (!out)
         throw RuntimeError(fmt::format(
@@ -305,8 +414,10 @@ void add_dataset(CLI::App& app) {
     audited->add_flag("--json", command->json, "Print JSON");
     audited->callback([command] { audit(*command); });
 
-    CLI::App* converted =
-        sub->add_subcommand("convert", "Write the requests as JSON lines, the format of --dataset custom");
+    CLI::App* converted = sub->add_subcommand(
+        "convert",
+        "Write the requests as JSON lines, the format of --dataset custom; of traces of jobs, the lengths "
+        "and waits, the format of --dataset turns");
     add_file(*converted, *command);
     converted->add_option("out", command->to, "File to write")->type_name("OUT.jsonl")->required();
     converted->add_option("--salt", command->salt, "Text that makes generated prompts new to a prefix cache");

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "core/error.h"
+#include "datasets/files/agent_messages.h"
 #include "datasets/files/custom_jsonl.h"
 #include "datasets/files/mooncake.h"
 #include "datasets/files/sharegpt.h"
 #include "datasets/files/token_traces.h"
+#include "datasets/files/weka.h"
 #include "datasets/synthetic/multi_turn.h"
 #include "datasets/synthetic/prefix_arms.h"
 #include "datasets/synthetic/prefix_cycle.h"
@@ -72,6 +74,51 @@ constexpr std::array kCatalog = {
                .fields = "path=FILE,block=512,unit=ms",
                .make = make_mooncake,
                .format = mooncake_format,
+               .prompt_lengths = "the rows of its file"},
+    CatalogRow{.name = "mooncake_session",
+               .title = "Mooncake's rows with sessions: conversations with pauses",
+               .fields = "path=FILE,block=512,unit=ms",
+               .make = make_mooncake_session,
+               .format = mooncake_session_format,
+               .conversations = true,
+               .prompt_lengths = "the rows of its file"},
+    CatalogRow{.name = "agentic_mooncake",
+               .title = "Mooncake's rows with waits: jobs of agents with tools",
+               .fields = "path=FILE,block=512,unit=ms",
+               .make = make_agentic_mooncake,
+               .format = agentic_mooncake_format,
+               .conversations = true,
+               .prompt_lengths = "the rows of its file"},
+    CatalogRow{.name = "weka",
+               .title = "Weka's and AgentX's traces: jobs of agents, by lengths and hash ids",
+               .fields = "path=FILE,t=agent",
+               .make = make_weka,
+               .format = weka_format,
+               .conversations = true,
+               .prompt_lengths = "the rows of its file"},
+    CatalogRow{.name = "mlperf_agentic",
+               .title = "MLPerf's agentic rows: jobs with tool messages and recorded answers",
+               .fields = "path=FILE,osl=128",
+               .make = make_mlperf_agentic,
+               .format = mlperf_agentic_format,
+               .makes_prompts = false,
+               .conversations = true,
+               .prompt_lengths = "the texts in its file",
+               .replies = "recorded"},
+    CatalogRow{.name = "dag_jsonl",
+               .title = "AIPerf's dag_jsonl: agents that fork and spawn others",
+               .fields = "path=FILE,osl=128",
+               .make = make_dag_jsonl,
+               .format = dag_jsonl_format,
+               .makes_prompts = false,
+               .conversations = true,
+               .prompt_lengths = "the texts in its file"},
+    CatalogRow{.name = "turns",
+               .title = "Turns of jobs by their lengths, as `paretoken dataset convert` writes them",
+               .fields = "path=FILE,osl=128",
+               .make = make_turns,
+               .format = turns_format,
+               .conversations = true,
                .prompt_lengths = "the rows of its file"},
     CatalogRow{.name = "azure",
                .title = "Azure's LLM traces: times and lengths",
@@ -157,6 +204,10 @@ bool makes_prompts(const Spec& spec) {
 
 bool has_conversations(const Spec& spec) {
     return row_of(spec.name).conversations;
+}
+
+std::string_view usual_replies(const Spec& spec) {
+    return row_of(spec.name).replies;
 }
 
 RowFormat row_format_of(const Spec& spec) {

@@ -49,6 +49,8 @@ struct CatalogRow {
     /// For a dataset that does not take the lengths of prompts from --isl: their source, in words ("the texts
     /// in its file").
     std::string_view prompt_lengths = {};
+    /// The replies with which conversations continue unless others are asked for; empty means live ones.
+    std::string_view replies = {};
 };
 std::span<const CatalogRow> catalog();
 
@@ -64,6 +66,9 @@ bool makes_prompts(const Spec& spec);
 
 /// Returns whether conversations may have several turns. Throws UsageError on an unknown name.
 bool has_conversations(const Spec& spec);
+
+/// Returns CatalogRow::replies. Throws UsageError on an unknown name.
+std::string_view usual_replies(const Spec& spec);
 
 /// Returns how rows are read. Throws UsageError when the dataset is not a file, or unknown.
 RowFormat row_format_of(const Spec& spec);

@@ -6,6 +6,10 @@
 
 namespace paretoken::datasets {
 
+std::shared_ptr<const JobGraph> Dataset::job(std::uint64_t index) const {
+    return std::make_shared<const JobGraph>(conversation_of(turns(index)));
+}
+
 Request Dataset::follow_up(std::uint64_t, std::uint32_t, const Said&) const {
     throw std::logic_error("a follow-up was asked of a dataset without conversations");
 }

@@ -1,9 +1,10 @@
 #pragma once
-// A dataset is the source of requests. It holds conversations; most have one turn and are a single request.
-// The first request of a conversation is its opening, the others are follow-ups. The i-th opening is a pure
-// function of (seed, salt, i). A follow-up also depends on the turns before it. Requests therefore do not
-// depend on the caller or on the order of calls.
+// A dataset is the source of requests. It holds jobs (datasets/job.h). Most have one turn and are a single
+// request; a conversation is a job with one agent. The first request of a job is its opening, the others are
+// follow-ups. The i-th opening is a pure function of (seed, salt, i). A follow-up also depends on the turns
+// whose history it continues. Requests therefore do not depend on the caller or on the order of calls.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "core/record/request.h"
 #include "core/units.h"
+#include "datasets/job.h"
 
 namespace paretoken::datasets {
 
@@ -24,7 +26,7 @@ class Dataset {
   public:
     virtual ~Dataset() = default;
 
-    /// Returns the opening of conversation `index`. Thread-safe. From size() on the requests repeat from the
+    /// Returns the opening of job `index`. Thread-safe. From size() on the requests repeat from the
     /// first one, with ids of their own. Throws RuntimeError when a file can no longer be read.
     virtual Request request(std::uint64_t index) const = 0;
 
@@ -35,12 +37,25 @@ class Dataset {
     /// Returns whether turns() may be above 1.
     virtual bool has_conversations() const { return false; }
 
-    /// Returns the number of turns of the conversation that request(index) opens.
+    /// Returns whether the dataset states jobs, whose results are told for each job. If it does not, the jobs
+    /// are conversations or single requests.
+    virtual bool has_jobs() const { return false; }
+
+    /// Returns the number of turns of the job that request(index) opens.
     virtual std::uint32_t turns(std::uint64_t /*index*/) const { return 1; }
 
-    /// Returns turn `turn` of the conversation that request(index) opens; `turn` is at least 1 (the opening
-    /// is 0) and below turns(index). `said` is used only if needs_replies() is true.
+    /// Returns the graph of that job, which has turns(index) turns.
+    virtual std::shared_ptr<const JobGraph> job(std::uint64_t index) const;
+
+    /// Returns turn `turn` of the job that request(index) opens; `turn` is at least 1 (the opening is 0) and
+    /// below turns(index). `said` is the turn whose history it continues; it is used only if there is one and
+    /// needs_replies() is true.
     virtual Request follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const;
+
+    /// Returns follow_up() for callers that only need its lengths, in the manner of outline().
+    virtual Request outline_of_follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const {
+        return follow_up(index, turn, said);
+    }
 
     /// Returns whether follow-ups continue from the server's answers instead of the dataset's replies.
     virtual bool needs_replies() const { return false; }
@@ -48,7 +63,7 @@ class Dataset {
     /// Returns the number of different openings; nothing if there is no limit.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 
-    /// Returns the recorded time of the opening of conversation `index`, counted from the first opening;
+    /// Returns the recorded time of the opening of job `index`, counted from the first opening;
     /// nothing in a dataset without times. Times never descend. `index` must be below size().
     virtual std::optional<Duration> recorded_time(std::uint64_t /*index*/) const { return std::nullopt; }
 

@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "core/random.h"
 #include "core/statistics.h"
-#include "datasets/catalog.h"
+#include "datasets/files/turn_file.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -71,12 +68,21 @@ class Rate {
     std::array<Peak, 3> peaks_{Peak(1), Peak(60), Peak(3600)};
 };
 
+/// Returns the names of a prompt's blocks, which hold in the whole file.
+std::vector<std::uint64_t> names_of(const Row& row) {
+    std::vector<std::uint64_t> names = row.blocks;
+    if (row.scope != 0)
+        for (std::uint64_t& name : names) name = derived_seed(row.scope, "block", name);
+    return names;
+}
+
 /// A prefix cache of unlimited size.
 class InfiniteCache {
   public:
     void add(const Row& row, std::int64_t block_tokens) {
         std::int64_t left = row.input_tokens.value_or(0);
-        for (const std::uint64_t block : row.blocks) {
+        const auto names = names_of(row);
+        for (const std::uint64_t block : names) {
             const auto tokens = static_cast<double>(std::clamp<std::int64_t>(left, 0, block_tokens));
             left -= block_tokens;
             const bool hit = seen_.contains(block);
@@ -86,7 +92,7 @@ class InfiniteCache {
             token_hits_ += hit ? tokens : 0;
         }
         // Blocks of one prompt do not hit each other.
-        seen_.insert(row.blocks.begin(), row.blocks.end());
+        seen_.insert(names.begin(), names.end());
     }
     void describe(FileDescription& description) const {
         if (blocks_ == 0) return;
@@ -102,6 +108,87 @@ class InfiniteCache {
     double token_hits_ = 0;
 };
 
+/// Returns the depth of each agent of a job: 1 for those that start with it.
+std::vector<std::uint32_t> depths_of(const JobGraph& graph) {
+    std::vector<std::uint32_t> depths;
+    for (const JobTurn& turn : graph.turns) {
+        if (turn.number > 0) continue;
+        std::uint32_t depth = 1;
+        for (const std::uint32_t other : turn.after)
+            depth = std::max(depth, depths[graph.turns[other].agent] + 1);
+        if (depths.size() <= turn.agent) depths.resize(turn.agent + std::size_t{1});
+        depths[turn.agent] = depth;
+    }
+    return depths;
+}
+
+/// The prompts of one job, for the best hit that a cache of its own could have.
+class JobCache {
+  public:
+    void add(const Row& row, std::int64_t block_tokens) {
+        const std::int64_t tokens = row.input_tokens.value_or(0);
+        tokens_ += static_cast<double>(tokens);
+        std::int64_t end = 0;
+        bool hits = true;
+        for (const std::uint64_t block : row.blocks) {
+            end += block_tokens;
+            if (end > tokens) break;  // a block that is not whole
+            hits = hits && seen_.contains(block);
+            if (hits) hits_ += static_cast<double>(block_tokens);
+        }
+        seen_.insert(row.blocks.begin(), row.blocks.end());
+        any_ = any_ || !row.blocks.empty();
+    }
+    void next_job() { seen_.clear(); }
+    std::optional<double> hit() const {
+        return any_ && tokens_ > 0 ? std::optional(hits_ / tokens_) : std::nullopt;
+    }
+
+  private:
+    std::unordered_set<std::uint64_t> seen_;
+    double tokens_ = 0;
+    double hits_ = 0;
+    bool any_ = false;
+};
+
+JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
+    JobSummary jobs{.jobs = file.jobs().size()};
+    std::vector<double> turns;
+    std::vector<double> agents;
+    std::vector<double> delays;
+    std::vector<double> tools;
+    JobCache cache;
+    for (std::size_t job = 0; job < file.jobs().size(); ++job) {
+        const auto graph = file.jobs().graph(job);
+        const std::vector<std::uint32_t> depths = depths_of(*graph);
+        turns.push_back(static_cast<double>(graph->turns.size()));
+        agents.push_back(static_cast<double>(depths.size()));
+        jobs.depth = std::max<std::uint64_t>(jobs.depth, *std::max_element(depths.begin(), depths.end()));
+        std::vector<std::int64_t> last(depths.size(), 0);
+        cache.next_job();
+        for (std::uint32_t number = 0; number < graph->turns.size(); ++number) {
+            const JobTurn& turn = graph->turns[number];
+            const Row row = file.turn(job, number);
+            const std::int64_t tokens = row.prompt ? 0 : row.input_tokens.value_or(0);
+            if (tokens < std::exchange(last[turn.agent], tokens)) ++jobs.shrinking;
+            if (turn.number == 0 && turn.background) ++jobs.background_agents;
+            for (const std::uint32_t other : turn.after)
+                if (graph->turns[other].agent != turn.agent) ++jobs.waits_between_agents;
+            if (number > 0) delays.push_back(seconds(turn.delay));
+            if (number > 0) tools.push_back(seconds(turn.tool));
+            cache.add(row, row.block_tokens > 0 ? row.block_tokens : format.block_tokens);
+        }
+    }
+    for (const double n : agents) jobs.agents += static_cast<std::uint64_t>(n);
+    for (const double n : turns) jobs.turns += static_cast<std::uint64_t>(n);
+    jobs.turns_per_job = *summary_of(turns, turns.size());
+    jobs.agents_per_job = *summary_of(agents, agents.size());
+    jobs.delay_s = summary_of(delays, delays.size());
+    jobs.tool_s = summary_of(tools, tools.size());
+    jobs.best_hit = cache.hit();
+    return jobs;
+}
+
 }  // namespace
 
 FileDescription description_of(const std::string& path, const RowFormat& format) {
@@ -114,20 +201,29 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     Rate requests;
     Rate tokens;
     InfiniteCache cache;
-    description.notes = for_each_row(path, format, [&](const Row& row, const RowPlace& place) {
+    const auto add = [&](const Row& row) {
+        if (row.is_reply) return;
         ++description.rows;
         if (row.input_tokens) input.push_back(static_cast<double>(*row.input_tokens));
         if (row.output_tokens) output.push_back(static_cast<double>(*row.output_tokens));
         if (row.input_tokens && row.output_tokens) total.push_back(input.back() + output.back());
-        cache.add(row, format.block_tokens);
+        cache.add(row, row.block_tokens > 0 ? row.block_tokens : format.block_tokens);
+    };
+    const TurnFile file(path, format, false, [&](const Row& row, const RowPlace&) {
+        add(row);
+        // The turns of a conversation without names are one row of their format.
+        const bool named = !row.conversation.empty();
+        for (const Row& turn : row.further)
+            if (named) add(turn);
         if (!row.at_s) return;
         if (!first_s) first_s = last_s = *row.at_s;
-        if (*row.at_s < last_s)
-            place.refuse(fmt::format("the time goes back from {} s to {} s", last_s, *row.at_s));
-        last_s = *row.at_s;
+        last_s = std::max(last_s, *row.at_s);
         requests.add(last_s - *first_s, 1);
         tokens.add(last_s - *first_s, static_cast<double>(row.input_tokens.value_or(0)));
     });
+    description.notes = file.notes();
+    if (file.jobs().has_jobs() || file.jobs().has_conversations())
+        description.jobs = job_summary_of(file, format);
     description.input = summary_of(input, description.rows);
     description.output = summary_of(output, description.rows);
     description.total = summary_of(total, description.rows);
@@ -140,30 +236,6 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     if (description.total)
         description.max_model_len = static_cast<std::int64_t>(std::ceil(1.2 * description.total->p99));
     return description;
-}
-
-std::string guessed_format(const std::string& path) {
-    struct Sign {
-        std::string_view text;
-        std::string_view format;
-    };
-    constexpr std::array kSigns = {
-        Sign{"ContextTokens", "azure"},       Sign{"Request tokens", "burstgpt"},
-        Sign{"\"input_length\"", "mooncake"}, Sign{"\"conversations\"", "sharegpt"},
-        Sign{"\"prompt_tokens\"", "log"},     Sign{"\"messages\"", "custom"},
-        Sign{"\"prompt\"", "custom"},
-    };
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-    std::string begin(std::size_t{1} << 16, '\0');
-    if (file) begin.resize(std::fread(begin.data(), 1, begin.size(), file.get()));
-    if (!file || std::ferror(file.get()))
-        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-    refuse_packed(path, begin);
-    for (const Sign& sign : kSigns) {
-        if (begin.find(sign.text) != std::string::npos) return std::string(sign.format);
-    }
-    throw UsageError(fmt::format("'{}' looks like none of the known formats; name one with --dataset ({})",
-                                 path, names_of_file_formats()));
 }
 
 }  // namespace paretoken::datasets

@@ -33,9 +33,31 @@ struct RateSummary {
     bool operator==(const RateSummary&) const = default;
 };
 
+/// The jobs of a file (datasets/job.h); conversations are jobs with one agent.
+struct JobSummary {
+    std::uint64_t jobs = 0;
+    std::uint64_t agents = 0;
+    std::uint64_t background_agents = 0;  ///< agents that nobody waits for
+    std::uint64_t turns = 0;
+    std::uint64_t depth = 0;                 ///< 1 if no agent starts another
+    std::uint64_t waits_between_agents = 0;  ///< waits of a turn for a turn of another agent
+    std::uint64_t shrinking =
+        0;  ///< turns whose prompt is shorter than that before in its agent, by stated length
+    LengthSummary agents_per_job = {};
+    LengthSummary turns_per_job = {};
+    // The pauses before all turns but the first of each job, in seconds.
+    std::optional<LengthSummary> delay_s = {};
+    std::optional<LengthSummary> tool_s = {};
+    /// The share of the prompt tokens that a cache of unlimited size, with whole blocks and for each job
+    /// alone, would find. Nothing if rows have no blocks.
+    std::optional<double> best_hit = {};
+
+    bool operator==(const JobSummary&) const = default;
+};
+
 struct FileDescription {
     std::string format;
-    std::uint64_t rows = 0;                    ///< without those that were left out
+    std::uint64_t rows = 0;                    ///< without those that were left out; a row per turn of a job
     std::optional<LengthSummary> input = {};   ///< prompt tokens; nothing unless every row has them
     std::optional<LengthSummary> output = {};  ///< output tokens; nothing unless every row has them
     std::optional<LengthSummary> total = {};   ///< prompt and output tokens of a row together
@@ -48,6 +70,7 @@ struct FileDescription {
     std::optional<double> token_hits = {};
     std::optional<std::int64_t> max_model_len = {};  ///< suggested context length: ⌈1.2 · p99 of `total`⌉
 
+    std::optional<JobSummary> jobs = {};  ///< nothing if all rows are single requests
     std::vector<std::string> notes = {};  ///< rows that were left out, fields that have no effect
 
     bool operator==(const FileDescription&) const = default;
@@ -57,9 +80,5 @@ struct FileDescription {
 /// previous row, UsageError when the file is not a regular file or has no rows, and RuntimeError when it
 /// cannot be read.
 FileDescription description_of(const std::string& path, const RowFormat& format);
-
-/// Returns the name of the dataset whose format the file probably has, by the names of fields and columns in
-/// its first 64 KiB. Throws UsageError when none is found, RuntimeError when the file cannot be read.
-std::string guessed_format(const std::string& path);
 
 }  // namespace paretoken::datasets

@@ -16,8 +16,8 @@ namespace paretoken::loadgen {
 struct Progress {
     std::atomic<std::uint64_t> started{0};  ///< measured requests
     std::atomic<std::uint64_t> finished{0};
-    /// Conversations whose first turn has ended. Equals `finished` if every request is a conversation by
-    /// itself.
+    /// Jobs or conversations whose first turn has ended. Equals `finished` if every request is a
+    /// conversation by itself.
     std::atomic<std::uint64_t> conversations{0};
     std::atomic<std::uint64_t> failed{0};
     std::atomic<std::uint64_t> in_flight{0};
@@ -38,7 +38,7 @@ struct Progress {
     void count_end(const RequestRecord& record) {
         in_flight.fetch_sub(1, std::memory_order_relaxed);
         if (record.warmup) return;
-        if (!record.turn || record.turn->number == 0) conversations.fetch_add(1, std::memory_order_relaxed);
+        if (is_opening(record)) conversations.fetch_add(1, std::memory_order_relaxed);
         finished.fetch_add(1, std::memory_order_relaxed);
         if (is_failure(record.outcome)) failed.fetch_add(1, std::memory_order_relaxed);
         output_tokens.fetch_add(static_cast<std::uint64_t>(record.streamed_tokens),

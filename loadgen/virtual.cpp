@@ -132,7 +132,7 @@ class VirtualRun {
         record.closed = record.started + std::min(load_.worker.client.request_timeout,
                                                   start.hangs_up_after.value_or(Duration::max()));
         const bool goes_on = mix_.needs_answer(planned);
-        mix_.started(planned, goes_on ? request.prompt : Prompt());
+        mix_.started(start, goes_on ? request.prompt : Prompt());
         submit(request, std::move(record), goes_on || load_.worker.keep_answers);
     }
 

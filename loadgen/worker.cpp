@@ -219,7 +219,7 @@ void Worker::start(const Start& start) {
     PreparedRequest request = ready ? std::move(ahead.request) : prepared(planned);
     request.hangs_up_after = start.hangs_up_after;
     Link& link = route(request, record);
-    job_->mix.started(planned, std::move(request.request.prompt));
+    job_->mix.started(start, std::move(request.request.prompt));
     link.client.start(std::move(request), std::move(record));
 }
 

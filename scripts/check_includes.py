@@ -90,8 +90,9 @@ PARTS = {
         "stop_monitor": {"limits"},
         "schedule": {"arrival", "limits"},
         "dispatch": {"schedule", "limits"},
-        "conversations": {"schedule"},
-        "mix": {"dispatch", "conversations"},
+        "job_progress": set(),
+        "jobs": {"schedule", "job_progress"},
+        "mix": {"dispatch", "jobs"},
     },
     "reports/files": {
         "plan_file": set(),

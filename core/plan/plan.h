@@ -25,24 +25,28 @@ namespace paretoken {
 struct RequestClass {
     std::string name = {};  ///< name; empty if there is only one class
 
-    /// The dataset, by the table of datasets (datasets/catalog.h). An empty name stands for "custom" if there
-    /// is a dataset_path, and for "synthetic" otherwise.
+    /// The dataset, by the table of datasets (datasets/catalog.h). An empty name stands for "synthetic",
+    /// or, if there is a dataset_path, for the format of that file (datasets/recognise.h).
     Spec dataset = {};
     std::string dataset_path = {};     ///< file of the dataset, if it is one
     std::string dataset_content = {};  ///< hash of that file's content; empty when there is none
     /// The replies with which conversations continue: the server's own answers ("live" or empty), or those of
     /// the dataset ("recorded").
     std::string replies = {};
+    std::optional<double> tool_scale = {};  ///< factor of the times that tools take in the dataset
+    std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn of a job
 
     /// Requests per second of an open loop with Poisson or gamma gaps. Infinity means that all requests are
     /// due at once. A resolved plan has no value here; its `arrivals` state the rate.
     std::optional<double> request_rate = {};
-    std::optional<double> burstiness = {};          ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
-    std::optional<Spec> arrivals = {};              ///< arrival process; a resolved plan always has it
-    std::optional<std::uint64_t> concurrency = {};  ///< largest number of requests in flight
+    std::optional<double> burstiness = {};  ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
+    std::optional<Spec> arrivals = {};      ///< arrival process; a resolved plan always has it
+    /// The largest number of requests in flight. In a closed loop it is the number of live jobs, whose agents
+    /// may have several requests in flight.
+    std::optional<std::uint64_t> concurrency = {};
     std::optional<std::uint64_t> prefill_concurrency = {};  ///< most requests without a first token
     std::string ramp_up = {};                   ///< closed loop: "auto", or the time over which slots open
-    std::string think_time = {};                ///< pause of a slot or a conversation after each request, in
+    std::string think_time = {};                ///< pause of a slot or a job after each request, in
                                                 ///< the form of core/plan/random_duration.h
     std::string cancel = {};                    ///< users who hang up, in the form of core/plan/hang_up.h
     std::optional<std::int64_t> priority = {};  ///< priority sent with each request, if the server accepts it
@@ -55,7 +59,7 @@ struct RequestClass {
 /// The rules that decide when no more requests are started. The first rule that is met decides. Requests that
 /// are in flight then are still followed to their end.
 struct StopRules {
-    /// The number of measured requests; a conversation of several turns counts once.
+    /// The number of measured requests; a job or conversation of several turns counts once.
     std::optional<std::uint64_t> requests = {};
     bool all_rows = false;  ///< whether `requests` of a resolved plan is the number of rows of the dataset
     std::optional<Duration> duration = {};  ///< time from the first measured request's start

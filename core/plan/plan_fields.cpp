@@ -145,6 +145,7 @@ struct Member {
 constexpr Interval kRatios{0, 0.99};
 constexpr Interval kBurstiness{0.01, 1000};
 constexpr Interval kWorkers{1, 256};
+constexpr Interval kToolScale{0, 1000};
 
 template <const Interval& range>
 void within(double value) {
@@ -544,6 +545,14 @@ using Replies = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].replies;
 }
 > ;
+using ToolScale = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].tool_scale;
+}
+> ;
+using IdleCap = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].idle_cap;
+}
+> ;
 using RequestRate = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].request_rate;
 }
@@ -923,8 +932,10 @@ constexpr std::array kFields = {
               .kind = load,
               .of_class = true,
               .levels = true,
-              .help = "Number of requests in flight (closed loop); with a request rate or --arrivals: "
-                      "largest number of requests in flight [1]",
+              .help =
+                  "Number of requests in flight (closed loop), or of live jobs if the dataset has jobs or "
+                  "conversations; with a request rate or --arrivals: largest number of requests in "
+                  "flight [1]",
               .get = Concurrency::get,
               .set = set_concurrency},
     PlanField{.name = "prefill_concurrency",
@@ -1000,9 +1011,10 @@ constexpr std::array kFields = {
               .group = kPace,
               .type = count,
               .kind = load,
-              .help = "Number of measured requests, or of conversations if the dataset has several turns "
-                      "[without --duration: 100, or 20 per slot if that is more; for a trace: its rows]; all "
-                      "means every row of a file",
+              .help =
+                  "Number of measured requests, or of jobs or conversations if the dataset has several turns "
+                  "[without --duration: 100, or 20 per slot if that is more; for a trace: its rows]; all "
+                  "means every row of a file",
               .get = get_requests,
               .set = set_requests},
     PlanField{.name = "duration",
@@ -1215,7 +1227,9 @@ constexpr std::array kFields = {
               .synonyms = "--input-file:aiperf",
               .group = kWorkload,
               .of_class = true,
-              .help = "File of requests; for custom: JSON lines with prompt or messages",
+              .help =
+                  "File of requests, whose format is recognised unless --dataset names one; for custom: JSON "
+                  "lines with prompt or messages",
               .get = DatasetPath::get,
               .set = set_dataset_path,
               .clear = clear_dataset_path},
@@ -1233,6 +1247,26 @@ constexpr std::array kFields = {
                       "dataset's) [live]",
               .get = Replies::get,
               .set = Replies::set_checked<known_replies>},
+    PlanField{
+        .name = "tool_scale",
+        .flags = "--tool-scale",
+        .group = kWorkload,
+        .type = number,
+        .kind = workload,
+        .of_class = true,
+        .help = "Factor of the recorded times of tools between the turns of jobs; 0 leaves them out [1]",
+        .get = ToolScale::get,
+        .set = ToolScale::set_checked<within_if_given<kToolScale>>},
+    PlanField{.name = "idle_cap",
+              .flags = "--idle-cap",
+              .group = kWorkload,
+              .type = duration,
+              .kind = workload,
+              .of_class = true,
+              .help = "Longest recorded pause before a turn of a job: 60s; longer ones, tools included, are "
+                      "cut to it [no limit]",
+              .get = IdleCap::get,
+              .set = IdleCap::set},
     PlanField{.name = "isl",
               .flags = "--isl",
               .synonyms = "--random-input-len:vllm,sglang --input-len:vllm "

@@ -46,6 +46,11 @@ std::optional<Duration> loop_lag_of(const RequestRecord& record) {
     return std::max(Duration{}, lag);
 }
 
+bool is_opening(const RequestRecord& record) {
+    if (record.job) return record.job->first == record.index;
+    return !record.turn || record.turn->number == 0;
+}
+
 std::int64_t output_tokens_of(const RequestRecord& record) {
     return record.usage.completion.value_or(record.streamed_tokens);
 }

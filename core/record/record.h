@@ -80,12 +80,20 @@ struct ConnectTimes {
     bool operator==(const ConnectTimes&) const = default;
 };
 
-/// The position of a request in a conversation of several turns.
+/// The position of a request in a conversation of several turns, or among the turns of an agent.
 struct Turn {
     std::uint64_t conversation = 0;  ///< index of its first request
     std::uint32_t number = 0;        ///< number of the turn, from 0
 
     bool operator==(const Turn&) const = default;
+};
+
+/// The part of a request in the job of an agent (datasets/job.h).
+struct JobPart {
+    std::uint64_t first = 0;  ///< index of the job's first request
+    bool background = false;  ///< whether nobody waits for its agent
+
+    bool operator==(const JobPart&) const = default;
 };
 
 struct RequestRecord {
@@ -99,6 +107,7 @@ struct RequestRecord {
     std::uint32_t worker = 0;
     std::optional<std::uint32_t> target;  ///< number of its server, from 0, if there are several
     std::optional<Turn> turn;             ///< nothing for a request that is a conversation by itself
+    std::optional<JobPart> job;           ///< nothing if the dataset states no jobs
     bool warmup = false;                  ///< whether it is a warm-up, which no metric includes
 
     Outcome outcome = Outcome::ok;
@@ -115,8 +124,9 @@ struct RequestRecord {
     ///   bytes of the slot's previous answer reached this host, plus the think time and the delay after a
     ///   failure. If a cap on prefills (--prefill-concurrency) allows the start only at a later time, that
     ///   time is used.
-    /// - For a further turn of a conversation, in either loop, it is the end of the turn before plus the
-    ///   think time, or the turn's own fixed time if that is later.
+    /// - For a further turn of a job or a conversation, in either loop, it is the end of the last turn that
+    ///   it waits for, plus the pauses of the dataset and the think time, or the turn's own fixed time if
+    ///   that is later.
     TimePoint scheduled;
     /// Time from `scheduled` until the caps on requests in flight and on prefills allowed the start. It is 0
     /// in a closed loop, except for a further turn that waits for the cap on prefills.
@@ -169,6 +179,9 @@ struct RequestRecord {
 /// Returns the client's own delay of a sending: the time after `scheduled` that neither the caps on requests
 /// nor the wait for a connection explain. Nothing for a request that was not sent.
 std::optional<Duration> loop_lag_of(const RequestRecord& record);
+
+/// Returns whether it is the first request of its job or conversation, or a job by itself.
+bool is_opening(const RequestRecord& record);
 
 /// Returns the output tokens to divide by: usage.completion if given, else the streamed tokens.
 std::int64_t output_tokens_of(const RequestRecord& record);

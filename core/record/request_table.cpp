@@ -74,6 +74,8 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.index = record.index;
     row.conversation = record.turn ? static_cast<std::int64_t>(record.turn->conversation) : kAbsent;
     row.turn = static_cast<std::uint16_t>(record.turn ? record.turn->number : 0);
+    row.job = record.job ? static_cast<std::int64_t>(record.job->first) : kAbsent;
+    row.background = record.job && record.job->background;
     row.scheduled = packed_time(record.scheduled);
     row.slot_wait = record.slot_wait.count();
     row.started = packed_time(record.started);
@@ -143,6 +145,8 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.turn = std::nullopt;
     if (row.conversation != kAbsent)
         record.turn = Turn{static_cast<std::uint64_t>(row.conversation), row.turn};
+    record.job = std::nullopt;
+    if (row.job != kAbsent) record.job = JobPart{static_cast<std::uint64_t>(row.job), row.background};
     record.request_class = classes_[row.request_class];
     record.slo = slos_[row.slo];
     record.worker = row.worker;

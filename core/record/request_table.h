@@ -23,7 +23,7 @@ namespace paretoken {
 
 class RequestTable {
   public:
-    static constexpr std::size_t kBytesPerRequest = 192;
+    static constexpr std::size_t kBytesPerRequest = 200;
     static constexpr std::size_t kMostErrors = 1000;
     static constexpr std::size_t kMostFinishReasons = 1000;
     static constexpr std::size_t kMostSlos = 65535;
@@ -104,7 +104,7 @@ class RequestTable {
     /// numbers of texts (Texts), and `connect` is an index into `connects_`.
     struct Row {
         std::uint64_t index;
-        std::int64_t conversation;
+        std::int64_t conversation, job;
         std::int64_t scheduled, slot_wait, started, ready, sent, headers, first_event, first_answer,
             last_event, finished, closed, longest_gap;
         std::uint64_t bytes_received;
@@ -119,7 +119,7 @@ class RequestTable {
         std::uint16_t finish_reason, http_status;
         Outcome outcome;
         TokenSource token_source;
-        bool warmup : 1, resent : 1, unseen_output : 1;
+        bool warmup : 1, resent : 1, unseen_output : 1, background : 1;
         std::uint8_t answered_model;
     };
     static_assert(sizeof(Row) == kBytesPerRequest);

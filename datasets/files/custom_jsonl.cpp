@@ -8,11 +8,13 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "core/result/slo.h"
-#include "datasets/files/json_row.h"
+#include "datasets/files/job_row.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -23,12 +25,21 @@ namespace dom = simdjson::dom;
 constexpr std::array<std::string_view, 9> kOutputTokens = {
     "output_tokens", "max_tokens",    "max_completion_tokens", "max_output_tokens", "max_new_tokens",
     "output_len",    "output_length", "completion_tokens",     "n_predict"};
-constexpr std::array<std::string_view, 12> kFields = {
-    "prompt", "messages", "input_tokens", "output_tokens", "at_s",  "class",
-    "slo",    "body",     "conversation", "turn",          "model", "expect"};
+constexpr std::array<std::string_view, 11> kFields = {"prompt", "messages", "input_tokens", "output_tokens",
+                                                      "at_s",   "class",    "slo",          "body",
+                                                      "turn",   "model",    "expect"};
+constexpr std::array<std::string_view, 13> kTurnsFields = {
+    "messages", "prompt", "input_tokens", "output_tokens", "at_s",         "class",     "slo",
+    "body",     "turn",   "model",        "hash_ids",      "block_tokens", "hash_scope"};
+constexpr std::string_view kKnownTurnsFields =
+    "input_tokens, output_tokens (or max_tokens and the like), hash_ids, block_tokens, hash_scope, at_s, "
+    "class, slo, body, conversation, turn, job, id, after, delay_s, tool_s, fork_of, background, "
+    "whole_prompt and model";
 constexpr std::string_view kKnownFields =
     "prompt, messages, input_tokens, output_tokens (or max_tokens and the like), at_s, class, slo, body, "
-    "conversation, turn and model; fields in \"body\" are sent";
+    "conversation, turn, job, id, after, delay_s, tool_s, fork_of, background, whole_prompt and model; "
+    "fields in \"body\" "
+    "are sent";
 
 TokenIds token_ids_of(dom::array array, const RowPlace& place) {
     TokenIds ids;
@@ -42,66 +53,11 @@ TokenIds token_ids_of(dom::array array, const RowPlace& place) {
     return ids;
 }
 
-/// Returns whether the message calls tools, so that it needs no content.
-bool calls_tools(dom::element message) {
-    dom::element calls;
-    return (!message["tool_calls"].get(calls) && !calls.is_null()) ||
-           (!message["function_call"].get(calls) && !calls.is_null());
-}
-
-/// Sets the content of a message to a string, or to a list of parts, which is kept unchanged beside its text.
-void set_content(Message& message, dom::element content, const RowPlace& place) {
-    std::string_view text;
-    if (!content.get(text)) {
-        message.content = text;
-        return;
-    }
-    dom::array parts;
-    if (content.get(parts)) place.refuse("a message's \"content\" is neither text nor a list of parts");
-    for (const dom::element part : parts) {
-        if (!part.is_object()) place.refuse("a part of a message is not an object");
-        if (!part["text"].get(text)) message.content += text;
-    }
-    message.parts = simdjson::minify(content);
-}
-
-Message message_of(dom::element element, const RowPlace& place) {
-    Message message;
-    std::string_view role;
-    if (element["role"].get(role)) place.refuse("a message lacks \"role\"");
-    message.role = role;
-    dom::element content;
-    const bool present = !element["content"].get(content);
-    if ((!present || content.is_null()) && calls_tools(element)) {
-        message.parts = "null";
-    } else {
-        if (!present) place.refuse("a message lacks \"content\"");
-        set_content(message, content, place);
-    }
-    for (const dom::key_value_pair field : dom::object(element)) {
-        if (field.key == "role" || field.key == "content") continue;
-        message.fields += (message.fields.empty() ? "" : ",") + simdjson::minify(field);
-    }
-    return message;
-}
-
-Messages messages_in(dom::array array, const RowPlace& place) {
-    Messages messages;
-    for (const dom::element element : array) {
-        messages.push_back(message_of(element, place));
-    }
-    if (messages.empty()) place.refuse("\"messages\" is empty");
-    return messages;
-}
-
 Prompt prompt_in(dom::element object, const RowPlace& place) {
     dom::element value;
     dom::array array;
     std::string_view text;
-    if (!object["messages"].get(value)) {
-        if (value.get(array)) place.refuse("\"messages\" is not a list");
-        return messages_in(array, place);
-    }
+    if (!object["messages"].get(value)) return messages_in(object, "messages", place);
     if (object["prompt"].get(value))
         place.refuse(
             "neither \"prompt\" nor \"messages\" is there; each line is an object with one of them, and "
@@ -109,13 +65,6 @@ Prompt prompt_in(dom::element object, const RowPlace& place) {
     if (!value.get(text)) return std::string(text);
     if (value.get(array)) place.refuse("\"prompt\" is neither text nor token ids");
     return token_ids_of(array, place);
-}
-
-std::string body_in(dom::element object, const RowPlace& place) {
-    dom::element body;
-    if (object["body"].get(body) || body.is_null()) return {};
-    if (!body.is_object()) place.refuse("\"body\" is not an object");
-    return simdjson::minify(body);
 }
 
 /// Returns the limits of a request, in the form that they have in a record.
@@ -148,35 +97,70 @@ std::optional<std::int64_t> output_tokens_in(dom::element object, const RowPlace
     return found;
 }
 
-std::vector<std::string> unknown_fields_in(dom::element element) {
+std::vector<std::string> unknown_fields_in(dom::element element, const Row& row,
+                                           std::span<const std::string_view> fields) {
     std::vector<std::string> unknown;
     const auto is_in = [](const auto& names, std::string_view name) {
         return std::find(names.begin(), names.end(), name) != names.end();
     };
     for (const dom::key_value_pair field : dom::object(element))
-        if (!is_in(kFields, field.key) && !is_in(kOutputTokens, field.key)) unknown.emplace_back(field.key);
+        if (!is_in(fields, field.key) && !is_in(kOutputTokens, field.key) && !is_job_field(field.key, row))
+            unknown.emplace_back(field.key);
     return unknown;
 }
 
-Row read_custom_row(std::string_view text, const std::string&, const RowPlace& place) {
-    const dom::element& object = object_of(text, place);
+/// Reads the fields that rows with texts and rows with lengths both have.
+Row common_fields_in(const dom::element& object, const RowPlace& place) {
     Row row;
-    row.prompt = prompt_in(object, place);
     row.input_tokens = tokens_in(object, "input_tokens", place);
-    if (const auto* ids = std::get_if<TokenIds>(&*row.prompt))
-        row.input_tokens = static_cast<std::int64_t>(ids->size());
     row.output_tokens = output_tokens_in(object, place);
     row.at_s = number_in(object, "at_s", place);
     row.request_class = text_in(object, "class", place);
     row.slo = slo_in(object, place);
-    row.conversation = text_in(object, "conversation", place);
+    read_job_fields(object, row, place);
     if (const auto turn = number_in(object, "turn", place)) {
         if (*turn != std::floor(*turn)) place.refuse("\"turn\" is not a whole number");
         row.turn = static_cast<std::int64_t>(*turn);
     }
     row.model = text_in(object, "model", place);
-    row.body = body_in(object, place);
-    row.unknown_fields = unknown_fields_in(object);
+    row.body = object_in(object, "body", place);
+    return row;
+}
+
+Row read_custom_row(std::string_view text, const std::string&, const RowPlace& place) {
+    const dom::element& object = object_of(text, place);
+    Row row = common_fields_in(object, place);
+    row.prompt = prompt_in(object, place);
+    if (const auto* ids = std::get_if<TokenIds>(&*row.prompt))
+        row.input_tokens = static_cast<std::int64_t>(ids->size());
+    row.unknown_fields = unknown_fields_in(object, row, kFields);
+    return row;
+}
+
+/// Returns the scope of a row's hash ids: the job, or 0 for the whole file.
+std::uint64_t scope_in(const dom::element& object, const Row& row, const RowPlace& place) {
+    const std::string scope = text_in(object, "hash_scope", place);
+    if (scope.empty() || scope == "file") return 0;
+    if (scope != "job") place.refuse(fmt::format("\"hash_scope\" is '{}'; known are job and file", scope));
+    const std::string& job = row.job.name.empty() ? row.conversation : row.job.name;
+    if (job.empty()) place.refuse("\"hash_scope\" is 'job', but the row has no \"job\"");
+    return derived_seed(1, job);
+}
+
+Row read_turns_row(std::string_view text, const std::string&, const RowPlace& place) {
+    const dom::element& object = object_of(text, place);
+    Row row = common_fields_in(object, place);
+    dom::element ids;
+    const bool has_text = !object["messages"].get(ids) || !object["prompt"].get(ids);
+    if (has_text) row.prompt = prompt_in(object, place);
+    if (!has_text && !row.input_tokens) place.refuse("\"input_tokens\" is missing");
+    if (!object["hash_ids"].get(ids)) {
+        row.blocks = blocks_in(object, "hash_ids", place);
+        row.scope = scope_in(object, row, place);
+        row.block_tokens = tokens_in(object, "block_tokens", place).value_or(0);
+        if (row.block_tokens == 0) place.refuse("\"hash_ids\" need \"block_tokens\", the tokens of a block");
+    }
+    row.unknown_fields = unknown_fields_in(object, row, kTurnsFields);
     return row;
 }
 
@@ -186,6 +170,18 @@ RowFormat custom_format(const Spec& spec) {
     spec.expect_only({"path", "osl"});
     return {
         .name = "custom", .layout = RowLayout::lines, .read = read_custom_row, .known_fields = kKnownFields};
+}
+
+RowFormat turns_format(const Spec& spec) {
+    spec.expect_only({"path", "osl"});
+    return {.name = "turns",
+            .layout = RowLayout::lines,
+            .read = read_turns_row,
+            .known_fields = kKnownTurnsFields};
+}
+
+std::unique_ptr<Dataset> make_turns(const DatasetOptions& options) {
+    return make_file_dataset(options, turns_format(options.spec));
 }
 
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options) {

@@ -9,6 +9,11 @@
 // that have no effect are named in a note. Rows with the same value of "conversation" are the turns of one
 // conversation. Each of them adds its messages, which may begin with the assistant's recorded reply. "turn"
 // is optional; if a row has it, it must be the number of the row's turn in the conversation, counted from 0.
+// Rows with the same "job" are the turns of one job (datasets/job.h), and each conversation is an agent of
+// it. "after" lists the ids of turns that must have ended besides the turn before, "delay_s" and "tool_s" are
+// the pause and the time of tools before the turn, "fork_of" is the id of the turn whose history an agent's
+// first turn inherits, and "background" marks the turns of agents that nobody waits for. "whole_prompt" marks
+// a turn whose messages are the whole prompt, so that no history is added.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"
@@ -20,5 +25,12 @@ namespace paretoken::datasets {
 /// when osl is given although no line needs it.
 RowFormat custom_format(const Spec& spec);
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options);
+
+/// The format of "turns:path=FILE[,osl=128]": the same rows with the lengths of prompts in place of texts.
+/// "input_tokens" is the length of the whole prompt, history included. Prompts of which the first "hash_ids"
+/// are equal begin alike, for "block_tokens" tokens each. With "hash_scope": "job" this holds only within a
+/// job. A row may have a text all the same. `paretoken dataset convert` writes such rows of traces of jobs.
+RowFormat turns_format(const Spec& spec);
+std::unique_ptr<Dataset> make_turns(const DatasetOptions& options);
 
 }  // namespace paretoken::datasets

@@ -1,7 +1,6 @@
 #include "datasets/files/file_dataset.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +10,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "datasets/files/conversation_index.h"
-#include "datasets/files/row_notes.h"
+#include "datasets/files/turn_file.h"
 #include "datasets/synthetic/prompt_maker.h"
 
 namespace paretoken::datasets {
@@ -22,12 +20,9 @@ constexpr std::size_t kSaltWords = 4;
 constexpr std::size_t kMostSlos =
     1000;  ///< largest number of different SLOs in a file, so that a run can hold each of them once
 
-/// The sums of the first pass over the rows.
+/// The sums over the turns of a file.
 struct Seen {
-    std::size_t rows = 0;
-    std::size_t with_times = 0;
-    double first_at_s = 0;
-    double last_at_s = 0;
+    std::size_t turns = 0;
     std::size_t with_input = 0;
     std::size_t with_output = 0;
     double input_tokens = 0;
@@ -36,16 +31,8 @@ struct Seen {
 };
 
 void add(Seen& seen, const Row& row, const RowPlace& place) {
-    if (row.at_s) {
-        if (seen.with_times == 0) seen.first_at_s = seen.last_at_s = *row.at_s;
-        if (*row.at_s < seen.last_at_s)
-            place.refuse(fmt::format("the time goes back from {} s to {} s", seen.last_at_s, *row.at_s));
-        seen.last_at_s = *row.at_s;
-        ++seen.with_times;
-    }
-    ++seen.rows;
-    if (seen.with_times != 0 && seen.with_times != seen.rows)
-        place.refuse("some rows have a time and others have none");
+    if (row.is_reply) return;
+    ++seen.turns;
     if (row.input_tokens) {
         ++seen.with_input;
         seen.input_tokens += static_cast<double>(*row.input_tokens);
@@ -62,48 +49,6 @@ void add(Seen& seen, const Row& row, const RowPlace& place) {
                         kMostSlos));
     seen.slos.insert(row.slo);
 }
-
-/// Reads rows in the order of the file; remembers the header of a csv and counts the rows that hold no
-/// request.
-class RowReader {
-  public:
-    explicit RowReader(const RowFormat& format) : format_(format) {}
-
-    /// Reads the next row; returns nothing for the header and for a row that holds no request.
-    std::optional<Row> read(std::string_view text, const RowPlace& place) {
-        if (format_.layout == RowLayout::csv && header_.empty()) {
-            header_ = text;
-            return std::nullopt;
-        }
-        Row row = cut(format_.read(text, header_, place));
-        if (row.input_tokens == 0 || row.output_tokens == 0)
-            row.unusable = "for they have 0 tokens, as failed requests of a trace do";
-        notes_.add(row, place);
-        if (!row.unusable.empty()) return std::nullopt;
-        return row;
-    }
-    /// Ends the first pass: throws UsageError if no row of the file holds a request.
-    void require_rows(const RowFile& file) const {
-        if (notes_.left_out().size() < file.size()) return;
-        throw UsageError(fmt::format("'{}' holds no requests: {}", file.path(), fmt::join(notes(), "; ")));
-    }
-    std::vector<std::string> notes() const { return notes_.texts(format_.known_fields); }
-    const std::vector<std::size_t>& left_out() const { return notes_.left_out(); }
-    /// Reads a row that was read before. Thread-safe.
-    Row read_again(std::string_view text, const RowPlace& place) const {
-        return cut(format_.read(text, header_, place));
-    }
-
-  private:
-    Row cut(Row row) const {
-        if (row.further.size() >= format_.most_turns) row.further.resize(format_.most_turns - 1);
-        return row;
-    }
-
-    const RowFormat& format_;
-    std::string header_;
-    RowNotes notes_;
-};
 
 std::optional<std::int64_t> output_tokens_in(const DatasetOptions& options) {
     if (!options.spec.fields.contains("osl")) return std::nullopt;
@@ -134,107 +79,73 @@ class FileDataset final : public Dataset {
           live_replies_(options.live_replies),
           maker_(options),
           ids_maker_(in_form(options, PromptForm::token_ids)),
-          reader_(format_),
-          file_(file_of(options.spec, options.path), format.layout,
-                [&](std::string_view text, const RowPlace& place) {
-                    const auto row = reader_.read(text, place);
-                    if (!row) return;
-                    add(seen_, *row, place);
-                    if (!row->prompt && row->input_tokens) require_prose_for(*row->input_tokens, place);
-                    conversations_.add(*row, !options.live_replies, place);
+          file_(file_of(options.spec, options.path), format, !options.live_replies,
+                [&](const Row& row, const RowPlace& place) {
+                    add_turn(row, place);
+                    for (const Row& turn : row.further) add_turn(turn, place);
                 }) {
-        conversations_.finish();
-        reader_.require_rows(file_);
-        file_.leave_out(reader_.left_out());
-        if (osl_ && seen_.with_output == seen_.rows)
+        if (osl_ && seen_.with_output == seen_.turns)
             throw UsageError(
                 fmt::format("--osl {}: every row of '{}' has a number of output tokens of its own, so that "
                             "--osl has no effect; leave it out, or change the lengths in the file",
                             *osl_, file_.path()));
     }
 
-    Request request(std::uint64_t index) const override {
-        Row row = row_at(index, 0);
-        Request request = without_prompt(index, row);
-        if (row.prompt) {
-            request.prompt = std::move(*row.prompt);
-            if (salt_prompts_) add_salt(request, index);
-        } else {
-            request.prompt = made_up(row, index, maker_);
-        }
-        return request;
-    }
+    Request request(std::uint64_t index) const override { return opening(index, maker_); }
+    Request outline(std::uint64_t index) const override { return opening(index, ids_maker_); }
 
-    Request outline(std::uint64_t index) const override {
-        Row row = row_at(index, 0);
-        Request request = without_prompt(index, row);
-        if (row.prompt) {
-            request.prompt = std::move(*row.prompt);
-            if (salt_prompts_) add_salt(request, index);
-        } else if (!row.blocks.empty()) {
-            request.prompt = made_up(row, index, ids_maker_);
-        }
-        return request;
-    }
-
-    bool has_conversations() const override { return conversations_.has_conversations(); }
+    bool has_conversations() const override { return jobs().has_conversations(); }
+    bool has_jobs() const override { return jobs().has_jobs(); }
     bool needs_replies() const override { return live_replies_ && has_conversations(); }
 
-    std::uint32_t turns(std::uint64_t index) const override {
-        return conversations_.turns(index % conversations_.size());
+    std::uint32_t turns(std::uint64_t index) const override { return jobs().turns(index % jobs().size()); }
+    std::shared_ptr<const JobGraph> job(std::uint64_t index) const override {
+        return jobs().graph(index % jobs().size());
     }
 
     Request follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const override {
-        Row row = row_at(index, turn);
-        Messages news = messages_in(row, turn);
-        Request request = without_prompt(index, row);
-        request.wanted_input_tokens.reset();  // the row has at most the length of its own part
-        Messages messages;
-        if (live_replies_) {
-            messages = messages_of(said.prompt);
-            messages.push_back({.role = "assistant", .content = std::string(said.reply)});
-            news.erase(news.begin(), news.begin() + static_cast<std::ptrdiff_t>(recorded_replies(news)));
-        } else {
-            messages = messages_of(turn == 1 ? this->request(index).prompt
-                                             : follow_up(index, turn - 1, said).prompt);
-        }
-        messages.insert(messages.end(), std::move_iterator(news.begin()), std::move_iterator(news.end()));
-        request.prompt = std::move(messages);
-        return request;
+        return turn_of(index, turn, said, maker_);
+    }
+    Request outline_of_follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const override {
+        return turn_of(index, turn, said, ids_maker_);
     }
 
-    std::optional<std::uint64_t> size() const override { return conversations_.size(); }
+    std::optional<std::uint64_t> size() const override { return jobs().size(); }
 
     std::optional<Duration> recorded_time(std::uint64_t index) const override {
-        if (seen_.with_times == 0) return std::nullopt;
-        return from_seconds(*row_at(index, 0).at_s - seen_.first_at_s);
+        return file_.recorded_time(index);
     }
 
     std::string description() const override {
         const std::string& path = file_.path();
-        return fmt::format("{}:path={},{}={}", format_.name, path.substr(path.rfind('/') + 1),
-                           has_conversations() ? "conversations" : "requests", conversations_.size());
+        const std::string_view unit = has_jobs()            ? "jobs"
+                                      : has_conversations() ? "conversations"
+                                                            : "requests";
+        return fmt::format("{}:path={},{}={}", format_.name, path.substr(path.rfind('/') + 1), unit,
+                           jobs().size());
     }
     std::string content() const override { return file_.content(); }
 
     std::vector<std::string> notes() const override {
-        std::vector<std::string> notes = reader_.notes();
+        std::vector<std::string> notes = file_.notes();
         for (std::string& note : notes) note.insert(0, file_.path() + ": ");
         return notes;
     }
 
     std::optional<double> mean_input_tokens() const override {
-        if (seen_.with_input != seen_.rows) return std::nullopt;
-        return seen_.input_tokens / static_cast<double>(seen_.rows);
+        if (seen_.with_input != seen_.turns) return std::nullopt;
+        return seen_.input_tokens / static_cast<double>(seen_.turns);
     }
     std::optional<double> mean_output_tokens() const override {
-        const std::size_t without = seen_.rows - seen_.with_output;
+        const std::size_t without = seen_.turns - seen_.with_output;
         if (without > 0 && !osl_) return std::nullopt;
         const double given = static_cast<double>(without) * static_cast<double>(osl_.value_or(0));
-        return (seen_.output_tokens + given) / static_cast<double>(seen_.rows);
+        return (seen_.output_tokens + given) / static_cast<double>(seen_.turns);
     }
 
   private:
+    const JobIndex& jobs() const { return file_.jobs(); }
+
     void require_prose_for(std::int64_t tokens, const RowPlace& place) const {
         try {
             maker_.require_prose_for(tokens);
@@ -243,18 +154,57 @@ class FileDataset final : public Dataset {
         }
     }
 
-    /// Reads the row of a turn.
-    Row row_at(std::uint64_t index, std::uint32_t turn) const {
-        const std::size_t at = conversations_.row_of(index % conversations_.size(), turn);
-        std::string text = file_.row(at);
-        text.reserve(text.size() + RowFile::kPadding);
-        return reader_.read_again(text, {file_.path(), at + 1});
+    void add_turn(const Row& turn, const RowPlace& place) {
+        add(seen_, turn, place);
+        if (!turn.prompt && turn.input_tokens) require_prose_for(*turn.input_tokens, place);
     }
 
-    /// Returns the messages that a follow-up adds, with the recorded reply before them.
-    static Messages messages_in(Row& row, std::uint32_t turn) {
-        if (row.further.empty()) return messages_of(std::move(*row.prompt));
-        return std::move(row.further.at(turn - 1));
+    /// Reads a turn of a job.
+    Row row_at(std::uint64_t index, std::uint32_t turn) const {
+        return file_.turn(index % jobs().size(), turn);
+    }
+
+    Request opening(std::uint64_t index, const PromptMaker& maker) const {
+        Row row = row_at(index, 0);
+        Request request = without_prompt(index, row);
+        set_own_prompt(request, row, 0, maker);
+        return request;
+    }
+
+    /// Sets the prompt of a turn that continues no other. In an outline, a prompt of which only the length
+    /// is known stays empty.
+    void set_own_prompt(Request& request, Row& row, std::uint32_t turn, const PromptMaker& maker) const {
+        if (row.prompt) {
+            request.prompt = std::move(*row.prompt);
+            if (salt_prompts_) add_salt(request, request.index);
+        } else if (&maker == &maker_ || !row.blocks.empty()) {
+            request.prompt = made_up(row, request.index, turn, maker);
+        }
+    }
+
+    Request turn_of(std::uint64_t index, std::uint32_t turn, const Said& said,
+                    const PromptMaker& maker) const {
+        Row row = row_at(index, turn);
+        Request request = without_prompt(index, row);
+        const auto history = job(index)->turns[turn].history;
+        if (!history) {
+            set_own_prompt(request, row, turn, maker);
+            return request;
+        }
+        request.wanted_input_tokens.reset();  // the row has at most the length of its own part
+        Messages news = messages_of(std::move(*row.prompt));
+        Messages messages;
+        if (live_replies_) {
+            messages = messages_of(said.prompt);
+            messages.push_back({.role = "assistant", .content = std::string(said.reply)});
+            news.erase(news.begin(), news.begin() + static_cast<std::ptrdiff_t>(recorded_replies(news)));
+        } else {
+            messages = messages_of(*history == 0 ? opening(index, maker).prompt
+                                                 : turn_of(index, *history, said, maker).prompt);
+        }
+        messages.insert(messages.end(), std::move_iterator(news.begin()), std::move_iterator(news.end()));
+        request.prompt = std::move(messages);
+        return request;
     }
 
     Request without_prompt(std::uint64_t index, Row& row) const {
@@ -270,16 +220,20 @@ class FileDataset final : public Dataset {
         return request;
     }
 
-    Prompt made_up(const Row& row, std::uint64_t index, const PromptMaker& maker) const {
-        if (row.blocks.empty()) return maker.prompt(*row.input_tokens, index);
+    Prompt made_up(const Row& row, std::uint64_t index, std::uint32_t turn, const PromptMaker& maker) const {
+        const std::uint64_t own = turn == 0 ? index : derived_seed(index, "turn", turn);
+        if (row.blocks.empty()) return maker.prompt(*row.input_tokens, own);
+        const std::uint64_t play = derived_seed(row.scope, "play", index / jobs().size());
         Prompt prompt = maker.begin();
         std::int64_t left = *row.input_tokens - maker.overhead_tokens();
         for (const std::uint64_t block : row.blocks) {
-            const std::int64_t tokens = std::min(left, format_.block_tokens);
-            if (tokens > 0) maker.append(prompt, tokens, block);
+            const std::int64_t tokens =
+                std::min(left, row.block_tokens > 0 ? row.block_tokens : format_.block_tokens);
+            if (tokens > 0)
+                maker.append(prompt, tokens, row.scope == 0 ? block : derived_seed(play, "block", block));
             left -= tokens;
         }
-        if (left > 0) maker.append(prompt, left, derived_seed(index, "beyond the blocks"));
+        if (left > 0) maker.append(prompt, left, derived_seed(own, "beyond the blocks"));
         return prompt;
     }
 
@@ -319,27 +273,14 @@ class FileDataset final : public Dataset {
     bool live_replies_;
     PromptMaker maker_;
     PromptMaker ids_maker_;
-    RowReader reader_;
     Seen seen_;
-    ConversationIndex conversations_;
-    RowFile file_;
+    TurnFile file_;
 };
 
 }  // namespace
 
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format) {
     return std::make_unique<FileDataset>(options, format);
-}
-
-std::vector<std::string> for_each_row(
-    const std::string& path, const RowFormat& format,
-    const std::function<void(const Row& row, const RowPlace& place)>& visit) {
-    RowReader reader(format);
-    const RowFile file(path, format.layout, [&](std::string_view text, const RowPlace& place) {
-        if (const auto row = reader.read(text, place)) visit(*row, place);
-    });
-    reader.require_rows(file);
-    return reader.notes();
 }
 
 }  // namespace paretoken::datasets

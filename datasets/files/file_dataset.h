@@ -16,6 +16,30 @@
 
 namespace paretoken::datasets {
 
+/// The part of a turn in a job (datasets/job.h), as a row states it.
+struct RowJob {
+    /// An agent that the turn starts.
+    struct Start {
+        std::string agent;        ///< name of its conversation
+        bool fork = false;        ///< whether it inherits the turn's history
+        bool background = false;  ///< whether nobody waits for it
+
+        bool operator==(const Start&) const = default;
+    };
+
+    std::string name = {};                       ///< the job; empty means that the conversation is the job
+    std::string id = {};                         ///< name of the turn, for others that wait for it
+    std::vector<std::string> after = {};         ///< ids of turns that it waits for
+    std::vector<std::string> after_agents = {};  ///< conversations whose last turns it waits for
+    std::vector<Start> starts = {};
+    std::string fork_of = {};  ///< id of the turn whose history it inherits; empty: it starts afresh
+    double delay_s = 0;        ///< pause before it, from the end of the turns that it waits for
+    double tool_s = 0;         ///< time of tools before it, in addition to `delay_s`
+    bool background = false;   ///< whether nobody waits for its agent
+
+    bool operator==(const RowJob&) const = default;
+};
+
 /// The content of one row.
 struct Row {
     std::optional<Prompt> prompt = {};  ///< if absent, a prompt of `input_tokens` tokens is generated
@@ -23,16 +47,25 @@ struct Row {
     std::optional<std::int64_t> output_tokens = {};
     std::optional<double> at_s = {};         ///< time of the request in seconds; its zero is arbitrary
     std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names mean equal content
+    /// If it is not 0, the names of blocks hold only among rows of the same scope, and only for one play of
+    /// their job.
+    std::uint64_t scope = 0;
+    std::int64_t block_tokens = 0;  ///< tokens per block; 0 means RowFormat::block_tokens
+    bool is_reply = false;          ///< whether it is the recorded reply to the turn before, and no turn
+    bool whole_prompt = false;      ///< whether the prompt has the history already, which no turn then adds
     std::string request_class = {};
     std::string slo = {};                   ///< limits: "ttft:500 tpot:20"; empty means the run's
     std::string conversation = {};          ///< name of its conversation; rows of equal name are its turns
     std::optional<std::int64_t> turn = {};  ///< number of the turn from 0, if the row has it
-    std::vector<Messages> further = {};     ///< later turns, if this row holds several
+    RowJob job = {};                        ///< its part in a job, if the row states one
+    std::vector<Row> further = {};          ///< further turns, if this row holds several
     std::string model = {};
     std::string body = {};  ///< text of a JSON object that is merged into the request's body
     /// Why the row holds no request, as a continuation of "left out, "; empty if it holds one. A row of a
     /// trace with 0 input tokens or 0 output tokens holds none either.
     std::string_view unusable = {};
+    /// What the user should know of the row, as a continuation of "rows "; empty if there is nothing.
+    std::string_view remark = {};
     std::vector<std::string> unknown_fields = {};  ///< names of fields that have no effect
 };
 
@@ -47,6 +80,14 @@ struct RowFormat {
     std::function<Row(std::string_view text, const std::string& header, const RowPlace& place)> read = {};
     std::int64_t block_tokens = 0;          ///< tokens per block, if rows have blocks
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
+    /// Whether the ids of turns hold for the whole file, so that jobs are the agents that wait for each
+    /// other.
+    bool jobs_by_edges = false;
+    /// Looks at a file before its rows are read, and completes the format for it; may be empty.
+    std::function<void(const std::string& path, RowFormat& format)> look = {};
+    std::string note = {};  ///< what the user should know of the file, as a sentence without a full stop
+    bool body_of_opening = false;        ///< whether a turn without a body has that of its job's first turn
+    bool keeps_turns = false;            ///< whether turns are kept in memory (datasets/files/kept_turns.h)
     std::string_view known_fields = {};  ///< names of the fields of a row, for formats that tell unknown ones
 };
 
@@ -54,16 +95,9 @@ struct RowFormat {
 /// the errors of RowFile (datasets/files/row_file.h) and of the format's reader, and UsageError if osl is
 /// not a whole number from 1 to 1G, if osl is given although every row has a number of output tokens, if
 /// the prose is too short, or if rows do not fit together: a time before the previous row's, times in some
-/// rows only, more than 1,000 different SLOs, or turns that ConversationIndex::add()
-/// (datasets/files/conversation_index.h) refuses. Rows that hold no request are left out and counted in
+/// rows only, more than 1,000 different SLOs, or turns that JobIndex (datasets/files/job_index.h) refuses.
+/// Only the first row of a job needs a time. Rows that hold no request are left out and counted in
 /// Dataset::notes(); UsageError is thrown if no row is left.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
-
-/// Calls `visit` with every row of a file that holds a request, in order, and returns the notes on the others
-/// (RowNotes::texts()). Throws the errors of RowFile and of the format's reader, and UsageError if no row
-/// holds a request.
-std::vector<std::string> for_each_row(
-    const std::string& path, const RowFormat& format,
-    const std::function<void(const Row& row, const RowPlace& place)>& visit);
 
 }  // namespace paretoken::datasets

@@ -7,6 +7,66 @@ namespace paretoken::datasets {
 
 namespace dom = simdjson::dom;
 
+namespace {
+
+/// Reads a string or a whole number; returns false if the value is neither.
+bool read_name(const dom::element& value, std::string& name) {
+    std::string_view text;
+    std::int64_t number = 0;
+    if (!value.get(text)) {
+        name = text;
+        return true;
+    }
+    if (value.get(number)) return false;
+    name = fmt::format("{}", number);
+    return true;
+}
+
+/// Returns whether the message calls tools, so that it needs no content.
+bool calls_tools(dom::element message) {
+    dom::element calls;
+    return (!message["tool_calls"].get(calls) && !calls.is_null()) ||
+           (!message["function_call"].get(calls) && !calls.is_null());
+}
+
+/// Sets the content of a message to a string, or to a list of parts, which is kept unchanged beside its text.
+void set_content(Message& message, dom::element content, const RowPlace& place) {
+    std::string_view text;
+    if (!content.get(text)) {
+        message.content = text;
+        return;
+    }
+    dom::array parts;
+    if (content.get(parts)) place.refuse("a message's \"content\" is neither text nor a list of parts");
+    for (const dom::element part : parts) {
+        if (!part.is_object()) place.refuse("a part of a message is not an object");
+        if (!part["text"].get(text)) message.content += text;
+    }
+    message.parts = simdjson::minify(content);
+}
+
+Message message_of(dom::element element, const RowPlace& place) {
+    Message message;
+    std::string_view role;
+    if (element["role"].get(role)) place.refuse("a message lacks \"role\"");
+    message.role = role;
+    dom::element content;
+    const bool present = !element["content"].get(content);
+    if ((!present || content.is_null()) && calls_tools(element)) {
+        message.parts = "null";
+    } else {
+        if (!present) place.refuse("a message lacks \"content\"");
+        set_content(message, content, place);
+    }
+    for (const dom::key_value_pair field : dom::object(element)) {
+        if (field.key == "role" || field.key == "content") continue;
+        message.fields += (message.fields.empty() ? "" : ",") + simdjson::minify(field);
+    }
+    return message;
+}
+
+}  // namespace
+
 const dom::element& object_of(std::string_view text, const RowPlace& place) {
     static_assert(RowFile::kPadding >= simdjson::SIMDJSON_PADDING);
     thread_local dom::parser parser;
@@ -48,6 +108,76 @@ std::string text_in(const dom::element& object, std::string_view key, const RowP
     if (object[key].get(value) || value.is_null()) return {};
     if (value.get(text)) place.refuse(fmt::format("\"{}\" is not text", key));
     return std::string(text);
+}
+
+std::string name_in(const dom::element& object, std::string_view key, const RowPlace& place) {
+    dom::element value;
+    std::string name;
+    if (object[key].get(value) || value.is_null()) return name;
+    if (!read_name(value, name)) place.refuse(fmt::format("\"{}\" is neither text nor a whole number", key));
+    return name;
+}
+
+std::vector<std::string> names_in(const dom::element& object, std::string_view key, const RowPlace& place) {
+    dom::element value;
+    dom::array list;
+    std::vector<std::string> names;
+    if (object[key].get(value) || value.is_null()) return names;
+    if (value.get(list)) place.refuse(fmt::format("\"{}\" is not a list", key));
+    for (const dom::element element : list)
+        if (!read_name(element, names.emplace_back()))
+            place.refuse(fmt::format("\"{}\" holds something that is neither text nor a whole number", key));
+    return names;
+}
+
+bool flag_in(const dom::element& object, std::string_view key, const RowPlace& place) {
+    dom::element value;
+    bool flag = false;
+    if (object[key].get(value) || value.is_null()) return false;
+    if (value.get(flag)) place.refuse(fmt::format("\"{}\" is neither true nor false", key));
+    return flag;
+}
+
+Messages messages_in(const dom::element& object, std::string_view key, const RowPlace& place) {
+    dom::element value;
+    dom::array array;
+    if (object[key].get(value)) place.refuse(fmt::format("\"{}\" is missing", key));
+    if (value.get(array)) place.refuse(fmt::format("\"{}\" is not a list", key));
+    Messages messages;
+    for (const dom::element element : array) messages.push_back(message_of(element, place));
+    if (messages.empty()) place.refuse(fmt::format("\"{}\" is empty", key));
+    return messages;
+}
+
+std::string object_in(const dom::element& object, std::string_view key, const RowPlace& place) {
+    dom::element value;
+    if (object[key].get(value) || value.is_null()) return {};
+    if (!value.is_object()) place.refuse(fmt::format("\"{}\" is not an object", key));
+    return simdjson::minify(value);
+}
+
+std::string json_in(const dom::element& object, std::string_view key) {
+    dom::element value;
+    if (object[key].get(value) || value.is_null()) return {};
+    return simdjson::minify(value);
+}
+
+std::vector<std::uint64_t> blocks_in(const dom::element& object, std::string_view key,
+                                     const RowPlace& place) {
+    dom::array ids;
+    if (object[key].get(ids)) place.refuse(fmt::format("\"{}\" is not a list", key));
+    std::vector<std::uint64_t> blocks;
+    blocks.reserve(ids.size());
+    for (const dom::element element : ids)
+        if (element.get(blocks.emplace_back()))
+            place.refuse(fmt::format("\"{}\" holds something that is not a whole number of at least 0", key));
+    return blocks;
+}
+
+void add_fields(std::string& body, std::string_view fields) {
+    if (fields.empty()) return;
+    if (body.empty()) body = "{}";
+    body.insert(body.size() - 1, fmt::format("{}{}", body.size() > 2 ? "," : "", fields));
 }
 
 }  // namespace paretoken::datasets

@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/record/request.h"
 #include "datasets/files/row_file.h"
 
 namespace simdjson::dom {
@@ -33,5 +35,33 @@ std::optional<double> number_in(const simdjson::dom::element& object, std::strin
 
 /// Returns the value of `key`, which must be a string; an empty text if it is absent or null.
 std::string text_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
+
+/// Returns the value of `key`, a string or a whole number, as text; an empty text if it is absent or null.
+std::string name_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
+
+/// Returns the value of `key`, which must be a list of strings or whole numbers, as texts; an empty list if
+/// it is absent or null.
+std::vector<std::string> names_in(const simdjson::dom::element& object, std::string_view key,
+                                  const RowPlace& place);
+
+/// Returns the value of `key`, which must be a list of at least one message. The content of a message is text
+/// or a list of parts, which is kept unchanged, as are its further fields.
+Messages messages_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
+
+/// Returns the text of the value of `key`, which must be an object; an empty text if it is absent or null.
+std::string object_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
+
+/// Returns the JSON text of the value of `key`; an empty text if it is absent or null.
+std::string json_in(const simdjson::dom::element& object, std::string_view key);
+
+/// Returns the value of `key`, which must be a list of whole numbers of at least 0.
+std::vector<std::uint64_t> blocks_in(const simdjson::dom::element& object, std::string_view key,
+                                     const RowPlace& place);
+
+/// Adds fields, such as "\"top_p\":0.9", to the text of a JSON object, or of an empty one.
+void add_fields(std::string& body, std::string_view fields);
+
+/// Returns the value of `key`, which must be true or false; false if it is absent or null.
+bool flag_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
 
 }  // namespace paretoken::datasets

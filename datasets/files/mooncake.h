@@ -14,4 +14,15 @@ namespace paretoken::datasets {
 RowFormat mooncake_format(const Spec& spec);
 std::unique_ptr<Dataset> make_mooncake(const DatasetOptions& options);
 
+/// Rows with "session_id", which are the turns of conversations: "delay" is the pause in milliseconds since
+/// the answer before. A prompt may be "messages" or "text_input" in place of lengths. It is then the whole
+/// prompt, or with "message_mode": "delta" what is new in it.
+RowFormat mooncake_session_format(const Spec& spec);
+std::unique_ptr<Dataset> make_mooncake_session(const DatasetOptions& options);
+
+/// Rows of jobs: a request ("request_id") of an agent ("session_id") starts when all of "wait_for" have
+/// ended, plus "delay" and "tool_wait_ms". The other fields of the format inform only.
+RowFormat agentic_mooncake_format(const Spec& spec);
+std::unique_ptr<Dataset> make_agentic_mooncake(const DatasetOptions& options);
+
 }  // namespace paretoken::datasets

@@ -19,7 +19,8 @@ namespace paretoken::datasets {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
-constexpr std::size_t kLongestRow = std::size_t{16} << 20;  // a prompt of several million tokens
+constexpr std::size_t kLongestRow = std::size_t{16} << 20;      // a prompt of several million tokens
+constexpr std::size_t kLongestObject = std::size_t{512} << 20;  // a job of thousands of turns
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 [[noreturn]] void cannot_read(const std::string& path) {
@@ -36,9 +37,12 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// Finds the ends of the elements of a JSON array, which may arrive in pieces of any size.
+/// Finds the ends of the elements of a JSON array, or of JSON objects that follow each other, which may
+/// arrive in pieces of any size.
 class ElementScanner {
   public:
+    explicit ElementScanner(bool objects = false) : objects_(objects) {}
+
     /// Returns the position behind the element that `text` begins with, scanning from `from`; nothing when
     /// its end is not in `text`.
     std::optional<std::size_t> end_of(std::string_view text, std::size_t from) {
@@ -57,8 +61,8 @@ class ElementScanner {
             } else if (c == '{' || c == '[') {
                 ++depth_;
             } else if (depth_ > 0 && (c == '}' || c == ']')) {
-                --depth_;
-            } else if (depth_ == 0 && (c == ',' || c == ']')) {
+                if (--depth_ == 0 && objects_) return i + 1;
+            } else if (depth_ == 0 && !objects_ && (c == ',' || c == ']')) {
                 return i;
             }
         }
@@ -66,6 +70,7 @@ class ElementScanner {
     }
 
   private:
+    bool objects_;
     int depth_ = 0;
     bool in_string_ = false;
     bool escaped_ = false;
@@ -120,9 +125,10 @@ class RowFile::Reader {
             at_ += used_;
             scanned_ -= used_;
             used_ = 0;
-            if (buffer_.size() > kLongestRow)
+            const std::size_t longest = layout_ == RowLayout::objects ? kLongestObject : kLongestRow;
+            if (buffer_.size() > longest)
                 RowPlace{file_.path_, line_}.refuse(
-                    fmt::format("the row is longer than {} MiB; is this a file of rows?", kLongestRow >> 20));
+                    fmt::format("the row is longer than {} MiB; is this a file of rows?", longest >> 20));
         }
         if (file_.array_ && !closed_)
             RowPlace{file_.path_, line_}.refuse("the JSON array has no end; is the file complete?");
@@ -150,16 +156,41 @@ class RowFile::Reader {
         first_ = false;
         refuse_packed(file_.path_, buffer_);
         if (buffer_.starts_with(kByteOrderMark)) used_ = scanned_ = kByteOrderMark.size();
-        if (layout_ != RowLayout::lines_or_array) return;
+        if (layout_ != RowLayout::lines_or_array && layout_ != RowLayout::objects) return;
         std::size_t begin = used_;
         while (begin < buffer_.size() && is_blank(buffer_[begin])) ++begin;
-        if (begin == buffer_.size() || buffer_[begin] != '[') return;
+        if (begin == buffer_.size() || buffer_[begin] != '[') {
+            file_.objects_ = layout_ == RowLayout::objects;
+            scanner_ = ElementScanner(file_.objects_);
+            return;
+        }
         file_.array_ = true;
         count_lines(begin + 1);
     }
 
     /// Takes the next row from the buffer; returns false when its end has not been read yet.
-    bool take_row(bool more) { return file_.array_ ? take_element() : take_line(more); }
+    bool take_row(bool more) {
+        if (file_.objects_) return take_object(more);
+        return file_.array_ ? take_element() : take_line(more);
+    }
+
+    bool take_object(bool more) {
+        const auto end = scanner_.end_of(buffer_, scanned_);
+        if (end) {
+            const std::string_view object = trimmed(std::string_view(buffer_).substr(used_, *end - used_));
+            const auto begin = static_cast<std::size_t>(object.data() - buffer_.data());
+            count_lines(begin);
+            tell(begin, *end);
+            count_lines(*end);
+            return true;
+        }
+        scanned_ = buffer_.size();
+        if (!more && !trimmed(std::string_view(buffer_).substr(used_)).empty()) {
+            count_lines(used_);
+            RowPlace{file_.path_, line_}.refuse("the JSON object has no end; is the file complete?");
+        }
+        return false;
+    }
 
     bool take_line(bool more) {
         const auto found = buffer_.find('\n', scanned_);
@@ -285,8 +316,8 @@ std::string RowFile::row(std::size_t index) const {
         if (n == 0) throw RuntimeError(fmt::format("'{}' became shorter while it was in use", path_));
         got += static_cast<std::size_t>(n);
     }
-    const auto cut = array_ ? ElementScanner().end_of(text, 0).value_or(text.size())
-                            : std::min(text.find('\n'), text.size());
+    const auto cut = array_ || objects_ ? ElementScanner(objects_).end_of(text, 0).value_or(text.size())
+                                        : std::min(text.find('\n'), text.size());
     text.resize(cut);
     const std::string_view inside = trimmed(text);
     text.resize(static_cast<std::size_t>(inside.data() + inside.size() - text.data()));

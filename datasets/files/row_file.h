@@ -25,6 +25,7 @@ enum class RowLayout : std::uint8_t {
     lines,           ///< one row per line; blank lines are skipped
     lines_or_array,  ///< the elements of an array, if the file begins with one; else lines
     csv,             ///< lines behind a header that names the columns
+    objects,         ///< JSON objects, each of one line or several; or an array of them
 };
 
 /// Throws UsageError if a file that begins with the bytes `begin` is packed or is no text (Parquet, gzip,
@@ -40,7 +41,8 @@ class RowFile {
 
     /// Calls `visit` for every row, the header of a csv first, each with kPadding readable bytes behind it
     /// and without white space around it. Throws RuntimeError when the file cannot be read; UsageError when
-    /// it is not a regular file, is packed (refuse_packed()), has no rows, has a row of more than 16 MiB, or
+    /// it is not a regular file, is packed (refuse_packed()), has no rows, has a row of more than 16 MiB (an
+    /// object: 512 MiB), or
     /// has a JSON array without an end or with text behind it; and the errors of `visit`.
     RowFile(std::string path, RowLayout layout, const Visit& visit);
     ~RowFile();
@@ -64,6 +66,7 @@ class RowFile {
     std::string path_;
     int file_ = -1;
     bool array_ = false;
+    bool objects_ = false;
     std::uint64_t bytes_ = 0;
     std::vector<std::uint64_t> places_;  ///< first byte of each row
     std::string content_;

@@ -20,6 +20,8 @@ void RowNotes::add(const Row& row, const RowPlace& place) {
         Count& count = reasons_.try_emplace(std::string(row.unusable), Count{0, place.line}).first->second;
         ++count.rows;
     }
+    if (!row.remark.empty())
+        ++remarks_.try_emplace(std::string(row.remark), Count{0, place.line}).first->second.rows;
     ++rows_;
     for (const std::string& name : row.unknown_fields) {
         if (!unknown_.contains(name) && unknown_.size() == kMostUnknown) {
@@ -38,6 +40,9 @@ std::vector<std::string> RowNotes::texts(std::string_view known_fields) const {
                                     share > kMany ? fmt::format(" ({:.3g} %)", 100 * share) : "", reason,
                                     count.first_line));
     }
+    for (const auto& [remark, count] : remarks_)
+        texts.push_back(
+            fmt::format("{} of {} rows {} (first in line {})", count.rows, rows_, remark, count.first_line));
     if (unknown_.empty()) return texts;
     std::string names;
     for (const auto& [name, count] : unknown_)

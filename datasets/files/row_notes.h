@@ -22,8 +22,8 @@ class RowNotes {
     const std::vector<std::size_t>& left_out() const { return left_out_; }
 
     /// Returns a sentence for each reason for which rows were left out, with their share if more than 5 % of
-    /// the rows were, and one sentence for all unknown fields. `known_fields` is the text after it: "prompt,
-    /// messages".
+    /// the rows were, one for each remark, and one sentence for all unknown fields. `known_fields` is the
+    /// text after it: "prompt, messages".
     std::vector<std::string> texts(std::string_view known_fields) const;
 
   private:
@@ -34,6 +34,7 @@ class RowNotes {
     std::size_t rows_ = 0;
     std::vector<std::size_t> left_out_;
     std::map<std::string, Count, std::less<>> reasons_;
+    std::map<std::string, Count, std::less<>> remarks_;
     std::map<std::string, Count, std::less<>> unknown_;  ///< by name; at most kMostUnknown
     bool more_unknown_ = false;
 };

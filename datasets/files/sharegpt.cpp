@@ -37,7 +37,7 @@ Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace&
         } else if (is_human(from)) {
             messages.push_back({"user", std::string(value)});
             if (row.prompt) {
-                row.further.push_back(std::move(messages));
+                row.further.push_back({.prompt = std::move(messages)});
             } else {
                 row.prompt = std::move(messages);
             }

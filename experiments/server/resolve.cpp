@@ -17,6 +17,7 @@
 #include "core/random.h"
 #include "datasets/catalog.h"
 #include "datasets/questions.h"
+#include "datasets/recognise.h"
 #include "datasets/synthetic/prose.h"
 
 namespace paretoken::experiments {
@@ -25,13 +26,21 @@ namespace {
 constexpr std::uint64_t kFewestRequests = 100;
 
 void name_dataset(RequestClass& of) {
-    if (of.dataset.name.empty()) of.dataset.name = of.dataset_path.empty() ? "synthetic" : "custom";
+    if (of.dataset.name.empty())
+        of.dataset.name = of.dataset_path.empty()
+                              ? "synthetic"
+                              : datasets::recognised_format(of.dataset_path).value_or("custom");
     if (!of.dataset_path.empty() && datasets::file_of(of.dataset, of.dataset_path).empty())
         throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
                                      of.dataset.name, of.dataset_path));
     if (!of.replies.empty() && !datasets::has_conversations(of.dataset))
         throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are not conversations",
                                      of.replies, of.dataset.name));
+    if ((of.tool_scale || of.idle_cap) && !datasets::has_conversations(of.dataset))
+        throw UsageError(
+            fmt::format("{}: dataset '{}' has single requests, and no pauses between turns; leave "
+                        "it out",
+                        of.tool_scale ? "--tool-scale" : "--idle-cap", of.dataset.name));
 }
 
 /// Sets the lengths of a dataset that is not a file, if they were not given, and checks its fields.
@@ -46,9 +55,12 @@ void check_generated(Spec& dataset) {
 /// Checks and hashes the file of a dataset. If some of its rows have no number of output tokens, their
 /// answers might never end; osl, which is for these rows, gets its default. Sets the number of rows.
 void read_file(RequestClass& of, std::optional<std::uint64_t>& rows) {
+    const bool own_replies = of.replies.empty();
+    if (own_replies) of.replies = datasets::usual_replies(of.dataset);
     const bool live = of.replies != "recorded";
     const auto dataset =
         datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path, .live_replies = live});
+    if (own_replies && !dataset->has_conversations()) of.replies.clear();
     if (!of.replies.empty() && !dataset->has_conversations())
         throw UsageError(
             fmt::format("--replies {}: no conversation of {} has a second turn{}; leave --replies out",
@@ -205,6 +217,8 @@ loadgen::Pacing pacing_of(const RequestClass& of) {
     else if (closed_loop && of.think_time.empty())
         pacing.ramp_up.reset();
     if (!of.think_time.empty()) pacing.think_time.emplace(of.think_time);
+    pacing.tool_scale = of.tool_scale.value_or(1);
+    pacing.idle_cap = of.idle_cap;
     if (!of.cancel.empty()) pacing.hang_up = parse_hang_up(of.cancel);
     return pacing;
 }

@@ -64,7 +64,7 @@ Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<st
       slots_(cap, schedule_.share(), begin, pacing.ramp_up),
       prefills_(pacing.prefills, schedule_.share(), begin, Duration{}) {}
 
-/// Ends the opening of conversations. A closed loop with conversations keeps its slots filled until the first
+/// Ends the opening of jobs. A closed loop with jobs of several turns keeps its slots filled until the first
 /// of them ends.
 void Dispatcher::end_schedule(TimePoint at) {
     schedule_ended_ = true;
@@ -139,7 +139,7 @@ std::optional<Start> Dispatcher::start_opening(TimePoint now, TimePoint& wait_un
     return start(planned, due, *free_since - due, now);
 }
 
-/// Starts a follow-up, which has priority over openings. In a closed loop it uses its conversation's slot.
+/// Starts a follow-up, which has priority over openings. In a closed loop it uses its job's slot.
 std::optional<Start> Dispatcher::start_follow_up(TimePoint now, TimePoint& wait_until) {
     if (!follow_ups_.empty() && is_over(follow_ups_.begin()->first)) follow_ups_.clear();
     if (follow_ups_.empty()) return std::nullopt;
@@ -181,8 +181,7 @@ void Dispatcher::on_first_token(const RequestKey& request, TimePoint at) {
     if (without_first_token_.erase(request) > 0) prefills_.give_back(at);
 }
 
-void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed,
-                          const std::optional<Planned>& follow_up) {
+void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed, const Ended& ended) {
     on_first_token(request, slot_free);
     if (!std::exchange(any_ended_, true)) slots_.open_within(slot_free, slot_free - begin_);
     --in_flight_;
@@ -190,19 +189,28 @@ void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool f
     const Duration rest =
         failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
     const bool closed = schedule_.at_once();
-    const Duration thinking = closed || follow_up ? thinking_after(request) : Duration{};
-    if (follow_up) follow_ups_.emplace(due_of(*follow_up, slot_free + thinking), *follow_up);
-    if (closed && follow_up) return;
+    const Duration thinking = closed || !ended.follow_ups.empty() ? thinking_after(request) : Duration{};
+    for (const FollowUp& turn : ended.follow_ups) follow(turn, slot_free + rest + thinking);
+    if (closed && !ended.job_is_over) return;
     if (slots_.capped()) slots_.give_back(slot_free + rest + (closed ? thinking : Duration{}));
     if (schedule_ended_ && !ran_dry_) ran_dry_ = slot_free;
 }
 
+void Dispatcher::follow(const FollowUp& turn, TimePoint at) {
+    follow_ups_.emplace(due_of(turn, at + pause_of(turn)), turn.planned);
+}
+
+Duration Dispatcher::pause_of(const FollowUp& turn) const {
+    const Duration pause = turn.delay + from_seconds(seconds(turn.tool) * pacing_.tool_scale);
+    return std::max(Duration{}, std::min(pause, pacing_.idle_cap.value_or(pause)));
+}
+
 /// Returns when a follow-up is due. A user with times of their own sends a turn at its time, but never before
 /// the end of the turn before.
-TimePoint Dispatcher::due_of(const Planned& follow_up, TimePoint possible) const {
+TimePoint Dispatcher::due_of(const FollowUp& turn, TimePoint possible) const {
     const auto period = schedule_.turn_period();
     if (!period) return possible;
-    return std::max(possible, begin_ + follow_up.at + follow_up.turn * *period);
+    return std::max(possible, begin_ + turn.planned.at + turn.planned.turn * *period);
 }
 
 std::optional<Duration> Dispatcher::patience_for(const Planned& planned) const {

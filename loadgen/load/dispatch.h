@@ -4,9 +4,9 @@
 // time both act on its decisions. In a closed loop all requests have arrived at the start, and a cap limits
 // how many are in flight. In an open loop requests arrive at given times, usually without a cap. The caller
 // reports the first token and the end of each started request, identified by its RequestKey (its index, and
-// whether it is a warm-up). With the end it passes the follow-up, which is the next turn of the
-// conversation, if there is one. In a closed loop a conversation keeps its slot until its last turn has
-// ended.
+// whether it is a warm-up). With the end it passes what follows: the turns of the job that may start now, and
+// whether the job is over. In a closed loop a job keeps its slot until all of its turns have ended, and all
+// of them share this slot.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -43,8 +43,10 @@ struct Pacing {
     std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
     /// Time over which the slots open evenly; nothing: they open one by one (Slots::open_next()).
     std::optional<Duration> ramp_up = Duration{};
-    /// The pause of a closed loop's slot after each request, and of a conversation before each further turn.
+    /// The pause of a closed loop's slot after each job, and of a job before each further turn.
     std::optional<RandomDuration> think_time = {};
+    double tool_scale = 1;                  ///< factor of the times that tools take in the dataset
+    std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn, after scaling
     std::optional<HangUp> hang_up = {};
 
     bool operator==(const Pacing&) const = default;
@@ -100,11 +102,12 @@ class Dispatcher {
     /// Reports the end of a request. `slot_free` is the time at which its slot becomes free; in a closed loop
     /// the think time is added. After a failure a further delay is added: 10 ms, doubled for each further
     /// failure in a row of any request of this dispatcher, at most 1.28 s, so that a dead server does not
-    /// fill the sample with failures. `follow_up` is the next turn of the conversation. It is due after the
-    /// think time, and not before its own time if users send at fixed times. In a closed loop it keeps the
-    /// slot.
-    void finished(const RequestKey& request, TimePoint slot_free, bool failed,
-                  const std::optional<Planned>& follow_up = {});
+    /// fill the sample with failures. `ended` has the turns that may start now. They are due after their
+    /// pauses and the think time, and not before their own time if users send at fixed times.
+    void finished(const RequestKey& request, TimePoint slot_free, bool failed, const Ended& ended = {});
+
+    /// Adds a turn that starts with its job, which was due at `at`.
+    void follow(const FollowUp& turn, TimePoint at);
 
     /// Starts no further requests.
     void stop() { stopped_ = true; }
@@ -137,7 +140,8 @@ class Dispatcher {
     Start start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now);
     void end_schedule(TimePoint at);
     std::optional<Duration> patience_for(const Planned& planned) const;
-    TimePoint due_of(const Planned& follow_up, TimePoint possible) const;
+    Duration pause_of(const FollowUp& turn) const;
+    TimePoint due_of(const FollowUp& turn, TimePoint possible) const;
     Duration thinking_after(const RequestKey& request) const;
 
     Schedule schedule_;
@@ -154,7 +158,7 @@ class Dispatcher {
     bool any_ended_ = false;                        ///< whether a request has ended
     std::set<RequestKey> without_first_token_;      ///< filled only while prefills are capped
     std::multimap<TimePoint, Planned> follow_ups_;  ///< follow-ups by the time when they are due
-    bool has_conversations_ = false;                ///< whether one with several turns was opened
+    bool has_conversations_ = false;                ///< whether a job with several turns was opened
     bool schedule_ended_ = false;
     std::uint64_t in_flight_ = 0;
     int failures_in_a_row_ = 0;

@@ -91,7 +91,7 @@ Mix::Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin) {
         parts_.push_back(
             {.dispatcher = {Schedule(of.arrivals, of.limits, of.seed, share, of.dataset, numbering),
                             of.limits, of.concurrency, of.pacing, begin},
-             .conversations = Conversations(*of.dataset, count),
+             .jobs = Jobs(*of.dataset, count),
              .name = of.name,
              .body = of.priority ? fmt::format("{{\"priority\":{}}}", *of.priority) : std::string(),
              .models = of.models,
@@ -124,7 +124,7 @@ std::optional<Planned> Mix::next_planned(std::size_t part) const {
 
 Request Mix::request(const Planned& planned, bool outline) const {
     const Part& part = parts_[planned.part];
-    Request request = part.conversations.request(planned, outline);
+    Request request = part.jobs.request(planned, outline);
     request.index = planned.index;
     if (part.models.size() > 1 && request.model.empty())
         request.model = model_of(part.models, part.seed, planned.place);
@@ -136,19 +136,21 @@ Request Mix::request(const Planned& planned, bool outline) const {
 RequestRecord Mix::record_of(const Start& start) const {
     RequestRecord record;
     record.index = start.planned.index;
-    record.turn = parts_[start.planned.part].conversations.turn_of(start.planned);
     record.warmup = start.planned.warmup;
+    parts_[start.planned.part].jobs.place(record, start.planned);
     record.scheduled = start.scheduled;
     record.slot_wait = start.slot_wait;
     return record;
 }
 
 bool Mix::needs_answer(const Planned& planned) const {
-    return parts_[planned.part].conversations.needs_answer(planned);
+    return parts_[planned.part].jobs.needs_answer(planned);
 }
 
-void Mix::started(const Planned& planned, Prompt prompt) {
-    parts_[planned.part].conversations.started(planned, std::move(prompt));
+void Mix::started(const Start& start, Prompt prompt) {
+    Part& part = parts_[start.planned.part];
+    const auto others = part.jobs.started(start.planned, std::move(prompt));
+    for (const FollowUp& other : others) part.dispatcher.follow(other, start.scheduled + start.slot_wait);
 }
 
 void Mix::on_first_token(const RequestKey& request, TimePoint at) {
@@ -158,8 +160,8 @@ void Mix::on_first_token(const RequestKey& request, TimePoint at) {
 void Mix::finished(RequestRecord& record, TimePoint slot_free, bool takes_answer) {
     const RequestKey key{.index = record.index, .warmup = record.warmup};
     Part& part = part_of(key);
-    const auto follow_up = part.conversations.ended(record, takes_answer);
-    part.dispatcher.finished(key, slot_free, is_failure(record.outcome), follow_up);
+    const Ended ended = part.jobs.ended(record, takes_answer);
+    part.dispatcher.finished(key, slot_free, is_failure(record.outcome), ended);
 }
 
 void Mix::stop() {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/plan/model_mix.h"
-#include "loadgen/load/conversations.h"
 #include "loadgen/load/dispatch.h"
+#include "loadgen/load/jobs.h"
 
 namespace paretoken::loadgen {
 
@@ -45,7 +45,7 @@ struct CombinedLoad {
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
 
 /// The requests of a load that one worker starts. It decides what to start and keeps the state of
-/// conversations; the worker starts the requests.
+/// jobs; the worker starts the requests.
 class Mix {
   public:
     Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin);
@@ -57,13 +57,14 @@ class Mix {
     /// Returns Dispatcher::next_planned() of class `part`.
     std::optional<Planned> next_planned(std::size_t part) const;
 
-    /// Returns the request of a Start, without its id. `outline` is that of Conversations::request().
+    /// Returns the request of a Start, without its id. `outline` is that of Jobs::request().
     Request request(const Planned& planned, bool outline = false) const;
     /// Returns the record of a Start, with the values that are known before it is sent.
     RequestRecord record_of(const Start& start) const;
     bool needs_answer(const Planned& planned) const;
 
-    void started(const Planned& planned, Prompt prompt);
+    /// Notes that the request of a Start was started with this prompt.
+    void started(const Start& start, Prompt prompt);
     void on_first_token(const RequestKey& request, TimePoint at);
     /// Reports the end of a request. `takes_answer`: the record's answer may be taken out of it.
     void finished(RequestRecord& record, TimePoint slot_free, bool takes_answer);
@@ -77,7 +78,7 @@ class Mix {
   private:
     struct Part {
         Dispatcher dispatcher;
-        Conversations conversations;
+        Jobs jobs;
         std::string name;
         std::string body;  ///< JSON fields that its requests carry
         std::vector<ModelShare> models;

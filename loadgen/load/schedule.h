@@ -1,7 +1,7 @@
 #pragma once
-// The conversations of one class that one worker of n opens, in order: every n-th entry of the class's
-// schedule. An entry is a conversation, whose first turn is due at its time; a single request is a
-// conversation with one turn. Entry i is a function of (seed, i), so times are known before the clock starts,
+// The jobs of one class that one worker of n opens, in order: every n-th entry of the class's schedule. An
+// entry is a job (datasets/job.h), whose first turn is due at its time; conversations and single requests are
+// jobs too. Entry i is a function of (seed, i), so times are known before the clock starts,
 // and a schedule of any length takes the same memory.
 #include <cstdint>
 #include <optional>
@@ -13,17 +13,30 @@
 namespace paretoken::loadgen {
 
 struct Planned {
-    /// The index among the measured requests, or among the warm-ups. A conversation has an index for each of
-    /// its turns, even if it ends before the last.
+    /// The index among the measured requests, or among the warm-ups. A job has an index for each of its
+    /// turns, even if some of them are never sent.
     std::uint64_t index = 0;
     bool warmup = false;
     Duration at{};            ///< when the first turn is due, since the run's start; zero for at_once
-    std::uint64_t place = 0;  ///< index of its conversation in the dataset
+    std::uint64_t place = 0;  ///< index of its job in the dataset
     std::uint32_t part = 0;   ///< number of its class in the load
-    std::uint32_t turn = 0;   ///< number of the turn in the conversation
-    std::uint32_t turns = 1;  ///< number of turns of the conversation
+    std::uint32_t turn = 0;   ///< number of the turn in the job
+    std::uint32_t turns = 1;  ///< number of turns of the job
 
     bool operator==(const Planned&) const = default;
+};
+
+/// A turn of a job that may start, and its pause from that moment on.
+struct FollowUp {
+    Planned planned;
+    Duration delay{};  ///< may be negative if `tool` is longer: turns that start with their job
+    Duration tool{};   ///< time that tools take, in addition to `delay`
+};
+
+/// What follows from the end of a request.
+struct Ended {
+    std::vector<FollowUp> follow_ups = {};
+    bool job_is_over = true;
 };
 
 /// The share of the schedule that a worker takes.

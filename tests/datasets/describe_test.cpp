@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "datasets/catalog.h"
+#include "datasets/recognise.h"
 #include "tests/datasets/temporary_file.h"
 #include "tests/support/golden.h"
 

@@ -18,6 +18,8 @@ void record_fields(Archive& a, Record& v) {
     a("target", v.target);
     a.part("conversation", v.turn, &Turn::conversation);
     a.part("turn", v.turn, &Turn::number);
+    a.part("job", v.job, &JobPart::first);
+    a.part("background", v.job, &JobPart::background);
     a("warmup", v.warmup);
     a.required("outcome", v.outcome);
     a("error", v.error);

@@ -320,5 +320,114 @@ TEST(CustomJsonl, RefusesConversationsThatCannotBeHeld) {
     EXPECT_THAT(refusal(opened + opened, false), HasSubstr(":2: --replies recorded"));
 }
 
+// ---- jobs
+
+/// A main agent that asks two helpers, the second of which is a fork, and concludes from both. The conclusion
+/// stands before the helpers, and the rows of another job lie between them.
+constexpr std::string_view kJob =
+    R"({"job": "j", "conversation": "main", "id": "m0", "messages": [{"role": "user", "content": "plan"}], "output_tokens": 5}
+{"job": "k", "prompt": "other job", "output_tokens": 5}
+{"job": "j", "conversation": "main", "after": ["a0", "b1"], "delay_s": 0.5, "tool_s": 1.5, "messages": [{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "name": "ls", "content": "main.cpp"}], "output_tokens": 5}
+{"job": "j", "conversation": "a", "id": "a0", "after": ["m0"], "prompt": "look left", "output_tokens": 5}
+{"job": "j", "conversation": "b", "fork_of": "m0", "messages": [{"role": "user", "content": "look right"}], "output_tokens": 5}
+{"job": "j", "conversation": "b", "id": "b1", "messages": [{"role": "user", "content": "and back"}], "output_tokens": 5}
+{"job": "j", "conversation": "log", "after": ["m0"], "background": true, "prompt": "write it down", "output_tokens": 5}
+)";
+
+TEST(CustomJsonl, RowsOfAJobAreTurnsThatWaitForEachOther) {
+    const auto dataset = dataset_of(kJob);
+    EXPECT_TRUE(dataset->has_jobs());
+    ASSERT_EQ(dataset->size(), 2U);
+    ASSERT_EQ(dataset->turns(0), 6U);
+    EXPECT_EQ(dataset->turns(1), 1U);
+    const auto graph = dataset->job(0);
+    const auto& turns = graph->turns;
+    // m0, a0, b0, b1, the conclusion, log
+    EXPECT_THAT(turns[4].after, ::testing::ElementsAre(0U, 1U, 3U));
+    EXPECT_EQ(turns[4].history, 0U);
+    EXPECT_EQ(turns[4].number, 1U);
+    EXPECT_EQ(turns[4].delay, std::chrono::milliseconds(500));
+    EXPECT_EQ(turns[4].tool, std::chrono::milliseconds(1500));
+    EXPECT_EQ(turns[1].history, std::nullopt);
+    EXPECT_EQ(turns[2].history, 0U);
+    EXPECT_EQ(turns[3].history, 2U);
+    EXPECT_TRUE(turns[5].background);
+    EXPECT_EQ(turns[5].agent, 3U);
+}
+
+TEST(CustomJsonl, AForkContinuesTheHistoryAndASpawnStartsAfresh) {
+    const auto dataset = dataset_of(kJob);
+    const Prompt opening = dataset->request(0).prompt;
+    const datasets::Said said{.prompt = opening, .reply = "planned"};
+    EXPECT_EQ(dataset->follow_up(0, 2, said).prompt,
+              Prompt(Messages{{"user", "plan"}, {"assistant", "planned"}, {"user", "look right"}}));
+    EXPECT_EQ(dataset->follow_up(0, 1, {.prompt = {}, .reply = {}}).prompt, Prompt("look left"));
+}
+
+TEST(CustomJsonl, ToolMessagesAndCallsGoOutAsTheyCame) {
+    const auto dataset = dataset_of(kJob);
+    const Prompt opening = dataset->request(0).prompt;
+    const Messages messages =
+        std::get<Messages>(dataset->follow_up(0, 4, {.prompt = opening, .reply = "planned"}).prompt);
+    ASSERT_EQ(messages.size(), 3U);
+    EXPECT_EQ(messages[2].role, "tool");
+    EXPECT_EQ(messages[2].content, "main.cpp");
+    EXPECT_EQ(messages[2].fields, R"("tool_call_id":"c1","name":"ls")");
+}
+
+TEST(CustomJsonl, RefusesJobsThatCannotEnd) {
+    const auto refusal = [](std::string_view text) {
+        const File file(text);
+        try {
+            make_dataset({.spec = parse_spec("custom"), .path = file.path()});
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    const std::string root = R"({"job": "j", "id": "r", "prompt": "a"})"
+                             "\n";
+    const auto with_root = [&](std::string_view rows) { return refusal(root + std::string(rows)); };
+    EXPECT_THAT(with_root(R"({"job": "j", "conversation": "x", "after": ["nobody"], "prompt": "b"})"),
+                HasSubstr(":2: \"after\" names 'nobody', which is no id of a turn of this job"));
+    EXPECT_THAT(with_root(R"({"job": "k", "conversation": "x", "after": ["r"], "prompt": "b"})"),
+                HasSubstr(":2: \"after\" names 'r', which is no id of a turn of this job"));
+    EXPECT_THAT(with_root(R"({"job": "j", "conversation": "x", "id": "r", "prompt": "b"})"),
+                HasSubstr(":2: \"id\" 'r' is the id of an earlier turn too (line 1)"));
+    EXPECT_THAT(with_root(R"({"job": "j", "fork_of": "r", "prompt": "b"})"),
+                HasSubstr(":2: \"fork_of\" is for the first turn of an agent"));
+    EXPECT_THAT(with_root(R"({"job": "j", "conversation": "x", "id": "x", "after": ["y"], "prompt": "b"}
+{"job": "j", "conversation": "y", "id": "y", "after": ["x"], "prompt": "c"})"),
+                HasSubstr(":2: the turn waits for a turn that waits for it"));
+    EXPECT_THAT(refusal(R"({"job": "j", "id": "x", "after": ["x"], "prompt": "b"})"),
+                HasSubstr(":1: every turn of the job waits for another one"));
+    EXPECT_EQ(refusal(R"({"id": 7, "prompt": "b"})"), "accepted");
+    EXPECT_THAT(refusal(R"({"id": "x", "after": [], "tool_s": 1, "prompt": "b"})"),
+                HasSubstr(":1: the row has fields of a job, but"));
+    EXPECT_THAT(with_root(R"({"job": "j", "after": "r", "prompt": "b"})"),
+                HasSubstr(":2: \"after\" is not a list"));
+    EXPECT_THAT(with_root(R"({"job": "j", "tool_s": -1, "prompt": "b"})"),
+                HasSubstr(":2: \"tool_s\" is not a number of at least 0"));
+    EXPECT_THAT(with_root(R"({"job": "j", "background": 1, "prompt": "b"})"),
+                HasSubstr(":2: \"background\" is neither true nor false"));
+    EXPECT_THAT(
+        with_root(
+            R"({"job": "j", "conversation": "x", "after": ["r"], "background": true, "id": "b", "prompt": "b"}
+{"job": "j", "after": ["b"], "prompt": "c"})"),
+        HasSubstr(":3: the turn waits for an agent of the background"));
+}
+
+TEST(CustomJsonl, OnlyTheFirstRowOfAJobHasATime) {
+    const auto dataset = dataset_of(R"({"job": "a", "at_s": 5, "prompt": "a"}
+{"job": "b", "at_s": 7, "prompt": "b"}
+{"job": "a", "prompt": "a1"}
+{"prompt": "alone", "at_s": 8}
+)");
+    ASSERT_EQ(dataset->size(), 3U);
+    EXPECT_EQ(dataset->recorded_time(1), std::chrono::seconds(2));
+    EXPECT_EQ(dataset->recorded_time(2), std::chrono::seconds(3));
+    EXPECT_EQ(dataset->turns(0), 2U);
+}
+
 }  // namespace
 }  // namespace paretoken::datasets

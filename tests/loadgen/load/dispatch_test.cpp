@@ -231,12 +231,12 @@ Dispatcher conversations(const std::string& arrivals, const Limits& limits, std:
             kBegin};
 }
 
-std::optional<Planned> turn_after(const Start& start) {
+Ended turn_after(const Start& start) {
     Planned next = start.planned;
-    if (next.turn + 1 == next.turns) return std::nullopt;
+    if (next.turn + 1 == next.turns) return {};
     ++next.index;
     ++next.turn;
-    return next;
+    return {.follow_ups = {{.planned = next}}, .job_is_over = false};
 }
 
 void finish(Dispatcher& d, const Start& start, TimePoint when) {
@@ -282,6 +282,52 @@ TEST(Dispatcher, AFollowUpIsDueAfterTheThinkTime) {
     }
 }
 
+/// Finishes a job's first turn, which is followed by two turns with pauses.
+void fan_out(Dispatcher& d, const Start& first, TimePoint when) {
+    Ended ended{.job_is_over = false};
+    for (std::uint32_t turn = 1; turn < 3; ++turn) {
+        Planned next = first.planned;
+        next.index += turn;
+        next.turn = turn;
+        ended.follow_ups.push_back({next, milliseconds(10), milliseconds(100 * turn)});
+    }
+    d.finished({first.planned.index, first.planned.warmup}, when, false, ended);
+}
+
+TEST(Dispatcher, TheTurnsOfAJobShareItsSlotWhichIsFreeWhenAllHaveEnded) {
+    Dispatcher d = conversations("at_once", {.requests = 2}, 1, 3);
+    const auto first = starts(d, at(0));
+    ASSERT_EQ(first.size(), 1U);
+    fan_out(d, first[0], at(20));
+    EXPECT_TRUE(starts(d, at(129)).empty());
+    const auto second = starts(d, at(130));
+    ASSERT_EQ(second.size(), 1U);
+    const auto third = starts(d, at(230));
+    ASSERT_EQ(third.size(), 1U);
+    EXPECT_EQ(third[0].scheduled, at(230)) << "both turns are in flight on one slot";
+    d.finished(measured(2), at(300), false, {.job_is_over = false});
+    EXPECT_TRUE(starts(d, at(300)).empty());
+    d.finished(measured(1), at(400), false);
+    const auto next = starts(d, at(400));
+    ASSERT_EQ(next.size(), 1U);
+    EXPECT_EQ(next[0].planned.place, 1U);
+    EXPECT_EQ(next[0].scheduled, at(400));
+}
+
+TEST(Dispatcher, PausesOfToolsAreScaledAndThenCut) {
+    const Pacing pacing{.tool_scale = .5, .idle_cap = milliseconds(80)};
+    Dispatcher d = conversations("at_once", {.requests = 1}, 1, 3, pacing);
+    const auto first = starts(d, at(0));
+    ASSERT_EQ(first.size(), 1U);
+    fan_out(d, first[0], at(20));
+    EXPECT_TRUE(starts(d, at(79)).empty());
+    const auto second = starts(d, at(80));  // 20 + 10 + 100 / 2
+    ASSERT_EQ(second.size(), 1U);
+    EXPECT_EQ(second[0].planned.turn, 1U);
+    EXPECT_TRUE(starts(d, at(99)).empty());
+    EXPECT_EQ(starts(d, at(100)).size(), 1U);  // 20 + min(10 + 200 / 2, 80)
+}
+
 TEST(Dispatcher, AFollowUpOfAnOpenLoopWaitsForTheCapAsArrivalsDo) {
     Dispatcher d = conversations("constant:rate=100", {.requests = 2}, 1, 2);
     const auto first = starts(d, at(0));
@@ -301,7 +347,7 @@ TEST(Dispatcher, AFollowUpOfAnOpenLoopWaitsForTheCapAsArrivalsDo) {
 TEST(Dispatcher, AFailureEndsAConversationAndFreesItsSlot) {
     Dispatcher d = conversations("at_once", {.requests = 2}, 1, 3);
     const auto first = starts(d, at(0));
-    d.finished(measured(first[0].planned.index), at(5), true, std::nullopt);
+    d.finished(measured(first[0].planned.index), at(5), true);
     const auto next = starts(d, at(1000));
     ASSERT_EQ(next.size(), 1U);
     EXPECT_EQ(next[0].planned.place, 1U);

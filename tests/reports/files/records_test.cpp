@@ -417,11 +417,13 @@ TEST(Records, LeaveTextsOfAnswersOnDemandAndWhereARequestStandsInItsConversation
         record.id = "r-5";
         record.answer = "say \"hi\"\n\xc3\xa9";
         record.turn = Turn{.conversation = 3, .number = 2};
+        record.job = JobPart{.first = 1, .background = true};
         writer.record(RequestRecord(record));
         EXPECT_THAT(writer.finish(), IsEmpty());
         const auto lines = read_all(directory.path() / "requests.jsonl");
         ASSERT_EQ(lines.records.size(), 1U);
         EXPECT_EQ(lines.records[0].turn, record.turn);
+        EXPECT_EQ(lines.records[0].job, record.job);
         const auto answers = directory.path() / "answers.jsonl";
         ASSERT_EQ(std::filesystem::exists(answers), wanted);
         if (wanted) {

@@ -1,0 +1,102 @@
+#pragma once
+// Maps jobs (datasets/job.h) to the rows of a file. A row states one turn, or several. Turns may name their
+// conversation, which is an agent, and their job; the turns of other jobs may lie between them. A
+// conversation without a job is a job with one agent. A row that names neither is a job of its own. While the
+// file is read, the index holds the names. Apart from them it needs no memory until the first job with two
+// turns.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/record/request.h"
+#include "datasets/files/row_file.h"
+#include "datasets/job.h"
+
+namespace paretoken::datasets {
+
+struct Row;
+
+/// Returns the messages that a row's prompt (not token ids) adds to a conversation. A text becomes a message
+/// of the user.
+Messages messages_of(Prompt prompt);
+
+/// Counts the assistant's messages at the front, which are the recorded reply to the turn before.
+std::size_t recorded_replies(const Messages& messages);
+
+/// The place of a turn in the file.
+struct TurnPlace {
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+
+    std::uint32_t row = 0;        ///< number among the rows that hold requests
+    std::uint32_t part = 0;       ///< number of the turn in the row
+    std::uint32_t reply = kNone;  ///< row with the recorded reply to the turn before, if it has its own
+
+    bool operator==(const TurnPlace&) const = default;
+};
+
+class JobIndex {
+  public:
+    /// `by_edges`: the turns' ids are ids of the whole file, and a job consists of the agents that these
+    /// connect. Otherwise they are ids of the job that the row names.
+    explicit JobIndex(bool by_edges = false);
+    ~JobIndex();
+
+    /// Adds the next row of the file, and returns whether it begins a job as far as its names tell.
+    /// `with_replies`: a follow-up must begin with the recorded reply to the turn before. The function throws
+    /// UsageError by RowPlace::refuse() (datasets/files/row_file.h) on a follow-up without this reply, on a
+    /// follow-up without an opening or without a message of another role, on turns out of order, on token ids
+    /// in a row that names a conversation, on a second turn of one id, and on too many rows or turns.
+    bool add(const Row& row, bool with_replies, const RowPlace& place);
+
+    /// Ends the index after the last row. Throws UsageError naming the line of a turn that waits for an
+    /// unknown turn or in a circle, of a job in which no turn can start (ordered_job(), datasets/job.h), and
+    /// of a job of more than 65,535 turns.
+    void finish(const std::string& path);
+
+    /// Returns whether a job has several turns.
+    bool has_conversations() const { return has_conversations_; }
+    /// Returns whether a row states a job.
+    bool has_jobs() const { return has_jobs_; }
+    std::size_t size() const { return jobs_; }
+    std::uint32_t turns(std::size_t job) const;
+    std::shared_ptr<const JobGraph> graph(std::size_t job) const;
+    TurnPlace place_of(std::size_t job, std::uint32_t turn) const;
+    /// Returns the first row of a job in the file, which has its recorded time.
+    std::size_t first_row_of(std::size_t job) const;
+
+  private:
+    struct Item;   ///< a turn of a draft
+    struct Draft;  ///< a job with names, while the file is read
+    /// A job while the file is read: a draft, or a row with `turns` turns that names nothing.
+    struct Slot {
+        std::uint32_t at;     ///< number of the row, or of the draft
+        std::uint32_t turns;  ///< 0 for a draft
+    };
+    void begin_slots();
+    bool add_turn(const Row& turn, TurnPlace at, bool with_replies, const RowPlace& place);
+    static void check_turn(const Row& turn, const Draft& draft, bool with_replies, const RowPlace& place);
+    std::string key_of(const Row& turn) const;
+    void add_reply(const Row& reply, std::uint32_t row, const RowPlace& place);
+    void join_by_edges(const std::string& path);
+    void keep(Draft& draft, const std::string& path);
+
+    bool by_edges_;
+    bool has_jobs_ = false;
+    bool has_conversations_ = false;
+    std::size_t rows_ = 0;
+    std::size_t jobs_ = 0;
+    // Only while the file is read, from the first row on that has names or several turns.
+    std::vector<Slot> slots_;
+    std::vector<std::unique_ptr<Draft>> drafts_;
+    std::unordered_map<std::string, std::uint32_t> names_;  ///< draft by the name of its job
+    /// The places of the turns of all jobs, and where those of each job begin. Empty if job i is row i.
+    std::vector<TurnPlace> places_;
+    std::vector<std::uint32_t> begins_;
+    /// The graphs of the jobs that are more than a conversation without pauses.
+    std::unordered_map<std::size_t, std::shared_ptr<const JobGraph>> graphs_;
+};
+
+}  // namespace paretoken::datasets

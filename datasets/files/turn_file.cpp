@@ -1,0 +1,113 @@
+#include "datasets/files/turn_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+#include <utility>
+
+#include "core/error.h"
+
+namespace paretoken::datasets {
+
+std::optional<Row> RowReader::read(std::string_view text, const RowPlace& place) {
+    if (format_.layout == RowLayout::csv && header_.empty()) {
+        header_ = text;
+        return std::nullopt;
+    }
+    Row row = cut(format_.read(text, header_, place));
+    if (row.input_tokens == 0 || row.output_tokens == 0)
+        row.unusable = "for they have 0 tokens, as failed requests of a trace do";
+    notes_.add(row, place);
+    if (!row.unusable.empty()) return std::nullopt;
+    return row;
+}
+
+Row RowReader::read_again(std::string_view text, const RowPlace& place) const {
+    return cut(format_.read(text, header_, place));
+}
+
+std::vector<std::string> RowReader::notes() const {
+    std::vector<std::string> notes = notes_.texts(format_.known_fields);
+    if (!format_.note.empty()) notes.insert(notes.begin(), format_.note);
+    return notes;
+}
+
+void RowReader::require_rows(const RowFile& file) const {
+    if (notes_.left_out().size() < file.size()) return;
+    throw UsageError(fmt::format("'{}' holds no requests: {}", file.path(), fmt::join(notes(), "; ")));
+}
+
+Row RowReader::cut(Row row) const {
+    if (row.further.size() >= format_.most_turns) row.further.resize(format_.most_turns - 1);
+    return row;
+}
+
+namespace {
+
+RowFormat looked_at(const std::string& path, RowFormat format) {
+    if (format.look) format.look(path, format);
+    return format;
+}
+
+}  // namespace
+
+TurnFile::TurnFile(const std::string& path, const RowFormat& format, bool with_replies,
+                   const std::function<void(const Row& row, const RowPlace& place)>& visit)
+    : reader_(looked_at(path, format)), jobs_(format.jobs_by_edges) {
+    file_ = std::make_unique<RowFile>(path, format.layout, [&](std::string_view text, const RowPlace& place) {
+        auto row = reader_.read(text, place);
+        if (!row) return;
+        visit(*row, place);
+        const bool begins = jobs_.add(*row, with_replies, place);
+        if (begins || format.jobs_by_edges) add_time(*row, place);
+        if (format.keeps_turns) kept_.add(std::move(*row));
+    });
+    reader_.require_rows(*file_);
+    jobs_.finish(path);
+    file_->leave_out(reader_.left_out());
+}
+
+void TurnFile::add_time(const Row& row, const RowPlace& place) {
+    if (row.at_s) {
+        if (timed_ == 0) first_at_s_ = last_at_s_ = *row.at_s;
+        if (*row.at_s < last_at_s_)
+            place.refuse(fmt::format("the time goes back from {} s to {} s", last_at_s_, *row.at_s));
+        last_at_s_ = *row.at_s;
+        ++timed_;
+    }
+    ++seen_;
+    if (timed_ != 0 && timed_ != seen_) place.refuse("some rows have a time and others have none");
+}
+
+Row TurnFile::row(TurnPlace at) const {
+    if (reader_.format().keeps_turns) return kept_.turn(at.row, at.part);
+    std::string text = file_->row(at.row);
+    text.reserve(text.size() + RowFile::kPadding);
+    Row row = reader_.read_again(text, {file_->path(), at.row + std::size_t{1}});
+    if (at.part == 0) return row;
+    Row part = std::move(row.further.at(at.part - 1));
+    return part;
+}
+
+Row TurnFile::turn(std::size_t job, std::uint32_t turn) const {
+    const TurnPlace at = jobs_.place_of(job, turn);
+    Row row = this->row(at);
+    if (turn > 0 && row.body.empty() && reader_.format().body_of_opening)
+        row.body = this->row(jobs_.place_of(job, 0)).body;
+    if (at.reply == TurnPlace::kNone) return row;
+    Row reply = this->row({.row = at.reply});
+    Messages messages = messages_of(std::move(*reply.prompt));
+    Messages news = messages_of(std::move(*row.prompt));
+    messages.insert(messages.end(), std::move_iterator(news.begin()), std::move_iterator(news.end()));
+    row.prompt = std::move(messages);
+    return row;
+}
+
+std::optional<Duration> TurnFile::recorded_time(std::size_t job) const {
+    if (timed_ == 0) return std::nullopt;
+    const auto row = static_cast<std::uint32_t>(jobs_.first_row_of(job));
+    return from_seconds(*this->row({.row = row}).at_s - first_at_s_);
+}
+
+}  // namespace paretoken::datasets

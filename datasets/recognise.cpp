@@ -1,0 +1,165 @@
+#include "datasets/recognise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include "core/error.h"
+#include "datasets/catalog.h"
+#include "datasets/files/row_file.h"
+
+namespace paretoken::datasets {
+namespace {
+
+using Keys = std::set<std::string, std::less<>>;
+
+/// A format by keys of a row: all of `all`, and none of `without`.
+struct Sign {
+    std::array<std::string_view, 3> all;
+    std::string_view format;
+    std::array<std::string_view, 2> without = {};
+    std::string_view why_not = {};  ///< why files of this format are not read; empty if they are
+};
+
+constexpr std::string_view kNoWaits =
+    "it states no waits and no lengths of answers; write JSON lines with \"messages\", \"conversation\" and "
+    "\"output_tokens\" of it";
+constexpr std::array kSigns = {
+    Sign{{"spans", "trace_id"},
+         "OpenTelemetry's spans of generative AI",
+         {},
+         "they state no waits between requests; write JSON lines with \"messages\", \"job\", \"id\", "
+         "\"after\" "
+         "and \"tool_s\" of the chat spans"},
+    Sign{{"graph_id", "turns"},
+         "GuideLLM's graphs",
+         {},
+         "their texts stand in columns of another dataset; write JSON lines with \"messages\", \"job\", "
+         "\"id\", \"after\" and \"delay_s\" of them"},
+    Sign{{"trace_id", "events"},
+         "TensorRT-LLM's traces",
+         {},
+         "their prompts are known by messages' sizes only, which are not those of the whole prompts; write "
+         "JSON "
+         "lines with \"input_tokens\", \"job\", \"after\" and \"tool_s\" for --dataset turns"},
+    Sign{{"metadata", "conversations"}, "SGLang's agentic traces", {}, kNoWaits},
+    Sign{{"event", "timestamp"},
+         "Dynamo's request traces",
+         {},
+         "they are events; convert them to agentic_mooncake with Dynamo's own tool, which is read"},
+    Sign{{"chat_id", "parent_chat_id"},
+         "Bailian's traces",
+         {},
+         "the chats are not read; --dataset mooncake:block=16,unit=s replays their times, lengths and "
+         "prefixes"},
+    Sign{{"timestamp_start_unix_ms", "prompt"},
+         "Baseten's rows",
+         {},
+         "write JSON lines with \"prompt\", \"output_tokens\" and \"at_s\" of them for --dataset custom"},
+    Sign{{"round_index", "newly_append_tokens"},
+         "TraceLab's rounds",
+         {},
+         "a prompt is known by the length of its prefix only; write JSON lines with \"input_tokens\", "
+         "\"hash_ids\", \"conversation\" and \"tool_s\" for --dataset turns"},
+    Sign{{"num_turns", "tool_call_latency"},
+         "EvalScope's traces (trie)",
+         {},
+         "write JSON lines with \"input_tokens\", \"output_tokens\", \"conversation\" and \"tool_s\" for "
+         "--dataset turns"},
+    Sign{{"requests", "block_size"}, "weka"},
+    Sign{{"requests", "hash_id_scope"}, "weka"},
+    Sign{{"request_id", "wait_for"}, "agentic_mooncake"},
+    Sign{{"session_id", "input_length"}, "mooncake_session"},
+    Sign{{"session_id", "message_mode"}, "mooncake_session"},
+    Sign{{"session_id", "messages", "timestamp"}, "mooncake_session"},
+    Sign{{"session_id", "turns"}, "dag_jsonl"},
+    Sign{{"conversation_id", "role"}, "mlperf_agentic"},
+    Sign{{"_type"}, "mlperf_agentic", {"messages", "prompt"}},
+    Sign{{"input_length"}, "mooncake", {"messages", "prompt"}},
+    Sign{{"conversations"}, "sharegpt"},
+    Sign{{"messages"}, "custom"},
+    Sign{{"prompt"}, "custom"},
+    Sign{{"prompt_tokens", "completion_tokens"}, "log"},
+    Sign{{"input_tokens"}, "turns"},
+};
+
+bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/// Returns the keys of the first object of a text, which may be the first of an array, and may be cut off.
+Keys keys_of(std::string_view text) {
+    Keys keys;
+    const std::size_t object = text.find_first_not_of(" \t\r\n[\xef\xbb\xbf");
+    if (object == std::string_view::npos || text[object] != '{') return keys;
+    int depth = 0;
+    for (std::size_t i = object; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '{' || c == '[') ++depth;
+        if ((c == '}' || c == ']') && --depth == 0) return keys;
+        if (c != '"') continue;
+        const std::size_t begin = ++i;
+        while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
+        if (i >= text.size()) return keys;
+        std::size_t behind = i + 1;
+        while (behind < text.size() && is_space(text[behind])) ++behind;
+        if (depth == 1 && behind < text.size() && text[behind] == ':')
+            keys.emplace(text.substr(begin, i - begin));
+    }
+    return keys;
+}
+
+bool fits(const Sign& sign, const Keys& keys) {
+    const auto has = [&](std::string_view key) { return keys.find(key) != keys.end(); };
+    return std::all_of(sign.all.begin(), sign.all.end(),
+                       [&](std::string_view key) { return key.empty() || has(key); }) &&
+           std::none_of(sign.without.begin(), sign.without.end(), has);
+}
+
+std::optional<std::string> format_of_table(std::string_view header) {
+    if (header.find("ContextTokens") != std::string_view::npos) return "azure";
+    if (header.find("Request tokens") != std::string_view::npos) return "burstgpt";
+    return std::nullopt;
+}
+
+[[noreturn]] void refuse(const std::string& path, std::string_view format, std::string_view why) {
+    throw UsageError(fmt::format("'{}' has the form of {}, which is not read: {}", path, format, why));
+}
+
+}  // namespace
+
+std::optional<std::string> recognised_format(const std::string& path) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+    std::string begin(std::size_t{1} << 16, '\0');
+    if (file) begin.resize(std::fread(begin.data(), 1, begin.size(), file.get()));
+    if (!file || std::ferror(file.get()))
+        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    refuse_packed(path, begin);
+    const Keys keys = keys_of(begin);
+    for (const Sign& sign : kSigns) {
+        if (!fits(sign, keys)) continue;
+        if (!sign.why_not.empty()) refuse(path, sign.format, sign.why_not);
+        return std::string(sign.format);
+    }
+    const std::string_view header = std::string_view(begin).substr(0, begin.find('\n'));
+    if (header.find("tool_wait_after_ms") != std::string_view::npos)
+        refuse(path, "TraceLab's table of rounds",
+               "a prompt is known by the length of its prefix only; write JSON lines with \"input_tokens\", "
+               "\"hash_ids\", \"conversation\" and \"tool_s\" for --dataset turns");
+    return format_of_table(header);
+}
+
+std::string guessed_format(const std::string& path) {
+    if (auto format = recognised_format(path)) return *format;
+    throw UsageError(fmt::format("'{}' looks like none of the known formats; name one with --dataset ({})",
+                                 path, names_of_file_formats()));
+}
+
+}  // namespace paretoken::datasets

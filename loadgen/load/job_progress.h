@@ -1,0 +1,46 @@
+#pragma once
+// How far a job has come: which of its turns have ended, and which may start. Invariant: every turn is
+// released once or skipped once, so that a job ends whatever becomes of its turns. A turn is skipped if the
+// turn before it in its agent, or the turn whose history it inherits, has failed or was skipped, or if all
+// turns that it waits for did. A skipped turn counts as ended for those that wait for it. No I/O.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "datasets/job.h"
+
+namespace paretoken::loadgen {
+
+class JobProgress {
+  public:
+    /// `graph` must have at least one turn.
+    explicit JobProgress(std::shared_ptr<const datasets::JobGraph> graph);
+
+    const datasets::JobGraph& graph() const { return *graph_; }
+    const std::shared_ptr<const datasets::JobGraph>& shared_graph() const { return graph_; }
+
+    /// Returns the turns that start with the job besides the first.
+    std::vector<std::uint32_t> with_the_first() const;
+
+    /// Notes that a turn, which was released, has ended. Returns the turns that may start now, ascending.
+    std::vector<std::uint32_t> ended(std::uint32_t turn, bool ok);
+
+    /// Returns whether all turns have ended or were skipped.
+    bool is_over() const { return left_ == 0; }
+
+  private:
+    enum class State : std::uint8_t { waiting, released, ended, lost };
+    void leave(std::uint32_t turn, bool ok);
+    bool is_lost_by(std::uint32_t turn, std::uint32_t lost) const;
+
+    std::shared_ptr<const datasets::JobGraph> graph_;
+    std::vector<std::vector<std::uint32_t>> waiting_;  ///< turns that wait for each turn
+    std::vector<std::uint32_t> unended_;               ///< number of turns that each turn still waits for
+    std::vector<State> states_;
+    std::vector<bool> has_cause_;  ///< whether a turn that it waits for has ended well
+    std::vector<bool> is_lost_;    ///< whether it is to be skipped in any case
+    std::vector<std::uint32_t> freed_;
+    std::size_t left_;
+};
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,125 @@
+#include "loadgen/load/jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace paretoken::loadgen {
+namespace {
+
+using datasets::JobGraph;
+using datasets::JobTurn;
+
+std::uint32_t heirs_of(const JobGraph& graph, std::uint32_t turn) {
+    return static_cast<std::uint32_t>(
+        std::count_if(graph.turns.begin() + turn, graph.turns.end(),
+                      [turn](const JobTurn& other) { return other.history == turn; }));
+}
+
+/// Returns the first turn of an agent.
+std::uint32_t first_turn_of(const JobGraph& graph, std::uint32_t agent) {
+    std::uint32_t turn = 0;
+    while (graph.turns[turn].agent != agent) ++turn;
+    return turn;
+}
+
+}  // namespace
+
+Jobs::Graph Jobs::graph_of(const Planned& planned) const {
+    const auto open = open_.find({opening_of(planned), planned.warmup});
+    if (open == open_.end()) return dataset_->job(planned.place);
+    return open->second.progress.shared_graph();
+}
+
+Request Jobs::request(const Planned& planned, bool outline) const {
+    if (planned.turn == 0)
+        return outline ? dataset_->outline(planned.place) : dataset_->request(planned.place);
+    static const Kept kNothing;
+    const Open& open = open_.at({opening_of(planned), planned.warmup});
+    const auto history = open.progress.graph().turns[planned.turn].history;
+    const auto kept = history ? open.kept.find(*history) : open.kept.end();
+    const Kept& from = kept == open.kept.end() ? kNothing : kept->second;
+    const datasets::Said said{.prompt = from.prompt, .reply = from.reply};
+    return outline ? dataset_->outline_of_follow_up(planned.place, planned.turn, said)
+                   : dataset_->follow_up(planned.place, planned.turn, said);
+}
+
+void Jobs::place(RequestRecord& record, const Planned& planned) const {
+    if (!dataset_->has_conversations() && !dataset_->has_jobs()) return;
+    const std::uint64_t opening = opening_of(planned);
+    if (!dataset_->has_jobs()) {
+        record.turn = Turn{.conversation = opening, .number = planned.turn};
+        return;
+    }
+    const Graph graph = graph_of(planned);
+    const JobTurn& turn = graph->turns[planned.turn];
+    record.turn = Turn{.conversation = opening + std::uint64_t{step_} * first_turn_of(*graph, turn.agent),
+                       .number = turn.number};
+    record.job = JobPart{.first = opening, .background = turn.background};
+}
+
+bool Jobs::needs_answer(const Planned& planned) const {
+    if (planned.turns == 1 || !dataset_->needs_replies()) return false;
+    return heirs_of(*graph_of(planned), planned.turn) > 0;
+}
+
+FollowUp Jobs::follow_up(const Open& open, std::uint32_t turn) const {
+    const JobTurn& of = open.progress.graph().turns[turn];
+    FollowUp next{.planned = open.first, .delay = of.delay, .tool = of.tool};
+    next.planned.index += std::uint64_t{step_} * turn;
+    next.planned.turn = turn;
+    return next;
+}
+
+/// Forgets the prompt and answer that a started turn has inherited, if it was the last to need them.
+void Jobs::release_history(Open& open, const Planned& planned) {
+    const auto history = open.progress.graph().turns[planned.turn].history;
+    const auto kept = history ? open.kept.find(*history) : open.kept.end();
+    if (kept != open.kept.end() && --kept->second.heirs == 0) open.kept.erase(kept);
+}
+
+std::vector<FollowUp> Jobs::started(const Planned& planned, Prompt prompt) {
+    if (planned.turns == 1) return {};
+    const RequestKey key{opening_of(planned), planned.warmup};
+    if (planned.turn == 0)
+        open_.try_emplace(key, Open{planned, JobProgress(dataset_->job(planned.place)), {}});
+    Open& open = open_.at(key);
+    if (dataset_->needs_replies()) {
+        const std::uint32_t heirs = heirs_of(open.progress.graph(), planned.turn);
+        if (heirs > 0) open.kept[planned.turn] = {.prompt = std::move(prompt), .reply = {}, .heirs = heirs};
+        release_history(open, planned);
+    }
+    std::vector<FollowUp> others;
+    if (planned.turn != 0) return others;
+    const JobTurn& first = open.progress.graph().turns[0];
+    for (const std::uint32_t turn : open.progress.with_the_first()) {
+        others.push_back(follow_up(open, turn));
+        others.back().delay -= first.delay;
+        others.back().tool -= first.tool;
+    }
+    return others;
+}
+
+Ended Jobs::ended(RequestRecord& record, bool takes_answer) {
+    if (!record.turn) return {};
+    const std::uint64_t opening = record.job ? record.job->first : record.turn->conversation;
+    const auto found = open_.find({.index = opening, .warmup = record.warmup});
+    if (found == open_.end()) return {};
+    Open& open = found->second;
+    const auto turn = static_cast<std::uint32_t>((record.index - opening) / step_);
+    const bool ok = record.outcome == Outcome::ok;
+    const auto kept = open.kept.find(turn);
+    if (kept != open.kept.end()) {
+        if (ok)
+            kept->second.reply = takes_answer ? std::exchange(record.answer, {}) : record.answer;
+        else
+            open.kept.erase(kept);
+    }
+    Ended ended;
+    for (const std::uint32_t next : open.progress.ended(turn, ok))
+        ended.follow_ups.push_back(follow_up(open, next));
+    ended.job_is_over = open.progress.is_over();
+    if (ended.job_is_over) open_.erase(found);
+    return ended;
+}
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,72 @@
+#pragma once
+// The jobs (datasets/job.h) that one worker has opened in one class of the load and that have turns to come.
+// A conversation is a job with one agent. Jobs keeps how far each job has come and makes the requests of its
+// turns. If turns continue from the server's answers (Dataset::needs_replies(), datasets/dataset.h), it also
+// keeps the prompts and answers that later turns inherit. It does no I/O.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record/event_source.h"
+#include "core/record/record.h"
+#include "datasets/dataset.h"
+#include "loadgen/load/job_progress.h"
+#include "loadgen/load/schedule.h"
+
+namespace paretoken::loadgen {
+
+class Jobs {
+  public:
+    /// `dataset` must outlive this. `step`: distance between the indexes of a job's turns.
+    explicit Jobs(const datasets::Dataset& dataset, std::uint32_t step = 1)
+        : dataset_(&dataset), step_(step) {}
+
+    /// Returns the request of an entry of the schedule (Planned, loadgen/load/schedule.h), which is a job's
+    /// first turn, or a further turn that started() or ended() has returned. With `outline`, the prompt may
+    /// have another form, or be empty if its length is known (Dataset::outline()).
+    Request request(const Planned& planned, bool outline = false) const;
+
+    /// Sets the position of the request in its conversation and its job, unless it is a job by itself.
+    void place(RequestRecord& record, const Planned& planned) const;
+
+    /// Returns whether a later turn needs the answer's text.
+    bool needs_answer(const Planned& planned) const;
+
+    /// Notes that a request was started with this prompt. Returns the turns that start with the job, if the
+    /// request is its first.
+    std::vector<FollowUp> started(const Planned& planned, Prompt prompt);
+
+    /// Notes that a request has ended, and returns the turns that may start now. If a turn needs the answer's
+    /// text, it is moved out of `record` if `takes_answer`, otherwise it is copied.
+    Ended ended(RequestRecord& record, bool takes_answer);
+
+  private:
+    using Graph = std::shared_ptr<const datasets::JobGraph>;
+    struct Kept {
+        Prompt prompt;
+        std::string reply;
+        std::uint32_t heirs = 0;  ///< turns to come that inherit it
+    };
+    struct Open {
+        Planned first;
+        JobProgress progress;
+        std::map<std::uint32_t, Kept> kept;  ///< by turn
+    };
+
+    /// Returns the index of the first turn of the job.
+    std::uint64_t opening_of(const Planned& planned) const {
+        return planned.index - std::uint64_t{step_} * planned.turn;
+    }
+    Graph graph_of(const Planned& planned) const;
+    FollowUp follow_up(const Open& open, std::uint32_t turn) const;
+    void release_history(Open& open, const Planned& planned);
+
+    const datasets::Dataset* dataset_;
+    std::uint32_t step_;
+    std::map<RequestKey, Open> open_;  ///< open jobs by their first request
+};
+
+}  // namespace paretoken::loadgen

@@ -1,0 +1,315 @@
+// The formats of jobs of agents, on a sample of each: jobs, waits and pauses as each of them states them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "datasets/catalog.h"
+#include "datasets/files/turn_file.h"
+#include "datasets/recognise.h"
+#include "tests/datasets/temporary_file.h"
+#include "tests/support/golden.h"
+
+namespace paretoken::datasets {
+namespace {
+
+using paretoken::testing::golden;
+using paretoken::testing::TemporaryFile;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A file, opened in the format that its content is recognised as.
+struct Opened {
+    explicit Opened(std::string_view text, const std::string& spec = "")
+        : kept(text),
+          dataset(parse_spec(spec.empty() ? guessed_format(kept.path()) : spec)),
+          format(row_format_of(dataset)),
+          file(kept.path(), format, false, [](const Row&, const RowPlace&) {}) {}
+
+    TemporaryFile kept;
+    Spec dataset;
+    RowFormat format;
+    TurnFile file;
+};
+
+Opened sample(const std::string& name) {
+    return Opened(golden("agents/" + name));
+}
+
+std::string refusal(std::string_view text, const std::string& spec = "") {
+    try {
+        const Opened opened(text, spec);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(AgentFiles, WekaTimesOfASubAgentCountFromItsStartAndTheMainAgentWaitsForItsEnd) {
+    const Opened weka = sample("weka.json");
+    EXPECT_EQ(weka.dataset.name, "weka");
+    ASSERT_EQ(weka.file.jobs().size(), 1U);
+    const auto& turns = weka.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 4U);
+    EXPECT_THAT(turns[1].after, ElementsAre(0U));
+    EXPECT_EQ(turns[1].agent, 1U);
+    EXPECT_EQ(turns[1].delay, milliseconds(500)) << "at 3.0 s, after an answer that ended at 2.5 s";
+    EXPECT_THAT(turns[2].after, ElementsAre(1U));
+    EXPECT_EQ(turns[2].tool, milliseconds(3000)) << "at 7.5 s, after an answer that ended at 4.5 s";
+    EXPECT_THAT(turns[3].after, ElementsAre(0U, 2U));
+    EXPECT_EQ(turns[3].tool, milliseconds(500)) << "at 9.5 s, after the sub-agent's end at 9.0 s";
+    EXPECT_EQ(turns[3].history, std::nullopt) << "the prompt is stated as a whole";
+    const Row last = weka.file.turn(0, 3);
+    EXPECT_EQ(last.input_tokens, 384);
+    EXPECT_EQ(last.output_tokens, 60);
+    EXPECT_THAT(last.blocks, ElementsAre(1U, 2U, 3U, 4U, 5U, 6U));
+    EXPECT_EQ(last.block_tokens, 64);
+    EXPECT_THAT(weka.file.notes(), ElementsAre(HasSubstr("count from the start of the sub-agent")));
+}
+
+/// A job with one sub-agent, whose request is at `t`.
+std::string weka_job(double t, std::string_view more = "") {
+    return fmt::format(
+        R"({{"id": "w", "block_size": 64, "requests": [
+ {{"t": 0, "in": 64, "out": 4, "hash_ids": [1], "api_time": 1}},
+ {{"t": 10, "type": "subagent", "agent_id": "a", "duration_ms": 4000, "status": "completed"{}, "requests": [
+  {{"t": {}, "in": 64, "out": 4, "hash_ids": [9], "api_time": 1}}]}},
+ {{"t": 30, "in": 128, "out": 4, "hash_ids": [1, 2], "api_time": 1}}]}})",
+        more, t);
+}
+
+TEST(AgentFiles, WekaTimesFromTheJobsStartAreRecognisedAndSaid) {
+    const Opened weka(weka_job(11.5));
+    EXPECT_EQ(weka.file.jobs().graph(0)->turns[1].delay, milliseconds(10500));
+    EXPECT_THAT(weka.file.notes(), ElementsAre(HasSubstr("count from the start of the job")));
+    const Opened relative(weka_job(1.5));
+    EXPECT_EQ(relative.file.jobs().graph(0)->turns[1].delay, milliseconds(10500));
+    EXPECT_THAT(refusal(weka_job(1.5), "weka:t=job"),
+                HasSubstr(":1: a request of the sub-agent that starts at"));
+    EXPECT_THAT(refusal(weka_job(1.5), "weka:t=x"), HasSubstr("t=x is neither agent nor job"));
+}
+
+TEST(AgentFiles, ASubAgentThatWasLaunchedAndLeftIsOneOfTheBackground) {
+    std::string text = weka_job(1.5);
+    text.replace(text.find("\"completed\""), 11, "\"async_launched\"");
+    const Opened weka(text);
+    const auto& turns = weka.file.jobs().graph(0)->turns;
+    EXPECT_TRUE(turns[1].background);
+    EXPECT_THAT(turns[2].after, ElementsAre(0U));
+}
+
+TEST(AgentFiles, FlatWekaRowsThatOverlapAreDividedByTheirPromptsAndThatIsSaid) {
+    const Opened weka(R"({"id": "f", "block_size": 64, "requests": [
+ {"t": 0, "in": 64, "out": 4, "hash_ids": [1], "api_time": 2},
+ {"t": 3, "in": 64, "out": 4, "hash_ids": [7], "api_time": 4},
+ {"t": 4, "in": 128, "out": 4, "hash_ids": [1, 2], "api_time": 1},
+ {"t": 8, "in": 128, "out": 4, "hash_ids": [7, 8], "api_time": 1},
+ {"t": 12, "in": 192, "out": 4, "hash_ids": [1, 2, 3], "api_time": 1}]})");
+    const auto& turns = weka.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 5U);
+    EXPECT_EQ(turns[1].agent, 1U);
+    EXPECT_THAT(turns[1].after, ElementsAre(0U));
+    EXPECT_EQ(turns[1].delay, milliseconds(1000));
+    EXPECT_THAT(turns[2].after, ElementsAre(0U));
+    EXPECT_EQ(turns[2].agent, 0U);
+    EXPECT_THAT(turns[3].after, ElementsAre(1U));
+    EXPECT_THAT(turns[4].after, ElementsAre(2U, 3U)) << "the first turn after the end of the other agent";
+    EXPECT_THAT(weka.file.notes().back(), HasSubstr("1 of 1 rows state no sub-agents"));
+}
+
+TEST(AgentFiles, AWekaContextMayShrinkAndItsIdsHoldForOneJobAndOnePlay) {
+    const TemporaryFile file(R"({"id": "a", "block_size": 64, "requests": [
+ {"t": 0, "in": 192, "out": 0, "hash_ids": [1, 2, 3], "api_time": 2},
+ {"t": 5, "in": 100, "out": 4, "hash_ids": [1, 5], "api_time": 2}]}
+{"id": "b", "block_size": 64, "requests": [{"t": 0, "in": 64, "out": 4, "hash_ids": [1], "api_time": 2}]})");
+    const auto dataset = make_dataset({.spec = parse_spec("weka"), .path = file.path()});
+    ASSERT_EQ(dataset->size(), 2U);
+    const auto ids = [&](std::uint64_t job, std::uint32_t turn) {
+        const Request request = turn == 0
+                                    ? dataset->outline(job)
+                                    : dataset->outline_of_follow_up(job, turn, {.prompt = {}, .reply = {}});
+        return std::get<TokenIds>(request.prompt);
+    };
+    const auto front = [](TokenIds tokens, std::size_t count) {
+        tokens.resize(count);
+        return tokens;
+    };
+    EXPECT_EQ(ids(0, 0).size(), 192U);
+    EXPECT_EQ(ids(0, 1).size(), 100U);
+    EXPECT_EQ(front(ids(0, 0), 64), front(ids(0, 1), 64)) << "equal ids are equal text";
+    EXPECT_NE(front(ids(0, 0), 70), front(ids(0, 1), 70));
+    EXPECT_NE(front(ids(0, 0), 64), ids(1, 0)) << "ids are local to a job";
+    EXPECT_NE(ids(0, 1), ids(2, 1)) << "and to one play of it";
+    EXPECT_EQ(dataset->request(0).wanted_output_tokens, 1) << "an answer has at least one token";
+}
+
+TEST(AgentFiles, AgenticMooncakeStatesWaitsForRequestsByTheirIds) {
+    const Opened file = sample("agentic_mooncake.jsonl");
+    EXPECT_EQ(file.dataset.name, "agentic_mooncake");
+    ASSERT_EQ(file.file.jobs().size(), 1U);
+    const auto& turns = file.file.jobs().graph(0)->turns;
+    EXPECT_THAT(turns[3].after, ElementsAre(0U, 1U, 2U));
+    EXPECT_EQ(turns[3].delay + turns[3].tool, milliseconds(1510));
+    EXPECT_EQ(turns[1].delay, milliseconds(20));
+    EXPECT_EQ(turns[1].agent, 1U);
+    EXPECT_THAT(
+        refusal(
+            R"({"request_id": "r1", "session_id": "s", "wait_for": ["r9"], "input_length": 8, "output_length": 1, "hash_ids": []})"),
+        HasSubstr(":1: \"after\" names 'r9', which is no id of a turn"));
+}
+
+TEST(AgentFiles, SessionsOfMooncakeAreConversationsWithPauses) {
+    const Opened file = sample("mooncake_session.jsonl");
+    EXPECT_EQ(file.dataset.name, "mooncake_session");
+    ASSERT_EQ(file.file.jobs().size(), 2U);
+    const auto lengths = file.file.jobs().graph(0);
+    EXPECT_EQ(lengths->turns[1].delay, milliseconds(1200));
+    EXPECT_EQ(lengths->turns[1].history, std::nullopt);
+    EXPECT_EQ(file.file.jobs().graph(1)->turns[1].history, 0U) << "a delta continues the history";
+    EXPECT_EQ(file.file.recorded_time(1), milliseconds(500));
+    EXPECT_THAT(refusal(golden("agents/mooncake_session.jsonl"), "mooncake"),
+                HasSubstr("--dataset mooncake_session"));
+    EXPECT_EQ(sample("mooncake.jsonl").dataset.name, "mooncake");
+}
+
+TEST(AgentFiles, RowsOfMlperfAreMessagesWhoseAnswersAreRecorded) {
+    const TemporaryFile file(golden("agents/mlcommons_agentic.jsonl"));
+    const auto dataset =
+        make_dataset({.spec = parse_spec("mlperf_agentic"), .path = file.path(), .live_replies = false});
+    EXPECT_EQ(usual_replies(parse_spec("mlperf_agentic")), "recorded");
+    ASSERT_EQ(dataset->size(), 1U);
+    ASSERT_EQ(dataset->turns(0), 2U);
+    EXPECT_EQ(dataset->job(0)->turns[1].tool, milliseconds(1200));
+    const Request request = dataset->follow_up(0, 1, {.prompt = {}, .reply = {}});
+    const Messages messages = std::get<Messages>(request.prompt);
+    ASSERT_EQ(messages.size(), 5U);
+    EXPECT_EQ(messages[0].role, "system");
+    EXPECT_THAT(messages[2].fields, HasSubstr(R"("reasoning_content":"List it.")"));
+    EXPECT_THAT(messages[2].fields, HasSubstr(R"("tool_calls":[{"id":"c1")"));
+    EXPECT_EQ(messages[3].fields, R"("tool_call_id":"c1")");
+    EXPECT_EQ(messages[4].content, "12 main.cpp") << "two results in one row are two messages";
+    EXPECT_THAT(request.body, HasSubstr("\"tools\""))
+        << "the tools of the first row go out with each request";
+    EXPECT_EQ(guessed_format(file.path()), "mlperf_agentic");
+    EXPECT_THAT(refusal(R"({"conversation_id": "c", "turn": 1, "role": "assistant", "content": "x"})"),
+                HasSubstr(":1: an answer of the assistant's opens conversation 'c'"));
+    EXPECT_THAT(refusal(R"({"conversation_id": "c", "turn": 1, "role": "bot", "content": "x"})"),
+                HasSubstr(":1: \"role\" is 'bot'"));
+}
+
+TEST(AgentFiles, DagJsonlStatesSpawnsWithJoinsAndForks) {
+    const Opened file = sample("aiperf_dag.jsonl");
+    EXPECT_EQ(file.dataset.name, "dag_jsonl");
+    ASSERT_EQ(file.file.jobs().size(), 2U);
+    const auto& job = file.file.jobs().graph(0)->turns;
+    ASSERT_EQ(job.size(), 6U);  // two turns of the job, left, two of right, and the conclusion
+    EXPECT_THAT(job[1].after, ElementsAre(0U)) << "the turn between goes on meanwhile";
+    EXPECT_EQ(job[1].delay, milliseconds(500));
+    EXPECT_THAT(job[5].after, ElementsAre(1U, 2U, 4U)) << "the join is two turns later";
+    EXPECT_EQ(job[5].history, 1U);
+    EXPECT_EQ(job[2].history, std::nullopt);
+    const auto& forks = file.file.jobs().graph(1)->turns;
+    EXPECT_EQ(forks[1].history, 0U);
+    EXPECT_FALSE(forks[1].background);
+    EXPECT_TRUE(forks[2].background);
+    const std::string turn = R"({"messages": [{"role": "user", "content": "x"}])";
+    EXPECT_THAT(refusal("{\"session_id\": \"s\", \"turns\": [" + turn + ", \"forks\": [\"t\"]}]}"),
+                HasSubstr("names the agent 't', of which the job has no turn"));
+    EXPECT_THAT(
+        refusal("{\"session_id\": \"s\", \"turns\": [" + turn + ", \"forks\": [\"t\"]}, " + turn + "}]}"),
+        HasSubstr("a turn follows one with a fork"));
+    EXPECT_THAT(refusal("{\"session_id\": \"s\", \"turns\": [" + turn +
+                        ", \"spawns\": [{\"children\": [\"t\"], \"join_at\": 7}]}]}"),
+                HasSubstr("\"join_at\" is 7, but the agent has 1 turns"));
+    EXPECT_THAT(refusal("{\"session_id\": \"s\", \"rounds\": 3, \"turns\": [" + turn + "}]}"),
+                HasSubstr("\"rounds\" is not read"));
+}
+
+TEST(AgentFiles, FormatsThatAreNotReadAreRefusedByNameAndReason) {
+    const std::map<std::string, std::string> names = {
+        {"bailian.jsonl", "Bailian's traces"},
+        {"baseten_rows.jsonl", "Baseten's rows"},
+        {"dynamo_request_trace.jsonl", "Dynamo's request traces"},
+        {"guidellm_graph.json", "GuideLLM's graphs"},
+        {"otel_spans.json", "OpenTelemetry's spans"},
+        {"sglang_agentic_trace.json", "SGLang's agentic traces"},
+        {"tracelab.jsonl", "TraceLab's rounds"},
+        {"tracelab_export.csv", "TraceLab's table of rounds"},
+        {"trie.jsonl", "EvalScope's traces"},
+        {"trtllm_trace.json", "TensorRT-LLM's traces"}};
+    for (const auto& [file, name] : names)
+        EXPECT_THAT(refusal(golden("agents/" + file)),
+                    ::testing::AllOf(HasSubstr(name), HasSubstr("which is not read: ")))
+            << file;
+}
+
+TEST(AgentFiles, ATextWithTheNamesOfFieldsDoesNotChangeTheFormatOfAFile) {
+    const TemporaryFile file(
+        R"({"prompt": "the \"conversations\" of \"spans\": {\"graph_id\": 1}", "meta": {"graph_id": 1, "turns": 2}})");
+    EXPECT_EQ(recognised_format(file.path()), "custom");
+    const TemporaryFile other("{\"a\": 1}");
+    EXPECT_EQ(recognised_format(other.path()), std::nullopt);
+}
+
+TEST(AgentFiles, TurnsByLengthsMayShareBlocksWithinTheFileOrTheJob) {
+    const std::string rows =
+        R"({"job": "a", "input_tokens": 20, "output_tokens": 2, "hash_ids": [1], "block_tokens": 16, "hash_scope": "SCOPE"}
+{"job": "b", "input_tokens": 20, "output_tokens": 2, "hash_ids": [1], "block_tokens": 16, "hash_scope": "SCOPE"})";
+    for (const std::string scope : {"job", "file"}) {
+        std::string text = rows;
+        for (std::size_t at = 0; (at = text.find("SCOPE")) != std::string::npos;) text.replace(at, 5, scope);
+        const TemporaryFile file(text);
+        EXPECT_EQ(guessed_format(file.path()), "turns");
+        const auto dataset = make_dataset({.spec = parse_spec("turns"), .path = file.path()});
+        TokenIds a = std::get<TokenIds>(dataset->outline(0).prompt);
+        TokenIds b = std::get<TokenIds>(dataset->outline(1).prompt);
+        ASSERT_EQ(a.size(), 20U);
+        EXPECT_NE(a, b);
+        a.resize(16);
+        b.resize(16);
+        EXPECT_EQ(a == b, scope == "file");
+    }
+    EXPECT_THAT(refusal(R"({"input_tokens": 20, "hash_ids": [1]})"), HasSubstr("need \"block_tokens\""));
+    EXPECT_THAT(refusal(R"({"input_tokens": 20, "hash_ids": [1], "block_tokens": 4, "hash_scope": "job"})"),
+                HasSubstr("the row has no \"job\""));
+}
+
+TEST(AgentFiles, KeptTurnsAreThoseThatWereAdded) {
+    KeptTurns kept;
+    std::vector<std::vector<std::vector<std::uint64_t>>> added;
+    for (std::uint64_t row = 0; row < 50; ++row) {
+        Random random(row);
+        Row first;
+        std::vector<std::vector<std::uint64_t>> turns;
+        std::map<std::string, std::vector<std::uint64_t>> contexts;
+        for (std::uint64_t turn = 0; turn < 1 + random.below(12); ++turn) {
+            Row next;
+            next.conversation = fmt::format("{}", random.below(3));
+            auto& context = contexts[next.conversation];
+            if (random.below(4) == 0) context.resize(random.below(context.size() + 1));
+            for (std::uint64_t i = 0; i < random.below(6); ++i) context.push_back(random.below(100));
+            next.blocks = context;
+            next.input_tokens = static_cast<std::int64_t>(turn);
+            turns.push_back(context);
+            if (turn == 0)
+                first = next;
+            else
+                first.further.push_back(next);
+        }
+        kept.add(std::move(first));
+        added.push_back(turns);
+    }
+    for (std::size_t row = 0; row < added.size(); ++row)
+        for (std::size_t turn = 0; turn < added[row].size(); ++turn) {
+            EXPECT_EQ(kept.turn(row, turn).blocks, added[row][turn]);
+            EXPECT_EQ(kept.turn(row, turn).input_tokens, static_cast<std::int64_t>(turn));
+        }
+}
+
+}  // namespace
+}  // namespace paretoken::datasets

@@ -1,0 +1,206 @@
+"""Jobs of agents: order, joins, pauses, failures and cancellations, on the simulator over sockets and in virtual time."""
+
+import collections
+import json
+import random
+import signal
+import subprocess
+import time
+import unittest
+import urllib.request
+
+from harness import BINARY, Case, environment, paretoken, request_lines, run_json, simulated_server, wait_until
+
+
+def random_jobs(count, seed):
+    """Returns the rows of `count` jobs, and {job: [(agent, ids it waits for, id whose history it continues, pause)]}."""
+    draw = random.Random(seed)
+    rows, jobs = [], {}
+    for number in range(count):
+        job, turns, agents = f"job {number}", [], {}
+        for turn in range(draw.randint(1, 7)):
+            agent = 0 if turn == 0 else draw.randrange(3)
+            after = {f"t{other}" for other in range(turn) if draw.random() < 0.3}
+            fork = f"t{draw.randrange(turn)}" if turn > 0 and agent not in agents and draw.random() < 0.3 else None
+            delay, tool = draw.choice([0, 0.01, 0.03]), draw.choice([0, 0.02])
+            row = {"job": job, "conversation": f"agent {agent}", "id": f"t{turn}", "output_tokens": 3, "delay_s": delay,
+                   "tool_s": tool, "messages": [{"role": "user", "content": f"turn {turn} of {job}"}]}
+            if after:
+                row["after"] = sorted(after)
+            if fork:
+                row["fork_of"] = fork
+            rows.append(row)
+            history = agents.get(agent, fork)
+            turns.append((agent, after | ({history} - {None}), history, delay + tool))
+            agents[agent] = f"t{turn}"
+        jobs[number] = turns
+    return rows, jobs
+
+
+def sent_by_job(directory):
+    """Returns {number of the job: {id of the turn: record}}; the texts of the turns are in the file in order."""
+    by_first = collections.defaultdict(dict)
+    for record in request_lines(directory):
+        by_first[record["job"]][f"t{record['index'] - record['job']}"] = record
+    return dict(enumerate(by_first[first] for first in sorted(by_first)))
+
+
+class Agents(Case):
+    def rows_file(self, rows):
+        path = self.directory / "jobs.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    def check_jobs(self, jobs, sent, ends, tolerance):
+        """Checks which turns of each job were sent, and that each was due when those it waits for had ended and its pause was
+        over. `ends` returns when the answer of a record ended."""
+        lost = 0
+        for number, turns in jobs.items():
+            records = sent[number]
+            ok = {turn for turn, record in records.items() if record["outcome"] == "ok"}
+            for at, (agent, after, history, pause) in enumerate(turns):
+                turn = f"t{at}"
+                own = {f"t{i}" for i in range(at) if turns[i][0] == agent}
+                needed = ({history} if history else set()) | (own & after)
+                expected = (not after or after & ok) and needed <= ok
+                self.assertEqual(turn in records, bool(expected), (number, turn))
+                lost += not expected
+                if not expected or not after:
+                    continue
+                released = max(ends(records[other]) for other in after if other in records)
+                self.assertAlmostEqual(records[turn]["scheduled_s"], released + pause, delta=tolerance, msg=(number, turn))
+        return lost
+
+    def jobs_with_one_root(self, count, seed):
+        """Random jobs in which every turn but the first waits for one, so that indexes follow the rows."""
+        rows, jobs = random_jobs(count, seed)
+        for row in rows:
+            number, at = int(row["job"].split()[1]), int(row["id"][1:])
+            agent, after, history, pause = jobs[number][at]
+            if at == 0:
+                pause = row["delay_s"] = row["tool_s"] = 0
+            elif not after:
+                after = {"t0"}
+                row["after"] = ["t0"]
+            jobs[number][at] = (agent, after, history, pause)
+        return rows, jobs
+
+    def test_every_turn_of_200_random_jobs_follows_those_it_waits_for_by_the_servers_own_log(self):
+        rows, jobs = self.jobs_with_one_root(200, 1)
+        out = self.directory / "run"
+        with simulated_server("--profile", "llama3-8b-h100-fp8") as address:
+            ran = paretoken("run", address, "--dataset-path", self.rows_file(rows), "--concurrency", 8, "--workers", 2,
+                            "--num-prompts", "all", "--out", out)
+            self.measures(ran)
+            with urllib.request.urlopen(address + "/sim/truth") as answer:
+                truth = {entry["id"]: entry for entry in json.load(answer)["requests"]}
+        sent = sent_by_job(out)
+        self.assertEqual(len(sent), 200)
+        self.assertEqual(self.check_jobs(jobs, sent, lambda record: record["closed_s"], 1e-6), 0)
+        for number, turns in jobs.items():
+            for at, (_, after, _, pause) in enumerate(turns):
+                log = truth[sent[number][f"t{at}"]["id"]]
+                for other in after:
+                    written = truth[sent[number][other]["id"]]["written_ns"][-1]
+                    self.assertGreaterEqual(log["received_ns"], written + pause * 1e9, (number, at, other))
+        self.check_live_jobs(sent, 8)
+
+    def check_live_jobs(self, sent, most):
+        changes = []
+        for records in sent.values():
+            changes += [(min(record["started_s"] for record in records.values()), 1),
+                        (max(record["closed_s"] for record in records.values()), -1)]
+        live = highest = 0
+        for _, change in sorted(changes):
+            live += change
+            highest = max(highest, live)
+        self.assertLessEqual(highest, most)
+
+    def test_jobs_end_although_answers_break_off(self):
+        rows, jobs = self.jobs_with_one_root(60, 2)
+        out = self.directory / "run"
+        with simulated_server("--profile", "llama3-8b-h100-fp8", "--fault", "reset:p=.15,after=1tok") as address:
+            ran = paretoken("run", address, "--dataset-path", self.rows_file(rows), "--concurrency", 6, "--num-prompts", "all",
+                            "--out", out)
+        self.assertIn(ran.returncode, (0, 4), ran.stderr)
+        sent = sent_by_job(out)
+        self.assertEqual(len(sent), 60, "every job was begun, so that none held its slot")
+        failed = [record for records in sent.values() for record in records.values() if record["outcome"] != "ok"]
+        self.assertGreater(len(failed), 10)
+        # After a failure, a further delay of at most 1.28 s stands before the next turn.
+        self.assertGreater(self.check_jobs(jobs, sent, lambda record: record["closed_s"], 1.3), 5)
+
+    def test_virtual_time_gives_the_same_order_and_pauses_byte_for_byte(self):
+        rows, jobs = self.jobs_with_one_root(200, 3)
+        path, lines = self.rows_file(rows), []
+        for run in ("a", "b"):
+            out = self.directory / run
+            self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset-path", path, "--concurrency", 8,
+                                    "--num-prompts", "all", "--salt", "s", "--out", out))
+            lines.append((out / "requests.jsonl").read_bytes())
+        self.assertEqual(lines[0], lines[1])
+        sent = sent_by_job(out)
+        self.assertEqual(self.check_jobs(jobs, sent, lambda record: record["closed_s"], 1e-6), 0)
+        self.check_live_jobs(sent, 8)
+
+    def test_pauses_are_scaled_and_cut_and_the_result_is_another_workload(self):
+        rows = [{"job": "j", "conversation": "main", "messages": [{"role": "user", "content": "a"}], "output_tokens": 2},
+                {"job": "j", "conversation": "main", "delay_s": 1, "tool_s": 10, "output_tokens": 2,
+                 "messages": [{"role": "user", "content": "b"}]},
+                {"job": "j", "conversation": "main", "tool_s": 300, "output_tokens": 2,
+                 "messages": [{"role": "user", "content": "c"}]}]
+        path, workloads = self.rows_file(rows), set()
+        for number, (options, pauses) in enumerate((((), (11, 300)), (("--tool-scale", 0.5), (6, 150)),
+                                                    (("--tool-scale", 0.5, "--idle-cap", "60s"), (6, 60)))):
+            out = self.directory / f"run-{number}"
+            self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset-path", path, "--num-prompts", 1,
+                                    *options, "--out", out))
+            turns = sorted(request_lines(out), key=lambda record: record["index"])
+            for before, turn, pause in zip(turns, turns[1:], pauses):
+                self.assertAlmostEqual(turn["scheduled_s"] - before["closed_s"], pause, delta=1e-6)
+            workloads.add(run_json(out)["workload"]["fingerprint"])
+        self.assertEqual(len(workloads), 3, "runs under different caps are not comparable")
+        self.fails_clearly(paretoken("run", "sim:", "--virtual", "--idle-cap", "60s"), 2, "--idle-cap", "synthetic")
+
+    def test_no_turn_is_sent_after_the_run_was_cancelled(self):
+        rows = [{"job": "j", "conversation": "main", "tool_s": 0 if turn == 0 else 0.05, "output_tokens": 2,
+                 "messages": [{"role": "user", "content": f"turn {turn}"}]} for turn in range(400)]
+        out = self.directory / "run"
+        with simulated_server("--profile", "llama3-8b-h100-fp8") as address:
+            run = subprocess.Popen([BINARY, "run", address, "--dataset-path", self.rows_file(rows), "--num-prompts", "1",
+                                    "--out", out], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL, text=True)
+            wait_until(lambda: (out / "requests.jsonl").exists() and len(request_lines(out)) > 5, what="some turns")
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=60)
+            with urllib.request.urlopen(address + "/sim/truth") as answer:
+                asked = len(json.load(answer)["requests"])
+            time.sleep(0.3)
+            with urllib.request.urlopen(address + "/sim/truth") as answer:
+                self.assertEqual(len(json.load(answer)["requests"]), asked)
+        self.assertLess(len(request_lines(out)), 400)
+
+    def test_a_converted_file_has_the_same_jobs(self):
+        rows, _ = self.jobs_with_one_root(30, 4)
+        path, once, twice = self.rows_file(rows), self.directory / "once.jsonl", self.directory / "twice.jsonl"
+        for row in rows:
+            if int(row["id"][1:]) > 0 and "fork_of" in row or row["id"] != "t0":
+                row["messages"].insert(0, {"role": "assistant", "content": "recorded"})
+        # An agent's first turn without a history begins with a message of the user.
+        seen = set()
+        for row in rows:
+            if (row["job"], row["conversation"]) not in seen and "fork_of" not in row and row["id"] != "t0":
+                row["messages"].pop(0)
+            seen.add((row["job"], row["conversation"]))
+        self.rows_file(rows)
+        self.succeeds(paretoken("dataset", "convert", path, once))
+        self.succeeds(paretoken("dataset", "convert", once, twice))
+        self.assertEqual(once.read_bytes(), twice.read_bytes())
+        written = [json.loads(line) for line in once.read_text().splitlines()]
+        self.assertEqual(len(written), len(rows))
+        self.assertEqual(sum("fork_of" in row for row in written), sum("fork_of" in row for row in rows))
+        self.assertAlmostEqual(sum(row.get("tool_s", 0) for row in written), sum(row["tool_s"] for row in rows), places=6)
+
+
+if __name__ == "__main__":
+    unittest.main()
