@@ -5,11 +5,15 @@ import json
 import random
 import signal
 import subprocess
+import threading
 import time
 import unittest
 import urllib.request
 
-from harness import BINARY, Case, environment, paretoken, request_lines, run_json, simulated_server, wait_until
+from harness import (BINARY, ROOT, Case, environment, http_server, paretoken, request_lines, run_json, simulated_server,
+                     wait_until)
+
+SAMPLES = ROOT / "tests" / "golden" / "agents"
 
 
 def random_jobs(count, seed):
@@ -200,6 +204,113 @@ class Agents(Case):
         self.assertEqual(len(written), len(rows))
         self.assertEqual(sum("fork_of" in row for row in written), sum("fork_of" in row for row in rows))
         self.assertAlmostEqual(sum(row.get("tool_s", 0) for row in written), sum(row["tool_s"] for row in rows), places=6)
+
+
+class Formats(Case):
+    def test_a_sample_of_each_format_is_recognised_and_replayed_in_virtual_time(self):
+        for name, dataset, turns in (("weka.json", "weka", 4), ("agentic_mooncake.jsonl", "agentic_mooncake", 4),
+                                     ("mooncake_session.jsonl", "mooncake_session", 4), ("aiperf_dag.jsonl", "dag_jsonl", 9),
+                                     ("mlcommons_agentic.jsonl", "mlperf_agentic", 2)):
+            with self.subTest(name):
+                out = self.directory / name
+                ran = self.ran_virtually(SAMPLES / name, out)
+                self.assertEqual(ran["plan"]["dataset"].split(":")[0], dataset)
+                records = request_lines(out)
+                self.assertEqual(len(records), turns)
+                self.assertEqual({record["outcome"] for record in records}, {"ok"})
+
+    def ran_virtually(self, path, out):
+        self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset-path", path, "--num-prompts", "all",
+                                "--out", out))
+        return run_json(out)
+
+    def test_converted_rows_keep_jobs_waits_pauses_and_lengths(self):
+        for name in ("weka.json", "agentic_mooncake.jsonl", "mlcommons_agentic.jsonl", "aiperf_dag.jsonl"):
+            with self.subTest(name):
+                rows = self.directory / f"{name}.rows"
+                self.succeeds(paretoken("dataset", "convert", SAMPLES / name, rows))
+                described = [json.loads(paretoken("dataset", "describe", "--json", path).stdout)
+                             for path in (SAMPLES / name, rows)]
+                self.assertEqual(described[0]["jobs"], described[1]["jobs"])
+                self.assertEqual(described[0].get("input_tokens"), described[1].get("input_tokens"))
+                self.ran_virtually(SAMPLES / name, self.directory / f"{name}.a")
+                self.ran_virtually(rows, self.directory / f"{name}.b")
+                pauses = [[(line["index"], line.get("wanted_input_tokens"), line["wanted_output_tokens"], line["conversation"],
+                            line["job"]) for line in sorted(request_lines(self.directory / f"{name}.{run}"),
+                                                            key=lambda line: line["index"])] for run in "ab"]
+                self.assertEqual(pauses[0], pauses[1])
+
+    def test_describe_says_what_the_jobs_are_made_of(self):
+        weka = json.loads(paretoken("dataset", "describe", "--json", SAMPLES / "weka.json").stdout)
+        jobs = weka["jobs"]
+        self.assertEqual((jobs["jobs"], jobs["agents"], jobs["turns"], jobs["depth"]), (1, 2, 4, 2))
+        # Of 256 + 192 + 256 + 384 tokens, 192 and 256 stood at the beginning of an earlier prompt.
+        self.assertAlmostEqual(jobs["best_possible_cache_hit"], 448 / 1088)
+        self.assertEqual(jobs["tool_s"]["max"], 3)
+        text = paretoken("dataset", "describe", SAMPLES / "weka.json").stdout
+        self.assertIn("1 jobs of 2 agents and 4 turns", text)
+        self.assertIn("count from the start of the sub-agent", text)
+
+    def test_formats_that_are_not_read_are_refused_by_name(self):
+        for name, words in (("otel_spans.json", "OpenTelemetry"), ("trie.jsonl", "EvalScope"), ("bailian.jsonl", "Bailian")):
+            self.fails_clearly(paretoken("run", "sim:", "--virtual", "--dataset-path", SAMPLES / name), 2, words,
+                               "which is not read")
+
+    def test_tool_messages_and_recorded_answers_reach_the_server_as_they_came(self):
+        bodies, lock = [], threading.Lock()
+
+        def server(method, path, _headers, body):
+            if method == "GET":
+                return 200, "application/json", b'{"object":"list","data":[{"id":"m"}]}'
+            with lock:
+                bodies.append(json.loads(body))
+            usage = {"prompt_tokens": 8, "completion_tokens": 2}
+            events = [{"choices": [{"index": 0, "delta": {"content": "ok ok"}, "finish_reason": None}]},
+                      {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": usage}]
+            text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+            return 200, "text/event-stream", text.encode()
+
+        with http_server(server) as address:
+            ran = paretoken("run", address, "--dataset-path", SAMPLES / "mlcommons_agentic.jsonl", "--num-prompts", "all",
+                            "--no-ignore-eos", "--scrape", "none", "--out", self.directory / "run")
+        self.assertIn(ran.returncode, (0, 4), ran.stderr)
+        last = bodies[-1]
+        self.assertEqual([message["role"] for message in last["messages"]], ["system", "user", "assistant", "tool", "tool"])
+        rows = [json.loads(line) for line in (SAMPLES / "mlcommons_agentic.jsonl").read_text().splitlines()]
+        self.assertEqual(last["messages"][2]["tool_calls"], rows[1]["tool_calls"])
+        self.assertEqual(last["messages"][3], {"role": "tool", "content": "main.cpp", "tool_call_id": "c1"})
+        self.assertEqual(last["tools"], rows[0]["tools"])
+        self.assertEqual(run_json(self.directory / "run")["plan"]["replies"], "recorded")
+
+    def test_a_trace_of_long_jobs_is_replayed(self):
+        draw, path = random.Random(5), self.directory / "traces.jsonl"
+        turns = 0
+        with path.open("w") as out:
+            for job in range(20):
+                t, context, requests, unused = 0.0, list(range(1, 40)), [], 40
+                for turn in range(draw.randint(20, 60)):
+                    if draw.random() < 0.03:
+                        context = context[:draw.randint(1, len(context))]
+                    new = draw.randint(1, 12)
+                    context = context + list(range(unused, unused + new))
+                    unused += new
+                    api, think = draw.uniform(1, 5), draw.expovariate(1 / 3)
+                    requests.append({"t": t, "type": "s", "model": "m", "in": 64 * len(context) - draw.randint(0, 63), "out": 20,
+                                     "hash_ids": context, "api_time": api, "think_time": think if turn else None,
+                                     "input_types": ["tool_result"]})
+                    t += api + think
+                turns += len(requests)
+                out.write(json.dumps({"id": f"job-{job}", "block_size": 64, "hash_id_scope": "local",
+                                      "requests": requests}) + "\n")
+        run = self.directory / "run"
+        self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset-path", path, "--concurrency", 6,
+                                "--num-prompts", "all", "--idle-cap", "10s", "--out", run))
+        records = request_lines(run)
+        self.assertEqual(len(records), turns)
+        for record in records:
+            self.assertLessEqual(abs(record["prompt_tokens"] - record["wanted_input_tokens"]), 64)
+        self.assertGreater(sum(record.get("cached_prompt_tokens", 0) for record in records) /
+                           sum(record["prompt_tokens"] for record in records), 0.5)
 
 
 if __name__ == "__main__":
