@@ -331,8 +331,7 @@ TimePoint last_dispatch_of(const RequestTable& records, const SummaryOptions& op
 TimePoint last_arrival_of(const RequestTable& records, TimePoint dispatched) {
     TimePoint last = TimePoint::min();
     for (const auto& record : records) {
-        if (!record.warmup && is_opening(record))
-            last = std::max(last, record.scheduled);
+        if (!record.warmup && is_opening(record)) last = std::max(last, record.scheduled);
     }
     return last == TimePoint::min() ? dispatched : std::min(last, dispatched);
 }
