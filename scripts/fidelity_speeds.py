@@ -17,9 +17,10 @@ import tempfile
 
 ENGINES = [("tensorrt", "trtllm"), ("nim", "trtllm"), ("sglang", "sglang"), ("vllm", "vllm"), ("llama.cpp", "llamacpp")]
 # Data sets of MLPerf Inference: the requests, all of which are in an offline test, and the limits of the server test: seconds of the
-# 99th percentile of TTFT and of TPOT (None: not simulated).
+# 99th percentile of TTFT and of TPOT.
 DATA_SETS = [("llama-2-70b", 24576, (2, .2)), ("llama-3.1-405b", 8313, (6, .175)), ("llama-3.1-8b", 13368, (2, .1)),
-             ("mixtral", 15000, None)]
+             ("mixtral", 15000, (2, .2)), ("deepseek-r1", 4388, (2, .08))]
+OTHER_DATA_SET = ("", 10000, (2, .2))
 SERVER_STEPS = (1024, 2048, 4096, 8192)  # largest steps that a submitter with limits on latency may choose from
 DTYPES = {"mixed 4 bit": "iq4_xs", "q4_k_s": "q4_k", "q4_k_m": "q4_k"}
 FULL_WAVES = 3  # an offline test lasts at least ten minutes: so many batches of requests show its steady speed
@@ -47,7 +48,7 @@ def is_mlperf(row):
 
 
 def data_set_of(row):
-    return next((known for known in DATA_SETS if row["model"].lower().startswith(known[0])), None)
+    return next((known for known in DATA_SETS if row["model"].lower().startswith(known[0])), OTHER_DATA_SET)
 
 
 def class_of(row, kind):
@@ -103,7 +104,7 @@ def profile_of(row, shape, ranks, more):
     changes = {"engine": engine_of(row), **cache_of(row)}
     if ranks > 1 and (row["parallelism"].startswith("DEP") or "attention data parallel" in row["note"]):
         changes["parallel"] = "dep"
-    elif row["parallelism"] == "layers":
+    elif row["parallelism"] == "layers" or int(row["pp"] or 1) > 1:
         changes["parallel"] = "layers"
     if row["link"] == "network":
         changes["link"] = "ethernet"
