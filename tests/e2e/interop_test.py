@@ -143,6 +143,12 @@ class Import(Case):
         self.assertRegex(shown, r"ttft_p50 as vLLM bench defines it +350 ms")
         self.assertIn("summary_only", shown)
 
+    def test_a_summary_has_nothing_for_a_format_of_requests(self):
+        done = paretoken("export", SAMPLES / "summaries" / "vllm-bench.json", "--format", "aiperf")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("only figures as vLLM bench defines them", done.stderr)
+        self.assertEqual(paretoken("export", SAMPLES / "summaries" / "vllm-bench.json", "--format", "json").returncode, 0)
+
     def test_a_gate_on_summaries_judges_their_statistics_and_needs_three_of_each(self):
         baseline = [self.summary_of(vllm_file(self.directory / f"a{i}.json", i)) for i in range(3)]
         slower = [self.summary_of(vllm_file(self.directory / f"b{i}.json", 10 + i, slower=1.25)) for i in range(3)]

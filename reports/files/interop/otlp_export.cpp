@@ -3,8 +3,9 @@
 // histograms are a factor of 2 apart.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/result/metrics.h"
