@@ -25,10 +25,9 @@ std::string point_text(const reports::SweepPoint& point, const std::filesystem::
         return fmt::format("{} (p99 {}) ms", reports::significant(p50, kMilliseconds),
                            reports::significant(p99, kMilliseconds));
     };
-    std::string text = fmt::format("{}: {} tok/s, TTFT {}, ITL {}", point.load_label,
-                                   reports::significant(point.output_tokens_per_s),
-                                   times(point.ttft_p50_s, point.ttft_p99_s),
-                                   times(point.itl_p50_s, point.itl_p99_s));
+    std::string text = fmt::format(
+        "{}: {} tok/s, TTFT {}, ITL {}", point.load_label, reports::significant(point.output_tokens_per_s),
+        times(point.ttft_p50_s, point.ttft_p99_s), times(point.itl_p50_s, point.itl_p99_s));
     if (point.failed > 0) text += fmt::format(", {} of {} failed", point.failed, point.requests);
     if (point.slo) text += fmt::format(", SLO {}", name_of(*point.slo));
     if (point.note.empty()) return text;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/evidence/steadiness.h"
-#include "core/result/figures.h"
 #include "core/record/reported.h"
+#include "core/result/figures.h"
 #include "core/result/totals.h"
 #include "core/units.h"
 
