@@ -62,6 +62,7 @@ class Agents(Case):
         for number, turns in jobs.items():
             records = sent[number]
             ok = {turn for turn, record in records.items() if record["outcome"] == "ok"}
+            over = {}  # when each turn had ended or was skipped
             for at, (agent, after, history, pause) in enumerate(turns):
                 turn = f"t{at}"
                 own = {f"t{i}" for i in range(at) if turns[i][0] == agent}
@@ -69,9 +70,10 @@ class Agents(Case):
                 expected = (not after or after & ok) and needed <= ok
                 self.assertEqual(turn in records, bool(expected), (number, turn))
                 lost += not expected
+                released = max((over[other] for other in after), default=0)
+                over[turn] = ends(records[turn]) if expected else released
                 if not expected or not after:
                     continue
-                released = max(ends(records[other]) for other in after if other in records)
                 self.assertAlmostEqual(records[turn]["scheduled_s"], released + pause, delta=tolerance, msg=(number, turn))
         return lost
 

@@ -88,6 +88,7 @@ std::map<std::uint64_t, std::map<std::uint32_t, RequestRecord>> by_job(const Kep
 
 /// Checks the turns that were sent, and when, against the graph and what became of the turns before.
 void check_job(const JobGraph& graph, const std::map<std::uint32_t, RequestRecord>& sent) {
+    std::vector<TimePoint> over(graph.turns.size());  // when each turn had ended or was skipped
     for (std::uint32_t turn = 0; turn < graph.turns.size(); ++turn) {
         const JobTurn& of = graph.turns[turn];
         const auto record = sent.find(turn);
@@ -98,8 +99,9 @@ void check_job(const JobGraph& graph, const std::map<std::uint32_t, RequestRecor
             const bool ok = sent.contains(other) && sent.at(other).outcome == Outcome::ok;
             possible |= ok;
             lost |= !ok && (of.history == other || graph.turns[other].agent == of.agent);
-            if (sent.contains(other)) released = std::max(released, sent.at(other).closed);
+            released = std::max(released, over[other]);
         }
+        over[turn] = record != sent.end() ? record->second.closed : released;
         EXPECT_EQ(record != sent.end(), possible && !lost);
         if (record == sent.end() || turn == 0) continue;
         EXPECT_EQ(record->second.scheduled, released + of.delay + of.tool);
@@ -137,7 +139,7 @@ TEST(VirtualJobs, EveryTurnStartsWhenThoseItWaitsForHaveEndedAndItsPausesAreOver
         first += graph->turns.size();
     }
     EXPECT_EQ(most_live(jobs), 7U) << "the concurrency counts jobs";
-    EXPECT_EQ(outcome_of(jobs_at_once(7), dataset).records, outcome.records);
+    EXPECT_TRUE(outcome_of(jobs_at_once(7), dataset).records == outcome.records) << "it can be repeated";
 }
 
 TEST(VirtualJobs, JobsEndWhateverTurnsAreGivenUp) {
