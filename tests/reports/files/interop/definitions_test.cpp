@@ -1,10 +1,13 @@
 #include "reports/files/interop/definitions.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "core/error.h"

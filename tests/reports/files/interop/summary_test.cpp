@@ -1,5 +1,6 @@
 // Files that hold only what a program computed, in samples/summaries (those of SGLang, inference-benchmarker,
 // InferenceX and version 0.1 of the Benchmark Report were written by hand after the programs' sources).
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
