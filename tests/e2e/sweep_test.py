@@ -280,7 +280,7 @@ class Limits(Case):
         self.assertIn(verdicts[knee], ("met", "within"))
         self.assertEqual([load for load, v in verdicts.items() if v in ("met", "within") and load > knee], [])
         self.assertIn(f"paretoken report {out}", done.stdout)
-        self.assertIn("req/s", done.stderr, "each row is told when its level ends")
+        self.assertIn("tok/s, TTFT ", done.stderr, "each row is told when its level ends")
 
     def test_a_ladder_with_a_time_limit_spends_it_next_to_the_answer(self):
         out = self.directory / "sweep"
