@@ -19,8 +19,7 @@
 #include "core/units.h"
 #include "reports/analysis/gate/notes.h"
 #include "reports/analysis/gate/reported_policy.h"
-#include "reports/analysis/gate/run_note.h"
-#include "reports/analysis/gate/shares.h"
+#include "reports/analysis/gate/run_values.h"
 #include "reports/analysis/gate/why.h"
 
 namespace paretoken::reports {

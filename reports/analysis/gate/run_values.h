@@ -1,10 +1,11 @@
 #pragma once
-// The counts from which a gate compares shares of requests, answers or questions. The functions are pure.
+// The values of runs that a gate judges: the counts from which shares of requests, answers or questions are
+// compared, and the list of runs with their values. The functions are pure.
 #include <span>
+#include <vector>
 
 #include "core/evidence/sequential.h"
-#include "reports/analysis/gate/gate_run.h"
-#include "reports/analysis/gate/policy.h"
+#include "reports/analysis/gate/decision.h"
 
 namespace paretoken::reports {
 
@@ -16,5 +17,10 @@ Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity);
 /// The run whose answers to questions represent a side, which is the first run that was asked any. Null if
 /// there is none. The result points into `runs`.
 const GateRun* probed(std::span<const GateRun> runs);
+
+/// The runs of both sides; those of the baseline come first. `rows` are those of the policy's metrics. A
+/// value that was not measured is left out.
+std::vector<GateRunNote> run_notes_of(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
+                                      std::span<const GateRow> rows);
 
 }  // namespace paretoken::reports
