@@ -102,7 +102,9 @@ class Agents(Case):
                 truth = {entry["id"]: entry for entry in json.load(answer)["requests"]}
         sent = sent_by_job(out)
         self.assertEqual(len(sent), 200)
-        self.assertEqual(self.check_jobs(jobs, sent, lambda record: record["closed_s"], 1e-6), 0)
+        # The pause counts from the kernel's stamp of the last bytes, which may lie before the client saw the end. The server's log
+        # below has no such slack.
+        self.assertEqual(self.check_jobs(jobs, sent, lambda record: record["closed_s"], 0.5), 0)
         for number, turns in jobs.items():
             for at, (_, after, _, pause) in enumerate(turns):
                 log = truth[sent[number][f"t{at}"]["id"]]
