@@ -39,6 +39,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"prefill_concurrency", {"4"}},
         {"ramp_up", {"4s"}},
         {"think_time", {"exponential:mean=2s"}},
+        {"tool_scale", {"0.5"}},
+        {"idle_cap", {"60s"}},
         {"request_rate", {"inf"}},
         {"arrivals", {"gamma:burstiness=0.5,rate=4"}},
         {"burstiness", {"0.25"}},
