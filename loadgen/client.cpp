@@ -84,8 +84,8 @@ class Client::Exchange final : public http::ExchangeSink {
                                       ? fmt::format("traceparent: {}\r\n", traceparent_of(record_.id))
                                       : std::string();
         text_ = std::make_shared<const std::string>(
-            fmt::format("{}X-Request-Id: {}\r\n{}Content-Length: {}\r\n\r\n{}", client_.head_text_,
-                        record_.id, trace, prepared.body.size(), prepared.body));
+            fmt::format("{}X-Request-Id: {}\r\n{}{}Content-Length: {}\r\n\r\n{}", client_.head_text_,
+                        record_.id, trace, prepared.headers, prepared.body.size(), prepared.body));
         send(false);
     }
 

@@ -36,6 +36,7 @@ std::string timeout_text(Duration timeout);
 struct PreparedRequest {
     Request request;
     std::string body;
+    std::string headers = {};  ///< further headers of this request, as lines of HTTP
     protocol::AnswerLimits limits = {};
     bool keep_answer = false;                     ///< whether the record gets the answer's text
     std::optional<Duration> hangs_up_after = {};  ///< time from the start to giving the request up

@@ -27,6 +27,12 @@ void sleep_until(TimePoint when) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
 }
 
+/// Adds a field to the JSON object `body`, or to an empty one. The name and the id need no escapes.
+void add_body_field(std::string& body, std::string_view name, std::string_view id) {
+    if (body.empty()) body = "{}";
+    body.insert(body.size() - 1, fmt::format("{}\"{}\":\"{}\"", body.size() > 2 ? "," : "", name, id));
+}
+
 }  // namespace
 
 std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup) {
@@ -103,6 +109,25 @@ void Worker::run(Job job) {
     const Duration all = Clock::now() - began_;
     if (all > Duration{})
         report_.client.host_lost_share = seconds(drain_.woken_late() - late_before) / seconds(all);
+}
+
+/// Returns the id of what a request belongs to, which no other play of the load has.
+std::optional<std::string> Worker::session_id(const Session& session, SessionScope scope,
+                                              const Planned& planned) const {
+    std::optional<std::uint64_t> index;
+    switch (scope) {
+        case SessionScope::conversation:
+            index = session.conversation;
+            break;
+        case SessionScope::job:
+            index = session.job;
+            break;
+        case SessionScope::parent:
+            index = session.parent;
+            break;
+    }
+    if (!index) return std::nullopt;
+    return request_id(options_.id_prefix, *index, planned.warmup);
 }
 
 void Worker::stop() {
@@ -192,7 +217,16 @@ TimePoint Worker::rest(TimePoint now) {
 PreparedRequest Worker::prepared(const Planned& planned) {
     Request request = job_->mix.request(planned);
     request.id = request_id(options_.id_prefix, planned.index, planned.warmup);
+    std::string headers;
+    if (const auto session = job_->mix.session_of(planned)) {
+        const auto id_of = [&](const SessionName& name) { return session_id(*session, name.scope, planned); };
+        for (const SessionName& name : options_.session_headers)
+            if (const auto id = id_of(name)) headers += fmt::format("{}: {}\r\n", name.name, *id);
+        for (const SessionName& name : options_.session_fields)
+            if (const auto id = id_of(name)) add_body_field(request.body, name.name, *id);
+    }
     PreparedRequest prepared = any_client().prepare(std::move(request));
+    prepared.headers = std::move(headers);
     prepared.keep_answer = options_.keep_answers || job_->mix.needs_answer(planned);
     return prepared;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/plan/session_names.h"
 #include "core/record/record_sink.h"
 #include "core/record/request_table.h"
 #include "core/run/client_report.h"
@@ -36,6 +37,8 @@ struct WorkerOptions {
     Route route = Route::round_robin;   ///< choice of the server, if there are several
     ClientOptions client;               ///< options; each target replaces the head
     std::string id_prefix;              ///< prefix of request ids before the index; unique over runs
+    std::vector<SessionName> session_headers = {};  ///< headers of requests of conversations and jobs
+    std::vector<SessionName> session_fields = {};   ///< and fields of their bodies
     bool kernel_stamps = true;
     bool lazy = true;        ///< whether it may serve sockets in batches if very many are ready (laziness.h)
     Duration spin{};         ///< how long before a due start the worker polls sockets instead of sleeping
@@ -105,6 +108,8 @@ class Worker final : private ClientSink {
     void sample_cpu(TimePoint now);
     bool polls(TimePoint now) const;
     TimePoint rest(TimePoint now);
+    std::optional<std::string> session_id(const Session& session, SessionScope scope,
+                                          const Planned& planned) const;
     PreparedRequest prepared(const Planned& planned);
     void prepare_next();
 

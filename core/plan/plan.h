@@ -105,6 +105,10 @@ struct LoadPlan {
     std::string endpoint_type = "chat";     ///< name of a protocol: "chat", "completions", …
     std::string endpoint_path = {};         ///< path; empty means the endpoint type's own
     std::vector<std::string> headers = {};  ///< "Name: value"; the values are secret
+    /// The headers and the fields of the body with the id of a request's conversation or job, in the form of
+    /// core/plan/session_names.h. Without any headers, conversations and jobs have the usual ones.
+    std::vector<std::string> session_headers = {};
+    std::vector<std::string> session_fields = {};
     std::string api_key_env = {};  ///< variable that holds the key; empty means OPENAI_API_KEY, if set
     bool insecure = false;         ///< whether any TLS certificate is accepted
     std::string ca_file = {};      ///< PEM file of certificate authorities to trust besides the system's

@@ -19,6 +19,7 @@
 #include "core/plan/model_mix.h"
 #include "core/plan/random_duration.h"
 #include "core/plan/scrape_places.h"
+#include "core/plan/session_names.h"
 #include "core/result/slo.h"
 #include "core/text/command_secrets.h"
 #include "core/text/content_hash.h"
@@ -231,6 +232,14 @@ void headers_with_names(const std::vector<std::string>& headers) {
         if (colon == std::string::npos || colon == 0 || text.find_first_of("\r\n") != std::string::npos)
             throw UsageError("expected 'Name: value' on one line");
     }
+}
+
+void session_headers(const std::vector<std::string>& texts) {
+    (void)session_headers_of(texts);
+}
+
+void session_fields(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) (void)parse_session_name(text);
 }
 
 std::string without_value(std::string_view header) {
@@ -454,6 +463,14 @@ using EndpointPath = Member < [](auto& p, std::size_t) -> auto& {
 > ;
 using HeadersOf = Member < [](auto& p, std::size_t) -> auto& {
     return p.headers;
+}
+> ;
+using SessionHeaders = Member < [](auto& p, std::size_t) -> auto& {
+    return p.session_headers;
+}
+> ;
+using SessionFields = Member < [](auto& p, std::size_t) -> auto& {
+    return p.session_fields;
 }
 > ;
 using ApiKeyEnv = Member < [](auto& p, std::size_t) -> auto& {
@@ -824,6 +841,26 @@ constexpr std::array kFields = {
               .get = HeadersOf::get,
               .set = HeadersOf::set_checked<headers_with_names>,
               .shown = without_value},
+    PlanField{.name = "session_header",
+              .flags = "--session-header",
+              .group = kTarget,
+              .type = list,
+              .kind = load,
+              .help =
+                  "HTTP header with the id of the request's conversation or agent, NAME, or of its job or "
+                  "its parent agent, NAME=job, NAME=parent; may be repeated; none sends none "
+                  "[X-Session-Affinity and X-Correlation-ID, if the dataset has conversations or jobs]",
+              .get = SessionHeaders::get,
+              .set = SessionHeaders::set_checked<session_headers>},
+    PlanField{.name = "session_field",
+              .flags = "--session-field",
+              .group = kTarget,
+              .type = list,
+              .kind = load,
+              .help = "Field of the body with such an id, prompt_cache_key=agent, cache_salt=job; may be "
+                      "repeated",
+              .get = SessionFields::get,
+              .set = SessionFields::set_checked<session_fields>},
     PlanField{.name = "api_key_env",
               .flags = "--api-key-env",
               .group = kTarget,

@@ -91,6 +91,7 @@ struct Turn {
 /// The part of a request in the job of an agent (datasets/job.h).
 struct JobPart {
     std::uint64_t first = 0;  ///< index of the job's first request
+    std::uint32_t turns = 0;  ///< number of turns of the job, whether they are sent or not
     bool background = false;  ///< whether nobody waits for its agent
 
     bool operator==(const JobPart&) const = default;

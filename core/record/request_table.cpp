@@ -74,7 +74,8 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.index = record.index;
     row.conversation = record.turn ? static_cast<std::int64_t>(record.turn->conversation) : kAbsent;
     row.turn = static_cast<std::uint16_t>(record.turn ? record.turn->number : 0);
-    row.job = record.job ? static_cast<std::int64_t>(record.job->first) : kAbsent;
+    row.job_back = static_cast<std::uint32_t>(record.job ? record.index - record.job->first : 0);
+    row.job_turns = record.job ? std::max(record.job->turns, std::uint32_t{1}) : 0;
     row.background = record.job && record.job->background;
     row.scheduled = packed_time(record.scheduled);
     row.slot_wait = record.slot_wait.count();
@@ -146,7 +147,7 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     if (row.conversation != kAbsent)
         record.turn = Turn{static_cast<std::uint64_t>(row.conversation), row.turn};
     record.job = std::nullopt;
-    if (row.job != kAbsent) record.job = JobPart{static_cast<std::uint64_t>(row.job), row.background};
+    if (row.job_turns != 0) record.job = JobPart{row.index - row.job_back, row.job_turns, row.background};
     record.request_class = classes_[row.request_class];
     record.slo = slos_[row.slo];
     record.worker = row.worker;

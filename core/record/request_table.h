@@ -104,7 +104,9 @@ class RequestTable {
     /// numbers of texts (Texts), and `connect` is an index into `connects_`.
     struct Row {
         std::uint64_t index;
-        std::int64_t conversation, job;
+        std::int64_t conversation;
+        std::uint32_t job_back;   ///< `index` − index of the job's first request
+        std::uint32_t job_turns;  ///< 0 if it belongs to no job
         std::int64_t scheduled, slot_wait, started, ready, sent, headers, first_event, first_answer,
             last_event, finished, closed, longest_gap;
         std::uint64_t bytes_received;

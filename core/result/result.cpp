@@ -35,6 +35,12 @@ bool falls_among_failures(const MetricSummary& summary, double p) {
     return summary.n > 0 && failures > 0 && highest_rank >= n - failures;
 }
 
+const MetricSummary* JobResults::metric(std::string_view key) const {
+    const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                    [&](const MetricSummary& metric) { return metric.key == key; });
+    return found == metrics.end() ? nullptr : &*found;
+}
+
 const MetricSummary* Scope::metric(std::string_view key) const {
     const auto found =
         std::find_if(metrics.begin(), metrics.end(), [key](const auto& held) { return held.key == key; });

@@ -272,6 +272,32 @@ struct MetricSummary {
     const PercentileValue* at(double p) const;  ///< null if there is no such percentile
 };
 
+/// The results of the measured jobs of agents. A job is over when all of its turns have ended; one that the
+/// end of the run has cut is unfinished.
+struct JobResults {
+    std::uint64_t ok = 0;      ///< jobs of which all turns ended well
+    std::uint64_t failed = 0;  ///< jobs of which a turn failed or was given up
+    std::uint64_t unfinished = 0;
+    /// job_time_s is the time from when a job's first turn was due to the end of the last turn that somebody
+    /// waits for, and job_busy_s the part of it in which a turn was due or in flight, which is the time
+    /// outside tools and pauses; a failed job is a failure of both. Over the jobs that are ok: job_turns,
+    /// job_prompt_tokens, job_cached_tokens (if the server reports them) and job_output_tokens.
+    std::vector<MetricSummary> metrics = {};
+    /// Jobs that ended well in the window, per hour of the window; absent if the window has no length.
+    std::optional<double> jobs_per_hour = {};
+    /// InferenceX's E2E-normalized interactivity in tokens/s: 1 ÷ the percentile of end-to-end time ÷ output
+    /// tokens, over the requests of the window that ended well.
+    std::optional<double> e2e_normalized_interactivity_p75 = {};
+    std::optional<double> e2e_normalized_interactivity_p90 = {};
+    /// MLPerf's E2E interactivity in tokens/s: output tokens ÷ end-to-end time, each summed over the same
+    /// requests.
+    std::optional<double> e2e_interactivity = {};
+
+    bool operator==(const JobResults&) const = default;
+
+    const MetricSummary* metric(std::string_view key) const;  ///< null if there is none
+};
+
 /// Returns whether percentile p falls among the failures of a summary. All values are sorted with the
 /// failures behind the others. The percentile falls among the failures if one of the values that it is
 /// interpolated from (percentile() in core/statistics.h) is a failure; with many values, this means that p is
@@ -464,6 +490,7 @@ struct RunResult : Scope {
     std::map<std::string, Scope> classes;  ///< scopes by class name, if requests have classes
     std::vector<TargetScope> targets;      ///< scopes of the servers, if there are several
     std::vector<Scope> turns;              ///< scopes of the first kMostTurnScopes turns of conversations
+    std::optional<JobResults> jobs = {};   ///< nothing if the dataset states no jobs
     ClientHealth client;
     std::optional<ServerFigures> server;
     std::optional<PowerFigures> power = {};

@@ -9,6 +9,7 @@
 #include "core/result/summary.h"
 #include "core/result/validity.h"
 #include "core/run/client_health.h"
+#include "core/run/job_results.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -259,6 +260,7 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     result.window.zero_s = observed.records.empty() ? 0 : seconds(summary.run.begin - observed.began);
     result.classes = std::move(summary.classes);
     result.turns = std::move(summary.turns);
+    result.jobs = job_results_of(observed.records, window);
     result.targets = targets_of(std::move(summary.targets), begun.shape.targets);
     result.series = std::move(summary.series);
 

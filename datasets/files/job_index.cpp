@@ -133,7 +133,7 @@ bool JobIndex::add_turn(const Row& turn, TurnPlace at, bool with_replies, const 
         drafts_.push_back(std::make_unique<Draft>(Draft{.conversation = turn.conversation}));
         ++jobs_;
     }
-    has_jobs_ = has_jobs_ || !turn.job.name.empty();
+    has_jobs_ = has_jobs_ || !turn.job.name.empty() || turn.job.delay_s > 0 || turn.job.tool_s > 0;
     Draft& draft = *drafts_[found->second];
     check_turn(turn, draft, with_replies, place);
     draft.add(

@@ -58,7 +58,7 @@ class JobIndex {
 
     /// Returns whether a job has several turns.
     bool has_conversations() const { return has_conversations_; }
-    /// Returns whether a row states a job.
+    /// Returns whether a row states a job, or a pause between turns.
     bool has_jobs() const { return has_jobs_; }
     std::size_t size() const { return jobs_; }
     std::uint32_t turns(std::size_t job) const;

@@ -14,6 +14,7 @@
 #include "core/plan/hang_up.h"
 #include "core/plan/model_mix.h"
 #include "core/plan/plan_fields.h"
+#include "core/plan/session_names.h"
 #include "core/random.h"
 #include "datasets/catalog.h"
 #include "datasets/questions.h"
@@ -415,6 +416,9 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
     load.worker.client.request_timeout = resolved.request_timeout;
     load.worker.client.traceparent = resolved.traceparent;
+    load.worker.session_headers = session_headers_of(resolved.session_headers);
+    for (const std::string& text : resolved.session_fields)
+        load.worker.session_fields.push_back(parse_session_name(text));
     load.worker.kernel_stamps = !resolved.user_timestamps;
     load.worker.spin = resolved.spin;
     load.worker.keep_alive = !resolved.no_keepalive;

@@ -43,18 +43,30 @@ Request Jobs::request(const Planned& planned, bool outline) const {
                    : dataset_->follow_up(planned.place, planned.turn, said);
 }
 
-void Jobs::place(RequestRecord& record, const Planned& planned) const {
-    if (!dataset_->has_conversations() && !dataset_->has_jobs()) return;
+std::optional<Session> Jobs::session_of(const Planned& planned) const {
+    if (!dataset_->has_conversations() && !dataset_->has_jobs()) return std::nullopt;
     const std::uint64_t opening = opening_of(planned);
-    if (!dataset_->has_jobs()) {
-        record.turn = Turn{.conversation = opening, .number = planned.turn};
-        return;
-    }
+    Session session{.conversation = opening, .job = opening};
+    if (!dataset_->has_jobs()) return session;
+    const Graph graph = graph_of(planned);
+    const auto index_of = [&](std::uint32_t turn) { return opening + std::uint64_t{step_} * turn; };
+    const std::uint32_t first = first_turn_of(*graph, graph->turns[planned.turn].agent);
+    session.conversation = index_of(first);
+    // The agent was started by the turn that it waits for; of several, by the last one.
+    const auto& after = graph->turns[first].after;
+    if (!after.empty()) session.parent = index_of(first_turn_of(*graph, graph->turns[after.back()].agent));
+    return session;
+}
+
+void Jobs::place(RequestRecord& record, const Planned& planned) const {
+    const auto session = session_of(planned);
+    if (!session) return;
+    record.turn = Turn{.conversation = session->conversation, .number = planned.turn};
+    if (!dataset_->has_jobs()) return;
     const Graph graph = graph_of(planned);
     const JobTurn& turn = graph->turns[planned.turn];
-    record.turn = Turn{.conversation = opening + std::uint64_t{step_} * first_turn_of(*graph, turn.agent),
-                       .number = turn.number};
-    record.job = JobPart{.first = opening, .background = turn.background};
+    record.turn->number = turn.number;
+    record.job = JobPart{.first = session->job, .turns = planned.turns, .background = turn.background};
 }
 
 bool Jobs::needs_answer(const Planned& planned) const {

@@ -18,6 +18,13 @@
 
 namespace paretoken::loadgen {
 
+/// What a request belongs to: each is named by the index of its first request.
+struct Session {
+    std::uint64_t conversation = 0;
+    std::uint64_t job = 0;
+    std::optional<std::uint64_t> parent = {};
+};
+
 class Jobs {
   public:
     /// `dataset` must outlive this. `step`: distance between the indexes of a job's turns.
@@ -31,6 +38,10 @@ class Jobs {
 
     /// Sets the position of the request in its conversation and its job, unless it is a job by itself.
     void place(RequestRecord& record, const Planned& planned) const;
+
+    /// Returns the indexes of the first requests of the request's conversation and job, and of the agent that
+    /// started its agent; nothing for a dataset of single requests.
+    std::optional<Session> session_of(const Planned& planned) const;
 
     /// Returns whether a later turn needs the answer's text.
     bool needs_answer(const Planned& planned) const;

@@ -74,7 +74,8 @@ CombinedLoad combined(const std::vector<ClassLoad>& classes) {
         all.stationary = all.stationary && of.arrivals.stationary;
         all.constant_rate = common_parts(all.constant_rate, of.arrivals.constant_rate);
         all.request_rate += mean_rate_of(of);
-        held_back = held_back || of.pacing.think_time || of.pacing.prefills;
+        const bool has_jobs = of.dataset != nullptr && of.dataset->has_jobs();
+        held_back = held_back || of.pacing.think_time || of.pacing.prefills || has_jobs;
     }
     all.limits.requests = sum_over(classes, [](const ClassLoad& of) { return of.limits.requests; });
     // The caps of several classes act as one cap only if all of them are filled.
@@ -145,6 +146,10 @@ RequestRecord Mix::record_of(const Start& start) const {
 
 bool Mix::needs_answer(const Planned& planned) const {
     return parts_[planned.part].jobs.needs_answer(planned);
+}
+
+std::optional<Session> Mix::session_of(const Planned& planned) const {
+    return parts_[planned.part].jobs.session_of(planned);
 }
 
 void Mix::started(const Start& start, Prompt prompt) {

@@ -37,9 +37,10 @@ struct CombinedLoad {
     std::optional<std::uint64_t> concurrency = {};  ///< sum of the caps; absent if a class has none, or if
                                                     ///< there are several classes and one is an open loop
     std::optional<std::uint64_t> filled_cap = {};   ///< `concurrency`, if the requests in flight can fill it:
-                                                    ///< absent with a think time or a cap on prefills
-    Limits limits = {};                             ///< those of the first class, but `requests` is the sum
-                                                    ///< over all classes; absent if one has no such limit
+                                                    ///< absent with a think time, a cap on prefills, or jobs,
+                                                   ///< whose agents wait for each other and for tools
+    Limits limits = {};  ///< those of the first class, but `requests` is the sum
+                         ///< over all classes; absent if one has no such limit
 };
 /// There must be at least one class.
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
@@ -62,6 +63,8 @@ class Mix {
     /// Returns the record of a Start, with the values that are known before it is sent.
     RequestRecord record_of(const Start& start) const;
     bool needs_answer(const Planned& planned) const;
+    /// Returns Jobs::session_of() of the request.
+    std::optional<Session> session_of(const Planned& planned) const;
 
     /// Notes that the request of a Start was started with this prompt.
     void started(const Start& start, Prompt prompt);

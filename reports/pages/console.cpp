@@ -14,6 +14,7 @@
 #include "reports/analysis/model/search.h"
 #include "reports/analysis/sweep/comparison.h"
 #include "reports/document/table.h"
+#include "reports/pages/jobs_text.h"
 #include "reports/pages/server_rows.h"
 
 namespace paretoken::reports {
@@ -254,6 +255,13 @@ std::string rows_of(std::string_view label, const std::vector<ServerRow>& rows) 
     return text.empty() ? "" : labelled(label, text);
 }
 
+std::string jobs_of(const RunResult& result) {
+    if (!result.jobs) return {};
+    const std::string interactivity = interactivity_text(*result.jobs);
+    return labelled("jobs", jobs_text(*result.jobs)) +
+           (interactivity.empty() ? "" : labelled("interact.", interactivity));
+}
+
 std::string server_of(const RunResult& result) {
     std::string text;
     if (result.server) text += rows_of("/metrics", server_rows(*result.server));
@@ -280,7 +288,7 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     std::string text = head_of(result, style);
     text += result.reported ? reported_of(result) : throughput_of(result) + latency_of(result) + "\n";
     if (!result.reported || result.reported->requests) text += failures_of(result.counts);
-    text += server_of(result);
+    text += jobs_of(result) + server_of(result);
     text += lengths_of(result.workload);
     text += window_of(result.window);
     text += slos_of(result) + quality_of(result) + alerts_of(result);

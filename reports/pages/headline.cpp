@@ -15,6 +15,7 @@
 #include "core/text/number_text.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/document/table.h"
+#include "reports/pages/jobs_text.h"
 #include "reports/pages/server_rows.h"
 
 namespace paretoken::reports {
@@ -182,6 +183,7 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
         lines.push_back(latencies.substr(begin, end - begin));
         begin = end;
     }
+    if (result.jobs) lines.push_back(line_of("jobs", jobs_text(*result.jobs)));
     if (result.counts.failed > 0) lines.push_back(line_of("failures", failures_text(result.counts)));
     // The reasons of the verdict and the limits share what is left; the last line names the rest.
     std::vector<std::pair<std::string, std::string>> rest;

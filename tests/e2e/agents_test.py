@@ -41,6 +41,21 @@ def random_jobs(count, seed):
     return rows, jobs
 
 
+def jobs_with_one_root(count, seed):
+    """Random jobs in which every turn but the first waits for one, so that indexes follow the rows."""
+    rows, jobs = random_jobs(count, seed)
+    for row in rows:
+        number, at = int(row["job"].split()[1]), int(row["id"][1:])
+        agent, after, history, pause = jobs[number][at]
+        if at == 0:
+            pause = row["delay_s"] = row["tool_s"] = 0
+        elif not after:
+            after = {"t0"}
+            row["after"] = ["t0"]
+        jobs[number][at] = (agent, after, history, pause)
+    return rows, jobs
+
+
 def sent_by_job(directory):
     """Returns {number of the job: {id of the turn: record}}; the texts of the turns are in the file in order."""
     by_first = collections.defaultdict(dict)
@@ -77,22 +92,8 @@ class Agents(Case):
                 self.assertAlmostEqual(records[turn]["scheduled_s"], released + pause, delta=tolerance, msg=(number, turn))
         return lost
 
-    def jobs_with_one_root(self, count, seed):
-        """Random jobs in which every turn but the first waits for one, so that indexes follow the rows."""
-        rows, jobs = random_jobs(count, seed)
-        for row in rows:
-            number, at = int(row["job"].split()[1]), int(row["id"][1:])
-            agent, after, history, pause = jobs[number][at]
-            if at == 0:
-                pause = row["delay_s"] = row["tool_s"] = 0
-            elif not after:
-                after = {"t0"}
-                row["after"] = ["t0"]
-            jobs[number][at] = (agent, after, history, pause)
-        return rows, jobs
-
     def test_every_turn_of_200_random_jobs_follows_those_it_waits_for_by_the_servers_own_log(self):
-        rows, jobs = self.jobs_with_one_root(200, 1)
+        rows, jobs = jobs_with_one_root(200, 1)
         out = self.directory / "run"
         with simulated_server("--profile", "llama3-8b-h100-fp8") as address:
             ran = paretoken("run", address, "--dataset-path", self.rows_file(rows), "--concurrency", 8, "--workers", 2,
@@ -125,7 +126,7 @@ class Agents(Case):
         self.assertLessEqual(highest, most)
 
     def test_jobs_end_although_answers_break_off(self):
-        rows, jobs = self.jobs_with_one_root(60, 2)
+        rows, jobs = jobs_with_one_root(60, 2)
         out = self.directory / "run"
         with simulated_server("--profile", "llama3-8b-h100-fp8", "--fault", "reset:p=.15,after=1tok") as address:
             ran = paretoken("run", address, "--dataset-path", self.rows_file(rows), "--concurrency", 6, "--num-prompts", "all",
@@ -139,7 +140,7 @@ class Agents(Case):
         self.assertGreater(self.check_jobs(jobs, sent, lambda record: record["closed_s"], 1.3), 5)
 
     def test_virtual_time_gives_the_same_order_and_pauses_byte_for_byte(self):
-        rows, jobs = self.jobs_with_one_root(200, 3)
+        rows, jobs = jobs_with_one_root(200, 3)
         path, lines = self.rows_file(rows), []
         for run in ("a", "b"):
             out = self.directory / run
@@ -189,7 +190,7 @@ class Agents(Case):
         self.assertLess(len(request_lines(out)), 400)
 
     def test_a_converted_file_has_the_same_jobs(self):
-        rows, _ = self.jobs_with_one_root(30, 4)
+        rows, _ = jobs_with_one_root(30, 4)
         path, once, twice = self.rows_file(rows), self.directory / "once.jsonl", self.directory / "twice.jsonl"
         for row in rows:
             if int(row["id"][1:]) > 0 and "fork_of" in row or row["id"] != "t0":
@@ -208,6 +209,103 @@ class Agents(Case):
         self.assertEqual(len(written), len(rows))
         self.assertEqual(sum("fork_of" in row for row in written), sum("fork_of" in row for row in rows))
         self.assertAlmostEqual(sum(row.get("tool_s", 0) for row in written), sum(row["tool_s"] for row in rows), places=6)
+
+
+class Recorder:
+    """A server that answers every request with two tokens, and keeps the headers and the body of each."""
+
+    def __init__(self):
+        self.requests, self.lock = [], threading.Lock()
+
+    def __call__(self, method, _path, headers, body):
+        if method == "GET":
+            return 200, "application/json", b'{"object":"list","data":[{"id":"m"}]}'
+        with self.lock:
+            self.requests.append(({name.lower(): value for name, value in headers.items()}, json.loads(body)))
+        usage = {"prompt_tokens": 8, "completion_tokens": 2}
+        events = [{"choices": [{"index": 0, "delta": {"content": "ok ok"}, "finish_reason": None}]},
+                  {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": usage}]
+        text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+        return 200, "text/event-stream", text.encode()
+
+
+class Sessions(Case):
+    ROWS = [{"job": "j", "conversation": "main", "id": "m", "prompt": "plan", "output_tokens": 2},
+            {"job": "j", "conversation": "left", "id": "l", "after": ["m"], "prompt": "left", "output_tokens": 2},
+            {"job": "j", "conversation": "main", "after": ["l"], "prompt": "conclude", "output_tokens": 2}]
+
+    def requests_of(self, rows, *options):
+        path = self.directory / "jobs.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        recorder = Recorder()
+        with http_server(recorder) as address:
+            ran = paretoken("run", address, "--dataset-path", path, "--num-prompts", 2, "--no-ignore-eos", "--scrape", "none",
+                            *options, "--out", self.directory / "run", "--overwrite")
+        self.assertIn(ran.returncode, (0, 4), ran.stderr)
+        return recorder.requests[-2 * len(rows):]
+
+    def test_each_agent_of_each_play_has_an_id_of_its_own_in_the_usual_headers(self):
+        sent = self.requests_of(self.ROWS)
+        ids = [headers["x-session-affinity"] for headers, _ in sent]
+        self.assertEqual([headers["x-correlation-id"] for headers, _ in sent], ids)
+        self.assertEqual(ids[0], ids[2])
+        self.assertEqual(len(set(ids)), 4, "two agents in two plays of the job")
+        self.assertNotIn("j", ids, "an id comes from the play and not from the file")
+
+    def test_other_names_jobs_parents_and_fields_of_the_body_carry_ids_on_demand(self):
+        sent = self.requests_of(self.ROWS, "--session-header", "X-Dynamo-Session-ID=agent", "--session-header",
+                                "X-Dynamo-Parent-Session-ID=parent", "--session-header", "X-Job=job", "--session-field",
+                                "prompt_cache_key=agent", "--session-field", "cache_salt=job")
+        main, left = sent[0][0], sent[1][0]
+        self.assertNotIn("x-session-affinity", main)
+        self.assertNotIn("x-dynamo-parent-session-id", main, "the main agent has no parent")
+        self.assertEqual(left["x-dynamo-parent-session-id"], main["x-dynamo-session-id"])
+        self.assertEqual(left["x-job"], main["x-job"])
+        self.assertNotEqual(sent[3][0]["x-job"], main["x-job"])
+        for headers, body in sent:
+            self.assertEqual(body["prompt_cache_key"], headers["x-dynamo-session-id"])
+            self.assertEqual(body["cache_salt"], headers["x-job"])
+
+    def test_none_sends_no_header_and_single_requests_have_none(self):
+        for headers, _ in self.requests_of(self.ROWS, "--session-header", "none"):
+            self.assertNotIn("x-session-affinity", headers)
+        for headers, _ in self.requests_of([{"prompt": "alone", "output_tokens": 2}]):
+            self.assertNotIn("x-session-affinity", headers)
+
+    def test_names_with_control_characters_or_unknown_scopes_are_refused(self):
+        for name in ("X: 1", "X\r\nEvil: 1", "X=user"):
+            self.fails_clearly(paretoken("run", "sim:", "--virtual", "--session-header", name), 2, "--session-header")
+
+
+class Numbers(Case):
+    def test_the_figures_of_jobs_follow_from_the_requests(self):
+        rows, _ = jobs_with_one_root(60, 6)
+        path, out = self.directory / "jobs.jsonl", self.directory / "run"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        ran = paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset-path", path, "--concurrency", 4, "--num-prompts",
+                        "all", "--out", out)
+        self.succeeds(ran)
+        self.assertIn("outside tools", ran.stdout)
+        result, jobs = run_json(out), collections.defaultdict(list)
+        self.matches_schema(out / "run.json", "run")
+        for record in request_lines(out):
+            jobs[record["job"]].append(record)
+        figures = result["jobs"]
+        self.assertEqual((figures["ok"], len(jobs)), (60, 60))
+        times = [max(record["closed_s"] for record in turns) - min(record["scheduled_s"] for record in turns)
+                 for turns in jobs.values()]
+        self.assertAlmostEqual(figures["metrics"]["job_time_s"]["mean"], sum(times) / len(times), places=6)
+        self.assertIn("p50", figures["metrics"]["job_time_s"]["ci95"])
+        self.assertAlmostEqual(figures["metrics"]["job_turns"]["mean"], len(rows) / 60, places=9)
+        self.assertLess(figures["metrics"]["job_busy_s"]["mean"], figures["metrics"]["job_time_s"]["mean"])
+        self.assertGreater(figures["e2e_interactivity"], figures["e2e_normalized_interactivity_p90"])
+        shown = paretoken("show", out, "-v")
+        self.assertIn("(MLPerf)", shown.stdout)
+
+    def test_a_run_of_single_requests_has_no_jobs(self):
+        out = self.directory / "run"
+        self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--num-prompts", 20, "--out", out))
+        self.assertNotIn("jobs", run_json(out))
 
 
 class Formats(Case):
@@ -261,24 +359,12 @@ class Formats(Case):
                                "which is not read")
 
     def test_tool_messages_and_recorded_answers_reach_the_server_as_they_came(self):
-        bodies, lock = [], threading.Lock()
-
-        def server(method, path, _headers, body):
-            if method == "GET":
-                return 200, "application/json", b'{"object":"list","data":[{"id":"m"}]}'
-            with lock:
-                bodies.append(json.loads(body))
-            usage = {"prompt_tokens": 8, "completion_tokens": 2}
-            events = [{"choices": [{"index": 0, "delta": {"content": "ok ok"}, "finish_reason": None}]},
-                      {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": usage}]
-            text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
-            return 200, "text/event-stream", text.encode()
-
-        with http_server(server) as address:
+        recorder = Recorder()
+        with http_server(recorder) as address:
             ran = paretoken("run", address, "--dataset-path", SAMPLES / "mlcommons_agentic.jsonl", "--num-prompts", "all",
                             "--no-ignore-eos", "--scrape", "none", "--out", self.directory / "run")
         self.assertIn(ran.returncode, (0, 4), ran.stderr)
-        last = bodies[-1]
+        last = recorder.requests[-1][1]
         self.assertEqual([message["role"] for message in last["messages"]], ["system", "user", "assistant", "tool", "tool"])
         rows = [json.loads(line) for line in (SAMPLES / "mlcommons_agentic.jsonl").read_text().splitlines()]
         self.assertEqual(last["messages"][2]["tool_calls"], rows[1]["tool_calls"])

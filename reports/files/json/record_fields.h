@@ -19,6 +19,7 @@ void record_fields(Archive& a, Record& v) {
     a.part("conversation", v.turn, &Turn::conversation);
     a.part("turn", v.turn, &Turn::number);
     a.part("job", v.job, &JobPart::first);
+    a.part("job_turns", v.job, &JobPart::turns);
     a.part("background", v.job, &JobPart::background);
     a("warmup", v.warmup);
     a.required("outcome", v.outcome);

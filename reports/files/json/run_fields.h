@@ -291,6 +291,18 @@ void fields(Archive& a, Is<Scope> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<JobResults> auto& v) {
+    a.required("ok", v.ok);
+    a("failed", v.failed);
+    a("unfinished", v.unfinished);
+    a("jobs_per_hour", v.jobs_per_hour);
+    a("e2e_normalized_interactivity_p75", v.e2e_normalized_interactivity_p75);
+    a("e2e_normalized_interactivity_p90", v.e2e_normalized_interactivity_p90);
+    a("e2e_interactivity", v.e2e_interactivity);
+    a.metrics(v.metrics);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<TargetScope> auto& v) {
     a("url", v.url);
     fields(a, as_scope(v));
@@ -328,6 +340,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a("classes", v.classes);
     a("targets", v.targets);
     a("turns", v.turns);
+    a("jobs", v.jobs);
     a("client", v.client);
     a("server", v.server);
     a("power", v.power);

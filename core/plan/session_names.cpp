@@ -1,0 +1,51 @@
+#include "core/plan/session_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace paretoken {
+namespace {
+
+/// Returns whether a character may be part of a header's name (a token of RFC 9110).
+bool is_token(char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return letter || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+SessionScope scope_named(std::string_view text, std::string_view scope) {
+    if (scope == "conversation" || scope == "agent") return SessionScope::conversation;
+    if (scope == "job") return SessionScope::job;
+    if (scope == "parent") return SessionScope::parent;
+    throw UsageError(fmt::format("'{}': expected NAME, or NAME=conversation, =agent, =job or =parent", text));
+}
+
+}  // namespace
+
+SessionName parse_session_name(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    const std::string_view name = text.substr(0, equals);
+    // A name with other characters is not quoted, because they may be control characters.
+    if (name.empty() || !std::all_of(name.begin(), name.end(), is_token))
+        throw UsageError(
+            "expected NAME, or NAME=conversation, =agent, =job or =parent, where NAME has letters, "
+            "digits and '-' or '_'");
+    SessionName session{.name = std::string(name)};
+    if (equals != std::string_view::npos) session.scope = scope_named(text, text.substr(equals + 1));
+    return session;
+}
+
+std::vector<SessionName> session_headers_of(const std::vector<std::string>& texts) {
+    std::vector<SessionName> names;
+    if (texts.empty())
+        for (const std::string_view name : kUsualSessionHeaders) names.push_back({.name = std::string(name)});
+    const bool none = std::find(texts.begin(), texts.end(), "none") != texts.end();
+    if (none && texts.size() > 1) throw UsageError("none stands beside other headers; leave one of them out");
+    if (none) return {};
+    for (const std::string& text : texts) names.push_back(parse_session_name(text));
+    return names;
+}
+
+}  // namespace paretoken

@@ -1,0 +1,49 @@
+#include "core/plan/session_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace paretoken {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string refusal_of_names(const std::vector<std::string>& texts) {
+    try {
+        (void)session_headers_of(texts);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(SessionNames, HaveTheConversationsIdUnlessAnotherScopeIsGiven) {
+    EXPECT_EQ(parse_session_name("X-Session-ID"), (SessionName{"X-Session-ID", SessionScope::conversation}));
+    EXPECT_EQ(parse_session_name("X-Session-ID=agent").scope, SessionScope::conversation);
+    EXPECT_EQ(parse_session_name("cache_salt=job"), (SessionName{"cache_salt", SessionScope::job}));
+    EXPECT_EQ(parse_session_name("X-Dynamo-Parent-Session-ID=parent").scope, SessionScope::parent);
+}
+
+TEST(SessionNames, TheUsualHeadersAreSentUnlessOthersOrNoneAreAskedFor) {
+    EXPECT_THAT(session_headers_of({}),
+                ElementsAre(SessionName{"X-Session-Affinity"}, SessionName{"X-Correlation-ID"}));
+    EXPECT_THAT(session_headers_of({"none"}), IsEmpty());
+    EXPECT_THAT(session_headers_of({"A=job", "B"}),
+                ElementsAre(SessionName{"A", SessionScope::job}, SessionName{"B"}));
+}
+
+TEST(SessionNames, RefuseControlCharactersAndUnknownScopes) {
+    EXPECT_THAT(refusal_of_names({"X\r\nEvil: 1"}), HasSubstr("expected NAME"));
+    EXPECT_THAT(refusal_of_names({"X-Session: 1"}), HasSubstr("expected NAME"));
+    EXPECT_THAT(refusal_of_names({"=job"}), HasSubstr("expected NAME"));
+    EXPECT_THAT(refusal_of_names({"X\"Y"}), HasSubstr("expected NAME"));
+    EXPECT_THAT(refusal_of_names({"X=user"}), HasSubstr("'X=user': expected NAME"));
+    EXPECT_THAT(refusal_of_names({"none", "X"}), HasSubstr("none stands beside other headers"));
+}
+
+}  // namespace
+}  // namespace paretoken
