@@ -11,10 +11,7 @@ namespace {
 std::string percentile_text(const MetricSummary& metric, double p) {
     const PercentileValue* const at = metric.at(p);
     if (at == nullptr) return "";
-    std::string text =
-        fmt::format("p{:.0f} {} s", p * 100, at->value ? significant(*at->value) : std::string("∞"));
-    if (at->ci95) text += fmt::format(" ({}–{})", significant(at->ci95->low), significant(at->ci95->high));
-    return text;
+    return fmt::format("p{:.0f} {} s", p * 100, at->value ? significant(*at->value) : std::string("∞"));
 }
 
 }  // namespace
