@@ -6,7 +6,7 @@
 
 namespace paretoken::reports {
 
-/// "40 ok, 2 failed · p50 12.3 s (11.0–14.1), p95 40.2 s · 71 % outside tools · 120 jobs/h".
+/// "40 ok, 2 failed · p50 12.3 s, p95 40.2 s · 71 % outside tools · 120 jobs/h".
 std::string jobs_text(const JobResults& jobs);
 
 /// "E2E-normalized p90 61.2 tok/s (InferenceX) · E2E 83.4 tok/s (MLPerf)"; empty if neither is known.

@@ -41,6 +41,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"think_time", {"exponential:mean=2s"}},
         {"tool_scale", {"0.5"}},
         {"idle_cap", {"60s"}},
+        {"session_header", {"X-Session=job"}},
+        {"session_field", {"cache_salt=job"}},
         {"request_rate", {"inf"}},
         {"arrivals", {"gamma:burstiness=0.5,rate=4"}},
         {"burstiness", {"0.25"}},
