@@ -14,7 +14,7 @@
 #include "reports/analysis/model/search.h"
 #include "reports/analysis/sweep/comparison.h"
 #include "reports/document/table.h"
-#include "reports/pages/jobs_text.h"
+#include "reports/pages/headline.h"
 #include "reports/pages/server_rows.h"
 
 namespace paretoken::reports {
