@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/text/percent_encoding.h"
 #include "core/text/printable.h"
 #include "loadgen/http/fetch.h"
 #include "reports/files/interop/exposition.h"
@@ -60,20 +61,6 @@ std::string variable(const char* name) {
 std::string otlp_variable(const std::string& name) {
     const std::string own = variable(("OTEL_EXPORTER_OTLP_METRICS_" + name).c_str());
     return own.empty() ? variable(("OTEL_EXPORTER_OTLP_" + name).c_str()) : own;
-}
-
-std::string percent_decoded(std::string_view text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const std::string hex = text[i] == '%' ? std::string(text.substr(i + 1, 2)) : std::string();
-        if (hex.size() == 2 && hex.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos) {
-            out += static_cast<char>(std::stoi(hex, nullptr, 16));
-            i += 2;
-        } else {
-            out += text[i];
-        }
-    }
-    return out;
 }
 
 /// "key=value,key2=value2", where values are percent-encoded.
