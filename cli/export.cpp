@@ -4,7 +4,6 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -81,20 +80,6 @@ std::string known_formats() {
     return names;
 }
 
-void write_text(const std::string& text, const std::string& out) {
-    if (out.empty()) {
-        print("{}", text);
-        return;
-    }
-    std::ofstream file(out, std::ios::binary | std::ios::trunc);
-    file << text << std::flush;
-    if (!file)
-        throw RuntimeError(
-            fmt::format("cannot write {}: check that its directory exists, can be written and has space, or "
-                        "choose another --out",
-                        out));
-}
-
 void export_directory(const ExportFormat& format, const ExportCommand& command) {
     if (command.directory.empty())
         throw UsageError(fmt::format("--format {} needs a run directory: export DIR --format {}", format.name,
@@ -132,7 +117,7 @@ void export_to(const ExportCommand& command) {
         throw UsageError(fmt::format("--price {}: expected dollars per hour above 0", *command.usd_per_hour));
     std::ostringstream text;  // no file is written if reading fails
     format.write(command, text);
-    write_text(text.str(), command.out);
+    write_export(text.str(), command.out);
 }
 
 }  // namespace

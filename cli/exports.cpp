@@ -7,6 +7,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 #include <utility>
 
@@ -21,7 +22,7 @@
 #include "reports/files/run_directory.h"
 #include "reports/pages/formats.h"
 #include "reports/pages/gate.h"
-#include "reports/pages/run_junit.h"
+#include "reports/pages/junit.h"
 
 namespace paretoken::cli {
 namespace {
@@ -101,11 +102,6 @@ void require_requests(const ExportFormat& format, const LoadedExport& run) {
                     run.directory.string(), run.result.reported->by, format.name));
 }
 
-void write_text(const std::string& text, const std::string& out) {
-    if (out.empty()) return print("{}", text);
-    reports::write_file_atomically(out, text);
-}
-
 /// Writes each run to a file of its own in a directory. In vLLM's format there is also summary.json, the
 /// array of all runs, which vLLM's own plots read.
 void write_directory(const ExportFormat& format, const std::vector<fs::path>& runs, const fs::path& out) {
@@ -145,6 +141,17 @@ const ExportFormat* export_format_named(std::string_view name) {
     return nullptr;
 }
 
+void write_export(const std::string& text, const std::string& out) {
+    if (out.empty()) return print("{}", text);
+    std::ofstream file(out, std::ios::binary | std::ios::trunc);
+    file << text << std::flush;
+    if (!file)
+        throw RuntimeError(
+            fmt::format("cannot write {}: check that its directory exists, can be written and has space, or "
+                        "choose another file",
+                        out));
+}
+
 void export_runs(const ExportFormat& format, const std::vector<fs::path>& runs, const std::string& out) {
     if (runs.size() > 1 && !format.of_all) {
         if (out.empty())
@@ -159,7 +166,7 @@ void export_runs(const ExportFormat& format, const std::vector<fs::path>& runs, 
         all.push_back(loaded(run));
         require_requests(format, all.back());
     }
-    write_text(format.text_of(all), out);
+    write_export(format.text_of(all), out);
 }
 
 void add_export_options(CLI::App& command, ExportOptions& options) {
@@ -218,7 +225,7 @@ void check_gate_exports(const std::vector<std::string>& files) {
 
 void write_gate_exports(const std::vector<std::string>& files, const reports::GateReport& report) {
     for (const std::string& text : files)
-        reports::write_file_atomically(parsed_export(text).second, reports::gate_junit(report));
+        write_export(reports::gate_junit(report), parsed_export(text).second);
 }
 
 }  // namespace paretoken::cli

@@ -39,6 +39,10 @@ const std::vector<ExportFormat>& export_formats();
 /// The format with this name; null if there is none.
 const ExportFormat* export_format_named(std::string_view name);
 
+/// Writes a text to a file, or to standard output if `out` is empty. The file may be a device such as
+/// /dev/stdout, so that it is not replaced by another one. Throws RuntimeError.
+void write_export(const std::string& text, const std::string& out);
+
 /// Reads the runs and writes them to `out`: a file, or a directory for several runs of a format that has one
 /// run in a file. Writes to standard output if `out` is empty, which needs a single file. Throws UsageError
 /// and RuntimeError.

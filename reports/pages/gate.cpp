@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "reports/analysis/gate/words.h"
 #include "reports/document/table.h"
-#include "reports/pages/html.h"
+#include "reports/pages/junit.h"
 
 namespace paretoken::reports {
 namespace {
@@ -50,22 +52,11 @@ std::string shown_text(double shift) {
     return shift > std::log1p(kMostPercent / 100) ? ">10000" : significant(percent_of(shift));
 }
 
-/// The text escaped for XML, which needs the same escapes as HTML.
-std::string xml_escaped(std::string_view text) {
-    return html_escaped(printable(text, 4000));
-}
-
 /// The text escaped for a workflow command.
 std::string annotation_escaped(std::string_view text) {
     std::string out;
     for (const char c : printable(text, 2000)) out += c == '%' ? std::string("%25") : std::string(1, c);
     return out;
-}
-
-std::size_t count(const GateReport& report, GateVerdict verdict) {
-    return static_cast<std::size_t>(
-        std::count_if(report.rows.begin(), report.rows.end(),
-                      [verdict](const GateRow& row) { return row.verdict == verdict; }));
 }
 
 }  // namespace
@@ -131,24 +122,18 @@ std::string self_test_console(const SelfTest& test) {
 }
 
 std::string gate_junit(const GateReport& report) {
-    std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-    text += fmt::format(
-        "<testsuites>\n  <testsuite name=\"paretoken gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "
-        "skipped=\"0\">\n",
-        report.rows.size(), count(report, GateVerdict::fail), count(report, GateVerdict::inconclusive));
+    std::vector<JunitCase> cases;
     for (const GateRow& row : report.rows) {
-        text +=
-            fmt::format("    <testcase classname=\"paretoken.gate\" name=\"{}\"", xml_escaped(row.metric));
-        if (row.verdict == GateVerdict::pass) {
-            text += "/>\n";
-            continue;
+        JunitCase one{.name = row.metric};
+        if (row.verdict != GateVerdict::pass) {
+            one.element = row.verdict == GateVerdict::fail ? "failure" : "error";
+            one.type = name_of(row.verdict);
+            one.message = line_of(report, row);
         }
-        const std::string_view element = row.verdict == GateVerdict::fail ? "failure" : "error";
-        text += fmt::format(">\n      <{0} type=\"{1}\" message=\"{2}\"/>\n    </testcase>\n", element,
-                            name_of(row.verdict), xml_escaped(line_of(report, row)));
+        cases.push_back(std::move(one));
     }
-    return text + fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
-                              xml_escaped(report.headline + " " + report.why));
+    return junit_file(
+        junit_suite("paretoken gate", "paretoken.gate", cases, report.headline + " " + report.why));
 }
 
 std::string gate_annotations(const GateReport& report) {

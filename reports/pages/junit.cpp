@@ -1,4 +1,4 @@
-#include "reports/pages/run_junit.h"
+#include "reports/pages/junit.h"
 
 #include <fmt/format.h>
 
@@ -12,13 +12,6 @@
 namespace paretoken::reports {
 namespace {
 
-/// The result of a case. `element` is "failure" or "error", or empty if the case passed.
-struct JunitCase {
-    std::string name;
-    std::string_view element = {};
-    std::string message = {};
-};
-
 JunitCase case_of(const SloResult& slo) {
     JunitCase one{.name = slo.key};
     const std::string value = slo.value
@@ -29,11 +22,11 @@ JunitCase case_of(const SloResult& slo) {
         case SloVerdict::within:
             return one;
         case SloVerdict::missed:
-            one.element = "failure";
+            one.element = one.type = "failure";
             one.message = fmt::format("{} {}", slo.key, value);
             return one;
         case SloVerdict::insufficient:
-            one.element = "error";
+            one.element = one.type = "error";
             one.message = fmt::format("{} {}; {}", slo.key, value,
                                       slo.note.empty() ? "too few requests to tell" : slo.note);
             return one;
@@ -44,7 +37,7 @@ JunitCase case_of(const SloResult& slo) {
 std::vector<JunitCase> cases_of(const RunResult& run) {
     std::vector<JunitCase> cases = {{.name = "valid"}};
     if (run.validity.verdict == Verdict::invalid) {
-        cases.front().element = "error";
+        cases.front().element = cases.front().type = "error";
         cases.front().message = gravest_reason(run.validity);
     }
     for (const SloResult& slo : run.slo) cases.push_back(case_of(slo));
@@ -55,33 +48,38 @@ std::string junit_escaped(std::string_view text) {
     return html_escaped(printable(text, 4000));
 }
 
-std::string suite_of(const NamedRun& run) {
-    const std::vector<JunitCase> cases = cases_of(*run.result);
+}  // namespace
+
+std::string junit_suite(std::string_view name, std::string_view classname,
+                        const std::vector<JunitCase>& cases, std::string_view output) {
     const auto count = [&](std::string_view element) {
         return std::count_if(cases.begin(), cases.end(),
                              [&](const JunitCase& one) { return one.element == element; });
     };
     std::string text =
         fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\">\n",
-                    junit_escaped("paretoken " + run.name), cases.size(), count("failure"), count("error"));
+                    junit_escaped(name), cases.size(), count("failure"), count("error"));
     for (const JunitCase& one : cases) {
-        text += fmt::format("    <testcase classname=\"paretoken.{}\" name=\"{}\"", junit_escaped(run.name),
+        text += fmt::format("    <testcase classname=\"{}\" name=\"{}\"", junit_escaped(classname),
                             junit_escaped(one.name));
         text += one.element.empty()
                     ? "/>\n"
-                    : fmt::format(">\n      <{0} type=\"{0}\" message=\"{1}\"/>\n    </testcase>\n",
-                                  one.element, junit_escaped(one.message));
+                    : fmt::format(">\n      <{} type=\"{}\" message=\"{}\"/>\n    </testcase>\n", one.element,
+                                  one.type, junit_escaped(one.message));
     }
-    return text + fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n",
-                              name_of(run.result->validity.verdict));
+    return text + fmt::format("    <system-out>{}</system-out>\n  </testsuite>\n", junit_escaped(output));
 }
 
-}  // namespace
+std::string junit_file(const std::string& suites) {
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n" + suites + "</testsuites>\n";
+}
 
 std::string runs_junit(const std::vector<NamedRun>& runs) {
-    std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
-    for (const NamedRun& run : runs) text += suite_of(run);
-    return text + "</testsuites>\n";
+    std::string suites;
+    for (const NamedRun& run : runs)
+        suites += junit_suite("paretoken " + run.name, "paretoken." + run.name, cases_of(*run.result),
+                              name_of(run.result->validity.verdict));
+    return junit_file(suites);
 }
 
 }  // namespace paretoken::reports

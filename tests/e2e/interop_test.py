@@ -368,6 +368,17 @@ class Receiver:
 class ExportWhileMeasuring(Case):
     RUN = ("sim:llama3-8b-h100-bf16", "--virtual", "--num-prompts", 60, "--isl", 64, "--osl", 16)
 
+    def test_a_file_that_is_a_link_or_a_device_is_written_and_not_replaced(self):
+        target, link, run = self.directory / "target.json", self.directory / "link.json", self.directory / "run"
+        link.symlink_to(target)
+        self.succeeds(paretoken("run", *self.RUN, "--concurrency", 4, "--out", run, "--export", f"vllm={link}"))
+        self.assertTrue(link.is_symlink())
+        shown = self.succeeds(paretoken("export", run, "--format", "vllm")).stdout
+        self.assertEqual(target.read_text(), shown)
+        self.succeeds(paretoken("export", run, "--format", "vllm", "--out", link))
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(target.read_text(), shown)
+
     def test_a_run_is_written_in_several_formats_and_the_result_says_whether_its_limits_are_met(self):
         junit, vllm = self.directory / "junit.xml", self.directory / "vllm.json"
         done = paretoken("run", *self.RUN, "--concurrency", 4, "--slo", "ttft_p50:0.001", "--out", self.directory / "run",

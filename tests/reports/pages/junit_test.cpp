@@ -1,4 +1,4 @@
-#include "reports/pages/run_junit.h"
+#include "reports/pages/junit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
