@@ -409,26 +409,21 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
     require_host(plan);
     const TimePoint began = Clock::now();
     Duration longest{};
-    const auto reported = [&] {
-        GateReport report = report_of(gating);
+    const auto written = [&](GateReport report) {
         reports::write_file_atomically(directory / reports::kGateFileName, reports::gate_json(report, asked));
         return report;
     };
-    GateReport report = reported();
+    GateReport report = written(report_of(gating));
     for (std::uint64_t pair = 0; pairs_of(gating) < plan.policy.max_pairs; ++pair) {
         if (plan.max_time && pair > 0 && Clock::now() - began + longest > *plan.max_time) {
             gating.notes.push_back(fmt::format("--max-time ended the gate after {} {}.", pairs_of(gating),
                                                is_stored(plan) ? "runs of the candidate" : "pairs"));
-            return reported();
+            return written(report_of(gating));
         }
-        if (const auto ended = measured_or_left_out(gating, pair, longest)) {
-            report = reports::ended_by_instrument(report_of(gating), *ended);
-            reports::write_file_atomically(directory / reports::kGateFileName,
-                                           reports::gate_json(report, asked));
-            return report;
-        }
+        if (const auto ended = measured_or_left_out(gating, pair, longest))
+            return written(reports::ended_by_instrument(report_of(gating), *ended));
         const std::uint64_t before = report.pairs;
-        report = reported();
+        report = written(report_of(gating));
         const bool looked = report.pairs == pairs_of(gating) && report.pairs != before;
         if (looked && tell) tell(report);
         if (looked &&

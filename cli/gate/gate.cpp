@@ -252,9 +252,9 @@ std::string time_left_of(const GateReport& report) {
                      : fmt::format(", at most {:.0f} more minutes", std::ceil(left / 60));
 }
 
-void measure(const GateCommand& command, GatePlan plan, const experiments::Access& access) {
-    const bool github = command.github;
-    const Presentation& shown = command.shown;
+}  // namespace
+
+void with_output(GatePlan plan, bool quiet, const WithOutput& action) {
     experiments::require_rate_for_burstiness(plan.asked);
     LoadPlan client = plan.asked;
     client.route = LoadPlan{}.route;  // a side may have several servers
@@ -266,20 +266,27 @@ void measure(const GateCommand& command, GatePlan plan, const experiments::Acces
         "Ctrl-C again to end at once)\n");
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::gate));
     plan.asked = experiments::with_dataset(plan.asked);
-    ConsoleWatcher watcher(interrupt, shown.quiet);
-    const auto tell = [&](const GateReport& report) {
-        if (!shown.quiet && report.verdict == reports::GateVerdict::inconclusive)
+    ConsoleWatcher watcher(interrupt, quiet);
+    action(plan, output.path(), watcher, interrupt.token());
+}
+
+namespace {
+
+void measure(const GateCommand& command, const GatePlan& plan, const experiments::Access& access,
+             const fs::path& directory, ConsoleWatcher& watcher, const std::stop_token& stop) {
+    if (creates_baseline(command)) return create_baseline(command, plan, access, directory, watcher, stop);
+    const bool quiet = command.shown.quiet;
+    const auto tell = [quiet](const GateReport& report) {
+        if (!quiet && report.verdict == reports::GateVerdict::inconclusive)
             print(stderr, "after {} {}{}: {}\n", report.pairs,
                   report.design == reports::GateDesign::stored ? "runs" : "pairs", time_left_of(report),
                   report.headline);
     };
-    if (creates_baseline(command))
-        return create_baseline(command, plan, access, output.path(), watcher, interrupt.token());
-    const GateReport report = experiments::measure_gate(plan, access, output.path(), this_invocation(),
-                                                        watcher, interrupt.token(), tell);
-    write_pages(report, output.path());
-    if (!shown.quiet) print("  files       {}\n", output.path().string());
-    conclude(report, github, shown, command.exports);
+    const GateReport report =
+        experiments::measure_gate(plan, access, directory, this_invocation(), watcher, stop, tell);
+    write_pages(report, directory);
+    if (!quiet) print("  files       {}\n", directory.string());
+    conclude(report, command.github, command.shown, command.exports);
 }
 
 void gate(const GateCommand& command) {
@@ -298,7 +305,12 @@ void gate(const GateCommand& command) {
     }
     if (command.dry_run) return print_dry_run(plan);
     const experiments::Access access = access_of(plan.asked);
-    without_telling(experiments::gate_secrets(plan, access), [&] { measure(command, plan, access); });
+    without_telling(experiments::gate_secrets(plan, access), [&] {
+        with_output(
+            plan, command.shown.quiet,
+            [&](const GatePlan& ready, const fs::path& directory, ConsoleWatcher& watcher,
+                const std::stop_token& stop) { measure(command, ready, access, directory, watcher, stop); });
+    });
 }
 
 void add_own_options(CLI::App& sub, GateCommand& command) {

@@ -2,11 +2,14 @@
 // The options of `paretoken gate`, and what its parts share.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "cli/live/console_watcher.h"
 #include "cli/plan_options.h"
 #include "cli/presentation.h"
 #include "experiments/gate.h"
@@ -51,6 +54,14 @@ bool is_given(const experiments::GateSide& side);
 /// Returns the directories with these paths, or of the stored baselines with these names. Throws UsageError.
 std::vector<std::filesystem::path> directories_of(const std::vector<std::string>& names,
                                                   const std::string& store);
+
+/// Receives a plan that is ready to be measured, and the directory of its results.
+using WithOutput = std::function<void(const experiments::GatePlan&, const std::filesystem::path&,
+                                      ConsoleWatcher&, const std::stop_token&)>;
+
+/// Checks that the load of the plan can be measured, opens the directory of --out and calls `action`, which
+/// Ctrl-C stops. Throws UsageError and RuntimeError.
+void with_output(experiments::GatePlan plan, bool quiet, const WithOutput& action);
 
 /// Gates the server of a stored baseline against itself, and prints what a gate could show on this machine.
 /// Throws UsageError if the baseline does not say how its server is reached; else as measure_gate().

@@ -5,19 +5,14 @@
 #include <utility>
 
 #include "cli/gate/gate_command.h"
-#include "cli/interrupt.h"
 #include "cli/invocation.h"
 #include "cli/live/console_watcher.h"
 #include "cli/print.h"
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/text/secrets.h"
-#include "experiments/run.h"
-#include "experiments/server/lifecycle.h"
-#include "experiments/server/resolve.h"
 #include "reports/analysis/gate/history.h"
 #include "reports/analysis/gate/self_test.h"
-#include "reports/files/output_directory.h"
 #include "reports/pages/gate.h"
 
 namespace paretoken::cli {
@@ -108,14 +103,15 @@ void self_test(const GateCommand& command) {
     plan.policy.max_pairs = command.max_pairs.value_or(kUsualSelfTestPairs);
     const experiments::Access access = access_of(plan.asked);
     without_telling(experiments::gate_secrets(plan, access), [&] {
-        InterruptWatch interrupt("\nending the self-test (press Ctrl-C again to end at once)\n");
-        const reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::gate));
-        plan.asked = experiments::with_dataset(plan.asked);
-        ConsoleWatcher watcher(interrupt, command.shown.quiet);
-        const GateReport report = experiments::measure_gate(plan, access, output.path(), this_invocation(),
-                                                            watcher, interrupt.token(), {});
-        print("{}", reports::self_test_console(reports::self_test_of(
-                        policy, report, against_store(policy, stored, runs_of_one_side(report)))));
+        with_output(
+            plan, command.shown.quiet,
+            [&](const GatePlan& ready, const std::filesystem::path& directory, ConsoleWatcher& watcher,
+                const std::stop_token& stop) {
+                const GateReport report =
+                    experiments::measure_gate(ready, access, directory, this_invocation(), watcher, stop, {});
+                print("{}", reports::self_test_console(reports::self_test_of(
+                                policy, report, against_store(policy, stored, runs_of_one_side(report)))));
+            });
     });
 }
 
