@@ -218,7 +218,8 @@ PreparedRequest Worker::prepared(const Planned& planned) {
     Request request = job_->mix.request(planned);
     request.id = request_id(options_.id_prefix, planned.index, planned.warmup);
     std::string headers;
-    if (const auto session = job_->mix.session_of(planned)) {
+    const bool names_sessions = !options_.session_headers.empty() || !options_.session_fields.empty();
+    if (const auto session = names_sessions ? job_->mix.session_of(planned) : std::nullopt) {
         const auto id_of = [&](const SessionName& name) { return session_id(*session, name.scope, planned); };
         for (const SessionName& name : options_.session_headers)
             if (const auto id = id_of(name)) headers += fmt::format("{}: {}\r\n", name.name, *id);

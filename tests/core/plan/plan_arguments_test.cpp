@@ -10,17 +10,22 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(PlanArguments, AskForThePlanAgainWithoutWhatIsNewForEveryRun) {
+LoadPlan sample_plan() {
     LoadPlan plan;
     plan.targets = {"http://127.0.0.1:8080"};
     plan.classes.front().concurrency = 16;
     plan.classes.front().goodput = {"ttft:500", "tpot:15"};
     plan.sampling.ignore_eos = false;
     plan.virtual_time = true;
-    plan.headers = {"x-key: secret"};
     plan.salt = "5a17";
-    plan.out = "runs/c16";
     plan.metadata = {{"precision", "q8_0"}};
+    return plan;
+}
+
+TEST(PlanArguments, AskForThePlanAgainWithoutWhatIsNewForEveryRun) {
+    LoadPlan plan = sample_plan();
+    plan.headers = {"x-key: secret"};
+    plan.out = "runs/c16";
     const std::vector<std::string> arguments = arguments_of(echo_of(plan));
     EXPECT_EQ(arguments.front(), "http://127.0.0.1:8080");
     const std::string line = shell_line(arguments);
@@ -33,14 +38,7 @@ TEST(PlanArguments, AskForThePlanAgainWithoutWhatIsNewForEveryRun) {
 }
 
 TEST(PlanArguments, texts_of_an_echo_make_the_plan_again_without_what_is_new_for_every_run) {
-    LoadPlan plan;
-    plan.targets = {"http://127.0.0.1:8080"};
-    plan.classes.front().concurrency = 16;
-    plan.classes.front().goodput = {"ttft:500", "tpot:15"};
-    plan.sampling.ignore_eos = false;
-    plan.virtual_time = true;
-    plan.salt = "5a17";
-    plan.metadata = {{"precision", "q8_0"}};
+    LoadPlan plan = sample_plan();
     const LoadPlan again = plan_of(texts_of(echo_of(plan)));
     plan.salt.clear();
     plan.metadata.clear();
