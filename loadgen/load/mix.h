@@ -38,9 +38,9 @@ struct CombinedLoad {
                                                     ///< there are several classes and one is an open loop
     std::optional<std::uint64_t> filled_cap = {};   ///< `concurrency`, if the requests in flight can fill it:
                                                     ///< absent with a think time, a cap on prefills, or jobs,
-                                                   ///< whose agents wait for each other and for tools
-    Limits limits = {};  ///< those of the first class, but `requests` is the sum
-                         ///< over all classes; absent if one has no such limit
+                                                    ///< whose agents wait for each other and for tools
+    Limits limits = {};                             ///< those of the first class, but `requests` is the sum
+                                                    ///< over all classes; absent if one has no such limit
 };
 /// There must be at least one class.
 CombinedLoad combined(const std::vector<ClassLoad>& classes);
