@@ -13,8 +13,8 @@
 #include "cli/print.h"
 #include "core/error.h"
 #include "reports/document/table.h"
-#include "reports/files/baseline_store.h"
 #include "reports/files/file_io.h"
+#include "reports/files/gate/baseline_store.h"
 #include "reports/files/json/gate_file.h"
 #include "reports/files/run_directory.h"
 

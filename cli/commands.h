@@ -24,6 +24,7 @@ void add_watch(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_export(CLI::App& app);
 void add_import(CLI::App& app);
+void add_merge(CLI::App& app);
 void add_help(CLI::App& app);
 void add_show(CLI::App& app);
 void add_translate(CLI::App& app);

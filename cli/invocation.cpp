@@ -54,6 +54,11 @@ std::string with_redacted_urls(const std::string& text) {
 
 }  // namespace
 
+std::optional<std::string> variable_of_environment(const std::string& name) {
+    const char* const value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
 experiments::Invocation this_invocation() {
     std::ifstream file("/proc/self/cmdline", std::ios::binary);
     std::vector<std::string> argv;
@@ -127,6 +132,14 @@ reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind 
             .fresh = fmt::format("runs/{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr))),
             .kind = kind,
             .overwrite = plan.overwrite};
+}
+
+std::filesystem::path directory_of_shard(const LoadPlan& plan) {
+    const reports::OutputRequest whole = output_request(plan, reports::OutputKind::run);
+    std::filesystem::path directory = whole.path.empty() ? whole.fresh : whole.path;
+    if (!directory.has_filename()) directory = directory.parent_path();  // "out/"
+    directory += fmt::format("-shard-{}", shard_of(plan).number);
+    return directory;
 }
 
 }  // namespace paretoken::cli

@@ -2,7 +2,9 @@
 // Gives the arguments of this process without secrets. Also has the steps before and after an experiment that
 // all commands which measure share: reading API keys, choosing output directories, hiding secrets in errors.
 #include <exception>
+#include <filesystem>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,9 @@
 #include "reports/files/output_directory.h"
 
 namespace paretoken::cli {
+
+/// Returns the value of a variable of the environment; nothing if it is not set.
+std::optional<std::string> variable_of_environment(const std::string& name);
 
 /// Returns this process's arguments for provenance, after without_secrets().
 experiments::Invocation this_invocation();
@@ -37,6 +42,10 @@ experiments::Access access_of(const LoadPlan& plan);
 /// Returns where a command's output directory shall be (reports/files/output_directory.h): at --out, or
 /// else in a new directory that is named after the local time, "runs/20261121-094512". Creates nothing.
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
+
+/// Returns where a shard that does not decide keeps its runs until shard 0 has them: beside the output
+/// directory, "runs/20261121-094512-shard-2".
+std::filesystem::path directory_of_shard(const LoadPlan& plan);
 
 /// Checks that the value of an option is a finite number from `least` to `most`, or 0 if `zero` is set. The
 /// checks of CLI11 are not used, because they accept "nan".

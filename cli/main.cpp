@@ -75,13 +75,13 @@ int main(int argc, char** argv) {
         "paretoken COMMAND --help shows the options of a command, and paretoken help TOPIC explains metrics, "
         "figures, validity, exit-codes, loads, datasets or limits.");
     for (const auto add :
-         {paretoken::cli::add_try,       paretoken::cli::add_run,      paretoken::cli::add_sweep,
-          paretoken::cli::add_micro,     paretoken::cli::add_report,   paretoken::cli::add_cost,
-          paretoken::cli::add_plan,      paretoken::cli::add_gate,     paretoken::cli::add_baseline,
-          paretoken::cli::add_cache,     paretoken::cli::add_watch,    paretoken::cli::add_compare,
-          paretoken::cli::add_export,    paretoken::cli::add_import,   paretoken::cli::add_serve,
-          paretoken::cli::add_calibrate, paretoken::cli::add_dataset,  paretoken::cli::add_show,
-          paretoken::cli::add_help,      paretoken::cli::add_translate}) {
+         {paretoken::cli::add_try,       paretoken::cli::add_run,     paretoken::cli::add_sweep,
+          paretoken::cli::add_micro,     paretoken::cli::add_report,  paretoken::cli::add_cost,
+          paretoken::cli::add_plan,      paretoken::cli::add_gate,    paretoken::cli::add_baseline,
+          paretoken::cli::add_cache,     paretoken::cli::add_watch,   paretoken::cli::add_compare,
+          paretoken::cli::add_export,    paretoken::cli::add_import,  paretoken::cli::add_serve,
+          paretoken::cli::add_calibrate, paretoken::cli::add_dataset, paretoken::cli::add_show,
+          paretoken::cli::add_merge,     paretoken::cli::add_help,    paretoken::cli::add_translate}) {
         add(app);
     }
     try {

@@ -120,12 +120,6 @@ std::string recipes_help() {
     return text;
 }
 
-std::optional<std::string> environment(const std::string& variable) {
-    const char* value = std::getenv(variable.c_str());
-    if (value == nullptr) return std::nullopt;
-    return value;
-}
-
 /// The parts of the whole address of an endpoint, as a user pastes it.
 struct PastedAddress {
     std::string url;                               ///< address of the server, which requests' paths follow
@@ -209,7 +203,7 @@ PlanTexts texts_of(const PlanOptions& options) {
             reports::parse_plan_json(reports::read_option_file(options.config, "--config"), options.config);
     if (!options.recipe.empty()) texts.merge(texts_of(recipe_named(options.recipe)));  // keeps existing ones
     for (const auto& [name, values] : options.given) texts.erase(name);
-    restore_secrets(texts, environment);
+    restore_secrets(texts, variable_of_environment);
     for (const auto& [name, values] : options.given) texts[name] = values;
     split_addresses(texts);
     return texts;

@@ -14,7 +14,10 @@
 #include "cli/presentation.h"
 #include "cli/print.h"
 #include "cli/recipes.h"
+#include "cli/shard.h"
 #include "core/plan/plan_arguments.h"
+#include "core/plan/shard.h"
+#include "experiments/fleet/fleet.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
@@ -54,6 +57,11 @@ LoadPlan replayed(LoadPlan asked) {
           clock_text(seconds(*length)));
     asked.classes.front().arrivals = Spec{"trace", {}};
     return asked;
+}
+
+/// Returns the plan with what follows from its files and its number of requests.
+LoadPlan prepared(LoadPlan asked) {
+    return replayed(experiments::with_dataset(reachable(std::move(asked))));
 }
 
 /// Shows the progress on the console and serves it for Prometheus.
@@ -111,7 +119,8 @@ void run(LoadPlan asked, const experiments::Access& access, const Presentation& 
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     ServingWatcher watcher(interrupt, asked.listen, shown.quiet);
     asked = replayed(experiments::with_dataset(std::move(asked)));
-    experiments::ServerLauncher launcher(access, watcher, interrupt.token());
+    experiments::ServerLauncher launcher(access, watcher, interrupt.token(),
+                                         experiments::companions_of(asked, watcher, interrupt.token()));
     const auto target = launcher.open(asked, output.path());
     preparation.end();
     const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
@@ -126,7 +135,8 @@ void run(LoadPlan asked, const experiments::Access& access, const Presentation& 
 void run_or_print(const PlanOptions& options, const Presentation& shown, const ExportOptions& exports) {
     check(exports);
     const PlanTexts texts = texts_of(options);
-    const LoadPlan asked = experiments::with_server(plan_of(texts), texts.contains("url"));
+    const LoadPlan asked =
+        with_shard(experiments::with_server(plan_of(texts), texts.contains("url")), variable_of_environment);
     experiments::require_values(asked.server, {{}});
     if (options.print_config) {
         print("{}\n", config_text(asked));
@@ -135,8 +145,10 @@ void run_or_print(const PlanOptions& options, const Presentation& shown, const E
     if (!options.recipe.empty())
         print(stderr, "recipe {}: {}\n", options.recipe, recipe_named(options.recipe).look);
     const experiments::Access access = access_of(asked);
-    without_telling(experiments::secrets_of(asked, access.api_key),
-                    [&] { run(asked, access, shown, exports); });
+    without_telling(experiments::secrets_of(asked, access.api_key), [&] {
+        if (experiments::follows(asked)) return follow(prepared(asked), access);
+        run(asked, access, shown, exports);
+    });
 }
 
 }  // namespace

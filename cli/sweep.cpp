@@ -19,8 +19,11 @@
 #include "cli/plan_options.h"
 #include "cli/presentation.h"
 #include "cli/print.h"
+#include "cli/shard.h"
 #include "core/error.h"
+#include "core/plan/shard.h"
 #include "core/spec.h"
+#include "experiments/fleet/fleet.h"
 #include "experiments/run.h"
 #include "experiments/server/command_line.h"
 #include "experiments/server/launch.h"
@@ -198,7 +201,12 @@ Asked asked_of(const SweepOptions& options) {
         throw UsageError(
             "--request-rate auto finds the levels of a load without classes; list the rates, or leave "
             "--class out");
-    asked.plan.asked = experiments::with_server(plan_of(texts), texts.contains("url"));
+    asked.plan.asked =
+        with_shard(experiments::with_server(plan_of(texts), texts.contains("url")), variable_of_environment);
+    if (asked.plan.asked.fleet.rendezvous.empty() && shard_of(asked.plan.asked).count > 1)
+        throw UsageError(
+            "a sweep decides what to measure next, so that its shards must hear of each other; give "
+            "--rendezvous instead of --start-at");
     link_placeholders(asked.plan, options);
     if (!options.against.empty()) {
         if (!options.search.empty() || asked.auto_rates > 0)
@@ -353,7 +361,8 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     plan.asked = experiments::with_common_dataset(plan.asked, plan.cells);
     ConsoleWatcher watcher(interrupt, shown.quiet);
-    experiments::ServerLauncher launcher(access, watcher, interrupt.token());
+    experiments::ServerLauncher launcher(access, watcher, interrupt.token(),
+                                         experiments::companions_of(plan.asked, watcher, interrupt.token()));
     const loadgen::Interruption interruption(interrupt.token(), interrupt.cut_off());
     if (auto_rates > 0) {
         if (plan.asked.overwrite) std::filesystem::remove_all(directory / "pilot");
@@ -423,6 +432,8 @@ void sweep_or_print(const SweepOptions& options) {
     LoadPlan with_both = asked.plan.asked;
     with_both.targets.insert(with_both.targets.end(), asked.plan.against.begin(), asked.plan.against.end());
     without_telling(experiments::secrets_of(with_both, access.api_key), [&] {
+        if (experiments::follows(asked.plan.asked))
+            return follow(experiments::with_common_dataset(asked.plan.asked, asked.plan.cells), access);
         sweep(asked.plan, search, asked.auto_rates, options.extend, access, options.shown, options.exports);
     });
 }

@@ -15,6 +15,9 @@ endif()
 
 install(TARGETS paretoken RUNTIME DESTINATION ${paretoken_bin})
 install(TARGETS paretoken-microbench RUNTIME DESTINATION ${paretoken_libexec})
+if(TARGET paretoken-mpi)
+    install(TARGETS paretoken-mpi LIBRARY DESTINATION ${paretoken_libexec})
+endif()
 install(DIRECTORY cards/models cards/gpus cards/prices DESTINATION ${paretoken_data}/paretoken/cards
         FILES_MATCHING PATTERN "*.json")
 install(FILES reports/schema.json DESTINATION ${paretoken_data}/paretoken)

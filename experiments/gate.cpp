@@ -21,7 +21,7 @@
 #include "reports/analysis/gate/checklist.h"
 #include "reports/analysis/gate/history.h"
 #include "reports/files/file_io.h"
-#include "reports/files/gate_run.h"
+#include "reports/files/gate/gate_run.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

@@ -18,11 +18,13 @@
 #include "core/error.h"
 #include "core/plan/events_kept.h"
 #include "core/plan/plan_fields.h"
+#include "core/plan/shard.h"
 #include "core/run/result_of.h"
 #include "datasets/catalog.h"
 #include "experiments/alerting.h"
 #include "experiments/quality.h"
 #include "experiments/server/command_line.h"
+#include "experiments/server/companions.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/server_command.h"
@@ -36,11 +38,15 @@
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/server_lines.h"
+#include "reports/files/shards.h"
 
 namespace paretoken::experiments {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kShardsName =
+    "shards";  ///< directory of the parts of a load until they are joined
 
 /// Returns the ceiling that `calibrate` stored for this host. An unreadable file does not stop a measurement.
 std::optional<cards::ClientCeiling> known_ceiling(Watcher& watcher) {
@@ -150,6 +156,7 @@ Begun begun_of(const Load& load, const Target& target, const Invocation& invocat
                 .workload = workload_of(load, target),
                 .shape = shape_of(load, target),
                 .server_config = target.facts().server_config};
+    if (load.options.shard.count > 1) begun.shard = load.options.shard;
     if (const CommandServer* const server = target.started_server()) {
         begun.provenance.server = server->start();
         begun.provenance.server->log = server->log().lexically_relative(directory).string();
@@ -176,28 +183,22 @@ Judging judging_of(const LoadPlan& plan, const Alerting& alerting) {
 /// Ends a load when the server that was started for it has ended, or when the outer interruption requests it.
 class WhileServed {
   public:
-    WhileServed(CommandServer* server, const loadgen::Interruption& outer)
-        : forward_stop_(outer.stop_starting, [this] { stop_.request_stop(); }),
-          forward_cut_(outer.cut_off, [this] { cut_.request_stop(); }) {
+    WhileServed(CommandServer* server, const loadgen::Interruption& outer) {
+        passed_on_.follow(outer);
         if (server != nullptr)
             watch_ = std::jthread([this, server](const std::stop_token& over) { watch(*server, over); });
     }
 
-    loadgen::Interruption interruption() const { return {stop_.get_token(), cut_.get_token()}; }
+    loadgen::Interruption interruption() const { return passed_on_.interruption(); }
 
   private:
     void watch(CommandServer& server, const std::stop_token& over) {
         constexpr auto kPoll = std::chrono::milliseconds(100);
         while (!over.stop_requested() && !server.has_ended()) std::this_thread::sleep_for(kPoll);
-        if (over.stop_requested()) return;
-        stop_.request_stop();
-        cut_.request_stop();
+        if (!over.stop_requested()) passed_on_.interrupt();
     }
 
-    std::stop_source stop_;
-    std::stop_source cut_;
-    std::stop_callback<std::function<void()>> forward_stop_;
-    std::stop_callback<std::function<void()>> forward_cut_;
+    loadgen::PassedOn passed_on_;
     std::jthread watch_;  // last: it ends before what it uses
 };
 
@@ -252,26 +253,40 @@ ProbeOutcome kept_outcome(const Quality& quality, const fs::path& directory, std
     return quality.outcome;
 }
 
-}  // namespace
+/// Gives a load the part of this process, and lets it hear of the others.
+void make_together(Load& load, Shard part, Companions& others) {
+    load.options.shard = part;
+    load.options.decides = others.leads();
+    load.options.exchange = [&others](loadgen::StopMonitor& monitor, loadgen::Progress& progress) {
+        others.exchange(monitor, progress);
+    };
+    load.when_over = [&others] { others.load_ends(); };
+}
 
-Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
-                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
-    Load load = target.load_for(at_url(asked, target.started_server()));
+/// Measures what this process makes of a load. `together`: its part of a load that it makes with others.
+Measured measured_here(const Target& target, const LoadPlan& asked, const std::optional<Shard>& together,
+                       const fs::path& directory, const Invocation& invocation, Watcher& watcher,
+                       const loadgen::Interruption& interruption) {
+    Load load = target.load_for(asked);
+    Companions* const others = together ? target.companions() : nullptr;
+    if (together) make_together(load, *together, *others);
     warn_of_notes(load, watcher);
     if (!target.in_virtual_time()) warn_of_shortfalls(load, watcher);
     CommandServer* const server = target.started_server();
-    if (load.plan.server.reset_cache) target.reset_cache();
+    const bool leads = load.options.shard.number == 0;
+    if (leads && load.plan.server.reset_cache) target.reset_cache();
     const Alerting alerting = alerting_of(load.plan);
     Recorded recorded{.begun = begun_of(load, target, invocation, directory)};
     const Judging judging = judging_of(load.plan, alerting);
     if (const std::string doubt = baseline_doubt(alerting, recorded.begun.workload); !doubt.empty())
         watcher.warn(doubt);
-    if (!target.in_virtual_time())
+    if (leads && !target.in_virtual_time())
         recorded.begun.earlier_runs =
             earlier_runs_of(recorded.begun, load.plan, target.opened_at(), directory);
     reports::remove_run(directory);
     reports::write_begun(directory, recorded.begun, judging);
     target.get_ready(load);
+    if (others != nullptr) load.options.began = others->begin();
     reports::RecordWriter records(reports::record_files_in(directory), *load.options.began,
                                   {.events = parse_events_kept(load.plan.events),
                                    .waits = target.in_virtual_time(),
@@ -295,6 +310,11 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
             watching.emplace(watcher, reports::load_label_of(recorded.begun), progress,
                              combined(load.options.classes).limits);
         const WhileServed while_served(server, interruption);
+        std::optional<loadgen::OnInterruption> passes_on;
+        if (others != nullptr)
+            passes_on.emplace(
+                while_served.interruption(), [others] { others->stop_starting(); },
+                [others] { others->cut_off(); });
         recorded.observed = target.make(load, sink, progress, while_served.interruption());
     }
     recorded.lost = fmt::format("{}", fmt::join(records.finish(), "; "));
@@ -302,9 +322,9 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     recorded.events = std::make_shared<reports::EventsFile>(reports::record_files_in(directory).events,
                                                             *load.options.began);
     std::string answers_not_written;
-    if (!load.plan.probe.empty() && !recorded.observed.interrupted) {
+    if (leads && !load.plan.probe.empty() && !recorded.observed.interrupted) {
         const WhileServed while_served(server, interruption);
-        const auto quality = quality_of(target, at_url(asked, server), while_served.interruption());
+        const auto quality = quality_of(target, asked, while_served.interruption());
         recorded.observed.interrupted = !quality.has_value();
         if (quality) recorded.probe = kept_outcome(*quality, directory, answers_not_written);
     }
@@ -315,9 +335,58 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     if (failure.empty()) failure = std::move(answers_not_written);
     if (result.partial && server != nullptr && server->has_ended())
         throw ServerFailed(target.secrets().redacted(server->how_it_ended()));
-    if (!result.partial && !load.plan.server.after_run_command.empty())
-        run_to_end(after_run_command(load.plan), load.plan.server.environment);
     return {std::move(result), directory, std::move(failure)};
+}
+
+/// Makes the part of this process, lets the others send theirs, and joins all into one run.
+Measured measured_together(const Target& target, const LoadPlan& asked, Shard part, const fs::path& directory,
+                           const Invocation& invocation, Watcher& watcher,
+                           const loadgen::Interruption& interruption) {
+    const fs::path parts = directory / kShardsName;
+    fs::remove_all(parts);
+    reports::remove_run(directory);
+    const Measured own = measured_here(target, asked, part, parts / std::to_string(part.number), invocation,
+                                       watcher, interruption);
+    if (!own.not_written.empty()) throw RuntimeError(own.not_written);
+    Companions::Gathered gathered = target.companions()->gather(parts);
+    gathered.directories.push_back(own.directory);
+    RunResult joined = reports::join_shards(gathered.directories, directory, gathered.clock_errors_s);
+    // The parts of a load that lacks one can be joined with it, if it is found.
+    if (gathered.directories.size() == part.count) fs::remove_all(parts);
+    return {std::move(joined), directory, ""};
+}
+
+/// Measures a load with others, as the one that decides or as another one.
+Measured measured_with(Companions& others, const Target& target, const LoadPlan& asked,
+                       const fs::path& directory, const Invocation& invocation, Watcher& watcher,
+                       const loadgen::Interruption& interruption) {
+    const Shard part = others.divide(asked);
+    const auto together = part.count > 1 ? std::optional(part) : std::nullopt;
+    if (!others.leads() || !together)
+        return measured_here(target, asked, together, directory, invocation, watcher, interruption);
+    try {
+        return measured_together(target, asked, part, directory, invocation, watcher, interruption);
+    } catch (...) {
+        others.abandon();
+        throw;
+    }
+}
+
+}  // namespace
+
+Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
+                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
+    Companions* const others = target.companions();
+    LoadPlan plan = at_url(asked, target.started_server());
+    if (others != nullptr && plan.salt.empty()) plan.salt = fresh_salt();  // all make the same prompts
+    Measured measured =
+        others != nullptr
+            ? measured_with(*others, target, plan, directory, invocation, watcher, interruption)
+            : measured_here(target, plan, std::nullopt, directory, invocation, watcher, interruption);
+    const bool leads = others != nullptr ? others->leads() : shard_of(plan).number == 0;
+    if (leads && !measured.result.partial && !plan.server.after_run_command.empty())
+        run_to_end(after_run_command(plan), plan.server.environment);
+    return measured;
 }
 
 RunResult judge_anew(const fs::path& directory, const LoadPlan& asked) {

@@ -13,11 +13,15 @@
 #include <thread>
 #include <utility>
 
+#include "loadgen/periodic.h"
+
 namespace paretoken::loadgen {
 namespace {
 
-/// Returns how many connections the load needs at its start.
-std::size_t connections_at_start(const std::vector<ClassLoad>& classes) {
+constexpr Duration kExchangeEvery = std::chrono::milliseconds(250);
+
+/// Returns how many connections a shard of the load needs at its start.
+std::size_t connections_at_start(const std::vector<ClassLoad>& classes, Shard shard) {
     constexpr double kOpenLoopStart = 0.25;  // seconds
     double needed = 0;
     for (const ClassLoad& of : classes) {
@@ -28,7 +32,7 @@ std::size_t connections_at_start(const std::vector<ClassLoad>& classes) {
     if (const auto requests = combined(classes).limits.requests)
         needed = std::min(needed, static_cast<double>(*requests));
     constexpr double kMost = 65536;
-    return static_cast<std::size_t>(std::min(needed, kMost));
+    return static_cast<std::size_t>(std::min(std::ceil(needed / shard.count), kMost));
 }
 
 /// Runs every worker on a thread of its own. An exception of one stops all and is rethrown.
@@ -84,7 +88,9 @@ class Looking {
 }  // namespace
 
 Workers::Workers(const LoadOptions& options)
-    : classes_(options.classes), opens_ahead_(options.worker.preconnect && options.worker.keep_alive) {
+    : classes_(options.classes),
+      shard_(options.shard),
+      opens_ahead_(options.worker.preconnect && options.worker.keep_alive) {
     for (std::uint32_t i = 0; i < options.workers; ++i) {
         WorkerOptions own = options.worker;
         own.number = i;
@@ -98,7 +104,7 @@ Workers::Workers(const LoadOptions& options)
 void Workers::open_connections() {
     constexpr Duration kPatience = std::chrono::seconds(5);
     if (!opens_ahead_) return;
-    const std::size_t needed = connections_at_start(classes_);
+    const std::size_t needed = connections_at_start(classes_, shard_);
     const TimePoint latest = Clock::now() + kPatience;
     for (std::size_t i = 0; i < workers_.size(); ++i)
         workers_[i]->open_connections((needed + workers_.size() - 1 - i) / workers_.size(), latest);
@@ -119,12 +125,16 @@ Observations make_load(const LoadOptions& options, Workers& crew, RecordSink& si
     std::vector<std::unique_ptr<Worker>>& workers = crew.workers_;
     {
         const Looking looking(monitor);
+        std::optional<Periodic> exchanging;
+        if (options.exchange)
+            exchanging.emplace(kExchangeEvery, [&] { options.exchange(monitor, progress); });
         const auto job_of = [&](std::uint32_t number) {
-            return Worker::Job{Mix(options.classes, {number, options.workers}, outcome.began), sink, progress,
+            return Worker::Job{Mix(options.classes, share_of(options, number), outcome.began), sink, progress,
                                monitor};
         };
         run_side_by_side(workers, job_of, interruption);
     }
+    if (options.exchange) options.exchange(monitor, progress);
     outcome.interrupted =
         interruption.stop_starting.stop_requested() || interruption.cut_off.stop_requested();
     std::optional<StopKind> limit;
@@ -150,7 +160,13 @@ StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began) 
             .open_loop = load.open_loop,
             .stationary = load.stationary,
             .constant_rate = spans_of(load.constant_rate, began),
-            .concurrency = load.filled_cap};
+            .concurrency = load.filled_cap,
+            .forwards = !options.decides};
+}
+
+Share share_of(const LoadOptions& options, std::uint32_t worker) {
+    return {.worker = options.shard.number + worker * options.shard.count,
+            .workers = options.workers * options.shard.count};
 }
 
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits) {

@@ -1,9 +1,11 @@
 #pragma once
 // One load: workers make it in parallel, and what was observed is returned. Nothing is printed or concluded.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "core/plan/shard.h"
 #include "core/record/record_sink.h"
 #include "core/run/recorded.h"
 #include "loadgen/interruption.h"
@@ -21,8 +23,13 @@ struct LoadOptions {
     /// effect here; they must be in ClassLoad::limits.
     std::vector<StopRule> rules;
     std::uint32_t workers = 1;
+    Shard shard = {};  ///< the part of the load that is made; the classes are those of the whole
     std::optional<TimePoint> began;  ///< zero of the schedule; absent means now
-    WorkerOptions worker;            ///< options of all workers; `number` is set for each
+    /// Called four times a second during the load and once at its end, from a thread of its own, so that
+    /// shards hear of each other; may be empty.
+    std::function<void(StopMonitor&, Progress&)> exchange = {};
+    bool decides = true;   ///< whether stop rules are evaluated here; false if another shard decides
+    WorkerOptions worker;  ///< options of all workers; `number` is set for each
 };
 
 /// The workers of a load, each with its connections.
@@ -42,6 +49,7 @@ class Workers {
                                   Progress& progress, const Interruption& interruption);
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<ClassLoad> classes_;
+    Shard shard_;
     bool opens_ahead_ = false;
 };
 
@@ -64,6 +72,10 @@ StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began);
 /// the starts ended. `limits` are those of all classes together; if `limit` is `duration`, their duration
 /// must be set.
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
+
+/// Returns the share of the schedule that a worker of the load takes. The workers of all shards together are
+/// those of one load, so that caps and jobs are dealt out to them as to the workers of one process.
+Share share_of(const LoadOptions& options, std::uint32_t worker);
 
 /// Returns the shape of a load without its targets, in real time.
 LoadShape shape_of(const LoadOptions& options);

@@ -50,7 +50,7 @@ class VirtualRun {
           seed_(load.classes.front().seed),
           engine_(
               sim::engine_of(options.profile, server_seed(seed_, options.server_number), options.server_age)),
-          mix_(load.classes, {}, kVirtualBegin),
+          mix_(load.classes, {load.shard.number, load.shard.count}, kVirtualBegin),
           monitor_(monitor_options(load, kVirtualBegin)),
           prefix_cache_(options.profile.timing == sim::Timing::batching &&
                         options.profile.prefix_cache != 0) {}

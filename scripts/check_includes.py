@@ -41,7 +41,7 @@ ROOMS = {
         "evidence": set(),
         "record": set(),
         "result": {"record", "evidence", "text"},
-        "run": {"result"},
+        "run": {"plan"},
         "plan": {"result"},
     },
     "reports": {
@@ -81,7 +81,7 @@ PARTS = {
         "client": {"http", "protocol"},
         "route": set(),
         "worker": {"client", "load", "route", "laziness", "progress"},
-        "run": {"worker", "scrape", "power", "interruption"},
+        "run": {"worker", "scrape", "power", "interruption", "periodic"},
         "virtual": {"run"},  # a run without sockets
     },
     "loadgen/load": {
@@ -104,11 +104,11 @@ PARTS = {
         "run_directory": {"recorded_files"},
         "records": {"json", "events", "file_io"},
         "recorded_files": {"records", "server_lines"},
+        "shards": {"run_directory"},
         "alerts_file": {"file_io"},
         "probe_file": {"json", "file_io"},
         "refold": {"recorded_files"},
-        "gate_run": {"run_directory", "probe_file"},
-        "baseline_store": {"gate_run"},
+        "gate": {"run_directory", "probe_file"},
         "output_directory": {"run_directory", "watch_lines"},
         "interop": {"run_directory"},
     },
@@ -116,6 +116,7 @@ PARTS = {
         "watcher": set(),
         "alerting": set(),
         "server": {"watcher", "alerting"},
+        "fleet": {"run"},
         "quality": {"server"},
         "run": {"quality", "server"},
         "calibrate": {"run"},
@@ -195,7 +196,7 @@ HEAVY_HEADERS_ALLOWED = {
     "simulator/answers/request_reader.h": re.compile("simdjson"),  # the same for the simulator's protocols
 }
 # reports: the only files that know JSON.
-REPORTS_JSON_FILES = {"reports/files/plan_file.cpp", "reports/files/json/gate_file.cpp", "reports/files/gate_run.cpp",
+REPORTS_JSON_FILES = {"reports/files/plan_file.cpp", "reports/files/json/gate_file.cpp", "reports/files/gate/gate_run.cpp",
                       "reports/files/records.cpp", "reports/pages/inferencex.cpp", "reports/analysis/micro/micro_results.cpp"}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -13,7 +13,7 @@
 #include "cli/plan_options.h"
 #include "cli/presentation.h"
 #include "experiments/gate.h"
-#include "reports/files/baseline_store.h"
+#include "reports/files/gate/baseline_store.h"
 
 namespace paretoken::cli {
 

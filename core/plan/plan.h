@@ -93,6 +93,18 @@ struct ServerLaunch {
     bool operator==(const ServerLaunch&) const = default;
 };
 
+/// How a load is divided between several processes.
+struct FleetPlan {
+    std::string shard = {};                    ///< part that this process makes: "1/4"; empty: the whole load
+    std::optional<std::uint32_t> shards = {};  ///< number of parts, if the launcher does not tell it
+    /// Where the processes meet: "HOST:PORT" of shard 0, or a directory that all of them see. Empty: nowhere.
+    std::string rendezvous = {};
+    Duration patience = std::chrono::seconds(60);  ///< longest wait for the others
+    std::string start_at = {};  ///< when the load begins, in the form of parse_start_at() (shard.h)
+
+    bool operator==(const FleetPlan&) const = default;
+};
+
 struct LoadPlan {
     // ---- the servers
     std::vector<std::string> targets = {"sim:"};  ///< URLs, or "sim:PROFILE" for the simulated server
@@ -164,6 +176,8 @@ struct LoadPlan {
     std::string events = "all";   ///< requests with kept events: core/plan/events_kept.h
     std::string gpu = {};         ///< serving hardware, as NAME[xN]
     std::string model_card = {};  ///< card of the served model, in the form of `cards/model.h`
+
+    FleetPlan fleet = {};
 
     // ---- the judgement
     std::vector<std::string> slos = {};  ///< limits on percentiles (core/result/slo.h): "ttft_p95:800"

@@ -20,6 +20,7 @@
 #include "core/plan/random_duration.h"
 #include "core/plan/scrape_places.h"
 #include "core/plan/session_names.h"
+#include "core/plan/shard.h"
 #include "core/result/slo.h"
 #include "core/text/command_secrets.h"
 #include "core/text/content_hash.h"
@@ -173,6 +174,16 @@ void known_route(const std::string& route) {
     throw UsageError(fmt::format("'{}': expected round-robin, least-in-flight or prefix", route));
 }
 
+void known_shard(const std::string& text) {
+    (void)parse_shard(text);
+}
+void some_shards(const std::optional<std::uint32_t>& shards) {
+    if (shards && (*shards < 1 || *shards > kMostShards))
+        throw UsageError(fmt::format("expected a number from 1 to {}", kMostShards));
+}
+void known_start(const std::string& text) {
+    (void)parse_start_at(text);
+}
 void known_events(const std::string& text) {
     parse_events_kept(text);
 }
@@ -721,6 +732,26 @@ using ListenOn = Member < [](auto& p, std::size_t) -> auto& {
     return p.listen;
 }
 > ;
+using ShardOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.fleet.shard;
+}
+> ;
+using Shards = Member < [](auto& p, std::size_t) -> auto& {
+    return p.fleet.shards;
+}
+> ;
+using Rendezvous = Member < [](auto& p, std::size_t) -> auto& {
+    return p.fleet.rendezvous;
+}
+> ;
+using RendezvousPatience = Member < [](auto& p, std::size_t) -> auto& {
+    return p.fleet.patience;
+}
+> ;
+using StartAt = Member < [](auto& p, std::size_t) -> auto& {
+    return p.fleet.start_at;
+}
+> ;
 using Traceparent = Member < [](auto& p, std::size_t) -> auto& {
     return p.traceparent;
 }
@@ -786,6 +817,7 @@ constexpr std::string_view kTarget = "Target";
 constexpr std::string_view kServer = "Server";
 constexpr std::string_view kWorkload = "Workload";
 constexpr std::string_view kPace = "Pace";
+constexpr std::string_view kProcesses = "Several processes";
 constexpr std::string_view kResult = "Result";
 
 constexpr std::array kFields = {
@@ -1188,6 +1220,43 @@ constexpr std::array kFields = {
                       "measures (127.0.0.1:9464)",
               .get = ListenOn::get,
               .set = ListenOn::set},
+    PlanField{.name = "shard",
+              .flags = "--shard",
+              .group = kProcesses,
+              .help = "Make one part of the load, I/N with I from 0 to N-1, of a load that N processes make "
+                      "together; mpirun, srun and Kubernetes Indexed Jobs give it by themselves",
+              .get = ShardOf::get,
+              .set = ShardOf::set_checked<known_shard>},
+    PlanField{.name = "shards",
+              .flags = "--shards",
+              .group = kProcesses,
+              .type = count,
+              .help = "Number of parts, if the launcher tells a process its own number only "
+                      "(JOB_COMPLETION_INDEX)",
+              .get = Shards::get,
+              .set = Shards::set_checked<some_shards>},
+    PlanField{.name = "rendezvous",
+              .flags = "--rendezvous",
+              .group = kProcesses,
+              .help = "Where the processes meet: HOST:PORT of the process with shard 0, which listens there, "
+                      "or a directory that all of them see. They then begin together, shard 0 decides for "
+                      "all, and its result is that of the whole load",
+              .get = Rendezvous::get,
+              .set = Rendezvous::set},
+    PlanField{.name = "rendezvous_timeout",
+              .flags = "--rendezvous-timeout",
+              .group = kProcesses,
+              .type = duration,
+              .help = "Longest wait for the other processes",
+              .get = RendezvousPatience::get,
+              .set = RendezvousPatience::set_checked<above_zero>},
+    PlanField{.name = "start_at",
+              .flags = "--start-at",
+              .group = kProcesses,
+              .help = "Begin the load at this time, in UTC (2026-11-21T09:38:00Z) or as Unix time, so that "
+                      "processes without a rendezvous begin together; `paretoken merge` joins their results",
+              .get = StartAt::get,
+              .set = StartAt::set_checked<known_start>},
     PlanField{.name = "traceparent",
               .flags = "--traceparent",
               .group = kPace,

@@ -479,6 +479,22 @@ struct TargetScope : Scope {
 };
 
 /// The result of a run: the scope of all its requests, and the values of the run as a whole.
+/// The part of a load that one of several processes made.
+struct ShardResult {
+    std::uint32_t number = 0;  ///< from 0
+    std::string host = {};     ///< name of its machine
+    std::uint64_t requests = 0;
+    std::uint64_t failed = 0;
+    /// The largest error of its clock against that of shard 0 in seconds: half of the smallest round trip of
+    /// an exchange. Absent if the shards did not meet.
+    std::optional<double> clock_error_s = {};
+    bool ended = true;                 ///< false: it was killed or interrupted, so that requests are missing
+    Verdict verdict = Verdict::valid;  ///< verdict on its client and its host alone
+    std::string reason = {};           ///< gravest reason of this verdict
+
+    bool operator==(const ShardResult&) const = default;
+};
+
 struct RunResult : Scope {
     Provenance provenance;
     PlanEcho plan;
@@ -502,6 +518,7 @@ struct RunResult : Scope {
     std::optional<double> request_rate;        ///< wanted requests/s, the load axis of an open loop
     /// The figures of another program, if its file has no requests. There is then no metric and no figure.
     std::optional<Reported> reported = {};
+    std::vector<ShardResult> shards = {};  ///< parts, if several processes made the load
 
     bool operator==(const RunResult&) const = default;
 

@@ -414,6 +414,29 @@ std::optional<Reason> interruption_of(const RunResult& run, const ValidityOption
                       : "interrupted: this is what had been measured"};
 }
 
+/// Returns a reason if the run is a part of a divided load.
+std::optional<Reason> part_of(const RunResult&, const ValidityOptions& options) {
+    if (options.part.empty()) return std::nullopt;
+    return Reason{Verdict::warn, "shard",
+                  fmt::format("these are the requests of shard {} alone, while other processes loaded the "
+                              "server too; `paretoken merge` joins the shards",
+                              options.part)};
+}
+
+/// Returns a reason if the client or the host of one of several processes was the bottleneck.
+std::optional<Reason> shards_of(const RunResult& run, const ValidityOptions& options) {
+    const auto worst =
+        std::max_element(run.shards.begin(), run.shards.end(),
+                         [](const ShardResult& a, const ShardResult& b) { return a.verdict < b.verdict; });
+    if (worst == run.shards.end() || worst->verdict == Verdict::valid) return std::nullopt;
+    const auto also = std::count_if(run.shards.begin(), run.shards.end(), [&](const ShardResult& shard) {
+        return shard.verdict == worst->verdict;
+    });
+    return Reason{options.accept_host_noise ? Verdict::warn : worst->verdict, "shard_client",
+                  fmt::format("shard {} on {}: {}{}", worst->number, worst->host, worst->reason,
+                              also > 1 ? fmt::format("; {} more shards are like it", also - 1) : "")};
+}
+
 /// Returns a reason if another program made the load.
 std::optional<Reason> foreign_client_of(const RunResult& run, const ValidityOptions&) {
     if (run.provenance.measured_by.empty()) return std::nullopt;
@@ -556,10 +579,19 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 5> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of, instrument_of};
-constexpr std::array<ReasonOf, 11> kJudgedLast = {foreign_client_of,  summary_only_of, hang_ups_of,
-                                                  thrashing_of,       other_model_of,  unanswered_of,
-                                                  artificial_text_of, warm_cache_of,   impossible_metrics_of,
-                                                  missing_events_of,  losses_of};
+constexpr std::array<ReasonOf, 13> kJudgedLast = {part_of,
+                                                  shards_of,
+                                                  foreign_client_of,
+                                                  summary_only_of,
+                                                  hang_ups_of,
+                                                  thrashing_of,
+                                                  other_model_of,
+                                                  unanswered_of,
+                                                  artificial_text_of,
+                                                  warm_cache_of,
+                                                  impossible_metrics_of,
+                                                  missing_events_of,
+                                                  losses_of};
 
 }  // namespace
 
@@ -596,9 +628,9 @@ InstrumentPart largest_instrument_part(const RunResult& run) {
 }
 
 bool is_of_host(std::string_view check) {
-    return check == "instrument" || std::any_of(kChecks.begin(), kChecks.end(), [&](const Check& known) {
-               return known.of_host && known.name == check;
-           });
+    return check == "instrument" || check == "shard_client" ||
+           std::any_of(kChecks.begin(), kChecks.end(),
+                       [&](const Check& known) { return known.of_host && known.name == check; });
 }
 
 std::string gravest_reason(const Validity& validity) {

@@ -26,6 +26,7 @@ struct ValidityOptions {
     /// Whether delays of the client and its host only warn, because the user takes the figures as they are.
     bool accept_host_noise = false;
     bool ended = true;               ///< false: the run was killed, or is still going on
+    std::string part = {};           ///< part of a divided load that the run is: "1/4"; empty: all of it
     std::string lost = {};           ///< what is missing in the records; empty if nothing is
     std::string unanswered = {};     ///< sentence on questions of the probe without an answer; empty if none
     bool ignores_end = false;        ///< whether answers continue after their end of text

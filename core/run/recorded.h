@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/plan/shard.h"
 #include "core/record/event_source.h"
 #include "core/record/fact.h"
 #include "core/record/request_table.h"
@@ -48,14 +49,6 @@ struct LoadShape {
     std::vector<std::string> targets = {};  ///< URLs of the servers
 
     bool operator==(const LoadShape&) const = default;
-};
-
-/// The place of a part in a load whose schedule was split between several processes.
-struct Shard {
-    std::uint32_t number = 0;  ///< from 0
-    std::uint32_t count = 1;   ///< number of parts
-
-    bool operator==(const Shard&) const = default;
 };
 
 /// What is known when a run begins.
@@ -117,8 +110,9 @@ struct Recorded {
     Observations observed = {};
     std::shared_ptr<const EventSource> events = {};  ///< events of the requests; null: none were kept
     std::optional<ProbeOutcome> probe = {};
-    std::string lost = {};  ///< what is missing in the records, and why; empty if nothing is
-    bool ended = true;      ///< false: the run was killed, or is still going on
+    std::string lost = {};                 ///< what is missing in the records, and why; empty if nothing is
+    bool ended = true;                     ///< false: the run was killed, or is still going on
+    std::vector<ShardResult> shards = {};  ///< parts of a joined load; empty for one that one process made
 };
 
 /// What a result is judged by. The texts are those of the plan.

@@ -134,7 +134,8 @@ std::map<std::string, double> asked_of_server(const RequestTable& records) {
 std::optional<ServerFigures> server_of(const Recorded& recorded, TimeSpan window) {
     auto server = server_figures(recorded.observed.server, window);
     if (!server) return server;
-    server->asked = asked_of_server(recorded.observed.records);
+    // Other shards ask the same server, so that a shard does not know what was asked of it.
+    if (!recorded.begun.shard) server->asked = asked_of_server(recorded.observed.records);
     if (!knows(recorded.begun, Fact::output_tokens)) server->asked.erase("generation_tokens");
     if (!recorded.observed.server.scrapes.empty())
         server->config.insert(recorded.begun.server_config.begin(), recorded.begun.server_config.end());
@@ -273,18 +274,21 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
         result.series.push_back(std::move(series));
     result.quality = score_of(recorded.probe);
     result.stop = stop_of(observed, result.window.zero_s);
+    result.shards = recorded.shards;
     if (begun.reported) add_reported(result, *begun.reported);
-    result.validity =
-        validity_of(result, {.max_failed = judging.max_failed,
-                             .accept_host_noise = judging.accept_host_noise,
-                             .ended = recorded.ended,
-                             .lost = recorded.lost,
-                             .unanswered = unanswered_of(recorded.probe),
-                             .ignores_end = begun.shape.ignores_end,
-                             .routes_to_experts = begun.shape.routes_to_experts,
-                             .earlier_runs = begun.earlier_runs,
-                             .unknown = unknown,
-                             .needs_of_slos = unknown.empty() ? Facts{} : needs_of_slos(recorded, judging)});
+    result.validity = validity_of(
+        result,
+        {.max_failed = judging.max_failed,
+         .accept_host_noise = judging.accept_host_noise,
+         .ended = recorded.ended,
+         .part = begun.shard ? fmt::format("{}/{}", begun.shard->number, begun.shard->count) : std::string(),
+         .lost = recorded.lost,
+         .unanswered = unanswered_of(recorded.probe),
+         .ignores_end = begun.shape.ignores_end,
+         .routes_to_experts = begun.shape.routes_to_experts,
+         .earlier_runs = begun.earlier_runs,
+         .unknown = unknown,
+         .needs_of_slos = unknown.empty() ? Facts{} : needs_of_slos(recorded, judging)});
     if (result.stop && result.stop->rule == kDiverging) withhold_percentiles(result);
     result.slo =
         percentile_verdicts(result, observed.records, window, percentile_slos_of(judging.slos), unknown);

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/plan/plan_fields.h"
 
 namespace paretoken {
 namespace {
@@ -21,18 +23,28 @@ Shard shard_of(const RecordedPart& part) {
     return part.recorded.begun.shard.value_or(Shard{});
 }
 
-std::string text_of(const PlanEcho& plan, const std::string& field) {
-    const auto found = plan.find(field);
-    return found == plan.end() ? "not given" : fmt::format("'{}'", found->second);
+/// Returns whether a field decides the load or how it is measured. Shards may differ in others, such as
+/// --out.
+bool decides_load(const PlanField& field) {
+    return field.kind == FieldKind::workload || field.kind == FieldKind::load ||
+           field.kind == FieldKind::measuring;
 }
 
-/// Returns the first difference between two loads: "'isl' is '64' and '128'". Empty if there is none.
+std::string shown(const std::string& value) {
+    return value.empty() ? "not given" : fmt::format("'{}'", value);
+}
+
+/// Returns the first difference between two loads: "--isl is '64' and '128'". Empty if there is none.
 std::string difference_of(const Begun& a, const Begun& b) {
-    for (const PlanEcho* const plan : {&a.plan, &b.plan})
-        for (const auto& [field, text] : *plan)
-            if (text_of(a.plan, field) != text_of(b.plan, field))
-                return fmt::format("'{}' is {} and {}", field, text_of(a.plan, field),
-                                   text_of(b.plan, field));
+    if (const auto differs = difference(a.plan, b.plan, decides_load))
+        return fmt::format("{} is {} and {}", differs->name, shown(differs->before), shown(differs->after));
+    const auto start = [](const Begun& begun) {
+        const auto found = begun.plan.find("start_at");
+        return found == begun.plan.end() ? std::string() : found->second;
+    };
+    if (start(a) != start(b)) return fmt::format("--start-at is {} and {}", shown(start(a)), shown(start(b)));
+    if (a.provenance.version != b.provenance.version)
+        return fmt::format("they are of version {} and {}", a.provenance.version, b.provenance.version);
     if (a.workload.fingerprint != b.workload.fingerprint)
         return fmt::format("the workload fingerprint is '{}' and '{}'", a.workload.fingerprint,
                            b.workload.fingerprint);
@@ -45,21 +57,32 @@ void refuse_other_load(const RecordedPart& part, const RecordedPart& first) {
     const std::string difference = difference_of(first.recorded.begun, part.recorded.begun);
     if (difference.empty() && shard_of(part).count == shard_of(first).count) return;
     throw UsageError(
-        fmt::format("part {} of {} and part {} of {} are not of one load{}{}; join the parts of one load",
+        fmt::format("shard {} of {} and shard {} of {} are not of one load{}{}; join the shards of one load",
                     shard_of(first).number, shard_of(first).count, shard_of(part).number,
                     shard_of(part).count, difference.empty() ? "" : ": ", difference));
 }
 
-void refuse_missing(std::span<const RecordedPart> parts) {
+void refuse_twice(std::span<const RecordedPart> parts) {
+    std::set<std::uint32_t> numbers;
+    for (const RecordedPart& part : parts)
+        if (!numbers.insert(shard_of(part).number).second)
+            throw UsageError(fmt::format("shard {} of {} is given twice; give each shard of the load once",
+                                         shard_of(part).number, shard_of(part).count));
+}
+
+/// Returns a sentence on the parts that are not given; empty if all are.
+std::string missing_of(std::span<const RecordedPart> parts) {
     const std::uint32_t count = shard_of(parts.front()).count;
-    for (std::uint32_t number = 0; number < count; ++number) {
-        const auto given = std::count_if(parts.begin(), parts.end(), [&](const RecordedPart& part) {
-            return shard_of(part).number == number;
-        });
-        if (given != 1)
-            throw UsageError(fmt::format("part {} of {} is {}; give each part of the load once", number,
-                                         count, given == 0 ? "missing" : "given twice"));
-    }
+    std::vector<bool> given(count);
+    for (const RecordedPart& part : parts) given.at(shard_of(part).number) = true;
+    std::string numbers;
+    for (std::uint32_t number = 0; number < count; ++number)
+        if (!given[number]) numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", number);
+    if (numbers.empty()) return "";
+    const std::size_t missing = count - parts.size();
+    return fmt::format("shard{} {} of {} {} missing: the requests of {} are not in this result",
+                       missing == 1 ? "" : "s", numbers, count, missing == 1 ? "is" : "are",
+                       missing == 1 ? "it" : "them");
 }
 
 void refuse_common_requests(std::span<const RecordedPart> parts) {
@@ -71,7 +94,7 @@ void refuse_common_requests(std::span<const RecordedPart> parts) {
     const auto twice = std::adjacent_find(keys.begin(), keys.end(),
                                           [](const auto& a, const auto& b) { return a.first == b.first; });
     if (twice == keys.end()) return;
-    throw UsageError(fmt::format("{} {} is in part {} and in part {}; each request must be in one part",
+    throw UsageError(fmt::format("{} {} is in shard {} and in shard {}; each request must be in one shard",
                                  twice->first.warmup ? "warm-up request" : "request", twice->first.index,
                                  twice->second, std::next(twice)->second));
 }
@@ -125,25 +148,12 @@ class JoinedEvents final : public EventSource {
 
 /// Returns the requests in the order in which they ended.
 RequestTable requests_of(std::span<const RecordedPart> parts) {
-    struct Ended {
-        TimePoint at;
-        RequestKey key;
-        const RecordedPart* part;
-        std::size_t row;
-    };
-    std::vector<Ended> order;
-    for (const RecordedPart& part : parts) {
-        std::size_t row = 0;
-        for (const RequestRecord& record : part.recorded.observed.records)
-            order.push_back({record.closed + part.offset, {record.index, record.warmup}, &part, row++});
-    }
-    std::sort(order.begin(), order.end(),
-              [](const Ended& a, const Ended& b) { return std::tie(a.at, a.key) < std::tie(b.at, b.key); });
     RequestTable joined;
     RequestRecord record;
-    for (const Ended& ended : order) {
-        ended.part->recorded.observed.records.unpack(ended.row, record);
-        shift(record, ended.part->offset);
+    for (const PlacedRow& placed : order_of(parts)) {
+        const RecordedPart& part = parts[placed.part];
+        part.recorded.observed.records.unpack(placed.row, record);
+        shift(record, part.offset);
         joined.add(record);
     }
     return joined;
@@ -193,14 +203,39 @@ Observations observed_by(std::span<const RecordedPart> parts) {
 
 }  // namespace
 
+std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts) {
+    struct Ended {
+        TimePoint at;
+        RequestKey key;
+        PlacedRow placed;
+    };
+    std::vector<Ended> ends;
+    for (std::uint32_t part = 0; part < parts.size(); ++part) {
+        std::uint32_t row = 0;
+        for (const RequestRecord& record : parts[part].recorded.observed.records)
+            ends.push_back(
+                {record.closed + parts[part].offset, {record.index, record.warmup}, {part, row++}});
+    }
+    std::sort(ends.begin(), ends.end(),
+              [](const Ended& a, const Ended& b) { return std::tie(a.at, a.key) < std::tie(b.at, b.key); });
+    std::vector<PlacedRow> order;
+    order.reserve(ends.size());
+    for (const Ended& end : ends) order.push_back(end.placed);
+    return order;
+}
+
 Recorded union_of(std::span<const RecordedPart> parts) {
     for (const RecordedPart& part : parts) refuse_other_load(part, parts.front());
-    refuse_missing(parts);
+    refuse_twice(parts);
     refuse_common_requests(parts);
     Recorded all{.begun = parts.front().recorded.begun,
                  .observed = observed_by(parts),
                  .events = std::make_shared<JoinedEvents>(parts)};
     all.begun.shard.reset();
+    if (std::string missing = missing_of(parts); !missing.empty()) {
+        all.lost = std::move(missing);
+        all.observed.interrupted = true;
+    }
     for (const RecordedPart& part : parts) {
         const Recorded& own = part.recorded;
         all.ended = all.ended && own.ended;

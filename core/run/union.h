@@ -1,7 +1,9 @@
 #pragma once
 // Joins what several processes or machines recorded of one load, whose schedule was split between them. The
 // joined records give the result that one process would have given that had made the whole load.
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/run/recorded.h"
 
@@ -13,6 +15,15 @@ struct RecordedPart {
     Duration offset{};  ///< the time on the common clock − the time on the clock of the part
 };
 
+/// A request of a part: its row in the part's records.
+struct PlacedRow {
+    std::uint32_t part = 0;  ///< index of the part, not its shard's number
+    std::uint32_t row = 0;
+};
+
+/// Returns the requests of all parts in the order in which they ended on the common clock.
+std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts);
+
 /// Returns the records of all parts on the common clock:
 /// - The requests are in the order in which they ended. Events stay where they are and are read part by part.
 /// - The reports of the clients are added (ClientReport::add).
@@ -23,9 +34,10 @@ struct RecordedPart {
 ///   "interrupted" and both before others; of equal ones, the earliest.
 /// - Other values, such as the provenance, are those of the first part; the probe is that of the first part
 ///   with one.
-/// Throws a UsageError that names the part and the field if the workload fingerprint, the plan or anything
-/// else that determines the load differs, if a part is missing or given twice, or if two parts have the same
-/// request. There must be at least one part.
+/// A missing part is named in Recorded::lost, and the load was interrupted then. Throws a UsageError that
+/// names the part and the option if the workload fingerprint, the plan, the version or anything else that
+/// determines the load differs, if a part is given twice, or if two parts have the same request. There must
+/// be at least one part.
 Recorded union_of(std::span<const RecordedPart> parts);
 
 }  // namespace paretoken

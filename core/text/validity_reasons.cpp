@@ -35,6 +35,8 @@ constexpr std::array kReasons = {
                    "Leave connections open (no --no-keepalive), or raise the server's limit on connections."},
     ValidityReason{"slot_wait", "Requests of an open loop waited for the cap on requests in flight.",
                    "Raise --concurrency, or leave it out."},
+    ValidityReason{"shard_client", "The client of one of several processes was too slow.",
+                   "Give that process more cores or another host, or divide the load into more shards."},
     // The network and the stream.
     ValidityReason{"retransmits", "The network lost TCP segments.",
                    "Measure from a machine that is nearer to the server."},
@@ -66,6 +68,8 @@ constexpr std::array kReasons = {
                    "Lower p= or raise after= of --cancel."},
     ValidityReason{"interrupted", "The run was killed or is still running.",
                    "Wait for its end, or measure again."},
+    ValidityReason{"shard", "The run is one part of a load that several processes made.",
+                   "Join the parts with paretoken merge."},
     ValidityReason{"partial", "The run was interrupted before its end.",
                    "Measure again; the figures are those of what was measured."},
     // The work.
@@ -103,8 +107,9 @@ constexpr std::array kReasons = {
     // The files.
     ValidityReason{"events_missing", "events.bin is gone or incomplete.",
                    "Put the file back and delete run.json, which is then made again."},
-    ValidityReason{"records_lost", "Records could not be written.",
-                   "Free space on the disk, and measure again."},
+    ValidityReason{"records_lost",
+                   "Records are missing: they could not be written, or those of a shard are not there.",
+                   "Free space on the disk and measure again, or merge all shards."},
     ValidityReason{kUnknown, "The source of an imported run does not know this fact.",
                    "Nothing is wrong; figures that need the fact are absent."},
 };

@@ -119,8 +119,12 @@ std::string server_key(const ServerLaunch& server) {
     return fmt::format("{}\n{}", server.command, fmt::join(server.environment, "\n"));
 }
 
-ServerLauncher::ServerLauncher(Access access, Watcher& watcher, std::stop_token stop)
-    : access_(std::move(access)), watcher_(watcher), stop_(std::move(stop)) {}
+ServerLauncher::ServerLauncher(Access access, Watcher& watcher, std::stop_token stop,
+                               std::shared_ptr<Companions> companions)
+    : access_(std::move(access)),
+      watcher_(watcher),
+      stop_(std::move(stop)),
+      companions_(std::move(companions)) {}
 
 ServerLauncher::~ServerLauncher() {
     end_server();
@@ -147,13 +151,20 @@ void ServerLauncher::start(const LoadPlan& asked, const std::filesystem::path& d
     key_ = server_key(asked.server);
 }
 
+std::unique_ptr<Target> ServerLauncher::opened(const LoadPlan& asked,
+                                               std::shared_ptr<CommandServer> server) const {
+    auto target = open_target(asked, access_, watcher_, stop_, std::move(server));
+    target->set_companions(companions_);
+    return target;
+}
+
 std::unique_ptr<Target> ServerLauncher::open(const LoadPlan& asked, const std::filesystem::path& directory,
                                              bool anew) {
     if (asked.server.command.empty()) {
         if (asked.server.ready_timeout)
             for (const std::string& url : asked.targets)
                 wait_until_ready(url, asked.server.ready_url, *asked.server.ready_timeout, watcher_, stop_);
-        return open_target(asked, access_, watcher_, stop_);
+        return opened(asked, nullptr);
     }
     LoadPlan there = asked;
     if (asked.targets.empty())
@@ -166,7 +177,7 @@ std::unique_ptr<Target> ServerLauncher::open(const LoadPlan& asked, const std::f
         if (!server_ || anew || key_ != server_key(asked.server) || server_->has_ended())
             start(asked, directory);
         there.targets = {server_->url()};
-        return open_target(there, access_, watcher_, stop_, server_);
+        return opened(there, server_);
     } catch (const Error& error) {
         if (stop_.stop_requested()) throw;
         if (server_ && server_->has_ended()) throw failed(server_->how_it_ended());

@@ -33,8 +33,10 @@ std::string server_key(const ServerLaunch& server);
 
 class ServerLauncher {
   public:
-    /// `watcher` must outlive this.
-    ServerLauncher(Access access, Watcher& watcher, std::stop_token stop);
+    /// `watcher` must outlive this. `companions`: the other processes that load the server; null if there are
+    /// none.
+    ServerLauncher(Access access, Watcher& watcher, std::stop_token stop,
+                   std::shared_ptr<Companions> companions = nullptr);
     ~ServerLauncher();  ///< ends the server
     ServerLauncher(const ServerLauncher&) = delete;
     ServerLauncher& operator=(const ServerLauncher&) = delete;
@@ -54,10 +56,12 @@ class ServerLauncher {
 
   private:
     void start(const LoadPlan& asked, const std::filesystem::path& directory);
+    std::unique_ptr<Target> opened(const LoadPlan& asked, std::shared_ptr<CommandServer> server) const;
 
     Access access_;
     Watcher& watcher_;
     std::stop_token stop_;
+    std::shared_ptr<Companions> companions_;
     std::shared_ptr<CommandServer> server_;
     std::string key_;  ///< key of server_
     std::uint64_t starts_ = 0;

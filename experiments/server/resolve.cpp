@@ -15,6 +15,7 @@
 #include "core/plan/model_mix.h"
 #include "core/plan/plan_fields.h"
 #include "core/plan/session_names.h"
+#include "core/plan/shard.h"
 #include "core/random.h"
 #include "datasets/catalog.h"
 #include "datasets/questions.h"
@@ -408,9 +409,11 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     for (const RequestClass& of : resolved.classes) load.classes.push_back(class_load(resolved, of));
     for (const std::string& rule : resolved.stop.rules) load.rules.push_back(loadgen::parse_stop_rule(rule));
     load.workers = resolved.workers;
+    if (resolved.fleet.rendezvous.empty()) load.shard = shard_of(resolved);
     for (const RequestClass& any : resolved.classes) {
         for (const auto& cap : {any.concurrency, any.prefill_concurrency}) {
-            if (cap) load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, *cap));
+            const std::uint64_t most = cap ? std::max<std::uint64_t>(1, *cap / load.shard.count) : UINT64_MAX;
+            load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, most));
         }
     }
     load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
@@ -426,6 +429,32 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.worker.keep_answers = resolved.keep_answers;
     load.worker.grace = resolved.grace;
     return load;
+}
+
+void require_divisible(const LoadPlan& plan) {
+    const Shard shard = shard_of(plan);
+    if (shard.count == 1 || !plan.fleet.rendezvous.empty()) return;
+    for (const RequestClass& of : plan.classes)
+        for (const auto& [cap, option] : {std::pair{of.concurrency, "--concurrency"},
+                                          std::pair{of.prefill_concurrency, "--prefill-concurrency"}})
+            if (cap && *cap < shard.count)
+                throw UsageError(fmt::format(
+                    "{0} {1}: {1} in flight cannot be divided between {2} shards; raise it, or take "
+                    "fewer shards",
+                    option, *cap, shard.count));
+    for (const std::string& text : plan.stop.rules) {
+        const loadgen::StopRule rule = loadgen::parse_stop_rule(text);
+        if (rule.off) continue;
+        throw UsageError(
+            fmt::format("--stop {}: it counts the requests of all shards, which do not hear of each other; "
+                        "let them meet (--rendezvous), or take --num-prompts or --duration",
+                        text));
+    }
+}
+
+std::string salt_for(const LoadPlan& asked) {
+    const bool meets = !asked.fleet.rendezvous.empty();
+    return shard_of(asked).count > 1 && !meets ? "shards-" + asked.fleet.start_at : fresh_salt();
 }
 
 bool shares_nothing(const LoadPlan& resolved) {

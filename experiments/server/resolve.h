@@ -71,6 +71,15 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::siz
 /// as many workers as the smallest cap of a class on requests in flight or on prefills.
 loadgen::LoadOptions load_options(const LoadPlan& resolved);
 
+/// Throws UsageError if a shard of the plan would have no part of a cap (--concurrency,
+/// --prefill-concurrency), or if a stop rule needs all shards and the shards do not meet (--rendezvous).
+/// `plan` must be a plan after with_load().
+void require_divisible(const LoadPlan& plan);
+
+/// Returns the salt of a plan without one: that of its start time for a shard that does not meet the others,
+/// because all must make the same prompts; otherwise fresh_salt().
+std::string salt_for(const LoadPlan& asked);
+
 /// Returns whether the requests of a resolved plan share nothing except the tokens of a chat template, so
 /// that a prefix cache cannot help any of them.
 bool shares_nothing(const LoadPlan& resolved);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/plan/model_mix.h"
 #include "core/plan/scrape_places.h"
+#include "core/plan/shard.h"
 #include "core/random.h"
 #include "core/text/content_hash.h"
 #include "datasets/catalog.h"
@@ -171,7 +172,7 @@ class SocketTarget final : public Target {
     bool in_virtual_time() const override { return false; }
 
     Load load_for(const LoadPlan& asked) const override {
-        Load load = common_load(asked, facts(), fresh_salt());
+        Load load = common_load(asked, facts(), salt_for(asked));
         loadgen::WorkerOptions& worker = load.options.worker;
         for (const Server& server : servers_) worker.targets.push_back(worker_target(server, load.plan));
         worker.route = loadgen::route_named(load.plan.route).value();
@@ -187,6 +188,9 @@ class SocketTarget final : public Target {
 
     Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                       const loadgen::Interruption& interruption) const override {
+        // One process reads what describes the server, and the others would read the same.
+        const bool reads = load.options.shard.number == 0;
+        if (!reads) return made(load, sink, progress, interruption);
         std::optional<power::Sampler> sampler;
         if (auto meter = power_meter(load.plan)) sampler.emplace(std::move(meter), load.on_power);
         const ScrapePlaces places = parse_scrape_places(load.plan.scrape);
@@ -196,7 +200,7 @@ class SocketTarget final : public Target {
             complain(options, scrapers.back()->first_complaint());
         }
         if (load.plan.server_profile) profile("/start_profile");
-        Observations outcome = loadgen::make_load(load.options, *load.workers, sink, progress, interruption);
+        Observations outcome = made(load, sink, progress, interruption);
         if (load.plan.server_profile) profile("/stop_profile");
         std::vector<ServerScrapes> servers;
         for (const auto& scraper : scrapers) {
@@ -237,6 +241,13 @@ class SocketTarget final : public Target {
         loadgen::EndpointFacts facts = {};
         std::unique_ptr<StartedServer> simulator = {};
     };
+
+    static Observations made(const Load& load, RecordSink& sink, loadgen::Progress& progress,
+                             const loadgen::Interruption& interruption) {
+        Observations outcome = loadgen::make_load(load.options, *load.workers, sink, progress, interruption);
+        if (load.when_over) load.when_over();
+        return outcome;
+    }
 
     static void reset_cache_of(const Server& server) {
         constexpr auto kPatience = std::chrono::seconds(60);
@@ -485,6 +496,12 @@ class VirtualTarget final : public Target {
                             url_));
         }
         virtual_.profile = simulated_profile(url_);
+        if (shard_of(asked).count > 1 && virtual_.profile.timing == sim::Timing::batching)
+            throw UsageError(fmt::format(
+                "--shard {}: in virtual time every shard computes a server of its own, so that the requests "
+                "of different shards do not meet in {}; only servers whose requests do not influence each "
+                "other, such as sim:ideal, can be computed in shards",
+                asked.fleet.shard, url_));
         virtual_.turnaround = asked.turnaround;
         virtual_.write_time = asked.write_time;
         virtual_.ignore_eos = asked.sampling.ignore_eos;
@@ -504,7 +521,7 @@ class VirtualTarget final : public Target {
     bool in_virtual_time() const override { return true; }
 
     Load load_for(const LoadPlan& asked) const override {
-        Load load = common_load(asked, facts_, fresh_salt());
+        Load load = common_load(asked, facts_, salt_for(asked));
         load.options.worker.id_prefix = "v-";
         load.options.began = loadgen::kVirtualBegin;
         return load;
@@ -530,12 +547,28 @@ class VirtualTarget final : public Target {
 Target::Target(Secrets secrets) : secrets_(std::move(secrets)), opened_at_(utc_now()) {}
 
 void Target::get_ready(Load& load) const {
-    if (!load.options.began) load.options.began = Clock::now();
+    if (load.options.began) return;
+    load.options.began = Clock::now();
+    if (load.plan.fleet.start_at.empty()) return;
+    const double left_s = seconds_until_start(load.plan);
+    if (left_s < 0)
+        throw RuntimeError(
+            fmt::format("--start-at {}: this shard was ready {:.1f} s later; choose a later time for all",
+                        load.plan.fleet.start_at, -left_s));
+    *load.options.began += from_seconds(left_s);
+}
+
+double seconds_until_start(const LoadPlan& plan) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return parse_start_at(plan.fleet.start_at) - std::chrono::duration<double>(now).count();
 }
 
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
-    (void)with_load(with_dataset(asked));  // wrong options are refused before anything starts
+    require_divisible(with_load(with_dataset(asked)));  // wrong options are refused before anything starts
+    if (!asked.fleet.start_at.empty() && seconds_until_start(asked) < 0)
+        throw UsageError(fmt::format("--start-at {}: this time has passed; choose a later one for all shards",
+                                     asked.fleet.start_at));
     (void)alerting_of(asked);
     (void)protocol_of(asked);
     if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);

@@ -6,10 +6,12 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/plan/plan.h"
 #include "core/text/secrets.h"
+#include "experiments/server/companions.h"
 #include "experiments/watcher.h"
 #include "loadgen/power/sampler.h"
 #include "loadgen/probe.h"
@@ -30,6 +32,9 @@ struct Load {
     /// meter; may be empty.
     std::function<void(const ServerScrape&)> on_scrape = {};
     power::Sampler::OnReading on_power = {};
+    /// Called when the requests of this process are over, before the server's metrics are read for the last
+    /// time; may be empty.
+    std::function<void()> when_over = {};
 };
 
 class Target {
@@ -50,8 +55,9 @@ class Target {
     /// read.
     virtual Load load_for(const LoadPlan& asked) const = 0;
 
-    /// Opens the connections of the load, and sets the zero of its schedule, which is now unless it is set
-    /// already. To be called shortly before make().
+    /// Opens the connections of the load, and sets the zero of its schedule unless it is set already: the
+    /// time of --start-at, otherwise now. To be called shortly before make(). Throws RuntimeError if the time
+    /// has passed.
     virtual void get_ready(Load& load) const;
 
     /// Runs the load; every finished record goes to `sink` at once. Blocks.
@@ -62,6 +68,10 @@ class Target {
     /// ServerFailed (experiments/server/server_command.h), with the last lines of its output if it has
     /// ended. Does nothing in virtual time.
     virtual void require_answer() const {}
+
+    /// Returns the other processes that make parts of the loads; null if there are none.
+    Companions* companions() const { return companions_.get(); }
+    void set_companions(std::shared_ptr<Companions> companions) { companions_ = std::move(companions); }
 
     /// Returns the server that a command started for this target; null if none did.
     virtual CommandServer* started_server() const { return nullptr; }
@@ -78,7 +88,11 @@ class Target {
   private:
     Secrets secrets_;
     std::string opened_at_;
+    std::shared_ptr<Companions> companions_;
 };
+
+/// Returns the seconds until the time of --start-at, which is negative if it has passed.
+double seconds_until_start(const LoadPlan& plan);
 
 /// The parts of this process's environment that a target needs.
 struct Access {

@@ -76,6 +76,12 @@ bool Dispatcher::is_over(TimePoint due) const {
     return duration_ && first_measured_ && due >= *first_measured_ + *duration_;
 }
 
+/// Returns the time of the last arrival, which may be that of another worker or of another shard. `now`: when
+/// this worker has nothing more to start.
+TimePoint Dispatcher::ended_at(TimePoint now) const {
+    return schedule_.at_once() ? now : std::max(now, begin_ + schedule_.latest_at());
+}
+
 bool Dispatcher::exhausted(TimePoint now) {
     if (schedule_ended_) return true;
     if (schedule_.is_warming_up() && now >= begin_ + *warmup_duration_) schedule_.end_warmup();
@@ -83,14 +89,14 @@ bool Dispatcher::exhausted(TimePoint now) {
         end_schedule(now);
     } else if (!schedule_.next()) {
         ended_by_ = StopKind::requests;
-        end_schedule(now);
+        end_schedule(ended_at(now));
     } else {
         // An arrival before the end is started even if it is late; a closed loop starts nothing after the
         // end.
         const TimePoint would_start = schedule_.at_once() ? now : begin_ + schedule_.next()->at;
         if (is_over(would_start)) {
             ended_by_ = StopKind::duration;
-            end_schedule(std::min(now, *first_measured_ + *duration_));
+            end_schedule(std::min(ended_at(now), *first_measured_ + *duration_));
         }
     }
     return schedule_ended_;
@@ -157,7 +163,8 @@ Start Dispatcher::start(const Planned& planned, TimePoint scheduled, Duration sl
     prefills_.take();
     ++in_flight_;
     if (prefills_.capped()) without_first_token_.insert({planned.index, planned.warmup});
-    if (!planned.warmup && !first_measured_) first_measured_ = now;
+    if (!planned.warmup && !first_measured_)
+        first_measured_ = schedule_.at_once() ? now : begin_ + *schedule_.first_measured_at();
     return Start{.planned = planned,
                  .scheduled = scheduled,
                  .slot_wait = slot_wait,

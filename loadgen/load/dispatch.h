@@ -129,6 +129,7 @@ class Dispatcher {
   private:
     bool exhausted(TimePoint now);
     bool is_over(TimePoint due) const;
+    TimePoint ended_at(TimePoint now) const;
     /// Returns the time since which a request that is due at `due` can be started: the latest of `due`,
     /// `slot` (the time at which a slot is free, nothing while all are taken) and the time at which the cap
     /// on prefills allows it. Returns nothing while the request must wait, and then lowers `wait_until` to

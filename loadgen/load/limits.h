@@ -18,8 +18,8 @@ struct Limits {
     // With conversations of several turns, these two limits count conversations instead of requests.
     std::uint64_t warmups = 0;  ///< warm-up requests, which the measured ones follow without a pause
     std::optional<std::uint64_t> requests = {};  ///< measured requests
-    /// The time from the start of the first measured request. Each worker counts it for each class from the
-    /// first measured request that it has started itself.
+    /// The time from the first measured request. In an open loop it is counted from its arrival; in a closed
+    /// loop each worker counts it for each class from the first measured request that it has started itself.
     std::optional<Duration> duration = {};
     /// The time from the beginning of the load in which requests are warm-ups: those that arrive in it (open
     /// loop) or start in it (closed loop). If it is given, `warmups` has no effect.

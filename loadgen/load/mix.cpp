@@ -90,7 +90,8 @@ Mix::Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin) {
     for (const ClassLoad& of : classes) {
         const Numbering numbering{static_cast<std::uint32_t>(parts_.size()), count};
         parts_.push_back(
-            {.dispatcher = {Schedule(of.arrivals, of.limits, of.seed, share, of.dataset, numbering),
+            {.dispatcher = {Schedule(of.arrivals, of.limits, of.seed, share, of.dataset, numbering,
+                                     of.concurrency),
                             of.limits, of.concurrency, of.pacing, begin},
              .jobs = Jobs(*of.dataset, count),
              .name = of.name,

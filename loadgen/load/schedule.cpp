@@ -3,12 +3,13 @@
 namespace paretoken::loadgen {
 
 Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
-                   const datasets::Dataset* dataset, Numbering numbering)
+                   const datasets::Dataset* dataset, Numbering numbering, std::optional<std::uint64_t> cap)
     : at_once_(arrivals.at_once),
       recorded_(arrivals.recorded),
       limits_(limits),
       seed_(seed),
       share_(share),
+      slots_(arrivals.at_once ? cap : std::nullopt),
       warming_up_(arrivals.at_once && limits.warmup_duration),
       dataset_(dataset != nullptr && dataset->has_conversations() ? dataset : nullptr),
       numbering_(numbering) {
@@ -39,17 +40,23 @@ void Schedule::advance() {
         if (!at) return;
         if (is_time_of_a_turn()) continue;
         const bool warmup = is_warmup(position, *at);
-        if (!warmup && !first_measured_) first_measured_ = position;
+        if (!warmup && !first_measured_) {
+            first_measured_ = position;
+            first_measured_at_ = *at;
+        }
         const std::uint64_t number = warmup ? position : position - *first_measured_;
         if (!warmup && limits_.requests && number >= *limits_.requests) return;
         ++position_;
+        const bool is_over =
+            limits_.duration && first_measured_at_ && *at >= *first_measured_at_ + *limits_.duration;
+        if (!is_over) latest_at_ = *at;
         const std::uint64_t place = place_of(position, number, warmup);
         const std::uint32_t turns = dataset_ != nullptr ? dataset_->turns(place) : 1;
         std::uint64_t& next_index = warmup ? next_warmup_index_ : next_index_;
         const std::uint64_t index = next_index;
         next_index += turns;
         if (turn_period_) turns_to_come_[user_] = turns - 1;
-        if (position % share_.workers != share_.worker) continue;
+        if (!is_taken(position)) continue;
         next_ = Planned{.index = numbering_.part + index * numbering_.parts,
                         .warmup = warmup,
                         .at = *at,
@@ -69,6 +76,13 @@ bool Schedule::is_time_of_a_turn() {
     if (left == 0) return false;
     --left;
     return true;
+}
+
+/// Returns whether this worker takes an entry of the whole schedule. Slot k belongs to worker k modulo the
+/// number of workers, as in Slots (loadgen/load/dispatch.h).
+bool Schedule::is_taken(std::uint64_t position) const {
+    const std::uint64_t slot = slots_ ? position % *slots_ : position;
+    return slot % share_.workers == share_.worker;
 }
 
 bool Schedule::is_warmup(std::uint64_t position, Duration at) const {

@@ -53,9 +53,12 @@ struct Numbering {
 
 class Schedule {
   public:
-    /// `dataset`: the dataset, if its conversations may have several turns; it must outlive this.
+    /// `dataset`: the dataset, if its conversations may have several turns; it must outlive this. `cap`: the
+    /// slots of a closed loop, which are dealt out to the workers. Each worker then gets as large a part of
+    /// the jobs as of the slots, so that all come to an end at the same time.
     Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
-             const datasets::Dataset* dataset = nullptr, Numbering numbering = {});
+             const datasets::Dataset* dataset = nullptr, Numbering numbering = {},
+             std::optional<std::uint64_t> cap = {});
 
     /// Returns the next entry; nothing when the schedule has run out.
     const std::optional<Planned>& next() const { return next_; }
@@ -66,6 +69,12 @@ class Schedule {
     void end_warmup();
 
     bool at_once() const { return at_once_; }
+    /// Returns when the first measured entry of the whole schedule is due, whichever worker takes it; nothing
+    /// before it was reached.
+    std::optional<Duration> first_measured_at() const { return first_measured_at_; }
+    /// Returns when the latest entry of the whole schedule that was reached is due. Entries after
+    /// Limits::duration do not count. When the schedule has run out, or next() is after that, it is the last.
+    Duration latest_at() const { return latest_at_; }
     /// Returns the time between the turns of a conversation if each user sends at fixed times
     /// (Arrivals::users, loadgen/load/arrival.h). Returns nothing if a turn is due when the turn before has
     /// ended.
@@ -76,6 +85,7 @@ class Schedule {
   private:
     void advance();
     bool is_time_of_a_turn();
+    bool is_taken(std::uint64_t position) const;
     bool is_warmup(std::uint64_t position, Duration at) const;
     std::uint64_t place_of(std::uint64_t position, std::uint64_t number, bool warmup) const;
 
@@ -85,6 +95,7 @@ class Schedule {
     Limits limits_;
     std::uint64_t seed_;
     Share share_;
+    std::optional<std::uint64_t> slots_;  ///< slots of a closed loop
     bool warming_up_;
     const datasets::Dataset* dataset_ =
         nullptr;                  ///< dataset; null means that every conversation has one turn
@@ -98,6 +109,8 @@ class Schedule {
     std::vector<std::uint32_t> turns_to_come_;
     std::size_t user_ = 0;                         ///< user whose time was taken last
     std::optional<std::uint64_t> first_measured_;  ///< position of the first measured entry
+    std::optional<Duration> first_measured_at_;
+    Duration latest_at_{};
     std::optional<Planned> next_;
 };
 

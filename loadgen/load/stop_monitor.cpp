@@ -117,15 +117,45 @@ void StopMonitor::started(const RequestRecord& record) {
 void StopMonitor::ended(const RequestRecord& record) {
     if (record.warmup || record.outcome == Outcome::cancelled) return;
     const std::lock_guard lock(mutex_);
-    ++ended_;
-    failed_ += is_failure(record.outcome) ? 1 : 0;
-    tokens_ += static_cast<std::uint64_t>(output_tokens_of(record));
+    const Told own{.ended_requests = 1,
+                   .failed_requests = is_failure(record.outcome) ? std::uint64_t{1} : 0,
+                   .output_tokens = static_cast<std::uint64_t>(output_tokens_of(record))};
     if (watches_divergence_) {
         const TimePoint first = record.first_event.value_or(record.closed);
         news_.ended.push_back({record.scheduled, record.closed, seconds(first - record.scheduled)});
     }
     if (keeps_records_) news_.records.add(record);
-    check_counts(record.closed);
+    count(own, record.closed);
+}
+
+void StopMonitor::count(const Told& told, TimePoint at) {
+    for (Told* const sum : {&counted_, &news_}) {
+        sum->ended_requests += told.ended_requests;
+        sum->failed_requests += told.failed_requests;
+        sum->output_tokens += told.output_tokens;
+    }
+    if (!options_.forwards) check_counts(at);
+}
+
+void StopMonitor::end(Stopped stopped) {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    stopped_ = std::move(stopped);
+    met_ = true;
+}
+
+StopMonitor::Told StopMonitor::take_told() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(news_, {});
+}
+
+void StopMonitor::add(const Told& told) {
+    const std::lock_guard lock(mutex_);
+    news_.due.insert(news_.due.end(), told.due.begin(), told.due.end());
+    news_.last_arrival = std::max(news_.last_arrival, told.last_arrival);
+    news_.ended.insert(news_.ended.end(), told.ended.begin(), told.ended.end());
+    news_.records.append(told.records);
+    if (told.ended_requests > 0) count(told, Clock::now());
 }
 
 std::optional<Stopped> StopMonitor::stopped() const {
@@ -141,12 +171,13 @@ void StopMonitor::meet(StopKind kind, TimePoint at, std::string text) {
 
 void StopMonitor::check_counts(TimePoint at) {
     for (const StopRule& rule : options_.rules) {
-        if (rule.kind == StopKind::tokens && static_cast<double>(tokens_) >= rule.limit)
-            meet(rule.kind, at, fmt::format("{} output tokens came", tokens_));
-        const double failed = static_cast<double>(failed_) / static_cast<double>(ended_);
-        if (rule.kind == StopKind::errors && ended_ >= kFewestForErrors && failed > rule.limit)
+        if (rule.kind == StopKind::tokens && static_cast<double>(counted_.output_tokens) >= rule.limit)
+            meet(rule.kind, at, fmt::format("{} output tokens came", counted_.output_tokens));
+        const std::uint64_t ended = counted_.ended_requests;
+        const double failed = static_cast<double>(counted_.failed_requests) / static_cast<double>(ended);
+        if (rule.kind == StopKind::errors && ended >= kFewestForErrors && failed > rule.limit)
             meet(rule.kind, at,
-                 fmt::format("{} of {} requests failed, more than {}", failed_, ended_,
+                 fmt::format("{} of {} requests failed, more than {}", counted_.failed_requests, ended,
                              percent_text(rule.limit)));
     }
 }
@@ -155,8 +186,8 @@ void StopMonitor::look(TimePoint now) {
     if (!needs_looks()) return;
     {
         const std::lock_guard lock(mutex_);
-        if (stopped_ || ended_ < next_look_) return;
-        next_look_ = look_after(ended_);
+        if (stopped_ || counted_.ended_requests < next_look_) return;
+        next_look_ = look_after(counted_.ended_requests);
         take_news();
     }
     if (watches_divergence_) check_divergence(now);

@@ -27,10 +27,30 @@ struct StopMonitorOptions {
     std::vector<TimeSpan> constant_rate = {};  ///< SummaryOptions::constant_rate (core/result/summary.h)
     /// Cap on the requests in flight, if the load can fill it (CombinedLoad::filled_cap); otherwise nothing.
     std::optional<std::uint64_t> concurrency = {};
+    /// Whether the monitor only collects what it is told, because the monitor of another shard decides.
+    bool forwards = false;
 };
 
 class StopMonitor {
   public:
+    struct Ended {
+        TimePoint scheduled;
+        TimePoint at;
+        double waited_s = 0;  ///< seconds from `scheduled` to the first token, or to `at` if there was none
+    };
+
+    /// The values that the rules evaluate. A monitor collects only those that its own rules need.
+    struct Told {
+        std::uint64_t ended_requests = 0;  ///< measured requests, without cancelled ones
+        std::uint64_t failed_requests = 0;
+        std::uint64_t output_tokens = 0;
+        std::vector<TimePoint> due = {};  ///< when started requests were due
+        /// When the last started request was due that is not a further turn of a conversation.
+        TimePoint last_arrival = TimePoint::min();
+        std::vector<Ended> ended = {};  ///< filled if divergence is checked
+        RequestTable records = {};      ///< filled if percentiles are needed
+    };
+
     explicit StopMonitor(StopMonitorOptions options);
 
     /// Tells of the start of a request. Warm-up requests have no effect.
@@ -46,21 +66,25 @@ class StopMonitor {
     void look(TimePoint now);
 
     /// Returns whether look() has anything to do.
-    bool needs_looks() const { return watches_divergence_ || keeps_records_; }
+    bool needs_looks() const { return !options_.forwards && (watches_divergence_ || keeps_records_); }
 
     /// Returns whether a rule was met, so that nothing more is to be started.
     bool is_met() const { return met_.load(std::memory_order_relaxed); }
     /// Returns the first rule that was met; nothing if none was.
     std::optional<Stopped> stopped() const;
 
-  private:
-    struct Ended {
-        TimePoint scheduled;
-        TimePoint at;
-        double waited_s = 0;  ///< seconds from `scheduled` to the first token, or to `at` if there was none
-    };
+    /// Ends the load for a reason from outside, unless a rule was met before.
+    void end(Stopped stopped);
 
+    /// Returns and forgets what the monitor was told since the last call. A monitor of a shard, which decides
+    /// nothing (StopMonitorOptions::forwards), is asked for it.
+    Told take_told();
+    /// Adds what the monitor of another shard was told.
+    void add(const Told& told);
+
+  private:
     void meet(StopKind kind, TimePoint at, std::string text);  ///< called with the mutex held
+    void count(const Told& told, TimePoint at);                ///< called with the mutex held
     void check_counts(TimePoint at);
     void take_news();
     void check_statistics(TimePoint now);
@@ -73,19 +97,9 @@ class StopMonitor {
     mutable std::mutex mutex_;
     std::atomic<bool> met_{false};
     std::optional<Stopped> stopped_;
-    std::uint64_t ended_ = 0;  ///< measured requests that ended, without cancelled ones
-    std::uint64_t failed_ = 0;
-    std::uint64_t tokens_ = 0;
+    Told counted_ = {};            ///< counts of all requests; the rest of it is not used
     std::uint64_t next_look_ = 0;  ///< number of ended requests at which look() evaluates next
 
-    /// The values that the rules based on statistics evaluate.
-    struct Told {
-        std::vector<TimePoint> due;  ///< when started requests were due
-        /// When the last started request was due that is not a further turn of a conversation.
-        TimePoint last_arrival = TimePoint::min();
-        std::vector<Ended> ended;  ///< filled if divergence is checked
-        RequestTable records;      ///< filled if percentiles are needed
-    };
     Told news_;   ///< values since the last look
     Told known_;  ///< values before it; only look() uses them
 };

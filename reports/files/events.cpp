@@ -247,8 +247,11 @@ void append_frame(std::string& out, const RequestKey& key, std::span<const Strea
     put(frame + kChecksumAt, checksum_of(std::string_view(out).substr(begin + kIndexAt)));
 }
 
-std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, Frame& frame,
-                                        Checksum checksum) {
+namespace {
+
+/// Returns the bytes of the frame at the beginning of `bytes` after its header; nothing when it is cut off or
+/// damaged.
+std::optional<std::string_view> content_of_frame(std::string_view bytes, Checksum checksum) {
     if (bytes.size() < kFrameHeaderBytes) return std::nullopt;
     const std::size_t length = get<std::uint32_t>(bytes.data());
     if (length > bytes.size() - kFrameHeaderBytes) return std::nullopt;
@@ -256,7 +259,24 @@ std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, 
     if (checksum == Checksum::unknown &&
         checksum_of(checked) != get<std::uint32_t>(bytes.data() + kChecksumAt))
         return std::nullopt;
-    Bytes rest(bytes.substr(kFrameHeaderBytes, length));
+    return bytes.substr(kFrameHeaderBytes, length);
+}
+
+}  // namespace
+
+std::optional<std::size_t> frame_length(std::string_view bytes, RequestKey& key) {
+    const auto content = content_of_frame(bytes, Checksum::unknown);
+    if (!content || content->empty()) return std::nullopt;
+    key = {.index = get<std::uint64_t>(bytes.data() + kIndexAt),
+           .warmup = (static_cast<unsigned char>(content->front()) & kWarmup) != 0};
+    return kFrameHeaderBytes + content->size();
+}
+
+std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, Frame& frame,
+                                        Checksum checksum) {
+    const auto content = content_of_frame(bytes, checksum);
+    if (!content) return std::nullopt;
+    Bytes rest(*content);
     frame.key = {.index = get<std::uint64_t>(bytes.data() + kIndexAt),
                  .warmup = (rest.byte() & kWarmup) != 0};
     const std::uint64_t count = rest.varint();
@@ -266,7 +286,7 @@ std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, 
     TimePoint time = zero;
     for (StreamEvent& event : frame.events) event.time = time = later(time, unzigzag(rest.varint()));
     if (rest.failed() || rest.left() != 0) return std::nullopt;
-    return kFrameHeaderBytes + length;
+    return kFrameHeaderBytes + content->size();
 }
 
 EventsFile::EventsFile(std::filesystem::path path, TimePoint epoch) : path_(std::move(path)), epoch_(epoch) {}

@@ -47,6 +47,10 @@ enum class Checksum : std::uint8_t { unknown, verified };
 std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, Frame& frame,
                                         Checksum checksum = Checksum::unknown);
 
+/// Returns the length in bytes of the frame at the beginning of `bytes`, whose checksum is verified, and sets
+/// `key`; nothing when the frame is cut off or damaged.
+std::optional<std::size_t> frame_length(std::string_view bytes, RequestKey& key);
+
 /// The events in a file, read in pieces of bounded size. A missing file counts as a file without events.
 class EventsFile final : public EventSource {
   public:

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/result/validity.h"
 #include "core/run/result_of.h"
 #include "reports/files/json/run_json.h"
 #include "tests/experiments/virtual_sweep.h"
@@ -182,9 +183,9 @@ TEST_F(Union, of_unlike_parts_is_refused_with_what_differs) {
     };
     using Parts = std::vector<RecordedPart>;
     EXPECT_THAT(refused([](Parts& parts) { parts[2].recorded.begun.plan["isl"] = "65"; }),
-                AllOf(HasSubstr("part 0 of 3 and part 2 of 3"), HasSubstr("'isl' is '64' and '65'")));
+                AllOf(HasSubstr("shard 0 of 3 and shard 2 of 3"), HasSubstr("--isl is '64' and '65'")));
     EXPECT_THAT(refused([](Parts& parts) { parts[0].recorded.begun.plan.erase("osl"); }),
-                HasSubstr("'osl' is not given and '16'"));
+                HasSubstr("--osl is not given and '16'"));
     EXPECT_THAT(refused([](Parts& parts) { parts[1].recorded.begun.workload.fingerprint = "f"; }),
                 AllOf(HasSubstr("fingerprint"), HasSubstr("'f'")));
     EXPECT_THAT(refused([](Parts& parts) { parts[1].recorded.begun.shape.open_loop = true; }),
@@ -192,17 +193,31 @@ TEST_F(Union, of_unlike_parts_is_refused_with_what_differs) {
     EXPECT_THAT(refused([](Parts& parts) { parts[1].recorded.begun.unknown_facts = {Fact::sent}; }),
                 HasSubstr("facts"));
     EXPECT_THAT(refused([](Parts& parts) { parts[1].recorded.begun.shard->count = 4; }),
-                HasSubstr("part 0 of 3 and part 1 of 4"));
-    EXPECT_THAT(refused([](Parts& parts) { parts.erase(parts.begin() + 1); }),
-                HasSubstr("part 1 of 3 is missing"));
+                HasSubstr("shard 0 of 3 and shard 1 of 4"));
+    EXPECT_THAT(refused([](Parts& parts) { parts[1].recorded.begun.provenance.version = "9"; }),
+                HasSubstr("version"));
+    EXPECT_THAT(refused([](Parts& parts) { parts[2].recorded.begun.plan["start_at"] = "99"; }),
+                HasSubstr("--start-at is not given and '99'"));
     EXPECT_THAT(refused([](Parts& parts) { parts.push_back(parts[2]); }),
-                HasSubstr("part 2 of 3 is given twice"));
+                HasSubstr("shard 2 of 3 is given twice"));
     EXPECT_THAT(refused([&](Parts& parts) {
                     const auto own = parts[1].recorded.observed.records[0];
                     EXPECT_FALSE(own.warmup);
                     parts[2].recorded.observed.records.add(own);
                 }),
-                AllOf(HasSubstr("request "), HasSubstr("is in part 1 and in part 2")));
+                AllOf(HasSubstr("request "), HasSubstr("is in shard 1 and in shard 2")));
+}
+
+TEST_F(Union, without_a_part_is_partial_and_names_it) {
+    Random random(5);
+    const KeptRun run = run_of({{"concurrency", {"4"}}, {"num_prompts", {"40"}}});
+    Division division = divided(run, 4, random);
+    division.parts[0].recorded.begun.plan["out"] = "other";  // where files are decides nothing
+    division.parts.erase(division.parts.begin() + 1, division.parts.begin() + 3);
+    const RunResult joined = result_of(union_of(division.parts), judging);
+    EXPECT_TRUE(joined.partial);
+    EXPECT_EQ(joined.validity.verdict, Verdict::invalid);
+    EXPECT_THAT(gravest_reason(joined.validity), HasSubstr("shards 1, 2 of 4 are missing"));
 }
 
 TEST_F(Union, takes_readings_of_the_server_from_one_part_and_adds_those_of_clients) {

@@ -326,6 +326,18 @@ void fields(Archive& a, Is<Reported> auto& v) {
 /// The fields of a run without the state and the schema, which decide whether these fields are read at all.
 /// The scope of the whole run has no key of its own: its fields are beside the others.
 template <class Archive>
+void fields(Archive& a, Is<ShardResult> auto& v) {
+    a.required("number", v.number);
+    a("host", v.host);
+    a.required("requests", v.requests);
+    a.required("failed", v.failed);
+    a("clock_error_s", v.clock_error_s);
+    a.required("ended", v.ended);
+    a.required("verdict", v.verdict);
+    a("reason", v.reason);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<RunResult> auto& v) {
     a("concurrency", v.concurrency);
     a("request_rate", v.request_rate);
@@ -349,6 +361,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.required("provenance", v.provenance);
     a("series", v.series);
     a("reported", v.reported);
+    a("shards", v.shards);
 }
 
 template <class Archive>
@@ -497,6 +510,7 @@ void fields(Archive& a, Is<Recorded> auto& v) {
     a("failed_scrapes", v.observed.server.failed);
     a("last_scrape_failure", v.observed.server.last_failure);
     a.required("client", v.observed.client);
+    a("shards", v.shards);
 }
 
 }  // namespace paretoken::reports

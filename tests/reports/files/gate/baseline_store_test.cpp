@@ -1,4 +1,4 @@
-#include "reports/files/baseline_store.h"
+#include "reports/files/gate/baseline_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "reports/files/file_io.h"
-#include "reports/files/gate_run.h"
+#include "reports/files/gate/gate_run.h"
 #include "reports/files/run_directory.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
 #include "tests/reports/temporary_directory.h"

@@ -1,4 +1,4 @@
-#include "reports/files/gate_run.h"
+#include "reports/files/gate/gate_run.h"
 
 #include <fmt/format.h>
 

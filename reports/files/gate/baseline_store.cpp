@@ -1,4 +1,4 @@
-#include "reports/files/baseline_store.h"
+#include "reports/files/gate/baseline_store.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
 #include "reports/analysis/gate/same_work.h"
-#include "reports/files/gate_run.h"
+#include "reports/files/gate/gate_run.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::reports {

@@ -1,6 +1,6 @@
 #pragma once
 // A store of baselines. A baseline is a named set of runs with which later runs are compared. The directories
-// of its runs are STORE/NAME/01, STORE/NAME/02, … Each is a compact copy (reports/files/gate_run.h).
+// of its runs are STORE/NAME/01, STORE/NAME/02, … Each is a compact copy (reports/files/gate/gate_run.h).
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -1,0 +1,89 @@
+// paretoken merge: joins the runs of the shards of one load into the run of the whole load.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/presentation.h"
+#include "cli/print.h"
+#include "core/error.h"
+#include "core/plan/plan_arguments.h"
+#include "experiments/run.h"
+#include "reports/files/json/run_json.h"
+#include "reports/files/output_directory.h"
+#include "reports/files/run_directory.h"
+#include "reports/files/shards.h"
+#include "reports/pages/console.h"
+#include "reports/pages/headline.h"
+
+namespace paretoken::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MergeCommand {
+    std::vector<std::string> paths;
+    std::string out;
+    bool overwrite = false;
+    Presentation shown;
+};
+
+/// Returns the runs in the given directories, each once.
+std::vector<fs::path> runs_in(const std::vector<std::string>& paths) {
+    std::vector<fs::path> runs;
+    for (const std::string& path : paths)
+        for (fs::path& run : reports::find_run_directories(path)) {
+            const bool known = std::any_of(runs.begin(), runs.end(),
+                                           [&](const fs::path& other) { return fs::equivalent(run, other); });
+            if (known)
+                throw UsageError(
+                    fmt::format("{} is given twice; give each shard of the load once", run.string()));
+            runs.push_back(std::move(run));
+        }
+    return runs;
+}
+
+void merge(const MergeCommand& command) {
+    const std::vector<fs::path> runs = runs_in(command.paths);
+    reports::OutputDirectory output(
+        {.path = command.out, .fresh = {}, .kind = reports::OutputKind::run, .overwrite = command.overwrite});
+    reports::remove_run(output.path());
+    const RunResult result = reports::join_shards(runs, output.path());
+    if (command.shown.json)
+        print("{}\n", reports::run_json(result));
+    else if (command.shown.quiet)
+        print("{}", reports::verdict_line(result, style_of_output()));
+    else
+        print("{}", reports::run_headline(result, reports::headline_cost(result),
+                                          shell_line({"paretoken", "report", output.path().string()}),
+                                          style_of_output()));
+    experiments::require_valid({.result = result, .directory = output.path(), .not_written = {}});
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app) {
+    const auto command = std::make_shared<MergeCommand>();
+    CLI::App* sub = app.add_subcommand(
+        "merge", "Join the shards of one load, which several processes made, into its run");
+    sub->add_option("paths", command->paths,
+                    "Directories of runs that were made with --shard, or directories with such runs in them")
+        ->required();
+    sub->add_option("--out", command->out, "Directory for the run of the whole load")->required();
+    sub->add_flag("--overwrite", command->overwrite, "Replace a run in that directory");
+    add_presentation_options(*sub, command->shown, Shows::text_and_json);
+    sub->footer(
+        "The result is computed from the requests of all shards, as one process would have computed it. A "
+        "shard that is missing or was killed is named, and the result is then partial. docs/scale.md tells "
+        "how to start shards.");
+    sub->callback([command] { merge(*command); });
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,16 @@
+#include "cli/shard.h"
+
+#include "cli/interrupt.h"
+#include "cli/invocation.h"
+#include "experiments/fleet/fleet.h"
+
+namespace paretoken::cli {
+
+void follow(const LoadPlan& asked, const experiments::Access& access) {
+    InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
+    experiments::Watcher silent;
+    experiments::follow(asked, access, directory_of_shard(asked), this_invocation(), silent,
+                        {interrupt.token(), interrupt.cut_off()});
+}
+
+}  // namespace paretoken::cli

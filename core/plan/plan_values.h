@@ -1,0 +1,18 @@
+#pragma once
+// All values of a plan as texts, of every class, to send a plan to another process that was started with the
+// same options.
+#include <vector>
+
+#include "core/plan/plan_fields.h"
+
+namespace paretoken {
+
+/// Returns the texts of all fields, also of those without an option, for each class; fields of the whole plan
+/// are in the first. Secrets are hidden.
+std::vector<PlanTexts> values_of(const LoadPlan& plan);
+
+/// Returns the plan with these values. Fields whose secrets are hidden take their values from `own`, the plan
+/// of the receiving process. Throws UsageError naming the option if the receiver's value is another one.
+LoadPlan plan_with(const std::vector<PlanTexts>& values, const LoadPlan& own);
+
+}  // namespace paretoken

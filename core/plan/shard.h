@@ -1,0 +1,59 @@
+#pragma once
+// A load can be divided between several processes, on one machine or on several. Each of them computes the
+// whole schedule from the seed and makes its own part of it, a shard. Here is which shard a process makes.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace paretoken {
+
+struct LoadPlan;
+
+/// One of the parts into which a load is divided: every `count`-th job of the schedule.
+struct Shard {
+    std::uint32_t number = 0;  ///< from 0
+    std::uint32_t count = 1;   ///< number of parts
+
+    bool operator==(const Shard&) const = default;
+};
+
+/// The largest number of shards of a load.
+inline constexpr std::uint32_t kMostShards = 65536;
+
+/// The value of --rendezvous by which MPI tells the processes where they meet.
+inline constexpr std::string_view kRendezvousByMpi = "mpi";
+
+/// Reads "I/N" with 0 ≤ I < N. Throws UsageError.
+Shard parse_shard(std::string_view text);
+
+/// Returns the shard of a plan; the whole load if it is not divided.
+Shard shard_of(const LoadPlan& plan);
+
+/// The number of a process among those that a launcher started, and what it was read from.
+struct LaunchedRank {
+    std::string launcher;  ///< "Open MPI", "Slurm", …
+    std::uint32_t rank = 0;
+    std::optional<std::uint32_t> size = {};  ///< absent if the launcher does not tell it
+};
+
+/// Reads a variable of the environment; nothing if it is not set.
+using ReadsVariable = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Returns the rank that Open MPI, MPICH, Slurm (in a step of srun), a Kubernetes Indexed Job or torchrun
+/// gave this process, in this order. Returns nothing if there is none, and for the only process of its kind.
+/// Throws UsageError if a variable is not a number.
+std::optional<LaunchedRank> launched_rank(const ReadsVariable& variable);
+
+/// Returns the plan with the shard that this process makes: that of --shard, or, if --shards, --rendezvous or
+/// --start-at says that the load is divided, that of the launcher. A process of mpirun needs none of these
+/// options, because MPI can tell where the processes meet. One of srun is refused without them, because each
+/// would make the whole load. Throws UsageError.
+LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable);
+
+/// Returns the text of the Unix time at which a load begins (--start-at), or of a UTC time, in seconds.
+/// Throws UsageError if the text is neither.
+double parse_start_at(std::string_view text);
+
+}  // namespace paretoken

@@ -1,0 +1,33 @@
+#pragma once
+// The difference between the clocks of two hosts, from exchanges of their times.
+#include <optional>
+#include <span>
+
+#include "core/units.h"
+
+namespace paretoken::experiments {
+
+/// One exchange: asked at `asked` and answered at `answered` on our clock, when the other clock was `other`.
+struct ClockExchange {
+    TimePoint asked;
+    TimePoint other;
+    TimePoint answered;
+};
+
+struct ClockOffset {
+    Duration offset{};  ///< the time on the other clock − the time on ours
+    Duration error{};   ///< largest error of `offset`
+
+    bool operator==(const ClockOffset&) const = default;
+};
+
+/// Returns the offset by the exchange with the shortest round trip: the other clock was read at some time
+/// between the question and the answer, so that half of the round trip bounds the error. Nothing without
+/// exchanges.
+std::optional<ClockOffset> offset_of(std::span<const ClockExchange> exchanges);
+
+/// Returns the largest error over a load between two measured offsets: the change of the offset, by which the
+/// clocks may have drifted apart, is added to the larger error.
+Duration error_between(const ClockOffset& before, const ClockOffset& after);
+
+}  // namespace paretoken::experiments

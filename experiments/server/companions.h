@@ -1,0 +1,57 @@
+#pragma once
+// The other processes that make parts of the same load. A run asks them for what all must do together; how
+// they hear of each other is the matter of experiments/fleet.
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/plan/shard.h"
+#include "core/units.h"
+#include "loadgen/load/stop_monitor.h"
+#include "loadgen/progress.h"
+
+namespace paretoken::experiments {
+
+class Companions {
+  public:
+    virtual ~Companions() = default;
+
+    /// Returns whether this process decides what is measured, and joins the results.
+    virtual bool leads() const = 0;
+
+    /// Tells the others to make their parts of this load, which must have a salt. Returns the part of this
+    /// process. A load with fewer slots than there are processes is made by some of them, and one with a
+    /// single slot by this process alone ({0, 1}).
+    virtual Shard divide(const LoadPlan& asked) = 0;
+
+    /// Waits until all are ready, and returns when their loads begin, on this process's clock. Throws an
+    /// Error that names the shard that is not.
+    virtual TimePoint begin() = 0;
+
+    /// Tells the others how far this part has come, and takes their news into `monitor` and `progress`.
+    /// Called during the load by a thread of its own.
+    virtual void exchange(loadgen::StopMonitor& monitor, loadgen::Progress& progress) = 0;
+
+    // These pass an interruption on to the others. They may be called from any thread.
+    virtual void stop_starting() = 0;
+    virtual void cut_off() = 0;
+
+    /// Tells the others that the load of this process has ended, and waits until theirs have.
+    virtual void load_ends() = 0;
+
+    /// What the others measured.
+    struct Gathered {
+        std::vector<std::filesystem::path> directories;  ///< run directories, one for each shard
+        std::map<std::uint32_t, double> clock_errors_s;  ///< reports::ClockErrors
+    };
+    /// Receives the results of the others into directories below `directory`. Those of shards that were lost
+    /// are not there.
+    virtual Gathered gather(const std::filesystem::path& directory) = 0;
+
+    /// Ends the load that divide() began, because this process cannot measure it. Does nothing if there is
+    /// none.
+    virtual void abandon() noexcept = 0;
+};
+
+}  // namespace paretoken::experiments

@@ -1,0 +1,312 @@
+#include "reports/files/shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "core/error.h"
+#include "core/result/validity.h"
+#include "core/run/result_of.h"
+#include "core/run/union.h"
+#include "reports/files/events.h"
+#include "reports/files/file_io.h"
+#include "reports/files/recorded_files.h"
+#include "reports/files/records.h"
+#include "reports/files/run_directory.h"
+#include "reports/files/server_lines.h"
+
+namespace paretoken::reports {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A file that is read in pieces, nearly in the order of its bytes.
+class Pieces {
+  public:
+    explicit Pieces(const fs::path& path) : file_(path, std::ios::binary) {
+        std::error_code error;
+        const auto size = fs::file_size(path, error);
+        size_ = error ? 0 : size;
+    }
+    std::uint64_t size() const { return size_; }
+
+    /// Returns `count` bytes from `at` on, or those that are there. They are valid until the next call.
+    std::string_view bytes(std::uint64_t at, std::size_t count) {
+        count = static_cast<std::size_t>(std::min<std::uint64_t>(count, size_ - std::min(at, size_)));
+        if (at < begin_ || at + count > begin_ + buffer_.size()) {
+            buffer_.resize(static_cast<std::size_t>(
+                std::min<std::uint64_t>(std::max(count, kPiece), size_ - std::min(at, size_))));
+            file_.clear();
+            file_.seekg(static_cast<std::streamoff>(at));
+            file_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+            begin_ = at;
+        }
+        return std::string_view(buffer_).substr(static_cast<std::size_t>(at - begin_), count);
+    }
+
+  private:
+    static constexpr std::size_t kPiece = std::size_t{1} << 20;
+    std::ifstream file_;
+    std::uint64_t size_ = 0;
+    std::uint64_t begin_ = 0;
+    std::string buffer_;
+};
+
+/// Where the line and the event frame of a request are.
+struct Extent {
+    std::uint64_t at = 0;
+    std::uint32_t bytes = 0;
+};
+
+/// The lines and the event frames of a shard's requests, by their rows.
+class ShardFiles {
+  public:
+    ShardFiles(const fs::path& directory, const RequestTable& records)
+        : lines_(record_files_in(directory).lines), events_(record_files_in(directory).events) {
+        find_lines(records.size());
+        find_frames(records);
+    }
+    /// The line of a row with its end.
+    std::string_view line(std::uint32_t row) { return lines_.bytes(line_at_[row].at, line_at_[row].bytes); }
+    /// The frame of a row; empty if it has none.
+    std::string_view frame(std::uint32_t row) {
+        return events_.bytes(frame_at_[row].at, frame_at_[row].bytes);
+    }
+
+  private:
+    static constexpr std::size_t kLook = std::size_t{1} << 16;  ///< bytes of most lines and frames
+
+    void find_lines(std::size_t rows) {
+        line_at_.reserve(rows);
+        for (std::uint64_t at = 0; line_at_.size() < rows;) {
+            std::size_t look = kLook;
+            std::string_view bytes = lines_.bytes(at, look);
+            std::size_t end = bytes.find('\n');
+            while (end == std::string_view::npos && bytes.size() == look) {
+                bytes = lines_.bytes(at, look *= 2);
+                end = bytes.find('\n');
+            }
+            const auto length = static_cast<std::uint32_t>(std::min(end, bytes.size() - 1) + 1);
+            if (length > 1) line_at_.push_back({at, length});
+            at += length;
+        }
+    }
+    /// The frames are in the order of the lines, but some requests may have none.
+    void find_frames(const RequestTable& records) {
+        frame_at_.resize(records.size());
+        std::uint32_t row = 0;
+        RequestKey key;
+        for (std::uint64_t at = kEventsHeaderBytes; at < events_.size();) {
+            std::size_t look = kLook;
+            auto length = frame_length(events_.bytes(at, look), key);
+            while (!length && at + look < events_.size())
+                length = frame_length(events_.bytes(at, look *= 8), key);
+            if (!length) return;
+            const std::uint32_t before = row;
+            while (row < records.size() && !(records.key(row) == key)) ++row;
+            if (row < records.size())
+                frame_at_[row++] = {at, static_cast<std::uint32_t>(*length)};
+            else
+                row = before;
+            at += *length;
+        }
+    }
+
+    Pieces lines_;
+    Pieces events_;
+    std::vector<Extent> line_at_;
+    std::vector<Extent> frame_at_;
+};
+
+/// A file that is written in large pieces.
+class Output {
+  public:
+    explicit Output(fs::path path)
+        : path_(std::move(path)), file_(path_, std::ios::binary | std::ios::trunc) {
+        check();
+    }
+    void add(std::string_view bytes) {
+        file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    }
+    void close() {
+        file_.close();
+        check();
+    }
+
+  private:
+    void check() const {
+        if (!file_)
+            throw RuntimeError(fmt::format(
+                "cannot write {}; free space, or choose another output directory (--out)", path_.string()));
+    }
+
+    fs::path path_;
+    std::ofstream file_;
+};
+
+/// What is known of the shards besides their records.
+struct ReadShards {
+    std::vector<fs::path> directories;
+    std::vector<RecordedPart> parts;
+    std::vector<ShardResult> results;
+    Judging judging;  ///< that of the first shard
+};
+
+/// Returns whether the shard in a directory was killed before a request had ended.
+bool recorded_nothing(const fs::path& directory) {
+    std::error_code error;
+    const fs::path lines = record_files_in(directory).lines;
+    return holds_recorded(directory) && !fs::exists(directory / kEndedFileName) &&
+           (!fs::exists(lines) || fs::file_size(lines, error) == 0);
+}
+
+/// Returns what a shard's own result says of its client and its host.
+ShardResult result_of_shard(const StoredRun& stored, const ClockErrors& clocks) {
+    Recorded recorded = stored.recorded;
+    recorded.events.reset();  // they would only cost time
+    const RunResult own = result_of(recorded, stored.judging);
+    const Shard& shard = *stored.recorded.begun.shard;
+    ShardResult result{.number = shard.number,
+                       .host = own.provenance.host,
+                       .requests = own.counts.requests + own.counts.warmup,
+                       .failed = own.counts.failed,
+                       .ended = !own.partial};
+    if (const auto found = clocks.find(result.number); found != clocks.end())
+        result.clock_error_s = found->second;
+    for (const Reason& reason : own.validity.reasons) {
+        if (!is_of_host(reason.check) || reason.severity <= result.verdict) continue;
+        result.verdict = reason.severity;
+        result.reason = reason.text;
+    }
+    return result;
+}
+
+StoredRun shard_in(const fs::path& directory) {
+    StoredRun stored = read_recorded(directory);
+    if (!stored.recorded.begun.shard)
+        throw UsageError(fmt::format(
+            "{} holds a whole run, and no shard of one; give the directories of runs with --shard",
+            directory.string()));
+    return stored;
+}
+
+/// Reads the shards, several at a time, and returns them by their numbers.
+ReadShards read_shards(std::vector<fs::path> directories, const ClockErrors& clocks) {
+    std::erase_if(directories, recorded_nothing);
+    if (directories.empty())
+        throw UsageError("no shard has recorded a request, so that there is nothing to join");
+    struct Read {
+        fs::path directory;
+        StoredRun stored;
+        ShardResult result;
+    };
+    std::vector<Read> read(directories.size());
+    std::atomic<std::size_t> next{0};
+    const auto read_some = [&] {
+        for (std::size_t i = next++; i < read.size(); i = next++) {
+            StoredRun stored = shard_in(directories[i]);
+            ShardResult result = result_of_shard(stored, clocks);
+            read[i] = {directories[i], std::move(stored), std::move(result)};
+        }
+    };
+    std::vector<std::future<void>> readers;
+    for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 8U); ++i)
+        readers.push_back(std::async(std::launch::async, read_some));
+    for (std::future<void>& reader : readers) reader.get();
+    std::stable_sort(read.begin(), read.end(),
+                     [](const Read& a, const Read& b) { return a.result.number < b.result.number; });
+    ReadShards shards;
+    shards.judging = read.front().stored.judging;
+    for (Read& one : read) {
+        shards.directories.push_back(std::move(one.directory));
+        shards.parts.push_back({.recorded = std::move(one.stored.recorded)});
+        shards.results.push_back(std::move(one.result));
+    }
+    return shards;
+}
+
+/// Writes requests.jsonl and events.bin with the requests of all shards in the order in which they ended.
+void write_records(const ReadShards& shards, const fs::path& out) {
+    std::vector<ShardFiles> files;
+    for (std::size_t i = 0; i < shards.parts.size(); ++i)
+        files.emplace_back(shards.directories[i], shards.parts[i].recorded.observed.records);
+    Output lines(record_files_in(out).lines);
+    Output events(record_files_in(out).events);
+    events.add(events_header({}));
+    for (const PlacedRow& placed : order_of(shards.parts)) {
+        events.add(files[placed.part].frame(placed.row));
+        lines.add(files[placed.part].line(placed.row));
+    }
+    events.close();
+    lines.close();
+}
+
+/// Copies what one shard alone has, such as the readings of the server, and joins the texts of the answers.
+void copy_others(const ReadShards& shards, const fs::path& out) {
+    for (const std::string_view name : {std::string_view(kServerFileName), kProbeFileName})
+        for (const fs::path& directory : shards.directories)
+            if (fs::exists(directory / name) && !fs::exists(out / name))
+                fs::copy_file(directory / name, out / name);
+    std::optional<Output> answers;
+    for (const fs::path& directory : shards.directories) {
+        const fs::path path = record_files_in(directory).answers;
+        if (!fs::exists(path)) continue;
+        if (!answers) answers.emplace(record_files_in(out).answers);
+        answers->add(read_file(path));
+    }
+    if (answers) answers->close();
+}
+
+/// Returns what all shards recorded, with what is known of each, and names those that did not end.
+Recorded joined_records(const ReadShards& shards) {
+    Recorded joined = union_of(shards.parts);
+    joined.shards = shards.results;
+    for (const char* const option : {"shard", "out"}) joined.begun.plan.erase(option);
+    for (std::size_t i = 0; i < shards.parts.size(); ++i) {
+        const Recorded& own = shards.parts[i].recorded;
+        if (own.ended) continue;
+        joined.lost += fmt::format(
+            "{}shard {} of {} on {} was killed: its requests that had not reached the "
+            "disk are missing",
+            joined.lost.empty() ? "" : "; ", own.begun.shard->number, own.begun.shard->count,
+            shards.results[i].host);
+    }
+    // The joined files are complete; `lost` says what is missing.
+    joined.observed.interrupted |= !std::exchange(joined.ended, true);
+    return joined;
+}
+
+}  // namespace
+
+RunResult join_shards(const std::vector<fs::path>& directories, const fs::path& out,
+                      const ClockErrors& clocks) {
+    Recorded joined;
+    Judging judging;
+    {
+        ReadShards shards = read_shards(directories, clocks);
+        judging = std::move(shards.judging);
+        ensure_directory(out);
+        write_records(shards, out);
+        copy_others(shards, out);
+        joined = joined_records(shards);
+    }  // the records of the shards need as much memory as those of the whole
+    write_begun(out, joined.begun, judging);
+    // The events are read in the order of the requests, so that sums are those of one process bit by bit.
+    joined.events = std::make_shared<EventsFile>(record_files_in(out).events, TimePoint{});
+    write_ended(out, joined);
+    RunResult result = result_of(joined, judging);
+    write_run(out, result);
+    return result;
+}
+
+}  // namespace paretoken::reports

@@ -1,0 +1,204 @@
+// Shard 0 and the others in threads of this process, without a load: they meet, begin, end and part.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "core/plan/plan_fields.h"
+#include "experiments/fleet/follower.h"
+#include "experiments/fleet/leader.h"
+#include "reports/files/recorded_files.h"
+#include "tests/support/message_of.h"
+
+namespace paretoken::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+LoadPlan load_of_shard(std::uint32_t number, std::uint32_t count, const PlanTexts& texts = {}) {
+    PlanTexts all = texts;
+    all.insert({{"url", {"http://127.0.0.1:9"}}, {"concurrency", {"8"}}, {"salt", {"s"}}});
+    LoadPlan plan = plan_of(all);
+    plan.fleet.shard = std::to_string(number) + "/" + std::to_string(count);
+    return plan;
+}
+
+struct Fleet : ::testing::Test {
+    static constexpr Duration kPatience = 20s;
+
+    std::unique_ptr<Leader> leader(std::uint32_t count, Duration patience = kPatience) {
+        return std::make_unique<Leader>(hello_of(load_of_shard(0, count), "word"), listener_, patience,
+                                        watcher_, stop_.get_token());
+    }
+    std::unique_ptr<Follower> follower(const LoadPlan& plan, Duration patience = kPatience) {
+        const MeetingPlace place{.hosts = {"127.0.0.1"}, .port = listener_.port(), .token = "word"};
+        return std::make_unique<Follower>(
+            hello_of(plan, ""), [place] { return std::optional(place); }, patience, stop_.get_token());
+    }
+
+    Listener listener_{0};
+    Watcher watcher_;
+    std::stop_source stop_;
+};
+
+TEST_F(Fleet, makes_a_load_in_parts_that_begin_and_end_together) {
+    constexpr std::uint32_t kShards = 3;
+    const fs::path directory = fs::path(::testing::TempDir()) / "fleet_parts";
+    fs::remove_all(directory);
+    std::atomic<bool> ended_alone{false};
+    std::vector<std::thread> others;
+    for (std::uint32_t number = 1; number < kShards; ++number)
+        others.emplace_back([&, number] {
+            const LoadPlan own = load_of_shard(number, kShards);
+            const auto follows = follower(own);
+            const auto order = follows->next_order(own, {});
+            ASSERT_TRUE(order);
+            EXPECT_EQ(order->shard, (Shard{number, kShards}));
+            EXPECT_EQ(order->plan.classes.front().concurrency, 12U);
+            const TimePoint begin = follows->begin();
+            EXPECT_GT(begin, Clock::now());
+            loadgen::StopMonitor monitor({.rules = {}, .forwards = true});
+            loadgen::Progress progress;
+            progress.started = 10 * number;
+            RequestRecord record;
+            record.index = number;
+            record.usage.completion = 100;
+            record.closed = begin;
+            monitor.ended(record);
+            while (!monitor.is_met()) {  // until shard 0 says that there are enough tokens
+                follows->exchange(monitor, progress);
+                std::this_thread::sleep_for(5ms);
+            }
+            EXPECT_EQ(monitor.stopped()->rule, "tokens");
+            ended_alone = ended_alone || follows->interruption().stop_starting.stop_requested();
+            follows->load_ends();
+            const fs::path run = directory / ("run" + std::to_string(number));
+            fs::create_directories(run);
+            std::ofstream(run / "begun.json") << number;
+            std::ofstream(run / "requests.jsonl") << std::string(3'000'000, static_cast<char>('0' + number));
+            EXPECT_TRUE(follows->send_files(run));
+            EXPECT_FALSE(follows->next_order(own, {}));
+        });
+    {
+        const auto leads = leader(kShards);
+        EXPECT_EQ(leads->divide(load_of_shard(0, kShards, {{"concurrency", {"12"}}})), (Shard{0, kShards}));
+        EXPECT_GT(leads->begin(), Clock::now());
+        loadgen::StopMonitor monitor({.rules = {loadgen::parse_stop_rule("tokens=200")}});
+        loadgen::Progress progress;
+        while (!monitor.is_met()) {
+            leads->exchange(monitor, progress);
+            std::this_thread::sleep_for(5ms);
+        }
+        leads->exchange(monitor, progress);
+        EXPECT_EQ(progress.started, 30U);
+        leads->load_ends();
+        const auto gathered = leads->gather(directory / "gathered");
+        EXPECT_EQ(gathered.directories.size(), kShards - 1);
+        for (const auto& [number, error] : gathered.clock_errors_s) EXPECT_GT(error, 0) << number;
+        EXPECT_EQ(gathered.clock_errors_s.size(), kShards - 1);
+        EXPECT_EQ(fs::file_size(directory / "gathered" / "2" / "requests.jsonl"), 3'000'000U);
+    }
+    for (std::thread& other : others) other.join();
+    EXPECT_FALSE(ended_alone);
+    fs::remove_all(directory);
+}
+
+TEST_F(Fleet, uses_as_many_shards_as_the_load_has_slots) {
+    std::thread other([&] {
+        const LoadPlan own = load_of_shard(1, 2);
+        const auto follows = follower(own);
+        EXPECT_FALSE(follows->next_order(own, {}));
+    });
+    {
+        const auto leads = leader(2);
+        EXPECT_EQ(leads->divide(load_of_shard(0, 2, {{"concurrency", {"1"}}})), (Shard{0, 1}));
+    }
+    other.join();
+}
+
+TEST_F(Fleet, names_shards_that_do_not_come_and_strangers_take_no_part) {
+    std::thread other([&] {
+        EXPECT_THAT(message_of<Error>([&] { follower(load_of_shard(1, 3)); }), HasSubstr("shard 2 of 3"));
+    });
+    std::thread stranger([&] {
+        const auto socket = connected("127.0.0.1", listener_.port(), 5s);
+        ASSERT_TRUE(socket);
+        Channel channel(*socket);
+        channel.send(MessageKind::hello, "GET / HTTP/1.1");
+        EXPECT_FALSE(channel.receive(10s));
+    });
+    EXPECT_THAT(message_of<RuntimeError>([&] { leader(3, 3s); }),
+                AllOf(HasSubstr("shard 2 of 3"), HasSubstr("--rendezvous-timeout")));
+    other.join();
+    stranger.join();
+    EXPECT_THAT(message_of<RuntimeError>([&] { follower(load_of_shard(1, 3), 300ms); }),
+                HasSubstr("shard 0 did not answer"));
+}
+
+TEST_F(Fleet, refuses_a_process_with_other_options) {
+    std::thread other([&] {
+        EXPECT_THAT(message_of<Error>([&] {
+                        follower(load_of_shard(1, 2, {{"isl", {"9"}}}));
+                    }),
+                    HasSubstr("--isl is '9'"));
+    });
+    EXPECT_THAT(message_of<UsageError>([&] { leader(2); }), HasSubstr("--isl is '9'"));
+    other.join();
+}
+
+TEST_F(Fleet, ends_the_load_when_a_shard_is_gone) {
+    std::thread other([&] {
+        const LoadPlan own = load_of_shard(1, 2);
+        const auto follows = follower(own);
+        ASSERT_TRUE(follows->next_order(own, {}));
+        (void)follows->begin();
+    });  // the process ends
+    const auto leads = leader(2);
+    ASSERT_EQ(leads->divide(load_of_shard(0, 2)).count, 2U);
+    (void)leads->begin();
+    other.join();
+    loadgen::StopMonitor monitor({.rules = {}});
+    loadgen::Progress progress;
+    while (!monitor.is_met()) {
+        leads->exchange(monitor, progress);
+        std::this_thread::sleep_for(5ms);
+    }
+    EXPECT_EQ(monitor.stopped()->rule, "interrupted");
+    EXPECT_THAT(monitor.stopped()->text, HasSubstr("shard 1 on "));
+    leads->load_ends();
+    EXPECT_TRUE(leads->gather(fs::path(::testing::TempDir()) / "fleet_gone").directories.empty());
+    EXPECT_THAT(message_of<RuntimeError>([&] { leads->divide(load_of_shard(0, 2)); }), HasSubstr("shard 1"));
+    fs::remove_all(fs::path(::testing::TempDir()) / "fleet_gone");
+}
+
+TEST_F(Fleet, tells_why_a_shard_cannot_make_its_part) {
+    std::thread other([&] {
+        const LoadPlan own = load_of_shard(1, 2);
+        const auto follows = follower(own);
+        ASSERT_TRUE(follows->next_order(own, {}));
+        follows->fail(UsageError("no such server"));
+        (void)follows->next_order(own, {});
+    });
+    {
+        const auto leads = leader(2);
+        ASSERT_EQ(leads->divide(load_of_shard(0, 2)).count, 2U);
+        EXPECT_THAT(message_of<Error>([&] { leads->begin(); }),
+                    AllOf(HasSubstr("shard 1 on "), HasSubstr("no such server")));
+        leads->abandon();
+    }
+    other.join();
+}
+
+}  // namespace
+}  // namespace paretoken::experiments
