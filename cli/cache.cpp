@@ -218,14 +218,15 @@ void add_cache(CLI::App& app) {
     add_own_options(*sub, *command);
     add_plan_options(
         *sub, command->plan, Levels::one,
-        {"concurrency",   "dataset",      "dataset_path", "dataset_content", "isl",
-         "osl",           "range_ratio",  "num_prompts",  "duration",        "request_rate",
-         "burstiness",    "arrivals",     "ramp_up",      "think_time",      "prefill_concurrency",
-         "stop",          "salt_prompts", "goodput",      "num_warmups",     "warmup_duration",
-         "server_cmd",    "server_env",   "ready_url",    "ready_timeout",   "reset_cache",
-         "after_run_cmd", "slo",          "require",      "class",           "class_name",
-         "replies",       "keep_answers", "cancel",       "recipe",          "probe",
-         "listen",        "text"});
+        and_those_of_shards(
+            {"concurrency",   "dataset",      "dataset_path", "dataset_content", "isl",
+             "osl",           "range_ratio",  "num_prompts",  "duration",        "request_rate",
+             "burstiness",    "arrivals",     "ramp_up",      "think_time",      "prefill_concurrency",
+             "stop",          "salt_prompts", "goodput",      "num_warmups",     "warmup_duration",
+             "server_cmd",    "server_env",   "ready_url",    "ready_timeout",   "reset_cache",
+             "after_run_cmd", "slo",          "require",      "class",           "class_name",
+             "replies",       "keep_answers", "cancel",       "recipe",          "probe",
+             "listen",        "text"}));
     add_presentation_options(*sub, command->shown, Shows::text);
     sub->footer(
         "Exit codes: 0 measured (the verdicts state what was found), 2 wrong options, 3 the "

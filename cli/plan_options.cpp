@@ -196,6 +196,11 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
         ->group(group);
 }
 
+std::set<std::string_view> and_those_of_shards(std::set<std::string_view> names) {
+    names.insert({"shard", "shards", "rendezvous", "rendezvous_timeout", "start_at"});
+    return names;
+}
+
 PlanTexts texts_of(const PlanOptions& options) {
     PlanTexts texts;
     if (!options.config.empty())

@@ -31,6 +31,10 @@ enum class Levels {
 void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
                       const std::set<std::string_view>& without = {});
 
+/// Returns `names` and the fields that divide a load between processes, for commands that one process carries
+/// out.
+std::set<std::string_view> and_those_of_shards(std::set<std::string_view> names);
+
 /// Returns the values of the recipe, the configuration file and the command line together. For a field that
 /// several of them set, the command line goes before the file, and the file before the recipe. Secrets that
 /// the file hides ("***") are read from environment variables. Throws UsageError for an unknown recipe, a

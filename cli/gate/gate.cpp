@@ -399,8 +399,8 @@ void add_gate(CLI::App& app) {
         app.add_subcommand("gate", "Compare a candidate with a baseline: pass, fail or inconclusive");
     add_own_options(*sub, *command);
     add_plan_options(*sub, command->plan, Levels::one,
-                     {"url", "server_cmd", "server_env", "ready_url", "reset_cache", "after_run_cmd", "slo",
-                      "require", "baseline", "listen"});
+                     and_those_of_shards({"url", "server_cmd", "server_env", "ready_url", "reset_cache",
+                                          "after_run_cmd", "slo", "require", "baseline", "listen"}));
     add_presentation_options(*sub, command->shown, Shows::text);
     add_gate_export_option(*sub, command->exports);
     sub->footer(

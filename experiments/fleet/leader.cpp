@@ -216,6 +216,11 @@ Shard Leader::divide(const LoadPlan& asked) {
     return {0, parts};
 }
 
+bool Leader::is_lost(const Peer& peer) const {
+    const std::lock_guard lock(mutex_);
+    return peer.lost;
+}
+
 /// Returns the shards of the current load that are gone: "shard 2 on host". The mutex is held.
 std::string Leader::lost_shards() const {
     std::string names;
@@ -307,7 +312,7 @@ bool Leader::all_ended() const {
 void Leader::load_ends() {
     wait([this] { return all_ended(); });
     for (const auto& peer : peers_) {
-        if (!peer->takes_part || peer->lost) continue;
+        if (!peer->takes_part || is_lost(*peer)) continue;
         const ClockOffset after = measured_clock(*peer);
         const std::lock_guard lock(mutex_);
         peer->clock_error = error_between(*peer->clock, after);
@@ -318,6 +323,8 @@ void Leader::load_ends() {
 void Leader::ask_for_files(const fs::path& directory) {
     for (const auto& peer : peers_) {
         if (!peer->takes_part) continue;
+        peer->failed = is_lost(*peer);
+        if (peer->failed) continue;
         const fs::path into = directory / std::to_string(peer->said.shard.number);
         reports::ensure_directory(into);
         {
@@ -338,11 +345,14 @@ Companions::Gathered Leader::gather(const fs::path& directory) {
     for (const auto& peer : peers_) {
         if (!peer->takes_part || peer->failed) continue;
         const std::uint32_t number = peer->said.shard.number;
-        wait([&] { return peer->sent || peer->lost || peer->failure; });
-        if (peer->failure)
-            throw RuntimeError(fmt::format("the results of shard {} on {}: {}; it keeps them there", number,
-                                           peer->said.host, peer->failure->what()));
-        if (!peer->sent) continue;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return peer->sent || peer->lost || peer->failure; });
+            if (peer->failure)
+                throw RuntimeError(fmt::format("the results of shard {} on {}: {}; it keeps them there",
+                                               number, peer->said.host, peer->failure->what()));
+            if (!peer->sent) continue;
+        }
         if (peer->clock_error) gathered.clock_errors_s[number] = seconds(*peer->clock_error);
         peer->channel.send(MessageKind::received);
         gathered.directories.push_back(peer->directory);

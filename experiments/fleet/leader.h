@@ -80,6 +80,7 @@ class Leader final : public Companions {
     void wait(const Ready& is_ready);
     bool all_ended() const;
     void ask_for_files(const std::filesystem::path& directory);
+    bool is_lost(const Peer& peer) const;
     std::string lost_shards() const;
     ClockOffset measured_clock(Peer& peer);
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "core/result/metrics.h"
@@ -262,6 +264,22 @@ std::string jobs_of(const RunResult& result) {
            (interactivity.empty() ? "" : labelled("interact.", interactivity));
 }
 
+/// Returns how many processes made the load, on how many hosts, and how well their clocks were known.
+std::string shards_of(const RunResult& result) {
+    if (result.shards.empty()) return {};
+    std::set<std::string> hosts;
+    double clock_error_s = 0;
+    for (const ShardResult& shard : result.shards) {
+        hosts.insert(shard.host);
+        clock_error_s = std::max(clock_error_s, shard.clock_error_s.value_or(0));
+    }
+    std::string text =
+        fmt::format("{} on {} host{}", result.shards.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
+    if (clock_error_s > 0)
+        text += fmt::format("; their clocks are known within {} ms", significant(1000 * clock_error_s));
+    return labelled("processes", text);
+}
+
 std::string server_of(const RunResult& result) {
     std::string text;
     if (result.server) text += rows_of("/metrics", server_rows(*result.server));
@@ -288,7 +306,7 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     std::string text = head_of(result, style);
     text += result.reported ? reported_of(result) : throughput_of(result) + latency_of(result) + "\n";
     if (!result.reported || result.reported->requests) text += failures_of(result.counts);
-    text += jobs_of(result) + server_of(result);
+    text += jobs_of(result) + shards_of(result) + server_of(result);
     text += lengths_of(result.workload);
     text += window_of(result.window);
     text += slos_of(result) + quality_of(result) + alerts_of(result);

@@ -52,6 +52,17 @@ TEST(Shard, comes_from_every_launcher) {
     EXPECT_EQ(with_shard(meeting(4), in({{"JOB_COMPLETION_INDEX", "2"}})).fleet.shard, "2/4");
 }
 
+TEST(Shard, of_mpirun_needs_no_option_because_mpi_tells_where_the_processes_meet) {
+    const Variables variables{{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
+    const LoadPlan plan = with_shard({}, in(variables));
+    EXPECT_EQ(plan.fleet.shard, "2/4");
+    EXPECT_EQ(plan.fleet.rendezvous, kRendezvousByMpi);
+    EXPECT_EQ(with_shard(meeting(), in(variables)).fleet.rendezvous, "host:7000");
+    LoadPlan computed;
+    computed.virtual_time = true;
+    EXPECT_EQ(with_shard(computed, in(variables)).fleet.rendezvous, "") << "virtual time needs no meeting";
+}
+
 TEST(Shard, of_an_option_goes_before_that_of_a_launcher) {
     LoadPlan plan = meeting();
     plan.fleet.shard = "1/2";
@@ -76,8 +87,8 @@ TEST(Shard, that_is_not_clear_is_refused_with_what_to_do) {
     const auto refused = [](const LoadPlan& plan, const Variables& variables) {
         return message_of<UsageError>([&] { with_shard(plan, in(variables)); });
     };
-    EXPECT_THAT(refused({}, {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}),
-                AllOf(HasSubstr("Open MPI"), HasSubstr("--rendezvous"), HasSubstr("--shard 0/1")));
+    EXPECT_THAT(refused({}, {{"SLURM_PROCID", "2"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_STEP_ID", "0"}}),
+                AllOf(HasSubstr("Slurm"), HasSubstr("--rendezvous"), HasSubstr("--shard 0/1")));
     EXPECT_THAT(refused(meeting(), {}), HasSubstr("--shard I/N"));
     EXPECT_THAT(refused(meeting(), {{"JOB_COMPLETION_INDEX", "2"}}), HasSubstr("--shards N"));
     EXPECT_THAT(refused(meeting(2), {{"JOB_COMPLETION_INDEX", "2"}}), HasSubstr("only 2 shards"));

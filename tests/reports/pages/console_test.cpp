@@ -51,6 +51,17 @@ TEST(RunSummary, TellsFailuresByClassWithAnExampleAndTheReasonsOfTheVerdict) {
         EXPECT_THAT(text, HasSubstr(expected));
 }
 
+TEST(RunSummary, TellsHowManyProcessesMadeTheLoad) {
+    RunResult result = sample::run(16);
+    EXPECT_THAT(run_summary(result), Not(HasSubstr("processes")));
+    result.shards = {{.number = 0, .host = "a"},
+                     {.number = 1, .host = "b", .clock_error_s = 25e-6},
+                     {.number = 2, .host = "b", .clock_error_s = 40e-6}};
+    const std::string text = run_summary(result);
+    expect_at_most_80_columns(text);
+    EXPECT_THAT(text, HasSubstr("3 on 2 hosts; their clocks are known within 0.0400 ms"));
+}
+
 TEST(RunSummary, CallsAPercentileInfiniteOnlyIfItFallsAmongFailures) {
     const std::string text = run_summary(sample::withholding_run(32, .012, 8));
     EXPECT_THAT(text, HasSubstr("Time to first token"));
