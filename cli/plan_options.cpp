@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "cli/invocation.h"
 #include "cli/print.h"
 #include "cli/recipes.h"
 #include "core/error.h"
