@@ -405,7 +405,7 @@ void set_goodput(LoadPlan& plan, std::size_t request_class, const Texts& texts) 
     slos.clear();
     for (const std::string& text : texts) {
         for (std::string& slo : slo_texts_in(text)) {
-            (void)parse_request_slo(slo);
+            (void)parse_goodput_slo(slo);
             slos.push_back(std::move(slo));
         }
     }
@@ -1552,8 +1552,8 @@ constexpr std::array kFields = {
               .kind = judging,
               .of_class = true,
               .words = true,
-              .help = "Limits that a request must meet to count as good, in ms: ttft:500 tpot:15 e2e:2000 "
-                      "(--slo sets limits on percentiles)",
+              .help = "Limits that a request must meet to count as good, in ms: ttft:500 tpot:15 e2e:2000, "
+                      "and those of a job of agents: job:60s (--slo sets limits on percentiles)",
               .get = Goodput::get,
               .set = set_goodput},
     PlanField{.name = "slo",
@@ -1562,7 +1562,8 @@ constexpr std::array kFields = {
               .type = list,
               .kind = judging,
               .help = "Limit on a percentile: ttft_p95:800 (ms), or in quotes 'ttft_p95<800ms' (p90 if no "
-                      "percentile is given), or a preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive; "
+                      "percentile is given), job_p95:60s for jobs of agents, or a preset: @chat, "
+                      "@mlperf:MODEL, @mlperf:MODEL:interactive; "
                       "may be repeated",
               .get = SlosOf::get,
               .set = set_slos},

@@ -101,7 +101,7 @@ void add(const Metric& metric, const RequestRecord& request, const EarliestTimes
 
 /// Returns whether a summary of the metric is computed from its own value of each request.
 bool has_values(const Metric& metric) {
-    return metric.pool == nullptr && metric.inverse_of.empty();
+    return metric.of_request != nullptr;
 }
 
 /// Returns the values of every metric in the order of metrics(), each in the order of the requests; empty for
@@ -328,7 +328,7 @@ std::vector<std::optional<MetricSummary>> summaries_of(const MetricScope& scope)
     std::vector<std::optional<MetricSummary>> summaries(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
         const Metric& metric = metrics()[i];
-        if (metric.pool != nullptr) continue;
+        if (metric.pool != nullptr || metric.of_jobs) continue;
         summaries[i] = metric.inverse_of.empty()
                            ? summary_of_values(values[i], scope)
                            : inverse_summary(values[place_of(metric.inverse_of)], scope);

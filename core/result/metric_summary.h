@@ -41,7 +41,7 @@ struct MetricScope {
 };
 
 /// Summarises every metric, in the order of metrics(); nothing for a metric that was not measured or that is
-/// pooled over events (core/result/pooled.h).
+/// pooled over events (core/result/pooled.h) or a value of jobs (Metric::of_jobs).
 std::vector<std::optional<MetricSummary>> summaries_of(const MetricScope& scope);
 
 // Functions that the metrics of requests and those of events share.

@@ -136,12 +136,16 @@ constexpr Metric decoding(Metric metric) {
 constexpr Metric pooled(std::string_view tag, std::string_view unit, std::string_view title, Better better,
                         std::string_view definition, Facts needs,
                         void (*pool)(const RequestRecord&, std::vector<PooledValue>&)) {
-    return {tag, unit, title, better, definition, needs, nullptr, pool, {}, false};
+    return {tag, unit, title, better, definition, needs, nullptr, pool};
 }
 
 constexpr Metric inverse(std::string_view tag, std::string_view unit, std::string_view title, Better better,
                          std::string_view definition, Facts needs, std::string_view of) {
-    return {tag, unit, title, better, definition, needs, nullptr, nullptr, of, false};
+    return {tag, unit, title, better, definition, needs, nullptr, nullptr, of};
+}
+
+constexpr Metric per_job(std::string_view tag, std::string_view title, std::string_view definition) {
+    return {.tag = tag, .unit = "s", .title = title, .definition = definition, .of_jobs = true};
 }
 
 constexpr std::array kMetrics = {
@@ -198,6 +202,10 @@ constexpr std::array kMetrics = {
     per_request("output_tokens", "tok", "Output tokens", Better::neither,
                 "Output tokens as the server's usage counts them, else as streamed; reasoning counts.",
                 {Fact::output_tokens}, output_tokens),
+    per_job("job_time", "Job time",
+            "From when a job's first turn was due to the end of the last turn that somebody waits for."),
+    per_job("job_busy", "Job time outside tools",
+            "The part of a job's time in which a turn was due or in flight, without tools and pauses."),
 };
 
 }  // namespace

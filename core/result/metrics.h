@@ -35,11 +35,13 @@ struct Metric {
     std::string_view definition;  ///< one sentence, shown by --help and on hover
     Facts needs = {};             ///< facts without which it is absent
 
-    // Exactly one of these three is set.
+    // Exactly one of these four is set.
     /// Returns the value of a request, or nothing if the request has no such value.
     std::optional<double> (*of_request)(const RequestRecord&) = nullptr;
     void (*pool)(const RequestRecord&, std::vector<PooledValue>&) = nullptr;  ///< appends the values
     std::string_view inverse_of = {};  ///< tag of the metric whose percentiles are inverted
+    /// Whether it is a value of each job of agents (core/run/job_results.h); only whole runs have it.
+    bool of_jobs = false;
 
     bool known_at_first_token = false;  ///< whether the first token decides the value finally
     /// Whether it describes the decoding between the first token and the last, of which a stream that arrives

@@ -278,13 +278,18 @@ struct JobResults {
     std::uint64_t ok = 0;      ///< jobs of which all turns ended well
     std::uint64_t failed = 0;  ///< jobs of which a turn failed or was given up
     std::uint64_t unfinished = 0;
-    /// job_time_s is the time from when a job's first turn was due to the end of the last turn that somebody
-    /// waits for, and job_busy_s the part of it in which a turn was due or in flight, which is the time
-    /// outside tools and pauses; a failed job is a failure of both. Over the jobs that are ok: job_turns,
-    /// job_prompt_tokens, job_cached_tokens (if the server reports them) and job_output_tokens.
+    /// Over the jobs that are ok: job_turns, job_prompt_tokens, job_cached_tokens (if the server reports
+    /// them) and job_output_tokens. Their times are among the metrics of the run, where a failed job is a
+    /// failure.
     std::vector<MetricSummary> metrics = {};
     /// Jobs that ended well in the window, per hour of the window; absent if the window has no length.
     std::optional<double> jobs_per_hour = {};
+    // Only with limits on jobs (--goodput job:60s): the jobs that were judged, and those that were good,
+    // which ended well within every limit. A job that the end of the run has cut is judged if it is already
+    // late.
+    std::optional<std::uint64_t> judged = {};
+    std::optional<std::uint64_t> good = {};
+    std::optional<double> good_jobs_per_hour = {};  ///< as jobs_per_hour
     /// InferenceX's E2E-normalized interactivity in tokens/s: 1 ÷ the percentile of end-to-end time ÷ output
     /// tokens, over the requests of the window that ended well.
     std::optional<double> e2e_normalized_interactivity_p75 = {};

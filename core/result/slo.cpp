@@ -18,8 +18,9 @@
 namespace paretoken {
 namespace {
 
-/// Returns the tag for a name of other tools.
+/// Returns the tag for a name of other tools, or for a short one.
 std::string_view canonical(std::string_view tag) {
+    if (tag == "job") return "job_time";
     return tag == "e2el" ? "e2e" : tag;
 }
 
@@ -146,6 +147,17 @@ bool meets(const RequestRecord& record, const Slo& slo, bool open_loop) {
     return metric.better == Better::higher ? *value >= slo.limit : *value <= slo.limit;
 }
 
+/// Returns the metric that a result's limit is set on; null if there is none of that name any more.
+const Metric* metric_of(const SloResult& result) {
+    return metric_named(result.key.substr(0, result.key.rfind("_p")));
+}
+
+/// Returns what the limit counts.
+std::string_view unit_of(const SloResult& result) {
+    const Metric* const metric = metric_of(result);
+    return metric != nullptr && metric->of_jobs ? "jobs" : "requests";
+}
+
 /// Returns the percentile of the limit; null if the summary lacks it.
 const PercentileValue* percentile_for(const Slo& slo, const MetricSummary* summary) {
     return summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
@@ -183,13 +195,23 @@ Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
     return {std::string(tag), parse_limit(*metric, number), p};
 }
 
-Slo parse_request_slo(std::string_view text) {
+Slo parse_goodput_slo(std::string_view text) {
     Slo slo = parse_slo(text);
     if (slo.p)
         throw UsageError(
-            fmt::format("SLO '{}': goodput judges every request alone, but a percentile needs many requests; "
-                        "leave the _pNN out",
+            fmt::format("SLO '{}': goodput judges every request or job alone, but a percentile needs many of "
+                        "them; leave the _pNN out",
                         text));
+    return slo;
+}
+
+Slo parse_request_slo(std::string_view text) {
+    Slo slo = parse_goodput_slo(text);
+    if (metric_named(slo.tag)->of_jobs)
+        throw UsageError(fmt::format(
+            "SLO '{}': {} is the time of a whole job and cannot judge one request; give it to --goodput or "
+            "--slo",
+            text, slo.tag));
     return slo;
 }
 
@@ -237,7 +259,8 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
     const PercentileValue* const held = percentile_for(slo, summary);
     if (held == nullptr) return {};
     // The waiting times of an open loop grow for as long as it lasts if the server does not keep up.
-    if (!kept_up(result) && metric.tag != slo.tag) return {SloVerdict::missed, true, held->value};
+    if (!kept_up(result) && (metric.tag != slo.tag || metric.of_jobs))
+        return {SloVerdict::missed, true, held->value};
     if (const auto shown = shown_on(*held, slo.limit, higher_is_better))
         return {*shown ? SloVerdict::met : SloVerdict::missed, true, held->value};
     const auto is_over = [&](double value) {
@@ -300,24 +323,25 @@ void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, b
                 const RequestRecord& request) {
     if (request.outcome == Outcome::abandoned) return;  // neither good nor bad
     for (std::size_t i = 0; i < slos.size(); ++i)
-        if (results[i].note.empty())
+        if (results[i].note.empty() && !judged(slos[i], open_loop).of_jobs)
             results[i].over += request.outcome != Outcome::ok || !meets(request, slos[i], open_loop) ? 1 : 0;
 }
 
 std::string over_text(const SloResult& result) {
-    std::string text = fmt::format("{} of {} requests miss it", result.over, result.n);
+    std::string text = fmt::format("{} of {} {} miss it", result.over, result.n, unit_of(result));
     if (result.worst && result.limit > 0)
         text += fmt::format(", the worst is at {} of it", percent_text(*result.worst / result.limit));
     return text;
 }
 
 std::string slo_text(const SloResult& result) {
-    const Metric* const metric = metric_named(result.key.substr(0, result.key.rfind("_p")));
+    const Metric* const metric = metric_of(result);
     const bool is_time = metric != nullptr && metric->unit == "s";
     const bool least = metric != nullptr && metric->better == Better::higher;
     const auto amount = [&](double value) {
         return is_time ? fmt::format("{} ms", number_text(value * 1e3)) : number_text(value);
     };
+    const std::string_view units = unit_of(result);
     std::string text = result.key;
     text += result.value ? fmt::format(" is {}", amount(*result.value)) : std::string(" has no value");
     const std::string limit =
@@ -329,14 +353,15 @@ std::string slo_text(const SloResult& result) {
     if (result.verdict == SloVerdict::missed && result.shown) {
         const bool is_over =
             result.value && (least ? *result.value < result.limit : *result.value > result.limit);
-        return fmt::format("{}: misses {} ({})", text, limit,
-                           is_over ? over : over + "; the server did not keep up, or requests failed");
+        return fmt::format(
+            "{}: misses {} ({})", text, limit,
+            is_over ? over : fmt::format("{}; the server did not keep up, or {} failed", over, units));
     }
-    std::string evidence = "the number of independent requests is not known";
+    std::string evidence = fmt::format("the number of independent {} is not known", units);
     if (result.n_effective)
         evidence = *result.n_effective < 1
-                       ? fmt::format("{} requests count as less than one independent one", result.n)
-                       : fmt::format("{} requests count as {} independent ones", result.n,
+                       ? fmt::format("{} {} count as less than one independent one", result.n, units)
+                       : fmt::format("{} {} count as {} independent ones", result.n, units,
                                      number_text(std::floor(*result.n_effective)));
     if (result.times_enough && *result.times_enough > 1)
         evidence += fmt::format("; about {:.2g} times as many would decide", *result.times_enough);
@@ -344,9 +369,8 @@ std::string slo_text(const SloResult& result) {
         return fmt::format("{}: within {}, which is not shown at 99 % ({}; {})", text, limit, over, evidence);
     if (result.verdict == SloVerdict::missed)
         return fmt::format("{}: over {}, which is not shown at 99 % ({}; {})", text, limit, over, evidence);
-    return fmt::format(
-        "{}: too few requests to tell anything about {} ({}; {}); measure more requests or a longer run",
-        text, limit, over, evidence);
+    return fmt::format("{}: too few {} to tell anything about {} ({}; {}); measure more {} or a longer run",
+                       text, units, limit, over, evidence, units);
 }
 
 SloVerdict worst_of(SloVerdict a, SloVerdict b) {

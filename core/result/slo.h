@@ -44,12 +44,16 @@ enum class SloPercentiles { held, any };
 
 /// Reads "ttft:500" or, for a percentile, "ttft_p95:500"; "<" (or ">" if higher is better) may stand for the
 /// colon. A time is in milliseconds unless it has a unit ("ttft<0.5s"); any other limit is in the metric's
-/// unit ("interactivity:35", a lower limit, because higher is better). "e2el" is accepted for "e2e". Throws
-/// UsageError for another form, an unknown tag (naming the known ones), a pooled metric, or a percentile that
-/// `percentiles` excludes.
+/// unit ("interactivity:35", a lower limit, because higher is better). "e2el" is accepted for "e2e", and
+/// "job" for "job_time". Throws UsageError for another form, an unknown tag (naming the known ones), a pooled
+/// metric, or a percentile that `percentiles` excludes.
 Slo parse_slo(std::string_view text, SloPercentiles percentiles = SloPercentiles::held);
 
-/// Reads a limit on each request like parse_slo(), but refuses a percentile, which needs many requests.
+/// Reads a limit on each request, or on each job, like parse_slo(), but refuses a percentile, which needs
+/// many requests.
+Slo parse_goodput_slo(std::string_view text);
+
+/// The same for a limit of one request, so that a limit on jobs is refused too.
 Slo parse_request_slo(std::string_view text);
 
 std::string_view name_of(SloVerdict verdict);

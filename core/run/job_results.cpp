@@ -1,12 +1,15 @@
 #include "core/run/job_results.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "core/evidence/evidence.h"
 #include "core/result/metric_summary.h"
+#include "core/result/metrics.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -14,8 +17,8 @@ namespace {
 
 /// What is known of a job from its requests.
 struct Job {
+    std::string request_class = {};
     std::uint64_t turns = 0;
-    std::uint64_t sent = 0;
     std::uint64_t ok = 0;
     bool failed = false;
     TimePoint due = TimePoint::max();
@@ -28,8 +31,8 @@ struct Job {
 };
 
 void add(Job& job, const RequestRecord& record) {
+    job.request_class = record.request_class;
     job.turns = record.job->turns;
-    ++job.sent;
     if (record.outcome == Outcome::ok) ++job.ok;
     job.failed = job.failed || is_failure(record.outcome) || record.outcome == Outcome::abandoned;
     job.prompt_tokens += static_cast<double>(record.usage.prompt.value_or(0));
@@ -61,28 +64,88 @@ double covered_s(std::vector<std::pair<TimePoint, TimePoint>> times) {
     return seconds(covered);
 }
 
-/// Returns the summary of independent values, of which `failed` more are failures.
-MetricSummary summary_of(std::string key, std::vector<double> values, std::size_t failed) {
+JobTimes times_of(const Job& job) {
+    return {.end = job.failed           ? JobEnd::failed
+                   : job.ok < job.turns ? JobEnd::unfinished
+                                        : JobEnd::ok,
+            .time_s = job.busy.empty() ? 0 : seconds(job.end - job.due),
+            .busy_s = covered_s(job.busy),
+            .request_class = job.request_class};
+}
+
+/// Returns the job's value of a metric with Metric::of_jobs.
+double value_of(const JobTimes& job, std::string_view tag) {
+    return tag == "job_time" ? job.time_s : job.busy_s;
+}
+
+std::vector<double> with_failures(std::vector<double> values, std::size_t failed) {
+    values.insert(values.end(), failed, std::numeric_limits<double>::infinity());
+    std::sort(values.begin(), values.end());
+    return values;
+}
+
+/// Independent values, of which `failed` more are failures. Of further jobs it is only known that their
+/// values are at least `so_far`.
+struct JobValues {
+    std::vector<double> values = {};
+    std::vector<double> so_far = {};
+    std::size_t failed = 0;
+};
+
+/// Returns the limits that the values decide whatever becomes of the unfinished jobs.
+Interval limits_of(const JobValues& of, double p) {
+    std::vector<double> early = of.values;
+    early.insert(early.end(), of.so_far.begin(), of.so_far.end());
+    const std::vector<double> earliest = with_failures(std::move(early), of.failed);
+    const std::vector<double> latest = with_failures(of.values, of.failed + of.so_far.size());
+    const auto n = static_cast<double>(earliest.size());
+    return {decided_limits(earliest, p, n).low, decided_limits(latest, p, n).high};
+}
+
+/// Returns the summary of values, of which there is at least one. `limits`: whether limits are set on it.
+MetricSummary summary_of(std::string key, const JobValues& of, std::span<const double> percentiles,
+                         bool limits) {
     MetricSummary summary;
     summary.key = std::move(key);
-    summary.n = values.size() + failed;
-    const Moments moments = moments_of(values);
+    summary.n = of.values.size() + of.failed;
+    const Moments moments = moments_of(of.values);
     summary.mean = moments.mean;
-    if (values.size() > 1) summary.std = moments.standard_deviation;
-    std::sort(values.begin(), values.end());
-    summary.min = values.front();
-    summary.max = values.back();
-    values.insert(values.end(), failed, std::numeric_limits<double>::infinity());
-    summary.failed_mass = static_cast<double>(failed) / static_cast<double>(summary.n);
-    for (const double p : kPercentiles) {
+    if (of.values.size() > 1) summary.std = moments.standard_deviation;
+    const auto [least, most] = std::minmax_element(of.values.begin(), of.values.end());
+    summary.min = *least;
+    summary.max = *most;
+    const std::vector<double> sorted = with_failures(of.values, of.failed);
+    const auto n = static_cast<double>(summary.n);
+    summary.failed_mass = static_cast<double>(of.failed) / n;
+    for (const double p : percentiles) {
         PercentileValue at{.p = p, .value = {}};
-        const double value = percentile(values, p);
+        const double value = percentile(sorted, p);
         if (value < std::numeric_limits<double>::infinity()) at.value = value;
-        at.ci95 = effective_interval(values, p, static_cast<double>(summary.n));
-        at.effective_n = static_cast<double>(summary.n);
+        at.ci95 = effective_interval(sorted, p, n);
+        at.effective_n = n;
+        if (limits) at.decided = limits_of(of, p);
         summary.percentiles.push_back(at);
     }
+    set_certified(summary.percentiles);
     return summary;
+}
+
+JobValues values_of(const std::vector<JobTimes>& jobs, std::string_view tag) {
+    JobValues of;
+    for (const JobTimes& job : jobs) {
+        switch (job.end) {
+            case JobEnd::ok:
+                of.values.push_back(value_of(job, tag));
+                break;
+            case JobEnd::failed:
+                ++of.failed;
+                break;
+            case JobEnd::unfinished:
+                of.so_far.push_back(value_of(job, tag));
+                break;
+        }
+    }
+    return of;
 }
 
 /// Sets the rates of tokens that users see, over the requests that ended well in the window.
@@ -107,44 +170,104 @@ void set_interactivity(JobResults& results, const RequestTable& requests, TimeSp
     results.e2e_interactivity = tokens / time;
 }
 
-}  // namespace
+/// Returns the limits on a job; null if it has none.
+const std::vector<Slo>* limits_on(const JobTimes& job, const JobJudging& judging) {
+    const auto of_class = judging.class_slos.find(job.request_class);
+    const std::vector<Slo>& slos = of_class != judging.class_slos.end() ? of_class->second : judging.slos;
+    return slos.empty() ? nullptr : &slos;
+}
 
-std::optional<JobResults> job_results_of(const RequestTable& requests, TimeSpan window) {
-    const std::map<std::uint64_t, Job> jobs = jobs_of(requests);
-    if (jobs.empty()) return std::nullopt;
-    JobResults results;
-    std::map<std::string, std::vector<double>> values;
+/// Sets the goodput of jobs. A job that the end of the run has cut is judged only if it is already too late.
+void set_goodput(JobResults& results, const std::vector<JobTimes>& jobs, std::span<const TimePoint> ends,
+                 TimeSpan window, const JobJudging& judging) {
+    std::uint64_t judged = 0;
+    std::uint64_t good = 0;
+    std::uint64_t good_in_window = 0;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        const std::vector<Slo>* const slos = limits_on(jobs[i], judging);
+        if (slos == nullptr) continue;
+        JobTimes so_far = jobs[i];
+        so_far.end = so_far.end == JobEnd::failed ? JobEnd::failed : JobEnd::ok;
+        if (jobs[i].end == JobEnd::unfinished && is_good(so_far, *slos)) continue;
+        ++judged;
+        if (!is_good(jobs[i], *slos)) continue;
+        ++good;
+        if (ends[i] >= window.begin && ends[i] <= window.end) ++good_in_window;
+    }
+    if (judged == 0) return;
+    results.judged = judged;
+    results.good = good;
+    const double window_s = seconds(window.length());
+    if (window_s > 0) results.good_jobs_per_hour = 3600 * static_cast<double>(good_in_window) / window_s;
+}
+
+/// Returns the summaries of figures that every job which ended well has.
+std::vector<MetricSummary> amounts_of(const std::map<std::uint64_t, Job>& jobs,
+                                      std::span<const double> percentiles) {
+    std::vector<std::pair<std::string, JobValues>> amounts{
+        {"job_turns", {}}, {"job_prompt_tokens", {}}, {"job_cached_tokens", {}}, {"job_output_tokens", {}}};
     bool cached_known = true;
-    std::uint64_t ended_in_window = 0;
     for (const auto& [first, job] : jobs) {
-        if (job.failed) {
-            ++results.failed;
-            continue;
-        }
-        if (job.ok < job.turns) {
-            ++results.unfinished;
-            continue;
-        }
-        ++results.ok;
-        if (job.end >= window.begin && job.end <= window.end) ++ended_in_window;
-        values["job_time_s"].push_back(seconds(job.end - job.due));
-        values["job_busy_s"].push_back(covered_s(job.busy));
-        values["job_turns"].push_back(static_cast<double>(job.turns));
-        values["job_prompt_tokens"].push_back(job.prompt_tokens);
-        values["job_output_tokens"].push_back(job.output_tokens);
-        values["job_cached_tokens"].push_back(job.cached_tokens);
+        if (times_of(job).end != JobEnd::ok) continue;
+        const std::array values{static_cast<double>(job.turns), job.prompt_tokens, job.cached_tokens,
+                                job.output_tokens};
+        for (std::size_t i = 0; i < values.size(); ++i) amounts[i].second.values.push_back(values[i]);
         cached_known = cached_known && job.cached_known;
     }
-    for (const std::string key : {"job_time_s", "job_busy_s", "job_turns", "job_prompt_tokens",
-                                  "job_cached_tokens", "job_output_tokens"}) {
-        if (values[key].empty() || (key == "job_cached_tokens" && !cached_known)) continue;
-        results.metrics.push_back(
-            summary_of(key, std::move(values[key]), key.ends_with("_s") ? results.failed : 0));
+    std::vector<MetricSummary> summaries;
+    for (const auto& [key, of] : amounts)
+        if (!of.values.empty() && (cached_known || key != "job_cached_tokens"))
+            summaries.push_back(summary_of(key, of, percentiles, false));
+    return summaries;
+}
+
+}  // namespace
+
+std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan window,
+                                         const JobJudging& judging) {
+    const std::map<std::uint64_t, Job> jobs = jobs_of(requests);
+    if (jobs.empty()) return std::nullopt;
+    JobSummary summary;
+    JobResults& results = summary.results;
+    std::vector<TimePoint> ends;
+    std::uint64_t ended_in_window = 0;
+    for (const auto& [first, job] : jobs) {
+        summary.jobs.push_back(times_of(job));
+        ends.push_back(job.end);
+        const JobEnd end = summary.jobs.back().end;
+        ++(end == JobEnd::ok ? results.ok : end == JobEnd::failed ? results.failed : results.unfinished);
+        if (end == JobEnd::ok && job.end >= window.begin && job.end <= window.end) ++ended_in_window;
     }
-    const double window_s = seconds(window.end - window.begin);
+    std::vector<double> percentiles(kPercentiles.begin(), kPercentiles.end());
+    percentiles.insert(percentiles.end(), judging.percentiles.begin(), judging.percentiles.end());
+    std::sort(percentiles.begin(), percentiles.end());
+    percentiles.erase(std::unique(percentiles.begin(), percentiles.end()), percentiles.end());
+    for (const Metric& metric : metrics()) {
+        if (!metric.of_jobs) continue;
+        const JobValues of = values_of(summary.jobs, metric.tag);
+        if (!of.values.empty()) summary.metrics.push_back(summary_of(key_of(metric), of, percentiles, true));
+    }
+    results.metrics = amounts_of(jobs, kPercentiles);
+    const double window_s = seconds(window.length());
     if (window_s > 0) results.jobs_per_hour = 3600 * static_cast<double>(ended_in_window) / window_s;
+    set_goodput(results, summary.jobs, ends, window, judging);
     set_interactivity(results, requests, window);
-    return results;
+    return summary;
+}
+
+bool is_good(const JobTimes& job, const std::vector<Slo>& slos) {
+    return job.end == JobEnd::ok && std::all_of(slos.begin(), slos.end(), [&](const Slo& slo) {
+               return value_of(job, slo.tag) <= slo.limit;
+           });
+}
+
+void count_jobs_over(std::vector<SloResult>& results, const std::vector<Slo>& slos,
+                     const std::vector<JobTimes>& jobs) {
+    for (std::size_t i = 0; i < slos.size(); ++i) {
+        if (!metric_named(slos[i].tag)->of_jobs) continue;
+        for (const JobTimes& job : jobs)
+            if (job.end != JobEnd::unfinished && !is_good(job, {slos[i]})) ++results[i].over;
+    }
 }
 
 }  // namespace paretoken

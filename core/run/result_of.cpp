@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/result/summary.h"
 #include "core/result/validity.h"
@@ -17,10 +19,17 @@ namespace {
 
 constexpr std::string_view kDiverging = "diverging";
 
-std::vector<Slo> request_slos_of(const std::vector<std::string>& texts) {
+/// Returns the limits on each request, or those on each job.
+std::vector<Slo> goodput_slos_of(const std::vector<std::string>& texts, bool of_jobs) {
     std::vector<Slo> slos;
-    for (const std::string& text : texts) slos.push_back(parse_request_slo(text));
+    for (const std::string& text : texts)
+        if (Slo slo = parse_goodput_slo(text); metric_named(slo.tag)->of_jobs == of_jobs)
+            slos.push_back(std::move(slo));
     return slos;
+}
+
+std::vector<Slo> request_slos_of(const std::vector<std::string>& texts) {
+    return goodput_slos_of(texts, false);
 }
 
 std::vector<Slo> percentile_slos_of(const std::vector<std::string>& texts) {
@@ -44,6 +53,13 @@ RunSummary summary_of(const Recorded& recorded, const Judging& judging) {
     const NoEvents none;
     const EventSource& events = recorded.events ? *recorded.events : none;
     return summarize(recorded.observed.records, events, options);
+}
+
+JobJudging job_judging_of(const Judging& judging) {
+    JobJudging jobs{.slos = goodput_slos_of(judging.goodput, true), .percentiles = judging.percentiles};
+    for (const auto& [name, texts] : judging.class_goodput)
+        jobs.class_slos.emplace(name, goodput_slos_of(texts, true));
+    return jobs;
 }
 
 std::optional<double> mean_of(const RequestTable& records,
@@ -261,7 +277,11 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     result.window.zero_s = observed.records.empty() ? 0 : seconds(summary.run.begin - observed.began);
     result.classes = std::move(summary.classes);
     result.turns = std::move(summary.turns);
-    result.jobs = job_results_of(observed.records, window);
+    auto jobs = job_summary_of(observed.records, window, job_judging_of(judging));
+    if (jobs) {
+        result.jobs = std::move(jobs->results);
+        std::move(jobs->metrics.begin(), jobs->metrics.end(), std::back_inserter(result.metrics));
+    }
     result.targets = targets_of(std::move(summary.targets), begun.shape.targets);
     result.series = std::move(summary.series);
 
@@ -290,8 +310,9 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
          .unknown = unknown,
          .needs_of_slos = unknown.empty() ? Facts{} : needs_of_slos(recorded, judging)});
     if (result.stop && result.stop->rule == kDiverging) withhold_percentiles(result);
-    result.slo =
-        percentile_verdicts(result, observed.records, window, percentile_slos_of(judging.slos), unknown);
+    const std::vector<Slo> slos = percentile_slos_of(judging.slos);
+    result.slo = percentile_verdicts(result, observed.records, window, slos, unknown);
+    if (jobs) count_jobs_over(result.slo, slos, jobs->jobs);
     result.alerts = judged_alerts(result, judging.alerts, judging.baseline);
     return result;
 }

@@ -13,6 +13,8 @@
 #include "core/plan/scrape_places.h"
 #include "core/plan/shard.h"
 #include "core/random.h"
+#include "core/result/metrics.h"
+#include "core/result/slo.h"
 #include "core/text/content_hash.h"
 #include "datasets/catalog.h"
 #include "datasets/synthetic/prose.h"
@@ -104,12 +106,36 @@ void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFact
                     *in, *out, *facts.context, facts.body.model));
 }
 
+bool is_of_jobs(const std::string& slo) {
+    return metric_named(parse_slo(slo).tag)->of_jobs;
+}
+
+/// Refuses a limit on jobs that no request of the load can belong to.
+void require_jobs(const Load& load) {
+    const auto refuse = [](std::string_view option, const std::string& slo, std::string_view dataset) {
+        throw UsageError(
+            fmt::format("{} {}: the limit is on jobs of agents, and {} has none; leave it out, or take a "
+                        "dataset with jobs (`paretoken help datasets` lists them)",
+                        option, slo, dataset));
+    };
+    bool any = false;
+    for (std::size_t i = 0; i < load.datasets.size(); ++i) {
+        any = any || load.datasets[i]->has_jobs();
+        if (load.datasets[i]->has_jobs()) continue;
+        for (const std::string& slo : load.plan.classes[i].goodput)
+            if (is_of_jobs(slo)) refuse("--goodput", slo, load.plan.classes[i].dataset.name);
+    }
+    for (const std::string& slo : load.plan.slos)
+        if (!any && is_of_jobs(slo)) refuse("--slo", slo, load.plan.classes.front().dataset.name);
+}
+
 /// Returns the load without the options that each kind of target adds.
 Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
     Load load;
     load.plan = resolved(asked, facts, salt);
     for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
         load.datasets.push_back(dataset_of(load.plan, i, facts.calibration));
+    require_jobs(load);
     load.options = load_options(load.plan);
     // The name that a server lists is one model, even if it looks like a mix of several.
     const auto models = asked.model.empty() ? std::vector<ModelShare>{{.model = load.plan.model}}

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/result/figures.h"
+#include "core/result/metrics.h"
 #include "core/result/validity.h"
 #include "core/statistics.h"
 #include "experiments/sweep/answer.h"
@@ -110,8 +111,9 @@ LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const S
     if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
     if (plan.max_time)  // a run that is shown to miss a limit need not go on
         for (const std::string& text : asked.slos)
-            asked.stop.rules.push_back(fmt::format("slo:{}>{}", name_of(parse_slo(text)),
-                                                   std::string_view(text).substr(text.find(':') + 1)));
+            if (!metric_named(parse_slo(text).tag)->of_jobs)
+                asked.stop.rules.push_back(fmt::format("slo:{}>{}", name_of(parse_slo(text)),
+                                                       std::string_view(text).substr(text.find(':') + 1)));
     return asked;
 }
 

@@ -26,7 +26,8 @@ struct SloSearchPlan {
 
 /// Returns the plan of the run for a step at `point`. A longer step has more requests, or more time. A first
 /// run whose length is not given has usual_requests(), and on a ladder up to twice as many, so that 2, 4, 8 …
-/// times as many are what the SLOs need. With a time limit, a run ends when it is shown to miss an SLO.
+/// times as many are what the SLOs need. With a time limit, a run ends when it is shown to miss an SLO on
+/// requests.
 LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const reports::SweepPoint& point);
 
 /// Searches, and writes sweep.json with every step and the result, which is also in `file.search`. Throws

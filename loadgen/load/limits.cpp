@@ -122,6 +122,8 @@ StopRule parse_stop_rule(std::string_view text) {
             if (sign == std::string_view::npos) refuse(text, fmt::format("expected {}", row->form));
             const Slo slo = parse_slo(fmt::format("{}:{}", rest.substr(0, sign), rest.substr(sign + 1)));
             if (!slo.p) refuse(text, "a percentile is named like ttft_p99");
+            if (metric_named(slo.tag)->of_jobs)
+                refuse(text, fmt::format("{} is known only when the run has ended", slo.tag));
             rule.metric = slo.tag;
             rule.percentile = *slo.p;
             rule.limit = slo.limit;

@@ -22,7 +22,7 @@ std::string key_of_class(const std::string& name) {
 
 void append(std::vector<std::string>& to, const std::string& text) {
     for (std::string& one : slo_texts(text)) {
-        (void)parse_request_slo(one);
+        (void)parse_goodput_slo(one);
         to.push_back(std::move(one));
     }
 }

@@ -260,7 +260,7 @@ std::string rows_of(std::string_view label, const std::vector<ServerRow>& rows) 
 std::string jobs_of(const RunResult& result) {
     if (!result.jobs) return {};
     const std::string interactivity = interactivity_text(*result.jobs);
-    return labelled("jobs", jobs_text(*result.jobs)) +
+    return labelled("jobs", jobs_text(result)) +
            (interactivity.empty() ? "" : labelled("interact.", interactivity));
 }
 

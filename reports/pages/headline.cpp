@@ -182,7 +182,7 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
         lines.push_back(latencies.substr(begin, end - begin));
         begin = end;
     }
-    if (result.jobs) lines.push_back(line_of("jobs", jobs_text(*result.jobs)));
+    if (result.jobs) lines.push_back(line_of("jobs", jobs_text(result)));
     if (result.counts.failed > 0) lines.push_back(line_of("failures", failures_text(result.counts)));
     // The reasons of the verdict and the limits share what is left; the last line names the rest.
     std::vector<std::pair<std::string, std::string>> rest;
@@ -220,12 +220,14 @@ std::string percentile_text(const MetricSummary& metric, double p) {
 
 }  // namespace
 
-std::string jobs_text(const JobResults& jobs) {
+std::string jobs_text(const RunResult& result) {
+    const JobResults& jobs = *result.jobs;
     std::string text = fmt::format("{} ok", grouped(jobs.ok));
     if (jobs.failed > 0) text += fmt::format(", {} failed", grouped(jobs.failed));
     if (jobs.unfinished > 0) text += fmt::format(", {} unfinished", grouped(jobs.unfinished));
-    const MetricSummary* const time = jobs.metric("job_time_s");
-    const MetricSummary* const busy = jobs.metric("job_busy_s");
+    if (jobs.judged) text += fmt::format(", {} good", grouped(*jobs.good));
+    const MetricSummary* const time = result.metric("job_time_s");
+    const MetricSummary* const busy = result.metric("job_busy_s");
     if (time != nullptr)
         text += fmt::format(" · {}, {}", percentile_text(*time, .5), percentile_text(*time, .95));
     if (time != nullptr && busy != nullptr && time->mean && busy->mean && *time->mean > 0)

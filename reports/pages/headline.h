@@ -33,8 +33,8 @@ std::string verdict_line(const RunResult& result, const ConsoleStyle& style = {}
 /// Returns the text in the colour of a verdict, if the style has colours.
 std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyle& style);
 
-/// "40 ok, 2 failed · p50 12.3 s, p95 40.2 s · 71 % outside tools · 120 jobs/h".
-std::string jobs_text(const JobResults& jobs);
+/// "40 ok, 2 failed, 30 good · p50 12.3 s, p95 40.2 s · 71 % outside tools · 120 jobs/h", of a run with jobs.
+std::string jobs_text(const RunResult& result);
 
 /// "E2E-normalized p90 61.2 tok/s (InferenceX) · E2E 83.4 tok/s (MLPerf)"; empty if neither is known.
 std::string interactivity_text(const JobResults& jobs);

@@ -32,6 +32,16 @@ std::optional<double> e2e(const ReportPoint& point) {
     return percentile_of(point.result, headline_key("e2e", point.open_loop), kPercent / 100.0);
 }
 
+template <int kPercent>
+std::optional<double> job_time(const ReportPoint& point) {
+    return percentile_of(point.result, "job_time_s", kPercent / 100.0);
+}
+/// Returns a figure of the jobs; nothing for a run without jobs.
+template <auto kMember>
+std::optional<double> of_jobs(const ReportPoint& point) {
+    return point.result.jobs ? point.result.jobs.value().*kMember : std::nullopt;
+}
+
 template <auto kMember>
 std::optional<double> cost(const ReportPoint& point) {
     return point.cost ? std::optional<double>(point.cost.value().*kMember) : std::nullopt;
@@ -47,6 +57,8 @@ constexpr std::string_view kItl =
     "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.";
 constexpr std::string_view kE2e =
     "From sending the request (open loop: from its intended start) to the last event with output.";
+constexpr std::string_view kJobTime =
+    "From when a job's first turn was due to the end of the last turn that somebody waits for.";
 constexpr double kMilli = 1e3;
 constexpr auto kNumber = ColumnStyle::number;
 constexpr auto kDollars = ColumnStyle::dollars;
@@ -88,6 +100,12 @@ const std::array kOtherColumns{
     ReportColumn{"e2e_p50_s", "E2E", "p50", "s", 1, kNumber, "", kE2e, e2e<50>},
     ReportColumn{"e2e_p95_s", "E2E", "p95", "s", 1, kNumber, "", kE2e, e2e<95>},
     ReportColumn{"e2e_p99_s", "E2E", "p99", "s", 1, kNumber, "", kE2e, e2e<99>},
+    ReportColumn{"job_time_p50_s", "Jobs", "p50", "s", 1, kNumber, "job p50, s", kJobTime, job_time<50>},
+    ReportColumn{"job_time_p95_s", "Jobs", "p95", "s", 1, kNumber, "job p95, s", kJobTime, job_time<95>},
+    ReportColumn{"jobs_per_hour", "Jobs", "per hour", "", 1, kNumber, "jobs/h",
+                 "Jobs that ended well in the window, per hour of it.", of_jobs<&JobResults::jobs_per_hour>},
+    ReportColumn{"good_jobs_per_hour", "Jobs", "good per hour", "", 1, kNumber, "",
+                 "Those of them that met every limit on jobs.", of_jobs<&JobResults::good_jobs_per_hour>},
     ReportColumn{"of_limit_ratio", "Hardware", "of limit", "%", 100, kPercent, "% of limit",
                  "Output tokens per second over the hardware's hard limit at the same load.",
                  [](const ReportPoint& point) { return point.of_limit; }},

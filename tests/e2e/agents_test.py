@@ -294,13 +294,51 @@ class Numbers(Case):
         self.assertEqual((figures["ok"], len(jobs)), (60, 60))
         times = [max(record["closed_s"] for record in turns) - min(record["scheduled_s"] for record in turns)
                  for turns in jobs.values()]
-        self.assertAlmostEqual(figures["metrics"]["job_time_s"]["mean"], sum(times) / len(times), places=6)
-        self.assertIn("p50", figures["metrics"]["job_time_s"]["ci95"])
+        job_time = result["metrics"]["job_time_s"]
+        self.assertAlmostEqual(job_time["mean"], sum(times) / len(times), places=6)
+        self.assertIn("p50", job_time["ci95"])
         self.assertAlmostEqual(figures["metrics"]["job_turns"]["mean"], len(rows) / 60, places=9)
-        self.assertLess(figures["metrics"]["job_busy_s"]["mean"], figures["metrics"]["job_time_s"]["mean"])
+        self.assertLess(result["metrics"]["job_busy_s"]["mean"], job_time["mean"])
         self.assertGreater(figures["e2e_interactivity"], figures["e2e_normalized_interactivity_p90"])
         shown = paretoken("show", out)
         self.assertIn("(MLPerf)", shown.stdout)
+
+    def run_of_jobs(self, *options):
+        rows, _ = jobs_with_one_root(60, 6)
+        path = self.directory / "jobs.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return paretoken("run", "sim:ideal", "--virtual", "--dataset-path", path, "--concurrency", 4, "--num-prompts", "all", "--out",
+                         self.directory / "run", *options)
+
+    def test_jobs_are_held_against_limits_of_their_own(self):
+        ran = self.run_of_jobs("--goodput", "job:200ms", "--slo", "job_p90<=10s", "--slo", "job_p50:1ms")
+        self.assertEqual(ran.returncode, 1, ran.stderr)
+        self.assertIn("jobs miss it", ran.stderr)
+        result, times = run_json(self.directory / "run"), collections.defaultdict(list)
+        self.matches_schema(self.directory / "run" / "run.json", "run")
+        for record in request_lines(self.directory / "run"):
+            times[record["job"]] += [record["scheduled_s"], record["closed_s"]]
+        good = sum(max(of_job) - min(of_job) <= 0.2 for of_job in times.values())
+        self.assertTrue(0 < good < 60)
+        self.assertEqual((result["jobs"]["judged"], result["jobs"]["good"]), (60, good))
+        self.assertIn(f"60 ok, {good} good", ran.stdout)
+        self.assertNotIn("goodput_per_s", result["throughput"], "a limit on jobs judges no request")
+        verdicts = {slo["key"]: (slo["verdict"], slo["n"], slo["over"]) for slo in result["slo"]}
+        self.assertEqual(verdicts, {"job_time_p90": ("met", 60, 0), "job_time_p50": ("missed", 60, 60)})
+
+    def test_a_search_finds_the_most_jobs_at_once_within_a_limit(self):
+        rows, _ = jobs_with_one_root(60, 6)
+        path = self.directory / "jobs.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        found = paretoken("sweep", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset-path", path, "--search", "slo", "--slo",
+                          "job_p90:10s", "--concurrency", "1..8", "--num-prompts", 200, "--out", self.directory / "sweep")
+        self.succeeds(found)
+        self.assertIn("job_p90:10s", found.stdout)
+
+    def test_limits_on_jobs_need_jobs(self):
+        for option in ("--goodput", "--slo"):
+            self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", option, "job:60s"), 2, option, "jobs of agents")
+        self.fails_clearly(self.run_of_jobs("--stop", "slo:job_p95:3s"), 2, "--stop", "run has ended")
 
     def test_a_run_of_single_requests_has_no_jobs(self):
         out = self.directory / "run"

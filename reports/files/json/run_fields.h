@@ -296,6 +296,9 @@ void fields(Archive& a, Is<JobResults> auto& v) {
     a("failed", v.failed);
     a("unfinished", v.unfinished);
     a("jobs_per_hour", v.jobs_per_hour);
+    a("judged", v.judged);
+    a("good", v.good);
+    a("good_jobs_per_hour", v.good_jobs_per_hour);
     a("e2e_normalized_interactivity_p75", v.e2e_normalized_interactivity_p75);
     a("e2e_normalized_interactivity_p90", v.e2e_normalized_interactivity_p90);
     a("e2e_interactivity", v.e2e_interactivity);

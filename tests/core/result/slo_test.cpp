@@ -243,6 +243,27 @@ TEST(Slo, an_unknown_tag_is_refused_and_the_known_ones_are_named) {
     EXPECT_THAT(refusal_of("cache_hit:high"), HasSubstr("not a number"));
 }
 
+TEST(Slo, on_jobs_has_a_short_name_and_judges_no_single_request) {
+    EXPECT_EQ(parse_goodput_slo("job:60s"), (Slo{.tag = "job_time", .limit = 60}));
+    EXPECT_EQ(parse_slo("job_p95<=60s"), (Slo{.tag = "job_time", .limit = 60, .p = .95}));
+    EXPECT_EQ(name_of(parse_slo("job_p95:60s")), "job_time_p95");
+    EXPECT_EQ(parse_slo("job_busy_p50:1500").limit, 1.5);
+    EXPECT_THROW((void)parse_request_slo("job:60s"), UsageError);
+    EXPECT_THROW((void)parse_goodput_slo("job_p95:60s"), UsageError);
+}
+
+TEST(Slo, on_jobs_counts_jobs_and_is_missed_where_the_server_did_not_keep_up) {
+    RunResult result;
+    result.metrics.push_back(
+        {.key = "job_time_s", .n = 40, .percentiles = {{.p = .5, .value = 8}, {.p = .95, .value = 10}}});
+    const Slo slo = parse_slo("job_p95:12s");
+    EXPECT_EQ(finding_on(result, slo).verdict, SloVerdict::within);
+    std::vector<SloResult> found = slo_results(result, {slo});
+    EXPECT_THAT(slo_text(found.front()), HasSubstr("0 of 40 jobs miss it"));
+    result.window.overloaded = true;
+    EXPECT_EQ(finding_on(result, slo).verdict, SloVerdict::missed);
+}
+
 TEST(Slo, a_request_is_good_when_it_meets_every_limit) {
     const auto record = answered(100ms, 600ms, 11);
     EXPECT_TRUE(is_good(record, {}, false));

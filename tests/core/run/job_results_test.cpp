@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace paretoken {
 namespace {
 
@@ -28,33 +30,43 @@ RequestRecord turn_of(std::uint64_t job, std::uint32_t number, std::uint32_t tur
     return record;
 }
 
-JobResults results_of(const std::vector<RequestRecord>& records) {
-    return job_results_of(RequestTable(records), {at(0), at(100)}).value();
+JobSummary summary_of(const std::vector<RequestRecord>& records, const JobJudging& judging = {}) {
+    return job_summary_of(RequestTable(records), {at(0), at(100)}, judging).value();
 }
 
-double mean_of(const JobResults& results, std::string_view key) {
-    const MetricSummary* metric = results.metric(key);
+JobResults results_of(const std::vector<RequestRecord>& records) {
+    return summary_of(records).results;
+}
+
+const MetricSummary* metric_of(const JobSummary& summary, std::string_view key) {
+    for (const MetricSummary& metric : summary.metrics)
+        if (metric.key == key) return &metric;
+    return summary.results.metric(key);
+}
+
+double mean_of(const JobSummary& summary, std::string_view key) {
+    const MetricSummary* metric = metric_of(summary, key);
     return metric != nullptr && metric->mean ? *metric->mean : -1;
 }
 
 TEST(JobResults, AJobLastsFromItsFirstDueTurnToItsLastAnswerAndPausesAreNotBusy) {
     // Turn 0 until 2 s; two helpers from 3 s and from 4 s until 6 s; the conclusion from 8 s to 9 s.
-    const JobResults results = results_of(
+    const JobSummary results = summary_of(
         {turn_of(0, 0, 4, 0, 2), turn_of(0, 1, 4, 3, 5), turn_of(0, 2, 4, 4, 6), turn_of(0, 3, 4, 8, 9)});
-    EXPECT_EQ(results.ok, 1U);
+    EXPECT_EQ(results.results.ok, 1U);
     EXPECT_DOUBLE_EQ(mean_of(results, "job_time_s"), 9);
     EXPECT_DOUBLE_EQ(mean_of(results, "job_busy_s"), 2 + 3 + 1);
     EXPECT_DOUBLE_EQ(mean_of(results, "job_turns"), 4);
     EXPECT_DOUBLE_EQ(mean_of(results, "job_prompt_tokens"), 400);
     EXPECT_DOUBLE_EQ(mean_of(results, "job_cached_tokens"), 160);
     EXPECT_DOUBLE_EQ(mean_of(results, "job_output_tokens"), 40);
-    EXPECT_DOUBLE_EQ(*results.jobs_per_hour, 36);
+    EXPECT_DOUBLE_EQ(*results.results.jobs_per_hour, 36);
 }
 
 TEST(JobResults, TheUserDoesNotWaitForAgentsOfTheBackground) {
     RequestRecord background = turn_of(0, 1, 2, 1, 50);
     background.job->background = true;
-    const JobResults results = results_of({turn_of(0, 0, 2, 0, 2), background});
+    const JobSummary results = summary_of({turn_of(0, 0, 2, 0, 2), background});
     EXPECT_DOUBLE_EQ(mean_of(results, "job_time_s"), 2);
     EXPECT_DOUBLE_EQ(mean_of(results, "job_output_tokens"), 20) << "but its tokens are part of the job";
 }
@@ -69,11 +81,12 @@ TEST(JobResults, FailedJobsAreFailuresOfTheTimesAndUnfinishedOnesCountInNone) {
     failed.outcome = Outcome::abandoned;
     records.push_back(failed);
     records.push_back(turn_of(20, 0, 2, 0, 1));  // its second turn was never sent
-    const JobResults results = results_of(records);
+    const JobSummary summary = summary_of(records);
+    const JobResults& results = summary.results;
     EXPECT_EQ(results.ok, 8U);
     EXPECT_EQ(results.failed, 2U);
     EXPECT_EQ(results.unfinished, 1U);
-    const MetricSummary* time = results.metric("job_time_s");
+    const MetricSummary* time = metric_of(summary, "job_time_s");
     ASSERT_NE(time, nullptr);
     EXPECT_EQ(time->n, 10U);
     EXPECT_DOUBLE_EQ(time->failed_mass, .2);
@@ -104,7 +117,63 @@ TEST(JobResults, ARunWithoutJobsHasNone) {
     single.job.reset();
     RequestRecord warmup = turn_of(0, 0, 1, 0, 1);
     warmup.warmup = true;
-    EXPECT_EQ(job_results_of(RequestTable(std::vector{single, warmup}), {at(0), at(9)}), std::nullopt);
+    EXPECT_FALSE(job_summary_of(RequestTable(std::vector{single, warmup}), {at(0), at(9)}).has_value());
+}
+
+TEST(JobResults, GoodJobsEndedWellWithinEveryLimitAndLateUnfinishedOnesAreBad) {
+    RequestRecord failed = turn_of(8, 0, 1, 0, 1);
+    failed.outcome = Outcome::http_error;
+    const std::vector<RequestRecord> records{turn_of(0, 0, 1, 0, 2),     // good
+                                             turn_of(1, 0, 1, 0, 3),     // too long
+                                             turn_of(2, 0, 1, 98, 100),  // good, at the end of the window
+                                             turn_of(3, 0, 1, 99, 101),  // good, but behind the window
+                                             turn_of(4, 0, 2, 0, 1),     // unfinished, and perhaps good
+                                             turn_of(6, 0, 2, 0, 5),     // unfinished, and too long already
+                                             failed};
+    const JobResults results = summary_of(records, {.slos = {parse_goodput_slo("job:2s")}}).results;
+    EXPECT_EQ(results.judged, 6U);
+    EXPECT_EQ(results.good, 3U);
+    EXPECT_DOUBLE_EQ(*results.good_jobs_per_hour, 2 * 36);
+    EXPECT_EQ(results_of(records).good, std::nullopt) << "without a limit no job is judged";
+}
+
+TEST(JobResults, AJobIsJudgedByTheLimitsOfItsClass) {
+    RequestRecord strict = turn_of(0, 0, 1, 0, 2);
+    strict.request_class = "strict";
+    RequestRecord other = turn_of(1, 0, 1, 0, 2);
+    other.request_class = "other";
+    const JobJudging judging{.class_slos = {{"strict", {parse_goodput_slo("job:1s")}}, {"other", {}}}};
+    const JobResults results = summary_of({strict, other}, judging).results;
+    EXPECT_EQ(results.judged, 1U);
+    EXPECT_EQ(results.good, 0U);
+}
+
+TEST(JobResults, TimeOutsideToolsHasALimitOfItsOwn) {
+    const std::vector<RequestRecord> records{turn_of(0, 0, 2, 0, 1), turn_of(0, 1, 2, 9, 10)};
+    EXPECT_EQ(summary_of(records, {.slos = {parse_goodput_slo("job_busy:2s")}}).results.good, 1U);
+    EXPECT_EQ(summary_of(records, {.slos = {parse_goodput_slo("job:2s")}}).results.good, 0U);
+}
+
+TEST(JobResults, APercentileDecidesALimitOnlyIfUnfinishedJobsCannotChangeIt) {
+    std::vector<RequestRecord> records;
+    for (std::uint64_t job = 0; job < 100; ++job) records.push_back(turn_of(2 * job, 0, 1, 0, 1));
+    const auto decided = [&] { return *metric_of(summary_of(records), "job_time_s")->at(.9)->decided; };
+    EXPECT_DOUBLE_EQ(decided().high, 1) << "100 of 100 show that 90 % meet a limit of 1 s";
+    for (std::uint64_t job = 100; job < 130; ++job) records.push_back(turn_of(2 * job, 0, 2, 0, .5));
+    EXPECT_TRUE(std::isinf(decided().high)) << "30 unfinished jobs may all be slow";
+    for (RequestRecord& record : records)
+        if (record.index >= 200) record.last_event = record.finished = record.closed = at(20);
+    EXPECT_DOUBLE_EQ(decided().low, 20) << "30 of 130 jobs have taken 20 s already";
+}
+
+TEST(JobResults, JobsOverALimitAreCountedBesideTheRequestsOverTheirs) {
+    const JobSummary summary =
+        summary_of({turn_of(0, 0, 1, 0, 1), turn_of(1, 0, 1, 0, 3), turn_of(2, 0, 2, 0, 9)});
+    const std::vector<Slo> slos{parse_slo("job_p95:2s"), parse_slo("ttft_p95:2s")};
+    std::vector<SloResult> results(2);
+    count_jobs_over(results, slos, summary.jobs);
+    EXPECT_EQ(results[0].over, 1U) << "an unfinished job is in no percentile";
+    EXPECT_EQ(results[1].over, 0U);
 }
 
 }  // namespace
