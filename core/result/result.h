@@ -272,6 +272,18 @@ struct MetricSummary {
     const PercentileValue* at(double p) const;  ///< null if there is no such percentile
 };
 
+/// The tokens of one job over all of its turns, as the server's usage counts them.
+struct JobTokens {
+    double fresh = 0;   ///< prompt tokens that were computed; all of them if cached ones are not reported
+    double cached = 0;  ///< prompt tokens that came from a cache
+    double output = 0;
+
+    bool operator==(const JobTokens&) const = default;
+};
+
+/// The most jobs whose tokens a result holds.
+inline constexpr std::size_t kMostJobTokens = 1000;
+
 /// The results of the measured jobs of agents. A job is over when all of its turns have ended; one that the
 /// end of the run has cut is unfinished.
 struct JobResults {
@@ -290,6 +302,14 @@ struct JobResults {
     std::optional<std::uint64_t> judged = {};
     std::optional<std::uint64_t> good = {};
     std::optional<double> good_jobs_per_hour = {};  ///< as jobs_per_hour
+    /// The tokens of each job that ended well, in the order of their starts, or of every n-th of them if
+    /// there are more than kMostJobTokens. Their cost per job follows from them and a price.
+    std::vector<JobTokens> tokens = {};
+    /// Over the requests of jobs that ended well and follow a turn of their own agent: the share of their
+    /// prompts that the turn before had as its prompt or its answer, so that a cache may have kept it.
+    /// `cached_of_continued` is the share of that part that came from a cache, and is at most 1.
+    std::optional<double> continued_ratio = {};
+    std::optional<double> cached_of_continued = {};
     /// InferenceX's E2E-normalized interactivity in tokens/s: 1 ÷ the percentile of end-to-end time ÷ output
     /// tokens, over the requests of the window that ended well.
     std::optional<double> e2e_normalized_interactivity_p75 = {};

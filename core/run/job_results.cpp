@@ -201,6 +201,58 @@ void set_goodput(JobResults& results, const std::vector<JobTimes>& jobs, std::sp
     if (window_s > 0) results.good_jobs_per_hour = 3600 * static_cast<double>(good_in_window) / window_s;
 }
 
+/// Returns the tokens of the jobs that ended well, thinned out evenly to as many as a result holds.
+std::vector<JobTokens> tokens_of(const std::map<std::uint64_t, Job>& jobs) {
+    std::vector<JobTokens> all;
+    for (const auto& [first, job] : jobs) {
+        if (times_of(job).end != JobEnd::ok) continue;
+        const double cached = job.cached_known ? job.cached_tokens : 0;
+        all.push_back({job.prompt_tokens - cached, cached, job.output_tokens});
+    }
+    const std::size_t step = (all.size() + kMostJobTokens - 1) / kMostJobTokens;
+    if (step < 2) return all;
+    std::vector<JobTokens> some;
+    for (std::size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
+    return some;
+}
+
+/// What is known of a request's prompt for the turn after it in the same agent.
+struct Said {
+    double prompt = 0;
+    std::optional<double> cached = {};
+    double output = 0;
+};
+
+/// Sets the shares of the prompts that the turn before had, and of those that came from a cache.
+void set_continued(JobResults& results, const RequestTable& requests) {
+    std::map<std::uint64_t, std::map<std::uint32_t, Said>> agents;
+    for (const RequestRecord& record : requests)
+        if (record.job && record.turn && !record.warmup && record.outcome == Outcome::ok &&
+            record.usage.prompt) {
+            Said& said = agents[record.turn->conversation][record.turn->number];
+            said = {.prompt = static_cast<double>(*record.usage.prompt),
+                    .output = static_cast<double>(output_tokens_of(record))};
+            if (record.usage.cached_prompt) said.cached = static_cast<double>(*record.usage.cached_prompt);
+        }
+    double prompts = 0;
+    double continued = 0;
+    double cached = 0;
+    bool cached_known = true;
+    for (const auto& [agent, turns] : agents)
+        for (auto turn = turns.begin(); turn != turns.end(); ++turn) {
+            if (turn == turns.begin() || std::prev(turn)->first + 1 != turn->first) continue;
+            const Said& before = std::prev(turn)->second;
+            const double had = std::min(turn->second.prompt, before.prompt + before.output);
+            prompts += turn->second.prompt;
+            continued += had;
+            cached_known = cached_known && turn->second.cached;
+            cached += std::min(had, turn->second.cached.value_or(0));
+        }
+    if (!(continued > 0)) return;
+    results.continued_ratio = continued / prompts;
+    if (cached_known) results.cached_of_continued = cached / continued;
+}
+
 /// Returns the summaries of figures that every job which ended well has.
 std::vector<MetricSummary> amounts_of(const std::map<std::uint64_t, Job>& jobs,
                                       std::span<const double> percentiles) {
@@ -248,6 +300,8 @@ std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan 
         if (!of.values.empty()) summary.metrics.push_back(summary_of(key_of(metric), of, percentiles, true));
     }
     results.metrics = amounts_of(jobs, kPercentiles);
+    results.tokens = tokens_of(jobs);
+    set_continued(results, requests);
     const double window_s = seconds(window.length());
     if (window_s > 0) results.jobs_per_hour = 3600 * static_cast<double>(ended_in_window) / window_s;
     set_goodput(results, summary.jobs, ends, window, judging);

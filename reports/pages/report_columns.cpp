@@ -104,6 +104,12 @@ const std::array kOtherColumns{
     ReportColumn{"job_time_p95_s", "Jobs", "p95", "s", 1, kNumber, "job p95, s", kJobTime, job_time<95>},
     ReportColumn{"jobs_per_hour", "Jobs", "per hour", "", 1, kNumber, "jobs/h",
                  "Jobs that ended well in the window, per hour of it.", of_jobs<&JobResults::jobs_per_hour>},
+    ReportColumn{"usd_per_job", "Jobs", "$ per job", "$", 1, kDollars, "$/job",
+                 "The deployment's cost per hour over the jobs that ended well per hour.",
+                 [](const ReportPoint& point) {
+                     return point.cost && point.cost->per_job ? std::optional(point.cost->per_job->mean)
+                                                              : std::nullopt;
+                 }},
     ReportColumn{"good_jobs_per_hour", "Jobs", "good per hour", "", 1, kNumber, "",
                  "Those of them that met every limit on jobs.", of_jobs<&JobResults::good_jobs_per_hour>},
     ReportColumn{"of_limit_ratio", "Hardware", "of limit", "%", 100, kPercent, "% of limit",

@@ -335,6 +335,20 @@ class Numbers(Case):
         self.succeeds(found)
         self.assertIn("job_p90:10s", found.stdout)
 
+    def test_a_report_says_what_a_job_costs(self):
+        self.succeeds(self.run_of_jobs("--concurrency", 2))
+        card = self.directory / "card.json"
+        card.write_text(json.dumps({"as_of": "2026-11-01", "currency": "USD", "source": "a test", "gpus": {
+            "h100-sxm": {"usd_per_h": {"on_demand": 3.6}}}}))
+        self.succeeds(paretoken("report", self.directory / "run", "--gpu", "h100-sxm", "--price", card, "--no-micro", "--out",
+                                self.directory / "report"))
+        self.matches_schema(self.directory / "report.json", "report")
+        point = json.loads((self.directory / "report.json").read_text())["configurations"][0]["points"][0]
+        cost, jobs = point["cost"]["usd_per_job"], run_json(self.directory / "run")["jobs"]
+        self.assertAlmostEqual(cost["mean"], 3.6 / jobs["jobs_per_hour"], places=12)
+        self.assertLess(cost["p50"], cost["p95"])
+        self.assertIn("What jobs take and cost", (self.directory / "report.md").read_text())
+
     def test_limits_on_jobs_need_jobs(self):
         for option in ("--goodput", "--slo"):
             self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", option, "job:60s"), 2, option, "jobs of agents")

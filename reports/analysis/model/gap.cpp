@@ -469,6 +469,8 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
             const double added = *chain.seconds[place] * to_ms - before;
             part.ms = std::abs(added) > kRounding * gap.step_ms ? added : 0;
             part.source = chain.source[place];
+            if (place == kPrefill && !run.cached_part.empty())
+                part.source += (part.source.empty() ? "" : "; ") + run.cached_part;
             before += *part.ms;
         }
         gap.parts.push_back(std::move(part));

@@ -51,7 +51,9 @@ struct GapRun {
     /// Measured seconds of the window in which the server computed at least one prompt. If it is absent, the
     /// part of the prompts is estimated from the limit's arithmetic.
     std::optional<double> prefill_s = {};
-    std::string prefill_source = {};             ///< source of this time, in words
+    std::string prefill_source = {};  ///< source of this time, in words
+    /// A clause about the cached part of the prompts of jobs, which is added to that source; may be empty.
+    std::string cached_part = {};
     std::optional<double> tokens_per_pass = {};  ///< tokens per pass, from the server's counts of drafts
     std::optional<double> drafts = {};           ///< draft tokens that were checked per pass
     /// Requests that lost their KV cache and were computed again in the window, as counted by the server.

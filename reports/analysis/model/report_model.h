@@ -10,6 +10,7 @@
 
 #include "core/result/result.h"
 #include "reports/analysis/cache/picture.h"
+#include "reports/analysis/cost/job_cost.h"
 #include "reports/analysis/micro/micro_picture.h"
 #include "reports/document/section.h"
 
@@ -40,6 +41,7 @@ struct PointCost {
                                                   ///< with the two prices below, Σ price × rate is the cost
     std::optional<double> usd_per_m_cached_split = {};
     std::optional<double> usd_per_m_output_split;
+    std::optional<JobCost> per_job = {};      ///< cost of a job of agents, if the run has jobs
     std::optional<double> usd_per_m_goodput;  ///< whole cost ÷ output tokens of requests that met every SLO
 
     bool operator==(const PointCost&) const = default;
@@ -268,6 +270,7 @@ struct ApiLine {
     /// Input and output tokens per month above which the deployment is cheaper; absent if it cannot process
     /// that many.
     std::optional<double> break_even_tokens_per_month = {};
+    std::optional<JobCost> per_job = {};  ///< cost of a job of agents, if the chosen run has jobs
 
     bool operator==(const ApiLine&) const = default;
 };

@@ -19,6 +19,7 @@ constexpr std::array kRows{
     SectionRow{SectionPlace::top, own_sections},
     SectionRow{SectionPlace::before_answers, choice_sections},
     SectionRow{SectionPlace::after_front, reported_sections},
+    SectionRow{SectionPlace::after_front, job_sections},
     SectionRow{SectionPlace::after_front, cost_sections},
     SectionRow{SectionPlace::after_front, what_if_sections},
     SectionRow{SectionPlace::after_front, search_sections},

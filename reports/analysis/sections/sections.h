@@ -23,6 +23,8 @@ std::vector<Section> sections_at(SectionPlace place, const ReportModel& model);
 std::vector<Section> choice_sections(const ReportModel& model);
 /// The cost of tokens for the chosen run of each configuration, and the prices of hosted APIs.
 std::vector<Section> cost_sections(const ReportModel& model);
+/// The time and the cost of jobs of agents, for runs of jobs.
+std::vector<Section> job_sections(const ReportModel& model);
 /// Runs of which only the summary of another program is known.
 std::vector<Section> reported_sections(const ReportModel& model);
 /// Estimates for other deployments (--what-if).

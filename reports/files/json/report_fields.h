@@ -16,6 +16,13 @@ void fields(Archive& a, Is<SourcedTerm> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<JobCost> auto& v) {
+    a("mean", v.mean);
+    a("p50", v.p50);
+    a("p95", v.p95);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<PointCost> auto& v) {
     a("usd_per_m_output", v.usd_per_m_output);
     a("usd_per_h", v.usd_per_h);
@@ -28,6 +35,7 @@ void fields(Archive& a, Is<PointCost> auto& v) {
     a("usd_per_m_cached_split", v.usd_per_m_cached_split);
     a("usd_per_m_output_split", v.usd_per_m_output_split);
     a("usd_per_m_goodput", v.usd_per_m_goodput);
+    a("usd_per_job", v.per_job);
 }
 
 template <class Archive>
@@ -161,6 +169,7 @@ void fields(Archive& a, Is<ApiLine> auto& v) {
     a("usd_per_m_at_mix", v.usd_per_m_at_mix);
     a("usd_per_m_with_writes", v.usd_per_m_with_writes);
     a("break_even_tokens_per_month", v.break_even_tokens_per_month);
+    a("usd_per_job", v.per_job);
 }
 
 template <class Archive>

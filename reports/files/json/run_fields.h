@@ -291,6 +291,13 @@ void fields(Archive& a, Is<Scope> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<JobTokens> auto& v) {
+    a("fresh", v.fresh);
+    a("cached", v.cached);
+    a("output", v.output);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<JobResults> auto& v) {
     a.required("ok", v.ok);
     a("failed", v.failed);
@@ -299,6 +306,9 @@ void fields(Archive& a, Is<JobResults> auto& v) {
     a("judged", v.judged);
     a("good", v.good);
     a("good_jobs_per_hour", v.good_jobs_per_hour);
+    a("tokens", v.tokens);
+    a("continued_ratio", v.continued_ratio);
+    a("cached_of_continued", v.cached_of_continued);
     a("e2e_normalized_interactivity_p75", v.e2e_normalized_interactivity_p75);
     a("e2e_normalized_interactivity_p90", v.e2e_normalized_interactivity_p90);
     a("e2e_interactivity", v.e2e_interactivity);

@@ -120,6 +120,29 @@ TEST(JobResults, ARunWithoutJobsHasNone) {
     EXPECT_FALSE(job_summary_of(RequestTable(std::vector{single, warmup}), {at(0), at(9)}).has_value());
 }
 
+TEST(JobResults, HoldTheTokensOfEachJobAndAreThinnedOutEvenlyIfThereAreMany) {
+    const JobResults few =
+        results_of({turn_of(0, 0, 2, 0, 1), turn_of(0, 1, 2, 1, 2), turn_of(2, 0, 1, 0, 1)});
+    EXPECT_EQ(few.tokens, (std::vector<JobTokens>{{.fresh = 120, .cached = 80, .output = 20},
+                                                  {.fresh = 60, .cached = 40, .output = 10}}));
+    std::vector<RequestRecord> records;
+    for (std::uint64_t job = 0; job < 2500; ++job) records.push_back(turn_of(job, 0, 1, 0, 1));
+    EXPECT_EQ(results_of(records).tokens.size(), 834U) << "every third of 2,500";
+}
+
+TEST(JobResults, TellWhichPartOfAPromptTheTurnBeforeHadAndACacheServed) {
+    RequestRecord first = turn_of(0, 0, 3, 0, 1);  // a prompt of 100 tokens, an answer of 10
+    RequestRecord second = turn_of(0, 1, 3, 1, 2);
+    second.usage = {.prompt = 150, .cached_prompt = 55, .completion = 10, .reasoning = {}};
+    RequestRecord shorter = turn_of(0, 2, 3, 2, 3);  // its context was shortened to 50 tokens
+    shorter.usage = {.prompt = 50, .cached_prompt = 0, .completion = 10, .reasoning = {}};
+    for (RequestRecord* record : {&first, &second, &shorter}) record->turn->conversation = 0;
+    const JobResults results = results_of({first, second, shorter});
+    EXPECT_DOUBLE_EQ(*results.continued_ratio, (110. + 50) / (150 + 50));
+    EXPECT_DOUBLE_EQ(*results.cached_of_continued, 55. / 160);
+    EXPECT_EQ(results_of({first}).continued_ratio, std::nullopt) << "no turn follows another";
+}
+
 TEST(JobResults, GoodJobsEndedWellWithinEveryLimitAndLateUnfinishedOnesAreBad) {
     RequestRecord failed = turn_of(8, 0, 1, 0, 1);
     failed.outcome = Outcome::http_error;

@@ -105,6 +105,15 @@ void add_prefill_of_ttft(GapRun& run, const ReportPoint* alone) {
                                      significant(each * 1e3), alone->load_label);
 }
 
+/// "88 % of the prompts' tokens stood in the turn before, and a cache served 41 % of these"; empty if the run
+/// does not know it.
+std::string cached_part_of(const RunResult& result) {
+    if (!result.jobs || !result.jobs->continued_ratio || !result.jobs->cached_of_continued) return {};
+    return fmt::format(
+        "{:.0f} % of the prompts' tokens stood in the turn before, and a cache served {:.0f} % of these",
+        100 * *result.jobs->continued_ratio, 100 * *result.jobs->cached_of_continued);
+}
+
 }  // namespace
 
 GapRun gap_run_of(const ReportPoint& point) {
@@ -114,6 +123,7 @@ GapRun gap_run_of(const ReportPoint& point) {
                .closed_loop = !point.open_loop,
                .running = server_figure(point.result, "running"),
                .slots = slots_of(point.result)};
+    run.cached_part = cached_part_of(point.result);
     run.preemptions = server_figure(point.result, "preemptions");
     if (const auto passes = server_figure(point.result, "drafts")) {
         run.drafts = server_figure(point.result, "draft_tokens").value_or(0) / *passes;

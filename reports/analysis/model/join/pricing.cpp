@@ -140,6 +140,8 @@ void apply_split(std::vector<Configuration>& configurations,
             point.cost->usd_per_m_input_split = split->fresh;
             point.cost->usd_per_m_cached_split = split->cached;
             point.cost->usd_per_m_output_split = split->output;
+            if (point.result.jobs)
+                point.cost->per_job = deployed_job_cost(usd_per_s * 3600, *point.result.jobs, *split);
         }
 }
 
@@ -184,6 +186,8 @@ std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
                                   api, rates.fresh_input, rates.cached_input, rates.output, lengths.input),
                               .break_even_tokens_per_month =
                                   self_host_break_even_tokens(sheet.usd_per_month, at_mix, earning)});
+        if (point->result.jobs)
+            sheet.apis.back().per_job = api_job_cost(api, *point->result.jobs, lengths.input);
     }
     return sheet;
 }

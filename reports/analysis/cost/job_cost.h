@@ -1,0 +1,31 @@
+#pragma once
+// Computes what a job of agents costs, at the price of a deployment or at that of a hosted API. The functions
+// are pure. Prices of tokens are in dollars per million tokens.
+#include <optional>
+
+#include "cards/price.h"
+#include "core/result/result.h"
+#include "reports/analysis/cost/cost.h"
+
+namespace paretoken::reports {
+
+/// Dollars per job.
+struct JobCost {
+    double mean = 0;
+    double p50 = 0;
+    double p95 = 0;
+
+    bool operator==(const JobCost&) const = default;
+};
+
+/// The cost by the share of the deployment's time: the mean is the deployment's cost per hour ÷ jobs per
+/// hour. A job's part of it is that of its tokens at `prices`, of which only the ratios count. Nothing if no
+/// job ended well in the window.
+std::optional<JobCost> deployed_job_cost(double usd_per_h, const JobResults& jobs, const SplitPrices& prices);
+
+/// The cost of the same jobs at an API's prices, without what it may charge for writing to its cache.
+/// `prompt_tokens`: mean length of a prompt, which decides whether the API caches it. Nothing if no job ended
+/// well.
+std::optional<JobCost> api_job_cost(const cards::ApiPrice& api, const JobResults& jobs, double prompt_tokens);
+
+}  // namespace paretoken::reports
