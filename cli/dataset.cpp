@@ -33,11 +33,20 @@ struct DatasetCommand {
     std::string to;
     std::string dataset;  ///< empty: guessed from the file
     std::string salt;
+    std::uint64_t seed = 0;
     bool json = false;
 };
 
 Spec spec_of(const DatasetCommand& command) {
     return parse_spec(command.dataset.empty() ? datasets::guessed_format(command.file) : command.dataset);
+}
+
+/// Returns how the rows are made, if a generated dataset is named in place of a file.
+std::optional<datasets::RowFormat> generated_in(const DatasetCommand& command) {
+    const std::string name = command.file.substr(0, command.file.find(':'));
+    if (!command.dataset.empty() || !is_plain_name(name) || std::filesystem::exists(command.file)) return {};
+    if (!datasets::generated_format({name, {}}, command.seed)) return {};
+    return datasets::generated_format(parse_spec(command.file), command.seed);
 }
 
 Json json_of(const LengthSummary& v) {
@@ -148,8 +157,9 @@ std::string text_of(const FileDescription& d) {
 }
 
 void describe(const DatasetCommand& command) {
-    const FileDescription description =
-        datasets::description_of(command.file, datasets::row_format_of(spec_of(command)));
+    const auto generated = generated_in(command);
+    const FileDescription description = datasets::description_of(
+        command.file, generated ? *generated : datasets::row_format_of(spec_of(command)));
     print("{}", command.json ? json_text(description) + "\n" : text_of(description));
     std::fflush(stdout);
 }
@@ -185,6 +195,7 @@ Json json_of(const datasets::Row& turn, std::optional<Duration> at) {
     if (!turn.blocks.empty()) row["hash_ids"] = turn.blocks;
     if (!turn.blocks.empty()) row["block_tokens"] = turn.block_tokens;
     if (!turn.blocks.empty() && turn.scope != 0) row["hash_scope"] = "job";
+    if (!turn.blocks.empty() && turn.shared_blocks > 0) row["shared_blocks"] = turn.shared_blocks;
     if (!turn.body.empty()) row["body"] = Json::parse(turn.body);
     return row;
 }
@@ -256,11 +267,12 @@ void convert_requests(const DatasetCommand& command, const Spec& spec,
 void convert(const DatasetCommand& command) {
     if (std::filesystem::exists(command.to))
         throw UsageError(fmt::format("{} exists already; give another name", command.to));
-    const Spec spec = spec_of(command);
+    const auto generated = generated_in(command);
+    const Spec spec = generated ? parse_spec(command.file) : spec_of(command);
     if (!command.salt.empty() && !datasets::makes_prompts(spec))
         throw UsageError(fmt::format(
             "--salt: it is for prompts that are made up, and {} holds its own; leave it out", command.file));
-    const datasets::RowFormat format = datasets::row_format_of(spec);
+    const datasets::RowFormat format = generated ? *generated : datasets::row_format_of(spec);
     const datasets::TurnFile file(command.file, format, false, [](const auto&, const auto&) {});
     for (const std::string& note : file.notes())
         fmt::print(stderr, "paretoken: warning: {}: {}\n", command.file, note);
@@ -383,7 +395,10 @@ void audit(const DatasetCommand& command) {
 }
 
 void add_file(CLI::App& sub, DatasetCommand& command) {
-    sub.add_option("file", command.file, "File of requests")->type_name("FILE")->required();
+    sub.add_option("file", command.file, "File of requests, or generated jobs: agents:jobs=100,fanout=2")
+        ->type_name("FILE")
+        ->required();
+    sub.add_option("--seed", command.seed, "Seed of generated jobs [0]");
     sub.add_option("--dataset", command.dataset,
                    fmt::format("Format of the file, one of {} [recognised by its first row]",
                                datasets::names_of_file_formats()))

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "datasets/files/agent_messages.h"
+#include "datasets/files/agents.h"
 #include "datasets/files/custom_jsonl.h"
 #include "datasets/files/mooncake.h"
 #include "datasets/files/sharegpt.h"
@@ -53,6 +54,14 @@ constexpr std::array kCatalog = {
                .make = make_multi_turn,
                .conversations = true,
                .prompt_lengths = "its fields first and next"},
+    CatalogRow{
+        .name = "agents",
+        .title = "Generated jobs of agents with tools, by lengths",
+        .fields = "jobs=100,turns=8,fanout=2,subturns=3,prefix=1024,first=500,next=200,osl=128,tool=2s",
+        .make = make_agents,
+        .generated = agents_format,
+        .conversations = true,
+        .prompt_lengths = "its fields prefix, first and next"},
     CatalogRow{.name = "custom",
                .title = "Prompts from a file of JSON lines",
                .fields = "path=FILE,osl=128",
@@ -214,6 +223,12 @@ RowFormat row_format_of(const Spec& spec) {
     const CatalogRow& row = row_of(spec.name);
     if (row.format == nullptr) throw UsageError(fmt::format("--dataset '{}' is not a file", spec.name));
     return row.format(spec);
+}
+
+std::optional<RowFormat> generated_format(const Spec& spec, std::uint64_t seed) {
+    for (const CatalogRow& row : kCatalog)
+        if (row.name == spec.name && row.generated != nullptr) return row.generated(spec, seed);
+    return std::nullopt;
 }
 
 std::string file_of(const Spec& spec, const std::string& path) {

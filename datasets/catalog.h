@@ -44,6 +44,8 @@ struct CatalogRow {
     std::unique_ptr<Dataset> (*make)(const DatasetOptions&);
     /// Returns how rows are read (file_dataset.h), for a dataset that is a file; null for the others.
     RowFormat (*format)(const Spec& spec) = nullptr;
+    /// Returns how rows are made, for generated jobs (file_dataset.h); null for the others.
+    RowFormat (*generated)(const Spec& spec, std::uint64_t seed) = nullptr;
     bool makes_prompts = true;   ///< whether prompts of a wanted length are generated, from a calibration
     bool conversations = false;  ///< whether conversations may have several turns
     /// For a dataset that does not take the lengths of prompts from --isl: their source, in words ("the texts
@@ -72,6 +74,9 @@ std::string_view usual_replies(const Spec& spec);
 
 /// Returns how rows are read. Throws UsageError when the dataset is not a file, or unknown.
 RowFormat row_format_of(const Spec& spec);
+
+/// Returns how the rows of generated jobs are made; nothing if the name is not that of such a dataset.
+std::optional<RowFormat> generated_format(const Spec& spec, std::uint64_t seed);
 
 /// Returns the dataset's file: `path`, or else the spec's field "path"; empty if the dataset is not a file.
 /// Throws UsageError when a dataset that is a file has neither, or on an unknown name.

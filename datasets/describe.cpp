@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
 #include "core/statistics.h"
 #include "datasets/files/turn_file.h"
 
@@ -70,9 +69,9 @@ class Rate {
 
 /// Returns the names of a prompt's blocks, which hold in the whole file.
 std::vector<std::uint64_t> names_of(const Row& row) {
-    std::vector<std::uint64_t> names = row.blocks;
-    if (row.scope != 0)
-        for (std::uint64_t& name : names) name = derived_seed(row.scope, "block", name);
+    std::vector<std::uint64_t> names;
+    names.reserve(row.blocks.size());
+    for (std::size_t i = 0; i < row.blocks.size(); ++i) names.push_back(name_of_block(row, i));
     return names;
 }
 

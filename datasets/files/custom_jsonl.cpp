@@ -28,11 +28,12 @@ constexpr std::array<std::string_view, 9> kOutputTokens = {
 constexpr std::array<std::string_view, 11> kFields = {"prompt", "messages", "input_tokens", "output_tokens",
                                                       "at_s",   "class",    "slo",          "body",
                                                       "turn",   "model",    "expect"};
-constexpr std::array<std::string_view, 13> kTurnsFields = {
-    "messages", "prompt", "input_tokens", "output_tokens", "at_s",         "class",     "slo",
-    "body",     "turn",   "model",        "hash_ids",      "block_tokens", "hash_scope"};
+constexpr std::array<std::string_view, 14> kTurnsFields = {
+    "messages", "prompt", "input_tokens", "output_tokens", "at_s",         "class",      "slo",
+    "body",     "turn",   "model",        "hash_ids",      "block_tokens", "hash_scope", "shared_blocks"};
 constexpr std::string_view kKnownTurnsFields =
-    "input_tokens, output_tokens (or max_tokens and the like), hash_ids, block_tokens, hash_scope, at_s, "
+    "input_tokens, output_tokens (or max_tokens and the like), hash_ids, block_tokens, hash_scope, "
+    "shared_blocks, at_s, "
     "class, slo, body, conversation, turn, job, id, after, delay_s, tool_s, fork_of, background, "
     "whole_prompt and model";
 constexpr std::string_view kKnownFields =
@@ -157,6 +158,12 @@ Row read_turns_row(std::string_view text, const std::string&, const RowPlace& pl
     if (!object["hash_ids"].get(ids)) {
         row.blocks = blocks_in(object, "hash_ids", place);
         row.scope = scope_in(object, row, place);
+        if (const auto shared = number_in(object, "shared_blocks", place)) {
+            if (*shared < 0 || *shared != std::floor(*shared) ||
+                *shared > static_cast<double>(row.blocks.size()))
+                place.refuse("\"shared_blocks\" is not a number of the row's hash_ids");
+            row.shared_blocks = static_cast<std::uint64_t>(*shared);
+        }
         row.block_tokens = tokens_in(object, "block_tokens", place).value_or(0);
         if (row.block_tokens == 0) place.refuse("\"hash_ids\" need \"block_tokens\", the tokens of a block");
     }

@@ -79,8 +79,8 @@ class FileDataset final : public Dataset {
           live_replies_(options.live_replies),
           maker_(options),
           ids_maker_(in_form(options, PromptForm::token_ids)),
-          file_(file_of(options.spec, options.path), format, !options.live_replies,
-                [&](const Row& row, const RowPlace& place) {
+          file_(format.generate ? options.path : file_of(options.spec, options.path), format,
+                !options.live_replies, [&](const Row& row, const RowPlace& place) {
                     add_turn(row, place);
                     for (const Row& turn : row.further) add_turn(turn, place);
                 }) {
@@ -118,6 +118,7 @@ class FileDataset final : public Dataset {
 
     std::string description() const override {
         const std::string& path = file_.path();
+        if (format_.generate) return path;
         const std::string_view unit = has_jobs()            ? "jobs"
                                       : has_conversations() ? "conversations"
                                                             : "requests";
@@ -223,14 +224,13 @@ class FileDataset final : public Dataset {
     Prompt made_up(const Row& row, std::uint64_t index, std::uint32_t turn, const PromptMaker& maker) const {
         const std::uint64_t own = turn == 0 ? index : derived_seed(index, "turn", turn);
         if (row.blocks.empty()) return maker.prompt(*row.input_tokens, own);
-        const std::uint64_t play = derived_seed(row.scope, "play", index / jobs().size());
+        const std::uint64_t play = index / jobs().size();
         Prompt prompt = maker.begin();
         std::int64_t left = *row.input_tokens - maker.overhead_tokens();
-        for (const std::uint64_t block : row.blocks) {
+        for (std::size_t i = 0; i < row.blocks.size(); ++i) {
             const std::int64_t tokens =
                 std::min(left, row.block_tokens > 0 ? row.block_tokens : format_.block_tokens);
-            if (tokens > 0)
-                maker.append(prompt, tokens, row.scope == 0 ? block : derived_seed(play, "block", block));
+            if (tokens > 0) maker.append(prompt, tokens, name_of_block(row, i, play));
             left -= tokens;
         }
         if (left > 0) maker.append(prompt, left, derived_seed(own, "beyond the blocks"));
@@ -278,6 +278,12 @@ class FileDataset final : public Dataset {
 };
 
 }  // namespace
+
+std::uint64_t name_of_block(const Row& row, std::size_t i, std::uint64_t play) {
+    const std::uint64_t block = row.blocks[i];
+    if (row.scope == 0 || i < row.shared_blocks) return block;
+    return derived_seed(derived_seed(row.scope, "play", play), "block", block);
+}
 
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format) {
     return std::make_unique<FileDataset>(options, format);

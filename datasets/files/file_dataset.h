@@ -50,6 +50,8 @@ struct Row {
     /// If it is not 0, the names of blocks hold only among rows of the same scope, and only for one play of
     /// their job.
     std::uint64_t scope = 0;
+    /// With a scope: the number of first blocks whose names hold in the whole file and for every play.
+    std::uint64_t shared_blocks = 0;
     std::int64_t block_tokens = 0;  ///< tokens per block; 0 means RowFormat::block_tokens
     bool is_reply = false;          ///< whether it is the recorded reply to the turn before, and no turn
     bool whole_prompt = false;      ///< whether the prompt has the history already, which no turn then adds
@@ -69,6 +71,9 @@ struct Row {
     std::vector<std::string> unknown_fields = {};  ///< names of fields that have no effect
 };
 
+/// Returns the name of the i-th block of a row, for one play of its job, among all rows and plays.
+std::uint64_t name_of_block(const Row& row, std::size_t i, std::uint64_t play = 0);
+
 /// A format: the layout of its files and the function that reads a row.
 struct RowFormat {
     std::string_view name;
@@ -85,6 +90,8 @@ struct RowFormat {
     bool jobs_by_edges = false;
     /// Looks at a file before its rows are read, and completes the format for it; may be empty.
     std::function<void(const std::string& path, RowFormat& format)> look = {};
+    /// Makes the rows, for a dataset that is generated and has no file; otherwise empty. Needs `keeps_turns`.
+    std::function<void(const std::function<void(Row)>& take)> generate = {};
     std::string note = {};  ///< what the user should know of the file, as a sentence without a full stop
     bool body_of_opening = false;        ///< whether a turn without a body has that of its job's first turn
     bool keeps_turns = false;            ///< whether turns are kept in memory (datasets/files/kept_turns.h)

@@ -54,18 +54,27 @@ RowFormat looked_at(const std::string& path, RowFormat format) {
 
 TurnFile::TurnFile(const std::string& path, const RowFormat& format, bool with_replies,
                    const std::function<void(const Row& row, const RowPlace& place)>& visit)
-    : reader_(looked_at(path, format)), jobs_(format.jobs_by_edges) {
+    : path_(path), reader_(looked_at(path, format)), jobs_(format.jobs_by_edges) {
+    if (format.generate) {
+        std::size_t number = 0;
+        format.generate([&](Row row) { add(std::move(row), with_replies, {path_, ++number}, visit); });
+        jobs_.finish(path_);
+        return;
+    }
     file_ = std::make_unique<RowFile>(path, format.layout, [&](std::string_view text, const RowPlace& place) {
-        auto row = reader_.read(text, place);
-        if (!row) return;
-        visit(*row, place);
-        const bool begins = jobs_.add(*row, with_replies, place);
-        if (begins || format.jobs_by_edges) add_time(*row, place);
-        if (format.keeps_turns) kept_.add(std::move(*row));
+        if (auto row = reader_.read(text, place)) add(std::move(*row), with_replies, place, visit);
     });
     reader_.require_rows(*file_);
     jobs_.finish(path);
     file_->leave_out(reader_.left_out());
+}
+
+void TurnFile::add(Row row, bool with_replies, const RowPlace& place,
+                   const std::function<void(const Row& row, const RowPlace& place)>& visit) {
+    visit(row, place);
+    const bool begins = jobs_.add(row, with_replies, place);
+    if (begins || reader_.format().jobs_by_edges) add_time(row, place);
+    if (reader_.format().keeps_turns) kept_.add(std::move(row));
 }
 
 void TurnFile::add_time(const Row& row, const RowPlace& place) {

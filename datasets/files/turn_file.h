@@ -1,6 +1,7 @@
 #pragma once
 // The turns of the jobs in a file (datasets/job.h). The file is checked, hashed and indexed in one pass;
-// afterwards each turn can be read by its job and its number. Rows that hold no request are left out.
+// afterwards each turn can be read by its job and its number. Rows that hold no request are left out. The
+// rows of a generated dataset (RowFormat::generate) are made once and kept.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,10 +43,10 @@ class RowReader {
 
 class TurnFile {
   public:
-    /// Reads the file, and calls `visit` with every row that holds a request, in order. `with_replies`: the
-    /// turns must hold the recorded replies to the turns before them. Throws the errors of RowFile, JobIndex
-    /// and the format's reader, and UsageError if no row holds a request, if the time of a job is before that
-    /// of the job before it, or if only some jobs have times.
+    /// Reads the file, which for a generated dataset is its name, and calls `visit` with every row that holds
+    /// a request, in order. `with_replies`: the turns must hold the recorded replies to the turns before
+    /// them. Throws the errors of RowFile, JobIndex and the format's reader, and UsageError if no row holds a
+    /// request, if the time of a job is before that of the job before it, or if only some jobs have times.
     TurnFile(const std::string& path, const RowFormat& format, bool with_replies,
              const std::function<void(const Row& row, const RowPlace& place)>& visit);
 
@@ -58,13 +59,17 @@ class TurnFile {
     std::optional<Duration> recorded_time(std::size_t job) const;
 
     std::vector<std::string> notes() const { return reader_.notes(); }
-    const std::string& path() const { return file_->path(); }
-    const std::string& content() const { return file_->content(); }
+    const std::string& path() const { return path_; }
+    /// Returns the hash of the file; empty for a generated dataset.
+    std::string content() const { return file_ ? file_->content() : std::string(); }
 
   private:
+    void add(Row row, bool with_replies, const RowPlace& place,
+             const std::function<void(const Row& row, const RowPlace& place)>& visit);
     Row row(TurnPlace at) const;
     void add_time(const Row& row, const RowPlace& place);
 
+    std::string path_;
     RowReader reader_;
     JobIndex jobs_;
     KeptTurns kept_;

@@ -338,7 +338,7 @@ class Numbers(Case):
     def test_a_report_says_what_a_job_costs(self):
         self.succeeds(self.run_of_jobs("--concurrency", 2))
         card = self.directory / "card.json"
-        card.write_text(json.dumps({"as_of": "2026-11-01", "currency": "USD", "source": "a test", "gpus": {
+        card.write_text(json.dumps({"schema": 1, "as_of": "2026-11-01", "currency": "USD", "source": "a test", "gpus": {
             "h100-sxm": {"usd_per_h": {"on_demand": 3.6}}}}))
         self.succeeds(paretoken("report", self.directory / "run", "--gpu", "h100-sxm", "--price", card, "--no-micro", "--out",
                                 self.directory / "report"))
@@ -393,6 +393,26 @@ class Formats(Case):
                             line["job"]) for line in sorted(request_lines(self.directory / f"{name}.{run}"),
                                                             key=lambda line: line["index"])] for run in "ab"]
                 self.assertEqual(pauses[0], pauses[1])
+
+    def test_generated_jobs_are_described_converted_and_played_alike(self):
+        spec = "agents:jobs=20,turns=uniform:min=2;max=6,fanout=2,next=100,osl=20,tool=lognormal:mean=100ms;cv=1"
+        rows = self.directory / "rows.jsonl"
+        self.succeeds(paretoken("dataset", "convert", spec, rows))
+        described = [json.loads(paretoken("dataset", "describe", what, "--json").stdout) for what in (spec, rows)]
+        for one in described:
+            one.pop("format")
+        self.assertEqual(described[0], described[1])
+        other = json.loads(paretoken("dataset", "describe", spec, "--seed", 1, "--json").stdout)
+        self.assertNotEqual(other["jobs"]["turns"], described[0]["jobs"]["turns"])
+        lengths = []
+        for name, options in (("a", ("--dataset", spec)), ("b", ("--dataset-path", rows))):
+            out = self.directory / name
+            self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", *options, "--num-prompts", 20, "--concurrency", 4,
+                                    "--out", out))
+            lengths.append([(record["job"], record["usage"]["prompt_tokens"] if "usage" in record else record.get("prompt_tokens"))
+                            for record in sorted(request_lines(out), key=lambda record: record["index"])])
+        self.assertEqual(lengths[0], lengths[1])
+        self.assertEqual(len(lengths[0]), described[0]["jobs"]["turns"])
 
     def test_describe_says_what_the_jobs_are_made_of(self):
         weka = json.loads(paretoken("dataset", "describe", "--json", SAMPLES / "weka.json").stdout)
