@@ -29,7 +29,10 @@ struct JobTurn {
 
 /// The turns of a job. A turn stands behind all turns that it waits for; the first one waits for none.
 struct JobGraph {
-    std::vector<JobTurn> turns;
+    std::vector<JobTurn> turns = {};
+    /// The number of first turns that only prepare the server's cache, because the job begins in its middle
+    /// (datasets/begun_inside.h); 0 for a whole job.
+    std::uint32_t primers = 0;
 
     bool operator==(const JobGraph&) const = default;
 };

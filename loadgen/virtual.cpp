@@ -127,7 +127,7 @@ class VirtualRun {
         record.wanted_input_tokens = request.wanted_input_tokens;
         record.wanted_output_tokens = request.wanted_output_tokens;
         record.token_source = TokenSource::one_per_event;
-        progress_.count_start(planned.warmup);
+        progress_.count_start(record.warmup);
         monitor_.started(record);
         record.closed = record.started + std::min(load_.worker.client.request_timeout,
                                                   start.hangs_up_after.value_or(Duration::max()));

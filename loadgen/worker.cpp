@@ -243,9 +243,9 @@ void Worker::prepare_next() {
 }
 
 void Worker::start(const Start& start) {
-    job_->progress.count_start(start.planned.warmup);
     const Planned& planned = start.planned;
     RequestRecord record = job_->mix.record_of(start);
+    job_->progress.count_start(record.warmup);
     record.worker = options_.number;
     job_->monitor.started(record);
     Ahead& ahead = ahead_[planned.part];

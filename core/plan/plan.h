@@ -35,6 +35,7 @@ struct RequestClass {
     std::string replies = {};
     std::optional<double> tool_scale = {};  ///< factor of the times that tools take in the dataset
     std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn of a job
+    std::string start_inside = {};  ///< shares of their turns at which the first jobs of a closed loop begin
 
     /// Requests per second of an open loop with Poisson or gamma gaps. Infinity means that all requests are
     /// due at once. A resolved plan has no value here; its `arrivals` state the rate.

@@ -581,6 +581,10 @@ using IdleCap = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].idle_cap;
 }
 > ;
+using StartInside = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].start_inside;
+}
+> ;
 using RequestRate = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].request_rate;
 }
@@ -1373,6 +1377,15 @@ constexpr std::array kFields = {
                       "cut to it [no limit]",
               .get = IdleCap::get,
               .set = IdleCap::set},
+    PlanField{.name = "start_inside",
+              .flags = "--start-inside",
+              .group = kWorkload,
+              .kind = workload,
+              .of_class = true,
+              .help = "Closed loop of jobs: the first job of each slot begins at a share of its turns, drawn "
+                      "from 0.25..0.75, after a primer turn of each of its agents, which is a warm-up",
+              .get = StartInside::get,
+              .set = StartInside::set},
     PlanField{.name = "isl",
               .flags = "--isl",
               .synonyms = "--random-input-len:vllm,sglang --input-len:vllm "

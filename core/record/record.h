@@ -93,6 +93,7 @@ struct JobPart {
     std::uint64_t first = 0;  ///< index of the job's first request
     std::uint32_t turns = 0;  ///< number of turns of the job, whether they are sent or not
     bool background = false;  ///< whether nobody waits for its agent
+    bool inside = false;      ///< whether the job begins in its middle, so that it has no time of a job
 
     bool operator==(const JobPart&) const = default;
 };

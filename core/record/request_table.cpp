@@ -77,6 +77,7 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.job_back = static_cast<std::uint32_t>(record.job ? record.index - record.job->first : 0);
     row.job_turns = record.job ? std::max(record.job->turns, std::uint32_t{1}) : 0;
     row.background = record.job && record.job->background;
+    row.inside = record.job && record.job->inside;
     row.scheduled = packed_time(record.scheduled);
     row.slot_wait = record.slot_wait.count();
     row.started = packed_time(record.started);
@@ -147,7 +148,8 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     if (row.conversation != kAbsent)
         record.turn = Turn{static_cast<std::uint64_t>(row.conversation), row.turn};
     record.job = std::nullopt;
-    if (row.job_turns != 0) record.job = JobPart{row.index - row.job_back, row.job_turns, row.background};
+    if (row.job_turns != 0)
+        record.job = JobPart{row.index - row.job_back, row.job_turns, row.background, row.inside};
     record.request_class = classes_[row.request_class];
     record.slo = slos_[row.slo];
     record.worker = row.worker;

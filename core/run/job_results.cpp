@@ -48,7 +48,7 @@ void add(Job& job, const RequestRecord& record) {
 std::map<std::uint64_t, Job> jobs_of(const RequestTable& requests) {
     std::map<std::uint64_t, Job> jobs;
     for (const RequestRecord& record : requests)
-        if (record.job && !record.warmup) add(jobs[record.job->first], record);
+        if (record.job && !record.warmup && !record.job->inside) add(jobs[record.job->first], record);
     return jobs;
 }
 

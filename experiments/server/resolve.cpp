@@ -17,6 +17,7 @@
 #include "core/plan/session_names.h"
 #include "core/plan/shard.h"
 #include "core/random.h"
+#include "datasets/begun_inside.h"
 #include "datasets/catalog.h"
 #include "datasets/questions.h"
 #include "datasets/recognise.h"
@@ -334,6 +335,19 @@ std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds) {
     return most;
 }
 
+/// Refuses a start inside jobs where it has no meaning.
+void check_start_inside(const RequestClass& of, const LoadPlan& plan) {
+    if (of.start_inside.empty()) return;
+    static_cast<void>(datasets::parse_begin_shares(of.start_inside));
+    if (!loadgen::arrivals_of(*of.arrivals).at_once)
+        throw UsageError(
+            "--start-inside: it fills the slots of a closed loop; in an open loop jobs begin at their start");
+    if (plan.warmups > 0 || plan.warmup_duration)
+        throw UsageError(
+            "--start-inside: its primer turns are the warm-up; leave --num-warmups and --warmup-duration "
+            "out");
+}
+
 LoadPlan with_load(LoadPlan plan) {
     plan = with_classes(std::move(plan));
     const bool ends = read_rules(plan);
@@ -352,6 +366,7 @@ LoadPlan with_load(LoadPlan plan) {
             if (of.ramp_up.empty()) of.ramp_up = "0s";
         }
         check_pacing(of, plan.warmups);
+        check_start_inside(of, plan);
         of.request_rate.reset();
         of.burstiness.reset();
     }
@@ -389,7 +404,7 @@ std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan) {
 std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
                                               const std::optional<datasets::Calibration>& calibration) {
     const RequestClass& of = resolved.classes[request_class];
-    return datasets::make_dataset(
+    auto dataset = datasets::make_dataset(
         {.spec = of.dataset,
          .seed = seed_of(resolved, of),
          .salt = resolved.salt,
@@ -401,6 +416,9 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::siz
          .prose = resolved.text.empty() ? nullptr : std::make_shared<const datasets::Prose>(resolved.text),
          .salt_prompts = resolved.salt_prompts,
          .live_replies = of.replies != "recorded"});
+    if (of.start_inside.empty()) return dataset;
+    return datasets::begun_inside(std::move(dataset), datasets::parse_begin_shares(of.start_inside),
+                                  seed_of(resolved, of), of.concurrency.value_or(0));
 }
 
 loadgen::LoadOptions load_options(const LoadPlan& resolved) {

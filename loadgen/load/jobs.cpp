@@ -66,7 +66,14 @@ void Jobs::place(RequestRecord& record, const Planned& planned) const {
     const Graph graph = graph_of(planned);
     const JobTurn& turn = graph->turns[planned.turn];
     record.turn->number = turn.number;
-    record.job = JobPart{.first = session->job, .turns = planned.turns, .background = turn.background};
+    record.job = JobPart{.first = session->job,
+                         .turns = planned.turns,
+                         .background = turn.background,
+                         .inside = graph->primers > 0};
+}
+
+bool Jobs::is_primer(const Planned& planned) const {
+    return planned.turns > 1 && dataset_->has_jobs() && planned.turn < graph_of(planned)->primers;
 }
 
 bool Jobs::needs_answer(const Planned& planned) const {

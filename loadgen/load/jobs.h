@@ -43,6 +43,10 @@ class Jobs {
     /// started its agent; nothing for a dataset of single requests.
     std::optional<Session> session_of(const Planned& planned) const;
 
+    /// Returns whether the request is a primer (JobGraph::primers in datasets/job.h), which counts as a
+    /// warm-up.
+    bool is_primer(const Planned& planned) const;
+
     /// Returns whether a later turn needs the answer's text.
     bool needs_answer(const Planned& planned) const;
 

@@ -138,7 +138,7 @@ Request Mix::request(const Planned& planned, bool outline) const {
 RequestRecord Mix::record_of(const Start& start) const {
     RequestRecord record;
     record.index = start.planned.index;
-    record.warmup = start.planned.warmup;
+    record.warmup = start.planned.warmup || parts_[start.planned.part].jobs.is_primer(start.planned);
     parts_[start.planned.part].jobs.place(record, start.planned);
     record.scheduled = start.scheduled;
     record.slot_wait = start.slot_wait;
@@ -155,18 +155,26 @@ std::optional<Session> Mix::session_of(const Planned& planned) const {
 
 void Mix::started(const Start& start, Prompt prompt) {
     Part& part = parts_[start.planned.part];
+    if (part.jobs.is_primer(start.planned)) primers_.insert(start.planned.index);
     const auto others = part.jobs.started(start.planned, std::move(prompt));
     for (const FollowUp& other : others) part.dispatcher.follow(other, start.scheduled + start.slot_wait);
 }
 
+RequestKey Mix::planned_key(const RequestKey& request) const {
+    return {.index = request.index, .warmup = request.warmup && !primers_.contains(request.index)};
+}
+
 void Mix::on_first_token(const RequestKey& request, TimePoint at) {
-    part_of(request).dispatcher.on_first_token(request, at);
+    part_of(request).dispatcher.on_first_token(planned_key(request), at);
 }
 
 void Mix::finished(RequestRecord& record, TimePoint slot_free, bool takes_answer) {
-    const RequestKey key{.index = record.index, .warmup = record.warmup};
+    const RequestKey key = planned_key({.index = record.index, .warmup = record.warmup});
     Part& part = part_of(key);
+    const bool warmup = std::exchange(record.warmup, key.warmup);
     const Ended ended = part.jobs.ended(record, takes_answer);
+    record.warmup = warmup;
+    primers_.erase(record.index);
     part.dispatcher.finished(key, slot_free, is_failure(record.outcome), ended);
 }
 

@@ -4,6 +4,7 @@
 // k-th of n classes, counted from 0, are k, k + n, k + 2n, …
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -89,9 +90,12 @@ class Mix {
     };
     Part& part_of(const RequestKey& request) { return parts_[request.index % parts_.size()]; }
     const Part* first_dry() const;
+    /// Returns the key by which the dispatcher and the jobs know a request. Primers are no warm-ups there.
+    RequestKey planned_key(const RequestKey& request) const;
 
     std::vector<Part> parts_;
-    std::size_t turn_ = 0;  ///< class that is asked first
+    std::set<std::uint64_t> primers_;  ///< primers in flight, by index; there are no other warm-ups then
+    std::size_t turn_ = 0;             ///< class that is asked first
 };
 
 }  // namespace paretoken::loadgen

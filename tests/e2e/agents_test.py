@@ -339,7 +339,7 @@ class Numbers(Case):
         self.succeeds(self.run_of_jobs("--concurrency", 2))
         card = self.directory / "card.json"
         card.write_text(json.dumps({"schema": 1, "as_of": "2026-11-01", "currency": "USD", "source": "a test", "gpus": {
-            "h100-sxm": {"usd_per_h": {"on_demand": 3.6}}}}))
+            "h100-sxm": {"on_demand": 3.6}}}))
         self.succeeds(paretoken("report", self.directory / "run", "--gpu", "h100-sxm", "--price", card, "--no-micro", "--out",
                                 self.directory / "report"))
         self.matches_schema(self.directory / "report.json", "report")
@@ -348,6 +348,29 @@ class Numbers(Case):
         self.assertAlmostEqual(cost["mean"], 3.6 / jobs["jobs_per_hour"], places=12)
         self.assertLess(cost["p50"], cost["p95"])
         self.assertIn("What jobs take and cost", (self.directory / "report.md").read_text())
+
+    def test_jobs_that_begin_inside_have_primers_that_are_in_no_figure(self):
+        out = self.directory / "run"
+        options = ("--dataset", "agents:jobs=30,turns=9,fanout=2,osl=16,tool=1s", "--concurrency", 6, "--num-prompts", 30,
+                   "--start-inside", "0.25..0.75")
+        with simulated_server("--profile", "ideal") as address:
+            self.succeeds(paretoken("run", address, *options, "--tool-scale", "0.01", "--out", out))
+        result, records = run_json(out), request_lines(out)
+        primers = [record for record in records if record.get("warmup")]
+        inside = {record["job"] for record in records if record.get("inside")}
+        self.assertEqual({record["job"] for record in primers}, inside)
+        self.assertEqual(len(inside), 6, "one for each slot")
+        self.assertEqual({record["completion_tokens"] for record in primers}, {1})
+        self.assertEqual(result["counts"]["warmup"], len(primers))
+        self.assertEqual(result["counts"]["requests"], len(records) - len(primers))
+        self.assertEqual((result["jobs"]["ok"], result["jobs"].get("unfinished", 0)), (24, 0), "the others are whole")
+        by_index = {record["index"]: record for record in records}
+        for record in records:
+            if record.get("inside") and not record.get("warmup"):
+                self.assertGreaterEqual(record["scheduled_s"], by_index[record["job"]]["closed_s"] - 1e-6)
+        for wrong, named in ((("--request-rate", 1), "closed loop"), (("--num-warmups", 3, "--concurrency", 2), "primer turns")):
+            self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", "--dataset", "agents", "--start-inside", "0.5", *wrong), 2,
+                               "--start-inside", named)
 
     def test_limits_on_jobs_need_jobs(self):
         for option in ("--goodput", "--slo"):
@@ -409,7 +432,7 @@ class Formats(Case):
             out = self.directory / name
             self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", *options, "--num-prompts", 20, "--concurrency", 4,
                                     "--out", out))
-            lengths.append([(record["job"], record["usage"]["prompt_tokens"] if "usage" in record else record.get("prompt_tokens"))
+            lengths.append([(record["job"], record["prompt_tokens"])
                             for record in sorted(request_lines(out), key=lambda record: record["index"])])
         self.assertEqual(lengths[0], lengths[1])
         self.assertEqual(len(lengths[0]), described[0]["jobs"]["turns"])

@@ -21,6 +21,7 @@ void record_fields(Archive& a, Record& v) {
     a.part("job", v.job, &JobPart::first);
     a.part("job_turns", v.job, &JobPart::turns);
     a.part("background", v.job, &JobPart::background);
+    a.part("inside", v.job, &JobPart::inside);
     a("warmup", v.warmup);
     a.required("outcome", v.outcome);
     a("error", v.error);

@@ -32,7 +32,7 @@ RequestRecord record_with_everything() {
     record.worker = 255;
     record.target = 63;
     record.turn = Turn{.conversation = std::uint64_t{1} << 40, .number = 60000};
-    record.job = JobPart{.first = 3, .turns = 65535, .background = true};
+    record.job = JobPart{.first = 3, .turns = 65535, .background = true, .inside = true};
     record.warmup = true;
     record.outcome = Outcome::truncated;
     record.error = "the stream ended";

@@ -417,7 +417,7 @@ TEST(Records, LeaveTextsOfAnswersOnDemandAndWhereARequestStandsInItsConversation
         record.id = "r-5";
         record.answer = "say \"hi\"\n\xc3\xa9";
         record.turn = Turn{.conversation = 3, .number = 2};
-        record.job = JobPart{.first = 1, .turns = 9, .background = true};
+        record.job = JobPart{.first = 1, .turns = 9, .background = true, .inside = true};
         writer.record(RequestRecord(record));
         EXPECT_THAT(writer.finish(), IsEmpty());
         const auto lines = read_all(directory.path() / "requests.jsonl");
