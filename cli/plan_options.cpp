@@ -207,7 +207,15 @@ PlanTexts texts_of(const PlanOptions& options) {
     if (!options.config.empty())
         texts =
             reports::parse_plan_json(reports::read_option_file(options.config, "--config"), options.config);
-    if (!options.recipe.empty()) texts.merge(texts_of(recipe_named(options.recipe)));  // keeps existing ones
+    if (!options.recipe.empty()) {
+        const Recipe& recipe = recipe_named(options.recipe);
+        const bool has_file = texts.contains("dataset_path") || options.given.contains("dataset_path") ||
+                              texts.contains("dataset") || options.given.contains("dataset");
+        if (!recipe.file.empty() && !has_file)
+            throw UsageError(fmt::format("--recipe {}: it is for {}; give the file with --dataset-path FILE",
+                                         recipe.name, recipe.file));
+        texts.merge(texts_of(recipe));  // keeps existing ones
+    }
     for (const auto& [name, values] : options.given) texts.erase(name);
     restore_secrets(texts, variable_of_environment);
     for (const auto& [name, values] : options.given) texts[name] = values;

@@ -76,6 +76,30 @@ std::span<const Recipe> recipes() {
          {{"class", "decode:concurrency=8,isl=128,osl=512,ratio=.1"},
           {"class", "long:rate=.1,isl=32k,osl=16"},
           {"duration", "2m"}}},
+        {"agentx",
+         "InferenceX's AgentX on a trace in Weka's form: an hour of 16 live jobs that begin inside",
+         "The lines `jobs` and `interact.` have the job times and the E2E-normalized interactivity, and the "
+         "line `rules` says whether the benchmark's rules were kept.",
+         {{"duration", "3600s"},
+          {"seed", "42"},
+          {"concurrency", "16"},
+          {"ramp_up", "0s"},
+          {"start_inside", "0.25..0.75"},
+          {"idle_system_cap", "10s"},
+          {"max_failed", "10%"},
+          {"rules", "agentx"}},
+         "traces of jobs in Weka's form"},
+        {"mlperf-agentic",
+         "MLPerf Endpoints' agentic rows, each trajectory once, 16 at a time",
+         "The line `interact.` has the E2E interactivity to compare with the output tokens per second, and "
+         "the line `rules` says whether the benchmark's rules were kept.",
+         {{"num_prompts", "all"},
+          {"concurrency", "16"},
+          {"ramp_up", "0s"},
+          {"ignore_eos", "false"},
+          {"salt_prompts", "true"},
+          {"rules", "mlperf-agentic"}},
+         "MLPerf's agentic rows"},
     };
     return table;
 }

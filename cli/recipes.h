@@ -17,6 +17,8 @@ struct Recipe {
     std::string_view look;   ///< one sentence on the figures of the result to look at
     std::vector<std::pair<std::string_view, std::string_view>>
         options;  ///< field name → value; a list repeats the name for each item
+    /// The files that it is for, in words; empty if it generates its requests.
+    std::string_view file = {};
 };
 std::span<const Recipe> recipes();
 

@@ -35,6 +35,8 @@ struct RequestClass {
     std::string replies = {};
     std::optional<double> tool_scale = {};  ///< factor of the times that tools take in the dataset
     std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn of a job
+    /// The longest time in which no request is in flight before the next turn of a job is due.
+    std::optional<Duration> idle_system_cap = {};
     std::string start_inside = {};  ///< shares of their turns at which the first jobs of a closed loop begin
 
     /// Requests per second of an open loop with Poisson or gamma gaps. Infinity means that all requests are
@@ -181,6 +183,8 @@ struct LoadPlan {
     FleetPlan fleet = {};
 
     // ---- the judgement
+    std::string rules =
+        {};  ///< benchmark whose rules the run is held against (core/run/benchmark_rules.h)
     std::vector<std::string> slos = {};  ///< limits on percentiles (core/result/slo.h): "ttft_p95:800"
     std::string require = {};            ///< "met", or empty: a run may be only within its limits
     std::string host_noise = {};         ///< "accept", or empty: delays of the client are judged

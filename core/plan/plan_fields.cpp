@@ -21,6 +21,7 @@
 #include "core/plan/scrape_places.h"
 #include "core/plan/session_names.h"
 #include "core/plan/shard.h"
+#include "core/result/result.h"
 #include "core/result/slo.h"
 #include "core/text/command_secrets.h"
 #include "core/text/content_hash.h"
@@ -222,6 +223,11 @@ void model_mix(const std::string& text) {
 
 void known_requirement(const std::string& text) {
     if (text != "met") throw UsageError(fmt::format("'{}': expected met", text));
+}
+
+void known_rules(const std::string& text) {
+    if (std::find(kBenchmarks.begin(), kBenchmarks.end(), text) == kBenchmarks.end())
+        throw UsageError(fmt::format("'{}': known are {}", text, fmt::join(kBenchmarks, ", ")));
 }
 
 void known_host_noise(const std::string& text) {
@@ -520,6 +526,10 @@ using AfterRunCommand = Member < [](auto& p, std::size_t) -> auto& {
     return p.server.after_run_command;
 }
 > ;
+using BenchmarkOf = Member < [](auto& p, std::size_t) -> auto& {
+    return p.rules;
+}
+> ;
 using SlosOf = Member < [](auto& p, std::size_t) -> auto& {
     return p.slos;
 }
@@ -579,6 +589,10 @@ using ToolScale = Member < [](auto& p, std::size_t c) -> auto& {
 > ;
 using IdleCap = Member < [](auto& p, std::size_t c) -> auto& {
     return p.classes[c].idle_cap;
+}
+> ;
+using IdleSystemCap = Member < [](auto& p, std::size_t c) -> auto& {
+    return p.classes[c].idle_system_cap;
 }
 > ;
 using StartInside = Member < [](auto& p, std::size_t c) -> auto& {
@@ -1377,6 +1391,15 @@ constexpr std::array kFields = {
                       "cut to it [no limit]",
               .get = IdleCap::get,
               .set = IdleCap::set},
+    PlanField{.name = "idle_system_cap",
+              .flags = "--idle-system-cap",
+              .group = kWorkload,
+              .type = duration,
+              .kind = workload,
+              .help = "Longest time without any request in flight while jobs pause: 10s; the pauses of all "
+                      "jobs are then shortened alike [no limit]",
+              .get = IdleSystemCap::get,
+              .set = IdleSystemCap::set},
     PlanField{.name = "start_inside",
               .flags = "--start-inside",
               .group = kWorkload,
@@ -1580,6 +1603,14 @@ constexpr std::array kFields = {
                       "may be repeated",
               .get = SlosOf::get,
               .set = set_slos},
+    PlanField{.name = "rules",
+              .flags = "--rules",
+              .group = kResult,
+              .kind = judging,
+              .help = "Benchmark whose rules the result is held against: agentx or mlperf-agentic; --recipe "
+                      "sets the options that they ask for",
+              .get = BenchmarkOf::get,
+              .set = BenchmarkOf::set_checked<known_rules>},
     PlanField{.name = "require",
               .flags = "--require",
               .group = kResult,

@@ -1,6 +1,7 @@
 #pragma once
 // The result of one run as one plain value. Everything made of it (files, tables, reports, gates) is a pure
 // function of it; run.json has the same content. A quantity that was not measured is absent, never zero.
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -272,6 +273,29 @@ struct MetricSummary {
     const PercentileValue* at(double p) const;  ///< null if there is no such percentile
 };
 
+/// A rule of a benchmark, and whether a run has kept it.
+struct RuleResult {
+    std::string name;
+    std::string wanted;
+    bool kept = false;
+    std::string found;  ///< what the run has
+
+    bool operator==(const RuleResult&) const = default;
+};
+
+/// The benchmarks of agents whose rules are known.
+inline constexpr std::array<std::string_view, 2> kBenchmarks = {"agentx", "mlperf-agentic"};
+
+/// The rules of a published benchmark that a run was to keep (core/run/benchmark_rules.h).
+struct BenchmarkRules {
+    std::string benchmark;
+    bool kept = false;  ///< whether all of `rules` were kept
+    std::vector<RuleResult> rules = {};
+    std::string not_checked = {};  ///< further rules, which a result does not show
+
+    bool operator==(const BenchmarkRules&) const = default;
+};
+
 /// The tokens of one job over all of its turns, as the server's usage counts them.
 struct JobTokens {
     double fresh = 0;   ///< prompt tokens that were computed; all of them if cached ones are not reported
@@ -537,6 +561,7 @@ struct RunResult : Scope {
     std::optional<PowerFigures> power = {};
     std::vector<Series> series;
     std::vector<SloResult> slo = {};           ///< results for the limits of the run
+    std::optional<BenchmarkRules> rules = {};  ///< absent unless the plan names a benchmark
     std::optional<ProbeScore> quality = {};    ///< score of the questions asked after the load
     std::vector<AlertResult> alerts = {};      ///< result of every rule, in the order of their table
     std::optional<std::uint64_t> concurrency;  ///< in-flight cap, the load axis of a closed loop

@@ -10,6 +10,7 @@
 #include "core/result/slo.h"
 #include "core/result/summary.h"
 #include "core/result/validity.h"
+#include "core/run/benchmark_rules.h"
 #include "core/run/client_health.h"
 #include "core/run/job_results.h"
 #include "core/statistics.h"
@@ -313,6 +314,7 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     const std::vector<Slo> slos = percentile_slos_of(judging.slos);
     result.slo = percentile_verdicts(result, observed.records, window, slos, unknown);
     if (jobs) count_jobs_over(result.slo, slos, jobs->jobs);
+    result.rules = benchmark_rules_of(result);
     result.alerts = judged_alerts(result, judging.alerts, judging.baseline);
     return result;
 }

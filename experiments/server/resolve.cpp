@@ -39,11 +39,14 @@ void name_dataset(RequestClass& of) {
     if (!of.replies.empty() && !datasets::has_conversations(of.dataset))
         throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are not conversations",
                                      of.replies, of.dataset.name));
-    if ((of.tool_scale || of.idle_cap) && !datasets::has_conversations(of.dataset))
+    if ((of.tool_scale || of.idle_cap || of.idle_system_cap) && !datasets::has_conversations(of.dataset))
         throw UsageError(
             fmt::format("{}: dataset '{}' has single requests, and no pauses between turns; leave "
                         "it out",
-                        of.tool_scale ? "--tool-scale" : "--idle-cap", of.dataset.name));
+                        of.tool_scale ? "--tool-scale"
+                        : of.idle_cap ? "--idle-cap"
+                                      : "--idle-system-cap",
+                        of.dataset.name));
 }
 
 /// Sets the lengths of a dataset that is not a file, if they were not given, and checks its fields.
@@ -222,6 +225,7 @@ loadgen::Pacing pacing_of(const RequestClass& of) {
     if (!of.think_time.empty()) pacing.think_time.emplace(of.think_time);
     pacing.tool_scale = of.tool_scale.value_or(1);
     pacing.idle_cap = of.idle_cap;
+    pacing.idle_system_cap = of.idle_system_cap;
     if (!of.cancel.empty()) pacing.hang_up = parse_hang_up(of.cancel);
     return pacing;
 }
@@ -351,6 +355,8 @@ void check_start_inside(const RequestClass& of, const LoadPlan& plan) {
 LoadPlan with_load(LoadPlan plan) {
     plan = with_classes(std::move(plan));
     const bool ends = read_rules(plan);
+    if (plan.classes.size() > 1 && plan.classes.front().idle_system_cap)
+        throw UsageError("--idle-system-cap: it is for a load of one class");
     if (plan.warmups > 0 && plan.warmup_duration)
         throw UsageError("--num-warmups and --warmup-duration exclude each other");
     if (!plan.require.empty() && plan.slos.empty())
@@ -434,6 +440,8 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
             load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, most));
         }
     }
+    for (const RequestClass& any : resolved.classes)
+        if (any.idle_system_cap) load.workers = 1;  // one worker must know that nothing is in flight
     load.worker.client.ignore_eos_accepted = resolved.sampling.ignore_eos;
     load.worker.client.request_timeout = resolved.request_timeout;
     load.worker.client.traceparent = resolved.traceparent;

@@ -102,11 +102,24 @@ bool Dispatcher::exhausted(TimePoint now) {
     return schedule_ended_;
 }
 
+/// Moves all turns to come earlier, if nothing is in flight and nothing would start for too long.
+void Dispatcher::shorten_idle_time(TimePoint now) {
+    if (!pacing_.idle_system_cap || in_flight_ > 0 || follow_ups_.empty()) return;
+    TimePoint next = follow_ups_.begin()->first;
+    if (!schedule_ended_) next = std::min(next, slots_.free_since().value_or(next));
+    const Duration excess = next - (now + *pacing_.idle_system_cap);
+    if (excess <= Duration{}) return;
+    std::multimap<TimePoint, Planned> earlier;
+    for (const auto& [due, planned] : follow_ups_) earlier.emplace_hint(earlier.end(), due - excess, planned);
+    follow_ups_ = std::move(earlier);
+}
+
 Step Dispatcher::next(TimePoint now) {
     if (stopped_) {
         follow_ups_.clear();
         if (schedule_ended_ && !ran_dry_) ran_dry_ = now;
     }
+    shorten_idle_time(now);
     TimePoint wait_until = TimePoint::max();
     if (auto started = start_follow_up(now, wait_until)) return *started;
     if (!exhausted(now)) {

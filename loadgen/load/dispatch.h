@@ -47,6 +47,9 @@ struct Pacing {
     std::optional<RandomDuration> think_time = {};
     double tool_scale = 1;                  ///< factor of the times that tools take in the dataset
     std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn, after scaling
+    /// The longest time in which nothing is in flight while turns of jobs are to come; one dispatcher must
+    /// have the whole load.
+    std::optional<Duration> idle_system_cap = {};
     std::optional<HangUp> hang_up = {};
 
     bool operator==(const Pacing&) const = default;
@@ -130,6 +133,7 @@ class Dispatcher {
     bool exhausted(TimePoint now);
     bool is_over(TimePoint due) const;
     TimePoint ended_at(TimePoint now) const;
+    void shorten_idle_time(TimePoint now);
     /// Returns the time since which a request that is due at `due` can be started: the latest of `due`,
     /// `slot` (the time at which a slot is free, nothing while all are taken) and the time at which the cap
     /// on prefills allows it. Returns nothing while the request must wait, and then lowers `wait_until` to

@@ -309,6 +309,7 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     text += jobs_of(result) + shards_of(result) + server_of(result);
     text += lengths_of(result.workload);
     text += window_of(result.window);
+    if (result.rules) text += labelled("rules", printable(rules_text(*result.rules)));
     text += slos_of(result) + quality_of(result) + alerts_of(result);
     text += verdict_of(result, style);
     if (!style.directory.empty()) text += fmt::format("  {:{}}{}\n", "files", kLabelWidth, style.directory);

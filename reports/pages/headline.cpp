@@ -192,6 +192,7 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
                 rest.emplace_back(label, fmt::format("{}: {}", reason.check, reason.text));
     };
     add_reasons("why", true);
+    if (result.rules) rest.emplace_back("rules", rules_text(*result.rules));
     for (const SloResult& slo : result.slo) rest.emplace_back("SLO", slo_line(slo));
     if (result.quality)
         rest.emplace_back("quality", fmt::format("{:.3g} % of {} answers right", result.quality->score * 100,
@@ -234,6 +235,17 @@ std::string jobs_text(const RunResult& result) {
         text += fmt::format(" · {:.0f} % outside tools", 100 * *busy->mean / *time->mean);
     if (jobs.jobs_per_hour) text += fmt::format(" · {} jobs/h", significant(*jobs.jobs_per_hour));
     return text;
+}
+
+std::string rules_text(const BenchmarkRules& rules) {
+    if (rules.kept)
+        return fmt::format("{}: all {} that the result shows are kept", rules.benchmark, rules.rules.size());
+    std::string text;
+    for (const RuleResult& rule : rules.rules)
+        if (!rule.kept)
+            text +=
+                fmt::format("{}{} ({}; {})", text.empty() ? "" : "; ", rule.name, rule.wanted, rule.found);
+    return fmt::format("{}: not kept: {}", rules.benchmark, text);
 }
 
 std::string interactivity_text(const JobResults& jobs) {

@@ -36,6 +36,9 @@ std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyl
 /// "40 ok, 2 failed, 30 good · p50 12.3 s, p95 40.2 s · 71 % outside tools · 120 jobs/h", of a run with jobs.
 std::string jobs_text(const RunResult& result);
 
+/// "agentx: all kept", or "agentx: not kept: duration (at least 900 s; it lasted 12 s); seed (…)".
+std::string rules_text(const BenchmarkRules& rules);
+
 /// "E2E-normalized p90 61.2 tok/s (InferenceX) · E2E 83.4 tok/s (MLPerf)"; empty if neither is known.
 std::string interactivity_text(const JobResults& jobs);
 

@@ -6,6 +6,7 @@
 #include "cli/plan_options.h"
 #include "core/error.h"
 #include "experiments/server/resolve.h"
+#include "tests/support/paths.h"
 
 namespace paretoken::cli {
 namespace {
@@ -14,7 +15,13 @@ using ::testing::HasSubstr;
 
 TEST(Recipes, are_loads_that_a_run_can_make) {
     for (const Recipe& recipe : recipes()) {
-        const LoadPlan plan = experiments::with_load(experiments::with_dataset(plan_of(texts_of(recipe))));
+        PlanTexts texts = texts_of(recipe);
+        if (recipe.name == "agentx")
+            texts["dataset_path"] = {paths::source_dir() + "/tests/golden/agents/weka.json"};
+        if (recipe.name == "mlperf-agentic")
+            texts["dataset_path"] = {paths::source_dir() + "/tests/golden/agents/mlcommons_agentic.jsonl"};
+        EXPECT_EQ(texts.contains("dataset_path"), !recipe.file.empty()) << recipe.name;
+        const LoadPlan plan = experiments::with_load(experiments::with_dataset(plan_of(texts)));
         EXPECT_TRUE(plan.stop.requests || plan.stop.duration) << recipe.name << " must end by itself";
         EXPECT_TRUE(recipe.look.ends_with('.')) << recipe.name;
     }

@@ -372,6 +372,36 @@ class Numbers(Case):
             self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", "--dataset", "agents", "--start-inside", "0.5", *wrong), 2,
                                "--start-inside", named)
 
+    def test_idle_time_of_the_whole_system_is_shortened_and_other_pauses_are_not(self):
+        rows = [{"job": "a", "id": "0", "conversation": "a", "messages": [{"role": "user", "content": "go"}], "output_tokens": 100},
+                {"job": "a", "id": "1", "conversation": "a", "messages": [{"role": "user", "content": "on"}], "output_tokens": 100,
+                 "tool_s": 100},
+                {"job": "b", "id": "0", "conversation": "b", "messages": [{"role": "user", "content": "go"}], "output_tokens": 100},
+                {"job": "b", "id": "1", "conversation": "b", "messages": [{"role": "user", "content": "on"}], "output_tokens": 100,
+                 "tool_s": 108}]
+        path, out = self.directory / "jobs.jsonl", self.directory / "run"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.succeeds(paretoken("run", "sim:ideal", "--virtual", "--dataset-path", path, "--concurrency", 2, "--num-prompts", "all",
+                                "--idle-system-cap", "10s", "--workers", 2, "--out", out))
+        a, on_a, b, on_b = sorted(request_lines(out), key=lambda record: record["index"])
+        self.assertAlmostEqual(on_a["scheduled_s"] - max(a["closed_s"], b["closed_s"]), 10, places=2)
+        self.assertAlmostEqual(on_b["scheduled_s"] - on_a["scheduled_s"], 8, places=2, msg="all pauses are shortened alike")
+
+    def test_recipes_of_benchmarks_say_which_rules_were_kept(self):
+        out = self.directory / "run"
+        done = paretoken("run", "sim:ideal", "--virtual", "--recipe", "agentx", "--dataset-path", SAMPLES / "weka.json",
+                         "--concurrency", 2, "--duration", "1000s", "--out", out)
+        self.succeeds(done)
+        self.matches_schema(out / "run.json", "run")
+        self.assertTrue(run_json(out)["rules"]["kept"], run_json(out)["rules"])
+        done = paretoken("run", "sim:ideal", "--virtual", "--recipe", "agentx", "--dataset-path", SAMPLES / "weka.json",
+                         "--concurrency", 2, "--duration", "100s", "--seed", 1, "--out", out, "--overwrite")
+        self.succeeds(done)
+        self.assertIn("not kept: duration", done.stdout)
+        broken = [rule["name"] for rule in run_json(out)["rules"]["rules"] if not rule["kept"]]
+        self.assertEqual(broken, ["duration", "seed"])
+        self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", "--recipe", "agentx"), 2, "--dataset-path", "Weka")
+
     def test_limits_on_jobs_need_jobs(self):
         for option in ("--goodput", "--slo"):
             self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", option, "job:60s"), 2, option, "jobs of agents")

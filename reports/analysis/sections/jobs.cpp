@@ -75,6 +75,24 @@ Picture front_of_jobs(const ReportModel& model) {
     return picture;
 }
 
+/// The rules of benchmarks that the runs were held against.
+Table table_of_rules(const ReportModel& model) {
+    Table table{{{"Load", Align::left},
+                 {"Benchmark", Align::left},
+                 {"Rule", Align::left},
+                 {"Wanted", Align::left},
+                 {"Kept", Align::left},
+                 {"Found", Align::left}},
+                {}};
+    for (const Configuration& configuration : model.configurations)
+        for (const ReportPoint& point : configuration.points)
+            if (point.result.rules)
+                for (const RuleResult& rule : point.result.rules->rules)
+                    table.rows.push_back({point.load_label, point.result.rules->benchmark, rule.name,
+                                          rule.wanted, rule.kept ? "yes" : "no", rule.found});
+    return table;
+}
+
 Table table_of_apis(const CostSheet& sheet) {
     Table table{{{"API", Align::left}, {"Prices of", Align::left}, {"$ per job, mean"}, {"p50"}, {"p95"}},
                 {}};
@@ -103,6 +121,9 @@ std::vector<Section> job_sections(const ReportModel& model) {
     if (Picture picture = front_of_jobs(model); !picture.series.empty())
         section.blocks.push_back(
             {Charts{{{.id = "job-cost", .picture = std::move(picture), .drawn_only = true}}}});
+    if (Table rules = table_of_rules(model); !rules.rows.empty())
+        section.blocks.push_back(
+            {Part{.title = "Rules of the benchmark", .blocks = Blocks{Block{std::move(rules)}}}});
     if (model.cost)
         if (Table apis = table_of_apis(*model.cost); !apis.rows.empty())
             section.blocks.push_back(

@@ -291,6 +291,22 @@ void fields(Archive& a, Is<Scope> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<RuleResult> auto& v) {
+    a.required("name", v.name);
+    a("wanted", v.wanted);
+    a.required("kept", v.kept);
+    a("found", v.found);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<BenchmarkRules> auto& v) {
+    a.required("benchmark", v.benchmark);
+    a.required("kept", v.kept);
+    a("rules", v.rules);
+    a("not_checked", v.not_checked);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<JobTokens> auto& v) {
     a("fresh", v.fresh);
     a("cached", v.cached);
@@ -360,6 +376,7 @@ void fields(Archive& a, Is<RunResult> auto& v) {
     a.required("window", v.window);
     fields(a, as_scope(v));
     a("slo", v.slo);
+    a("rules", v.rules);
     a("quality", v.quality);
     a("alerts", v.alerts);
     a("classes", v.classes);

@@ -42,6 +42,8 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"tool_scale", {"0.5"}},
         {"idle_cap", {"60s"}},
         {"start_inside", {"0.25..0.75"}},
+        {"idle_system_cap", {"10s"}},
+        {"rules", {"agentx"}},
         {"session_header", {"X-Session=job"}},
         {"session_field", {"cache_salt=job"}},
         {"request_rate", {"inf"}},
