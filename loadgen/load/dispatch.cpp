@@ -107,7 +107,7 @@ void Dispatcher::shorten_idle_time(TimePoint now) {
     if (!pacing_.idle_system_cap || in_flight_ > 0 || follow_ups_.empty()) return;
     TimePoint next = follow_ups_.begin()->first;
     if (!schedule_ended_) next = std::min(next, slots_.free_since().value_or(next));
-    const Duration excess = next - (now + *pacing_.idle_system_cap);
+    const Duration excess = next - (std::max(now, last_end_) + *pacing_.idle_system_cap);
     if (excess <= Duration{}) return;
     std::multimap<TimePoint, Planned> earlier;
     for (const auto& [due, planned] : follow_ups_) earlier.emplace_hint(earlier.end(), due - excess, planned);
@@ -203,6 +203,7 @@ void Dispatcher::on_first_token(const RequestKey& request, TimePoint at) {
 
 void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed, const Ended& ended) {
     on_first_token(request, slot_free);
+    last_end_ = std::max(last_end_, slot_free);
     if (!std::exchange(any_ended_, true)) slots_.open_within(slot_free, slot_free - begin_);
     --in_flight_;
     failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;

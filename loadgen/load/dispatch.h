@@ -166,6 +166,7 @@ class Dispatcher {
     bool has_conversations_ = false;                ///< whether a job with several turns was opened
     bool schedule_ended_ = false;
     std::uint64_t in_flight_ = 0;
+    TimePoint last_end_ = TimePoint::min();  ///< when the last request to end has ended
     int failures_in_a_row_ = 0;
     bool stopped_ = false;
 };

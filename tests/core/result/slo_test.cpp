@@ -254,8 +254,11 @@ TEST(Slo, on_jobs_has_a_short_name_and_judges_no_single_request) {
 
 TEST(Slo, on_jobs_counts_jobs_and_is_missed_where_the_server_did_not_keep_up) {
     RunResult result;
-    result.metrics.push_back(
-        {.key = "job_time_s", .n = 40, .percentiles = {{.p = .5, .value = 8}, {.p = .95, .value = 10}}});
+    MetricSummary time;
+    time.key = "job_time_s";
+    time.n = 40;
+    time.percentiles = {{.p = .5, .value = 8}, {.p = .95, .value = 10}};
+    result.metrics.push_back(time);
     const Slo slo = parse_slo("job_p95:12s");
     EXPECT_EQ(finding_on(result, slo).verdict, SloVerdict::within);
     std::vector<SloResult> found = slo_results(result, {slo});
