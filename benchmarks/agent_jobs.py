@@ -1,9 +1,9 @@
-"""Makes a file of jobs in Weka's form, of a size and shape like published traces of coding agents, and measures how long
+"""Makes a file of jobs in Weka's form, of a size and shape like published traces of coding agents (about 100,000 input tokens per request), and measures how long
 `paretoken` takes to read it and to replay it in virtual time:
 
     python3 benchmarks/agent_jobs.py [--jobs 393] [--requests 98827] [--binary build/release/paretoken]
 
-It prints the seconds and the peak memory of `dataset describe` and of a replay on sim:ideal.
+It prints the seconds and the peak memory of `dataset describe` and of a replay on sim:ideal with a context of two million tokens.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import tempfile
 import time
 
 BLOCK = 64
+MOST_BLOCKS = 15000  # a context of about a million tokens
 
 
 class Ids:
@@ -38,7 +39,9 @@ def agent(draw, ids, turns, prefix, begin):
             at += draw.lognormvariate(0.5, 1)
             if draw.random() < 0.017:
                 blocks = blocks[:len(prefix)] + ids.some(draw.randint(10, 100))
-            blocks = blocks + ids.some(min(200, 1 + int(draw.lognormvariate(1.5, 1.2))))
+            if len(blocks) > MOST_BLOCKS:
+                blocks = blocks[:len(prefix)] + ids.some(500)
+            blocks = blocks + ids.some(min(600, 1 + int(draw.lognormvariate(3.5, 1.2))))
         out, took = 1 + int(draw.lognormvariate(4.5, 1)), draw.uniform(0.5, 8)
         requests.append({"t": round(at, 3), "type": "s", "model": "m", "in": len(blocks) * BLOCK + draw.randint(0, BLOCK - 1),
                          "out": out, "hash_ids": list(blocks), "api_time": round(took, 3), "stop": "tool_use",
@@ -96,7 +99,10 @@ def main():
         print(f"file: {path.stat().st_size / 1e6:.0f} MB")
         seconds, memory = measured([arguments.binary, "dataset", "describe", path])
         print(f"describe: {seconds:.1f} s, {memory:.0f} MB")
-        seconds, memory = measured([arguments.binary, "run", "sim:ideal", "--virtual", "--dataset-path", path, "--concurrency",
+        profile = pathlib.Path(directory) / "ideal.json"
+        profile.write_text(json.dumps({"name": "ideal", "timing": "fixed", "ttft": "20ms", "itl": "10ms", "vocabulary": 128256,
+                                       "max_model_len": 2_000_000, "answer_tokens": 200}))
+        seconds, memory = measured([arguments.binary, "run", f"sim:{profile}", "--virtual", "--dataset-path", path, "--concurrency",
                                     str(arguments.concurrency), "--num-prompts", "all", "--events", "none", "--out",
                                     pathlib.Path(directory) / "run"])
         print(f"replay: {seconds:.1f} s, {memory:.0f} MB")

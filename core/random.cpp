@@ -1,6 +1,9 @@
 #include "core/random.h"
 
+#include <bit>
 #include <cmath>
+
+#include "core/random_below.h"
 
 namespace paretoken {
 namespace {
@@ -45,6 +48,22 @@ std::uint64_t Random::below(std::uint64_t bound) {
     std::uint64_t drawn = (*this)();
     while (drawn < uneven) drawn = (*this)();
     return drawn % bound;
+}
+
+void fill_below(Random& random, std::uint64_t bound, std::int32_t low, std::span<std::int32_t> out) {
+    __extension__ using Wide = unsigned __int128;
+    const std::uint64_t uneven = (0 - bound) % bound;
+    const int shift = std::bit_width(bound - 1) - 1;
+    const auto reciprocal = static_cast<std::uint64_t>((Wide{1} << (64 + shift)) / bound);
+    for (std::int32_t& value : out) {
+        std::uint64_t drawn = random();
+        while (drawn < uneven) drawn = random();
+        // The estimate of the quotient is at most 1 too small, and nearly always right.
+        const auto quotient = static_cast<std::uint64_t>(Wide{drawn} * reciprocal >> 64U) >> shift;
+        std::uint64_t left = drawn - quotient * bound;
+        while (left >= bound) left -= bound;
+        value = low + static_cast<std::int32_t>(left);
+    }
 }
 
 double Random::exponential() {

@@ -31,7 +31,9 @@ struct DatasetOptions {
     std::shared_ptr<const Prose> prose =
         {};                     ///< text that prompts are cut from; null means that prompts are random words
     bool salt_prompts = false;  ///< whether prompts of a file begin with a few words of the salt
-    bool live_replies = true;   ///< whether follow-ups continue from the server's answers, not recorded ones
+    /// Whether outlines must have the content of made-up prompts (Dataset::outline()), and not only lengths.
+    bool outline_content = true;
+    bool live_replies = true;  ///< whether follow-ups continue from the server's answers, not recorded ones
 };
 
 /// Returns the options with another form of prompts.

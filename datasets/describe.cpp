@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -67,24 +69,44 @@ class Rate {
     std::array<Peak, 3> peaks_{Peak(1), Peak(60), Peak(3600)};
 };
 
-/// Returns the names of a prompt's blocks, which hold in the whole file.
-std::vector<std::uint64_t> names_of(const Row& row) {
-    std::vector<std::uint64_t> names;
-    names.reserve(row.blocks.size());
-    for (std::size_t i = 0; i < row.blocks.size(); ++i) names.push_back(name_of_block(row, i));
-    return names;
-}
+/// The last prompts of the agents of one job, with which their next prompts mostly begin.
+class Fronts {
+  public:
+    /// Returns the number of first blocks that the row before in the same agent had too.
+    std::size_t known(const Row& row) {
+        if (row.scope == 0) return 0;
+        if (row.scope != scope_) last_.clear();
+        scope_ = row.scope;
+        std::vector<std::uint64_t>& last = last_[row.conversation];
+        const auto differ = std::mismatch(row.blocks.begin(), row.blocks.end(), last.begin(), last.end());
+        const auto known = static_cast<std::size_t>(differ.first - row.blocks.begin());
+        last = row.blocks;
+        return known;
+    }
+
+  private:
+    std::uint64_t scope_ = 0;
+    std::unordered_map<std::string, std::vector<std::uint64_t>> last_;
+};
 
 /// A prefix cache of unlimited size.
 class InfiniteCache {
   public:
+    /// `jobs_in_rows`: every row of the file holds a whole job, so that the blocks of a job can be forgotten
+    /// when the next one begins.
+    explicit InfiniteCache(bool jobs_in_rows) : jobs_in_rows_(jobs_in_rows) {}
+
     void add(const Row& row, std::int64_t block_tokens) {
         std::int64_t left = row.input_tokens.value_or(0);
-        const auto names = names_of(row);
-        for (const std::uint64_t block : names) {
+        if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_.clear();
+        scope_ = row.scope;
+        const std::size_t known = fronts_.known(row);
+        std::vector<std::uint64_t> names;
+        for (std::size_t i = 0; i < row.blocks.size(); ++i) {
             const auto tokens = static_cast<double>(std::clamp<std::int64_t>(left, 0, block_tokens));
             left -= block_tokens;
-            const bool hit = seen_.contains(block);
+            if (i >= known) names.push_back(name_of_block(row, i));
+            const bool hit = i < known || seen_.contains(names.back());
             ++blocks_;
             tokens_ += tokens;
             block_hits_ += hit ? 1 : 0;
@@ -100,6 +122,9 @@ class InfiniteCache {
     }
 
   private:
+    bool jobs_in_rows_;
+    std::uint64_t scope_ = 0;
+    Fronts fronts_;
     std::unordered_set<std::uint64_t> seen_;
     double blocks_ = 0;
     double tokens_ = 0;
@@ -127,23 +152,27 @@ class JobCache {
     void add(const Row& row, std::int64_t block_tokens) {
         const std::int64_t tokens = row.input_tokens.value_or(0);
         tokens_ += static_cast<double>(tokens);
+        const std::size_t known = fronts_.known(row);
         std::int64_t end = 0;
-        bool hits = true;
-        for (const std::uint64_t block : row.blocks) {
+        for (std::size_t i = 0; i < row.blocks.size(); ++i) {
             end += block_tokens;
             if (end > tokens) break;  // a block that is not whole
-            hits = hits && seen_.contains(block);
-            if (hits) hits_ += static_cast<double>(block_tokens);
+            if (i >= known && !seen_.contains(row.blocks[i])) break;
+            hits_ += static_cast<double>(block_tokens);
         }
-        seen_.insert(row.blocks.begin(), row.blocks.end());
+        seen_.insert(row.blocks.begin() + static_cast<std::ptrdiff_t>(known), row.blocks.end());
         any_ = any_ || !row.blocks.empty();
     }
-    void next_job() { seen_.clear(); }
+    void next_job() {
+        seen_.clear();
+        fronts_ = {};
+    }
     std::optional<double> hit() const {
         return any_ && tokens_ > 0 ? std::optional(hits_ / tokens_) : std::nullopt;
     }
 
   private:
+    Fronts fronts_;
     std::unordered_set<std::uint64_t> seen_;
     double tokens_ = 0;
     double hits_ = 0;
@@ -199,7 +228,7 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     double last_s = 0;
     Rate requests;
     Rate tokens;
-    InfiniteCache cache;
+    InfiniteCache cache(format.keeps_turns);
     const auto add = [&](const Row& row) {
         if (row.is_reply) return;
         ++description.rows;

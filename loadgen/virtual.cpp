@@ -40,6 +40,10 @@ std::string text_of(const Prompt& prompt) {
     return all;
 }
 
+bool caches_prefixes(const sim::Profile& profile) {
+    return profile.timing == sim::Timing::batching && profile.prefix_cache != 0;
+}
+
 class VirtualRun {
   public:
     VirtualRun(const LoadOptions& load, const VirtualOptions& options, RecordSink& sink, Progress& progress)
@@ -52,8 +56,7 @@ class VirtualRun {
               sim::engine_of(options.profile, server_seed(seed_, options.server_number), options.server_age)),
           mix_(load.classes, {load.shard.number, load.shard.count}, kVirtualBegin),
           monitor_(monitor_options(load, kVirtualBegin)),
-          prefix_cache_(options.profile.timing == sim::Timing::batching &&
-                        options.profile.prefix_cache != 0) {}
+          prefix_cache_(caches_prefixes(options.profile)) {}
 
     Observations outcome(const Interruption& interruption) {
         while (more_to_start_or_step()) {
@@ -283,6 +286,10 @@ class VirtualRun {
 Observations make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
                                RecordSink& sink, Progress& progress, const Interruption& interruption) {
     return VirtualRun(options, virtual_options, sink, progress).outcome(interruption);
+}
+
+bool reads_prompts(const sim::Profile& profile) {
+    return caches_prefixes(profile) || profile.answers == sim::Answers::recall;
 }
 
 }  // namespace paretoken::loadgen

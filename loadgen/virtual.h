@@ -29,4 +29,7 @@ struct VirtualOptions {
 Observations make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
                                RecordSink& sink, Progress& progress, const Interruption& interruption);
 
+/// Returns whether a simulated server needs more of a prompt than its number of tokens.
+bool reads_prompts(const sim::Profile& profile);
+
 }  // namespace paretoken::loadgen

@@ -77,6 +77,7 @@ class FileDataset final : public Dataset {
           seed_(options.seed),
           osl_(output_tokens_in(options)),
           live_replies_(options.live_replies),
+          outline_content_(options.outline_content),
           maker_(options),
           ids_maker_(in_form(options, PromptForm::token_ids)),
           file_(format.generate ? options.path : file_of(options.spec, options.path), format,
@@ -178,7 +179,7 @@ class FileDataset final : public Dataset {
         if (row.prompt) {
             request.prompt = std::move(*row.prompt);
             if (salt_prompts_) add_salt(request, request.index);
-        } else if (&maker == &maker_ || !row.blocks.empty()) {
+        } else if (&maker == &maker_ || (outline_content_ && !row.blocks.empty())) {
             request.prompt = made_up(row, request.index, turn, maker);
         }
     }
@@ -271,6 +272,7 @@ class FileDataset final : public Dataset {
     std::uint64_t seed_;
     std::optional<std::int64_t> osl_;
     bool live_replies_;
+    bool outline_content_;
     PromptMaker maker_;
     PromptMaker ids_maker_;
     Seen seen_;

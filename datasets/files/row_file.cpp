@@ -48,6 +48,10 @@ class ElementScanner {
     std::optional<std::size_t> end_of(std::string_view text, std::size_t from) {
         for (std::size_t i = from; i < text.size(); ++i) {
             const char c = text[i];
+            if (!kMarks[static_cast<unsigned char>(c)]) {
+                escaped_ = false;
+                continue;
+            }
             if (in_string_) {
                 if (escaped_) {
                     escaped_ = false;
@@ -70,6 +74,14 @@ class ElementScanner {
     }
 
   private:
+    /// Whether a byte may begin or end something.
+    static constexpr std::array<bool, 256> kMarks = [] {
+        std::array<bool, 256> marks{};
+        for (const char mark : {'"', '\\', '{', '}', '[', ']', ','})
+            marks[static_cast<unsigned char>(mark)] = true;
+        return marks;
+    }();
+
     bool objects_;
     int depth_ = 0;
     bool in_string_ = false;

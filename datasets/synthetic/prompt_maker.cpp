@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "core/random_below.h"
 #include "datasets/synthetic/prose.h"
 
 namespace paretoken::datasets {
@@ -63,7 +64,7 @@ void PromptMaker::require_prose_for(std::int64_t tokens) const {
 TokenIds PromptMaker::ids(std::int64_t count, std::uint64_t opening, Random random) const {
     const auto choices = static_cast<std::uint64_t>(ids_.high - ids_.low);
     TokenIds ids(static_cast<std::size_t>(count));
-    for (auto& id : ids) id = ids_.low + static_cast<std::int32_t>(random.below(choices));
+    fill_below(random, choices, ids_.low, ids);
     ids.front() = ids_.low + static_cast<std::int32_t>(opening % choices);
     return ids;
 }
@@ -89,9 +90,10 @@ void PromptMaker::append(Prompt& prompt, std::int64_t tokens, std::uint64_t name
         return;
     }
     TokenIds& all = std::get<TokenIds>(prompt);
-    const auto choices = static_cast<std::uint64_t>(ids_.high - ids_.low);
-    for (std::int64_t i = 0; i < tokens; ++i)
-        all.push_back(ids_.low + static_cast<std::int32_t>(random.below(choices)));
+    const std::size_t before = all.size();
+    all.resize(before + static_cast<std::size_t>(tokens));
+    fill_below(random, static_cast<std::uint64_t>(ids_.high - ids_.low), ids_.low,
+               std::span(all).subspan(before));
 }
 
 }  // namespace paretoken::datasets

@@ -408,7 +408,8 @@ std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan) {
 }
 
 std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
-                                              const std::optional<datasets::Calibration>& calibration) {
+                                              const std::optional<datasets::Calibration>& calibration,
+                                              bool outline_content) {
     const RequestClass& of = resolved.classes[request_class];
     auto dataset = datasets::make_dataset(
         {.spec = of.dataset,
@@ -421,6 +422,7 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::siz
          .path = of.dataset_path,
          .prose = resolved.text.empty() ? nullptr : std::make_shared<const datasets::Prose>(resolved.text),
          .salt_prompts = resolved.salt_prompts,
+         .outline_content = outline_content,
          .live_replies = of.replies != "recorded"});
     if (of.start_inside.empty()) return dataset;
     return datasets::begun_inside(std::move(dataset), datasets::parse_begin_shares(of.start_inside),

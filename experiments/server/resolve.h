@@ -63,9 +63,10 @@ LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, co
 /// all. Returns nothing if one of its classes has no cap.
 std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan);
 
-/// Returns the requests of one class of a resolved plan.
+/// Returns the requests of one class of a resolved plan. `outline_content`: as in DatasetOptions.
 std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::size_t request_class,
-                                              const std::optional<datasets::Calibration>& calibration);
+                                              const std::optional<datasets::Calibration>& calibration,
+                                              bool outline_content = true);
 
 /// Returns the load of a resolved plan, without the addresses and bodies that a target adds. It has at most
 /// as many workers as the smallest cap of a class on requests in flight or on prefills.

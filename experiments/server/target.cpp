@@ -130,11 +130,13 @@ void require_jobs(const Load& load) {
 }
 
 /// Returns the load without the options that each kind of target adds.
-Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
+/// `outline_content`: as in datasets::DatasetOptions.
+Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt,
+                 bool outline_content = true) {
     Load load;
     load.plan = resolved(asked, facts, salt);
     for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
-        load.datasets.push_back(dataset_of(load.plan, i, facts.calibration));
+        load.datasets.push_back(dataset_of(load.plan, i, facts.calibration, outline_content));
     require_jobs(load);
     load.options = load_options(load.plan);
     // The name that a server lists is one model, even if it looks like a mix of several.
@@ -538,7 +540,6 @@ class VirtualTarget final : public Target {
         facts_.context = sim::context_limit(virtual_.profile);
         facts_.simulator_profile = virtual_.profile.name;
         facts_.simulator_terms = sim::limit_terms(virtual_.profile);
-        check_context(common_load(asked, facts_, ""), facts_);
         check_probe(asked, facts_.context);
     }
 
@@ -547,7 +548,9 @@ class VirtualTarget final : public Target {
     bool in_virtual_time() const override { return true; }
 
     Load load_for(const LoadPlan& asked) const override {
-        Load load = common_load(asked, facts_, salt_for(asked));
+        // A server without a prefix cache only counts the tokens of prompts.
+        Load load = common_load(asked, facts_, salt_for(asked), loadgen::reads_prompts(virtual_.profile));
+        check_context(load, facts_);
         load.options.worker.id_prefix = "v-";
         load.options.began = loadgen::kVirtualBegin;
         return load;

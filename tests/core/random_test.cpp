@@ -1,4 +1,5 @@
 #include "core/random.h"
+#include "core/random_below.h"
 
 #include <gtest/gtest.h>
 
@@ -57,6 +58,18 @@ TEST(Random, uniform_stays_below_one) {
         const double value = random.uniform();
         ASSERT_GE(value, 0);
         ASSERT_LT(value, 1);
+    }
+}
+
+TEST(Random, many_numbers_below_a_bound_are_those_that_are_drawn_one_by_one) {
+    for (const std::uint64_t bound : {2ULL, 3ULL, 7ULL, 64ULL, 127'000ULL, 128'255ULL, 2'147'483'647ULL}) {
+        Random one(bound);
+        Random many(bound);
+        std::vector<std::int32_t> numbers(1000);
+        fill_below(many, bound, 0, numbers);
+        for (const std::int32_t number : numbers)
+            ASSERT_EQ(static_cast<std::uint64_t>(number), one.below(bound)) << bound;
+        EXPECT_EQ(one(), many());
     }
 }
 

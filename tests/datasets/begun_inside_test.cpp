@@ -64,7 +64,8 @@ TEST(CutJob, KeepsEveryLaterTurnBehindThoseItWaitsFor) {
             for (std::uint32_t turn = 0; turn < cut.turns.size(); ++turn) {
                 const JobTurn& of = cut.graph.turns[turn];
                 EXPECT_EQ(of.after.empty(), turn < primers);
-                if (turn < primers) EXPECT_TRUE(agents.insert(of.agent).second) << "one primer an agent";
+                const bool is_new = turn >= primers || agents.insert(of.agent).second;
+                EXPECT_TRUE(is_new) << "one primer an agent";
                 for (const std::uint32_t other : of.after) EXPECT_LT(other, turn);
                 EXPECT_EQ(whole.turns[cut.turns[turn]].agent, of.agent);
             }
