@@ -183,8 +183,7 @@ struct LoadPlan {
     FleetPlan fleet = {};
 
     // ---- the judgement
-    std::string rules =
-        {};  ///< benchmark whose rules the run is held against (core/run/benchmark_rules.h)
+    std::string rules = {};  ///< benchmark whose rules the run is held against (core/run/benchmark_rules.h)
     std::vector<std::string> slos = {};  ///< limits on percentiles (core/result/slo.h): "ttft_p95:800"
     std::string require = {};            ///< "met", or empty: a run may be only within its limits
     std::string host_noise = {};         ///< "accept", or empty: delays of the client are judged

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kBlockTokens = 64;
 constexpr std::uint64_t kMostJobs = 100'000;
-constexpr std::int64_t kMostOwnTurns = 1000;   // of an agent
-constexpr std::int64_t kMostFanout = 1000;  // sub-agents of a job
+constexpr std::int64_t kMostOwnTurns = 1000;  // of an agent
+constexpr std::int64_t kMostFanout = 1000;    // sub-agents of a job
 
 class JobMaker {
   public:

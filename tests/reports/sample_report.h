@@ -102,6 +102,7 @@ inline RunResult run(std::uint64_t concurrency, double step_s = 0.012, double kn
         if (m.tag == "decode_interactivity") typical = 1 / itl;
         if (m.tag == "input_tokens") typical = 512;
         if (m.tag == "output_tokens") typical = 128;
+        if (m.of_jobs) continue;
         if (m.tag == "cache_hit") continue;  // this server does not report it
         r.metrics.push_back(metric(key_of(m), typical, n));
     }
