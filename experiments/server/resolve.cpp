@@ -461,7 +461,13 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
 
 void require_divisible(const LoadPlan& plan) {
     const Shard shard = shard_of(plan);
-    if (shard.count == 1 || !plan.fleet.rendezvous.empty()) return;
+    if (shard.count == 1) return;
+    if (plan.classes.front().idle_system_cap)
+        throw UsageError(
+            "--idle-system-cap: no shard knows when nothing is in flight in all of them; make the load in "
+            "one "
+            "process, or cut single pauses (--idle-cap)");
+    if (!plan.fleet.rendezvous.empty()) return;
     for (const RequestClass& of : plan.classes)
         for (const auto& [cap, option] : {std::pair{of.concurrency, "--concurrency"},
                                           std::pair{of.prefill_concurrency, "--prefill-concurrency"}})

@@ -73,7 +73,8 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::siz
 loadgen::LoadOptions load_options(const LoadPlan& resolved);
 
 /// Throws UsageError if a shard of the plan would have no part of a cap (--concurrency,
-/// --prefill-concurrency), or if a stop rule needs all shards and the shards do not meet (--rendezvous).
+/// --prefill-concurrency), or if a stop rule needs all shards and the shards do not meet (--rendezvous). Also
+/// throws if shards cannot keep an option at all (--idle-system-cap).
 /// `plan` must be a plan after with_load().
 void require_divisible(const LoadPlan& plan);
 

@@ -137,6 +137,12 @@ TEST_F(Shards, need_one_load_and_a_server_without_contention) {
     directories[1] = shards_of(other, 2, "other")[1];
     EXPECT_THAT(message_of<UsageError>([&] { reports::join_shards(directories, directory_ / "out"); }),
                 AllOf(HasSubstr("--seed"), HasSubstr("'9'")));
+    PlanTexts idle = load({{"dataset", {"multi_turn:turns=2,first=9,next=9,osl=2"}},
+                           {"concurrency", {"4"}},
+                           {"idle_system_cap", {"1s"}},
+                           {"num_prompts", {"8"}},
+                           {"shard", {"0/2"}}});
+    EXPECT_THAT(message_of<UsageError>([&] { measured(idle, "idle"); }), HasSubstr("--idle-system-cap"));
     PlanTexts busy = asked;
     busy["url"] = {"sim:llama3-8b-h100-bf16"};
     busy["shard"] = {"0/2"};
