@@ -56,7 +56,8 @@ Picture front_of_jobs(const ReportModel& model) {
                     .x_title = "Job time, p50, s",
                     .y_title = "$ per job",
                     .series = {},
-                    .lines = {}};
+                    .lines = {},
+                    .linear_x = true};
     for (const Configuration& configuration : model.configurations) {
         PictureSeries series{configuration.name.empty() ? configuration.title : configuration.name, {}};
         for (const ReportPoint& point : configuration.points) {

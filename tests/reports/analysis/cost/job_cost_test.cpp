@@ -39,7 +39,10 @@ TEST(JobCost, JobsShareTheHourByTheirTokensAtTheRatiosOfThePrices) {
 TEST(JobCost, AtAnApiIsThatOfItsTokens) {
     JobResults jobs;
     jobs.tokens = {kThreeAgents};
-    const cards::ApiPrice api{.input = 3, .output = 15, .cache_read = .3};
+    cards::ApiPrice api;
+    api.input = 3;
+    api.output = 15;
+    api.cache_read = .3;
     const auto cost = api_job_cost(api, jobs, 900);
     ASSERT_TRUE(cost);
     EXPECT_NEAR(cost->mean, (2600 * 3 + 1000 * .3 + 400 * 15) / 1e6, 1e-12);  // $0.0141
@@ -53,7 +56,7 @@ TEST(JobCost, IsUnknownWithoutJobsThatEndedWell) {
     JobResults none;
     none.jobs_per_hour = 0;
     EXPECT_FALSE(deployed_job_cost(3.6, none, {.fresh = 1, .cached = .1, .output = 4}));
-    EXPECT_FALSE(api_job_cost({.input = 3, .output = 15}, none, 900));
+    EXPECT_FALSE(api_job_cost(cards::ApiPrice(), none, 900));
 }
 
 }  // namespace
