@@ -12,16 +12,11 @@
 
 #include "cli/commands.h"
 #include "cli/presentation.h"
-#include "cli/print.h"
 #include "core/error.h"
-#include "core/plan/plan_arguments.h"
 #include "experiments/run.h"
-#include "reports/files/json/run_json.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
 #include "reports/files/shards.h"
-#include "reports/pages/console.h"
-#include "reports/pages/headline.h"
 
 namespace paretoken::cli {
 namespace {
@@ -54,16 +49,8 @@ void merge(const MergeCommand& command) {
     const std::vector<fs::path> runs = runs_in(command.paths);
     reports::OutputDirectory output(
         {.path = command.out, .fresh = {}, .kind = reports::OutputKind::run, .overwrite = command.overwrite});
-    reports::remove_run(output.path());
     const RunResult result = reports::join_shards(runs, output.path());
-    if (command.shown.json)
-        print("{}\n", reports::run_json(result));
-    else if (command.shown.quiet)
-        print("{}", reports::verdict_line(result, style_of_output()));
-    else
-        print("{}", reports::run_headline(result, reports::headline_cost(result),
-                                          shell_line({"paretoken", "report", output.path().string()}),
-                                          style_of_output()));
+    print_run(result, output.path(), command.shown);
     experiments::require_valid({.result = result, .directory = output.path(), .not_written = {}});
 }
 

@@ -8,6 +8,11 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cli/print.h"
+#include "core/plan/plan_arguments.h"
+#include "reports/files/json/run_json.h"
+#include "reports/pages/headline.h"
+
 namespace paretoken::cli {
 
 void add_presentation_options(CLI::App& command, Presentation& presentation, Shows shows) {
@@ -41,6 +46,21 @@ bool wants_colour(int file) {
 
 reports::ConsoleStyle style_of_output() {
     return {.colour = wants_colour(STDOUT_FILENO)};
+}
+
+void print_run(const RunResult& result, const std::filesystem::path& directory, const Presentation& shown) {
+    reports::ConsoleStyle style = style_of_output();
+    if (shown.json) return print("{}\n", reports::run_json(result));
+    if (shown.quiet) return print("{}", reports::verdict_line(result, style));
+    if (shown.verbose) {
+        style.directory = directory.string();
+        print("{}", reports::run_summary(result, style));
+        return;
+    }
+    const bool is_valid = result.validity.verdict != Verdict::invalid;
+    print("{}", reports::run_headline(
+                    result, reports::headline_cost(result),
+                    shell_line({"paretoken", is_valid ? "report" : "show", directory.string()}), style));
 }
 
 }  // namespace paretoken::cli

@@ -1,6 +1,8 @@
 #pragma once
 // How a command shows its result: the options -v, --quiet and --json, and whether colours are used.
+#include <filesystem>
 
+#include "core/result/result.h"
 #include "reports/pages/console.h"
 
 namespace CLI {
@@ -28,5 +30,8 @@ bool wants_colour(int file);
 
 /// Returns the style of text on standard output.
 reports::ConsoleStyle style_of_output();
+
+/// Prints the result of a run in `directory` as the options say.
+void print_run(const RunResult& result, const std::filesystem::path& directory, const Presentation& shown);
 
 }  // namespace paretoken::cli

@@ -25,9 +25,6 @@
 #include "experiments/sweep/cells.h"
 #include "experiments/watch/metrics_server.h"
 #include "reports/files/interop/exposition.h"
-#include "reports/files/json/run_json.h"
-#include "reports/pages/console.h"
-#include "reports/pages/headline.h"
 
 namespace paretoken::cli {
 namespace {
@@ -59,9 +56,9 @@ LoadPlan replayed(LoadPlan asked) {
     return asked;
 }
 
-/// Returns the plan with what follows from its files and its number of requests.
-LoadPlan prepared(LoadPlan asked) {
-    return replayed(experiments::with_dataset(reachable(std::move(asked))));
+/// Returns the plan with what its files say: the dataset, and the times of a trace.
+LoadPlan with_files(LoadPlan asked) {
+    return replayed(experiments::with_dataset(std::move(asked)));
 }
 
 /// Shows the progress on the console and serves it for Prometheus.
@@ -90,24 +87,6 @@ class ServingWatcher final : public ConsoleWatcher {
     std::unique_ptr<experiments::MetricsServer> metrics_;
 };
 
-/// Prints the result as the options say.
-void print_result(const experiments::Measured& measured, const Presentation& shown) {
-    const RunResult& result = measured.result;
-    const std::string directory = measured.directory.string();
-    reports::ConsoleStyle style = style_of_output();
-    if (shown.json) return print("{}\n", reports::run_json(result));
-    if (shown.quiet) return print("{}", reports::verdict_line(result, style));
-    if (shown.verbose) {
-        style.directory = directory;
-        print("{}", reports::run_summary(result, style));
-        return;
-    }
-    const bool is_valid = result.validity.verdict != Verdict::invalid;
-    print("{}",
-          reports::run_headline(result, reports::headline_cost(result),
-                                shell_line({"paretoken", is_valid ? "report" : "show", directory}), style));
-}
-
 void run(LoadPlan asked, const experiments::Access& access, const Presentation& shown,
          const ExportOptions& exports) {
     experiments::require_rate_for_burstiness(asked);
@@ -118,14 +97,14 @@ void run(LoadPlan asked, const experiments::Access& access, const Presentation& 
     reports::OutputDirectory output(output_request(asked, reports::OutputKind::run));
     InterruptWatch::Preparation preparation(interrupt, [&output] { output.release(); });
     ServingWatcher watcher(interrupt, asked.listen, shown.quiet);
-    asked = replayed(experiments::with_dataset(std::move(asked)));
+    asked = with_files(std::move(asked));
     experiments::ServerLauncher launcher(access, watcher, interrupt.token(),
                                          experiments::companions_of(asked, watcher, interrupt.token()));
     const auto target = launcher.open(asked, output.path());
     preparation.end();
     const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
                                                {interrupt.token(), interrupt.cut_off()});
-    print_result(measured, shown);
+    print_run(measured.result, measured.directory, shown);
     std::fflush(stdout);
     write_exports(exports, {measured.directory});
     experiments::require_valid(measured);
@@ -146,7 +125,7 @@ void run_or_print(const PlanOptions& options, const Presentation& shown, const E
         print(stderr, "recipe {}: {}\n", options.recipe, recipe_named(options.recipe).look);
     const experiments::Access access = access_of(asked);
     without_telling(experiments::secrets_of(asked, access.api_key), [&] {
-        if (experiments::follows(asked)) return follow(prepared(asked), access);
+        if (experiments::follows(asked)) return follow(with_files(reachable(asked)), access);
         run(asked, access, shown, exports);
     });
 }

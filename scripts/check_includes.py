@@ -104,7 +104,7 @@ PARTS = {
         "run_directory": {"recorded_files"},
         "records": {"json", "events", "file_io"},
         "recorded_files": {"records", "server_lines"},
-        "shards": {"run_directory"},
+        "shards": {"output_directory"},
         "alerts_file": {"file_io"},
         "probe_file": {"json", "file_io"},
         "refold": {"recorded_files"},

@@ -1,6 +1,7 @@
 #include "core/plan/shard.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
@@ -48,6 +49,13 @@ std::optional<std::uint32_t> number_in(std::string_view name, const ReadsVariabl
             "the variable {} is '{}', which is no rank; correct it, or give --shard I/N", name, *text));
     return value;
 }
+
+/// The number of a process among those that a launcher started, and the launcher.
+struct LaunchedRank {
+    std::string launcher;
+    std::uint32_t rank = 0;
+    std::optional<std::uint32_t> size = {};  ///< absent if the launcher does not tell it
+};
 
 std::optional<LaunchedRank> rank_from(const LauncherRow& row, const ReadsVariable& variable) {
     if (!row.needs.empty() && !variable(std::string(row.needs))) return std::nullopt;
@@ -103,10 +111,8 @@ Shard shard_of(const LoadPlan& plan) {
     return plan.fleet.shard.empty() ? Shard{} : parse_shard(plan.fleet.shard);
 }
 
-std::optional<LaunchedRank> launched_rank(const ReadsVariable& variable) {
-    for (const LauncherRow& row : kLaunchers)
-        if (auto rank = rank_from(row, variable)) return rank;
-    return std::nullopt;
+std::string shards_text(std::span<const std::uint32_t> numbers) {
+    return fmt::format("shard{} {}", numbers.size() == 1 ? "" : "s", fmt::join(numbers, ", "));
 }
 
 LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable) {

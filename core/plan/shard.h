@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,25 +32,17 @@ Shard parse_shard(std::string_view text);
 /// Returns the shard of a plan; the whole load if it is not divided.
 Shard shard_of(const LoadPlan& plan);
 
-/// The number of a process among those that a launcher started, and what it was read from.
-struct LaunchedRank {
-    std::string launcher;  ///< "Open MPI", "Slurm", …
-    std::uint32_t rank = 0;
-    std::optional<std::uint32_t> size = {};  ///< absent if the launcher does not tell it
-};
-
 /// Reads a variable of the environment; nothing if it is not set.
 using ReadsVariable = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Returns the rank that Open MPI, MPICH, Slurm (in a step of srun), a Kubernetes Indexed Job or torchrun
-/// gave this process, in this order. Returns nothing if there is none, and for the only process of its kind.
-/// Throws UsageError if a variable is not a number.
-std::optional<LaunchedRank> launched_rank(const ReadsVariable& variable);
+/// Returns "shard 1", or "shards 1, 2". There must be at least one number.
+std::string shards_text(std::span<const std::uint32_t> numbers);
 
 /// Returns the plan with the shard that this process makes: that of --shard, or, if --shards, --rendezvous or
-/// --start-at says that the load is divided, that of the launcher. A process of mpirun needs none of these
-/// options, because MPI can tell where the processes meet. One of srun is refused without them, because each
-/// would make the whole load. Throws UsageError.
+/// --start-at says that the load is divided, that of the launcher
+/// (Open MPI, MPICH, a step of srun, a Kubernetes Indexed Job or torchrun). A process of mpirun needs none of
+/// these options, because MPI can tell where the processes meet. One of srun is refused without them, because
+/// each would make the whole load. Throws UsageError.
 LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable);
 
 /// Returns the text of the Unix time at which a load begins (--start-at), or of a UTC time, in seconds.

@@ -75,14 +75,13 @@ std::string missing_of(std::span<const RecordedPart> parts) {
     const std::uint32_t count = shard_of(parts.front()).count;
     std::vector<bool> given(count);
     for (const RecordedPart& part : parts) given.at(shard_of(part).number) = true;
-    std::string numbers;
+    std::vector<std::uint32_t> missing;
     for (std::uint32_t number = 0; number < count; ++number)
-        if (!given[number]) numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", number);
-    if (numbers.empty()) return "";
-    const std::size_t missing = count - parts.size();
-    return fmt::format("shard{} {} of {} {} missing: the requests of {} are not in this result",
-                       missing == 1 ? "" : "s", numbers, count, missing == 1 ? "is" : "are",
-                       missing == 1 ? "it" : "them");
+        if (!given[number]) missing.push_back(number);
+    if (missing.empty()) return "";
+    const bool one = missing.size() == 1;
+    return fmt::format("{} of {} {} missing: the requests of {} are not in this result", shards_text(missing),
+                       count, one ? "is" : "are", one ? "it" : "them");
 }
 
 void refuse_common_requests(std::span<const RecordedPart> parts) {
@@ -147,10 +146,10 @@ class JoinedEvents final : public EventSource {
 // ---- what is joined
 
 /// Returns the requests in the order in which they ended.
-RequestTable requests_of(std::span<const RecordedPart> parts) {
+RequestTable requests_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order) {
     RequestTable joined;
     RequestRecord record;
-    for (const PlacedRow& placed : order_of(parts)) {
+    for (const PlacedRow& placed : order) {
         const RecordedPart& part = parts[placed.part];
         part.recorded.observed.records.unpack(placed.row, record);
         shift(record, part.offset);
@@ -183,8 +182,8 @@ void add_ending(Observations& all, const Observations& own, Duration offset) {
     if (graver > 0 || (graver == 0 && stopped.at < all.stopped->at)) all.stopped = std::move(stopped);
 }
 
-Observations observed_by(std::span<const RecordedPart> parts) {
-    Observations all{.began = TimePoint::max(), .records = requests_of(parts)};
+Observations observed_by(std::span<const RecordedPart> parts, std::span<const PlacedRow> order) {
+    Observations all{.began = TimePoint::max(), .records = requests_of(parts, order)};
     for (const RecordedPart& part : parts) {
         all.client.add(moved(part.recorded.observed.client, part.offset));
         add_ending(all, part.recorded.observed, part.offset);
@@ -225,11 +224,15 @@ std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts) {
 }
 
 Recorded union_of(std::span<const RecordedPart> parts) {
+    return union_of(parts, order_of(parts));
+}
+
+Recorded union_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order) {
     for (const RecordedPart& part : parts) refuse_other_load(part, parts.front());
     refuse_twice(parts);
     refuse_common_requests(parts);
     Recorded all{.begun = parts.front().recorded.begun,
-                 .observed = observed_by(parts),
+                 .observed = observed_by(parts, order),
                  .events = std::make_shared<JoinedEvents>(parts)};
     all.begun.shard.reset();
     if (std::string missing = missing_of(parts); !missing.empty()) {

@@ -39,5 +39,7 @@ std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts);
 /// determines the load differs, if a part is given twice, or if two parts have the same request. There must
 /// be at least one part.
 Recorded union_of(std::span<const RecordedPart> parts);
+/// The same with the order of the requests, which is that of order_of().
+Recorded union_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order);
 
 }  // namespace paretoken

@@ -109,6 +109,32 @@ std::string read_option_file(const fs::path& path, std::string_view option) {
     return read_at_most(path, kLongestOptionFile, option);
 }
 
+GrowingFile::GrowingFile(fs::path path)
+    : path_(std::move(path)),
+      file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644)) {
+    if (file_ < 0)
+        throw RuntimeError(
+            fmt::format("cannot write {}: {}; give an output directory that can be written (--out)",
+                        path_.string(), std::strerror(errno)));
+}
+
+void GrowingFile::write(std::string_view bytes) {
+    while (error_ == 0 && !bytes.empty()) {
+        const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+        if (written >= 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(written));
+        } else if (errno != EINTR) {
+            error_ = errno;
+        }
+    }
+}
+
+void GrowingFile::close() {
+    if (file_ < 0) return;
+    if (error_ == 0 && ::fsync(file_) != 0 && errno != EINVAL) error_ = errno;
+    if (::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
+}
+
 void ensure_directory(const fs::path& directory) {
     std::error_code error;
     fs::create_directories(directory, error);

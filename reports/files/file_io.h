@@ -31,6 +31,30 @@ inline constexpr std::size_t kLongestOptionFile = std::size_t{64} << 20;
 /// kLongestOptionFile, as a device such as /dev/zero is, and as read_file() does.
 std::string read_option_file(const std::filesystem::path& path, std::string_view option);
 
+/// A file that only grows. After a failed write nothing more is written, so that only the end of the file can
+/// be incomplete.
+class GrowingFile {
+  public:
+    /// Opens the file and replaces an existing one. Throws RuntimeError.
+    explicit GrowingFile(std::filesystem::path path);
+    ~GrowingFile() { close(); }
+    GrowingFile(const GrowingFile&) = delete;
+    GrowingFile& operator=(const GrowingFile&) = delete;
+
+    void write(std::string_view bytes);
+    /// Syncs and closes the file; some systems report a full disk only here. Devices and pipes cannot be
+    /// synced (EINVAL), which is not an error.
+    void close();
+
+    int error() const { return error_; }  ///< errno of the first write that failed; 0 if none did
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+    int file_;
+    int error_ = 0;
+};
+
 /// Creates `directory` if necessary. Throws RuntimeError.
 void ensure_directory(const std::filesystem::path& directory);
 

@@ -31,50 +31,6 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;  ///< bytes per write
 
-/// A file that only grows. After a failed write nothing more is written, so that only the end of the file can
-/// be incomplete.
-class GrowingFile {
-  public:
-    explicit GrowingFile(std::filesystem::path path)
-        : path_(std::move(path)),
-          file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644)) {
-        if (file_ < 0)
-            throw RuntimeError(
-                fmt::format("cannot write {}: {}; give an output directory that can be written (--out)",
-                            path_.string(), std::strerror(errno)));
-    }
-    ~GrowingFile() { close(); }
-    GrowingFile(const GrowingFile&) = delete;
-    GrowingFile& operator=(const GrowingFile&) = delete;
-
-    void write(std::string_view bytes) {
-        while (error_ == 0 && !bytes.empty()) {
-            const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-            if (written >= 0) {
-                bytes.remove_prefix(static_cast<std::size_t>(written));
-            } else if (errno != EINTR) {
-                error_ = errno;
-            }
-        }
-    }
-
-    /// Syncs and closes the file; some systems report a full disk only here. Devices and pipes cannot be
-    /// synced (EINVAL), which is not an error.
-    void close() {
-        if (file_ < 0) return;
-        if (error_ == 0 && ::fsync(file_) != 0 && errno != EINVAL) error_ = errno;
-        if (::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
-    }
-
-    int error() const { return error_; }
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-    int file_;
-    int error_ = 0;  ///< errno of the first write that failed
-};
-
 std::string what_failed(const GrowingFile& file, std::string_view what) {
     return fmt::format(
         "cannot write {}: {}; the {} after this error are missing in the file, free space or choose another "

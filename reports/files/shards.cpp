@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <future>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,6 +22,7 @@
 #include "core/run/union.h"
 #include "reports/files/events.h"
 #include "reports/files/file_io.h"
+#include "reports/files/output_directory.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
@@ -31,9 +34,9 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A file that is read in pieces, nearly in the order of its bytes.
-class Pieces {
+class FileWindow {
   public:
-    explicit Pieces(const fs::path& path) : file_(path, std::ios::binary) {
+    explicit FileWindow(const fs::path& path) : file_(path, std::ios::binary) {
         std::error_code error;
         const auto size = fs::file_size(path, error);
         size_ = error ? 0 : size;
@@ -122,36 +125,39 @@ class ShardFiles {
         }
     }
 
-    Pieces lines_;
-    Pieces events_;
+    FileWindow lines_;
+    FileWindow events_;
     std::vector<Extent> line_at_;
     std::vector<Extent> frame_at_;
 };
 
-/// A file that is written in large pieces.
+/// Collects bytes and writes them in large pieces.
 class Output {
   public:
-    explicit Output(fs::path path)
-        : path_(std::move(path)), file_(path_, std::ios::binary | std::ios::trunc) {
-        check();
-    }
+    explicit Output(const fs::path& path) : file_(path) {}
     void add(std::string_view bytes) {
-        file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        bytes_ += bytes;
+        if (bytes_.size() > kPiece) write_out();
     }
+    /// Throws RuntimeError if not everything could be written.
     void close() {
+        write_out();
         file_.close();
-        check();
+        if (file_.error() != 0)
+            throw RuntimeError(
+                fmt::format("cannot write {}: {}; free space, or choose another output directory (--out)",
+                            file_.path().string(), std::strerror(file_.error())));
     }
 
   private:
-    void check() const {
-        if (!file_)
-            throw RuntimeError(fmt::format(
-                "cannot write {}; free space, or choose another output directory (--out)", path_.string()));
+    static constexpr std::size_t kPiece = std::size_t{1} << 20;
+    void write_out() {
+        file_.write(bytes_);
+        bytes_.clear();
     }
 
-    fs::path path_;
-    std::ofstream file_;
+    GrowingFile file_;
+    std::string bytes_;
 };
 
 /// What is known of the shards besides their records.
@@ -171,10 +177,10 @@ bool recorded_nothing(const fs::path& directory) {
 }
 
 /// Returns what a shard's own result says of its client and its host.
-ShardResult result_of_shard(const StoredRun& stored, const ClockErrors& clocks) {
-    Recorded recorded = stored.recorded;
-    recorded.events.reset();  // they would only cost time
-    const RunResult own = result_of(recorded, stored.judging);
+ShardResult result_of_shard(StoredRun& stored, const ClockErrors& clocks) {
+    const auto events = std::exchange(stored.recorded.events, nullptr);  // they would only cost time
+    const RunResult own = result_of(stored.recorded, stored.judging);
+    stored.recorded.events = events;
     const Shard& shard = *stored.recorded.begun.shard;
     ShardResult result{.number = shard.number,
                        .host = own.provenance.host,
@@ -236,14 +242,14 @@ ReadShards read_shards(std::vector<fs::path> directories, const ClockErrors& clo
 }
 
 /// Writes requests.jsonl and events.bin with the requests of all shards in the order in which they ended.
-void write_records(const ReadShards& shards, const fs::path& out) {
+void write_records(const ReadShards& shards, std::span<const PlacedRow> order, const fs::path& out) {
     std::vector<ShardFiles> files;
     for (std::size_t i = 0; i < shards.parts.size(); ++i)
         files.emplace_back(shards.directories[i], shards.parts[i].recorded.observed.records);
     Output lines(record_files_in(out).lines);
     Output events(record_files_in(out).events);
     events.add(events_header({}));
-    for (const PlacedRow& placed : order_of(shards.parts)) {
+    for (const PlacedRow& placed : order) {
         events.add(files[placed.part].frame(placed.row));
         lines.add(files[placed.part].line(placed.row));
     }
@@ -268,8 +274,8 @@ void copy_others(const ReadShards& shards, const fs::path& out) {
 }
 
 /// Returns what all shards recorded, with what is known of each, and names those that did not end.
-Recorded joined_records(const ReadShards& shards) {
-    Recorded joined = union_of(shards.parts);
+Recorded joined_records(const ReadShards& shards, std::span<const PlacedRow> order) {
+    Recorded joined = union_of(shards.parts, order);
     joined.shards = shards.results;
     for (const char* const option : {"shard", "out"}) joined.begun.plan.erase(option);
     for (std::size_t i = 0; i < shards.parts.size(); ++i) {
@@ -294,11 +300,13 @@ RunResult join_shards(const std::vector<fs::path>& directories, const fs::path& 
     Judging judging;
     {
         ReadShards shards = read_shards(directories, clocks);
+        const std::vector<PlacedRow> order = order_of(shards.parts);
+        joined = joined_records(shards, order);  // refuses shards that do not belong together
         judging = std::move(shards.judging);
         ensure_directory(out);
-        write_records(shards, out);
+        remove_run(out);
+        write_records(shards, order, out);
         copy_others(shards, out);
-        joined = joined_records(shards);
     }  // the records of the shards need as much memory as those of the whole
     write_begun(out, joined.begun, judging);
     // The events are read in the order of the requests, so that sums are those of one process bit by bit.

@@ -137,6 +137,10 @@ TEST_F(Shards, need_one_load_and_a_server_without_contention) {
     directories[1] = shards_of(other, 2, "other")[1];
     EXPECT_THAT(message_of<UsageError>([&] { reports::join_shards(directories, directory_ / "out"); }),
                 AllOf(HasSubstr("--seed"), HasSubstr("'9'")));
+    EXPECT_FALSE(fs::exists(directory_ / "out")) << "nothing is written before all is checked";
+    const std::string before = records("whole");
+    EXPECT_THROW(reports::join_shards(directories, directory_ / "whole"), UsageError);
+    EXPECT_EQ(records("whole"), before) << "an earlier run is kept";
     PlanTexts idle = load({{"dataset", {"multi_turn:turns=2,first=9,next=9,osl=2"}},
                            {"concurrency", {"4"}},
                            {"idle_system_cap", {"1s"}},
