@@ -1671,11 +1671,15 @@ void for_each_value(const LoadPlan& plan, Visit visit) {
     }
 }
 
+}  // namespace
+
 Texts shown_texts(const PlanField& field, Texts texts) {
     if (field.shown == nullptr) return texts;
     for (std::string& text : texts) text = field.shown(text);
     return texts;
 }
+
+namespace {
 
 std::string joined(const Texts& texts) {
     return fmt::format("{}", fmt::join(texts, ", "));

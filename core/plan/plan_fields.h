@@ -77,6 +77,9 @@ std::vector<Synonym> synonyms_of(const PlanField& field);
 /// its dashes; "-" and "_" are the same. Null when there is none.
 const PlanField* plan_field_called(std::string_view name);
 
+/// Returns a field's texts with its secrets hidden.
+Texts shown_texts(const PlanField& field, Texts texts);
+
 /// Returns the first long name of the field's option ("--num-prompts"), or the field's name if it has none.
 std::string option_of(const PlanField& field);
 

@@ -9,17 +9,11 @@
 namespace paretoken {
 namespace {
 
-Texts shown(const PlanField& field, Texts texts) {
-    if (field.shown != nullptr)
-        for (std::string& text : texts) text = field.shown(text);
-    return texts;
-}
-
 /// Returns the value that is behind texts in which secrets are hidden.
 Texts behind(const PlanField& field, const Texts& texts, const LoadPlan& own, std::size_t request_class) {
     if (field.shown == nullptr || request_class >= own.classes.size()) return texts;
     const Texts ours = field.get(own, request_class);
-    const Texts ours_shown = shown(field, ours);
+    const Texts ours_shown = shown_texts(field, ours);
     if (ours_shown == texts) return ours;
     if (ours_shown == ours) return texts;  // no secret of ours could be meant
     throw UsageError(fmt::format("{}: shard 0 has another value with a secret; give all shards the same",
@@ -32,7 +26,7 @@ std::vector<PlanTexts> values_of(const LoadPlan& plan) {
     std::vector<PlanTexts> values(plan.classes.size());
     for (const PlanField& field : plan_fields())
         for (std::size_t i = 0; i < (field.of_class ? plan.classes.size() : 1); ++i) {
-            Texts texts = shown(field, field.get(plan, i));
+            Texts texts = shown_texts(field, field.get(plan, i));
             if (!texts.empty()) values[i].emplace(field.name, std::move(texts));
         }
     return values;

@@ -57,43 +57,40 @@ Found has_dataset(const RunResult& run, std::string_view name) {
     return {dataset.substr(0, dataset.find(':')) == name, stated(run, "dataset")};
 }
 
+/// Whether a field of the plan has a value.
+Found has(const RunResult& run, const std::string& field, std::string_view value) {
+    return {of_plan(run, field) == value, stated(run, field)};
+}
+
+constexpr Rule kComplete{"complete", "not interrupted", [](const RunResult& run) {
+                             return Found{!run.partial, run.partial ? "interrupted" : "complete"};
+                         }};
+
 constexpr double kMostFailed = .1;
 
 constexpr std::array kAgentx{
     Rule{"dataset", "a trace in Weka's form", [](const RunResult& run) { return has_dataset(run, "weka"); }},
     Rule{"load", "one fixed number of live jobs", is_closed_loop},
     Rule{"duration", "at least 900 s", [](const RunResult& run) { return lasts(run, 900); }},
-    Rule{"seed", "42",
-         [](const RunResult& run) {
-             return Found{of_plan(run, "seed") == "42", stated(run, "seed")};
-         }},
+    Rule{"seed", "42", [](const RunResult& run) { return has(run, "seed", "42"); }},
     Rule{"answers", "of the recorded length (ignore_eos)",
-         [](const RunResult& run) {
-             return Found{of_plan(run, "ignore_eos") == "true", stated(run, "ignore_eos")};
-         }},
+         [](const RunResult& run) { return has(run, "ignore_eos", "true"); }},
     Rule{"streaming", "every answer is streamed",
          [](const RunResult& run) {
              return Found{run.counts.unstreamed == 0, fmt::format("{} were not", run.counts.unstreamed)};
          }},
     Rule{"start", "slots begin inside their first job, at 0.25 to 0.75 of it",
-         [](const RunResult& run) {
-             return Found{of_plan(run, "start_inside") == "0.25..0.75", stated(run, "start_inside")};
-         }},
+         [](const RunResult& run) { return has(run, "start_inside", "0.25..0.75"); }},
     Rule{"pauses", "as recorded", has_recorded_pauses},
     Rule{"idle", "pauses of the idle system are cut to 10 s",
-         [](const RunResult& run) {
-             return Found{of_plan(run, "idle_system_cap") == "10s", stated(run, "idle_system_cap")};
-         }},
+         [](const RunResult& run) { return has(run, "idle_system_cap", "10s"); }},
     Rule{"failures", "at most 10 % of the requests",
          [](const RunResult& run) {
              const auto all = static_cast<double>(run.counts.requests);
              return Found{static_cast<double>(run.counts.failed) <= kMostFailed * all,
                           fmt::format("{} of {} failed", run.counts.failed, run.counts.requests)};
          }},
-    Rule{"complete", "not interrupted",
-         [](const RunResult& run) {
-             return Found{!run.partial, run.partial ? "interrupted" : "complete"};
-         }},
+    kComplete,
 };
 
 /// Returns the number N in a dataset's description: "…,jobs=N" or "…,conversations=N".
@@ -119,9 +116,7 @@ constexpr std::array kMlperfAgentic{
     Rule{"passes", "whole passes over all trajectories", plays_whole_passes},
     Rule{"duration", "at least 600 s", [](const RunResult& run) { return lasts(run, 600); }},
     Rule{"history", "the recorded answers",
-         [](const RunResult& run) {
-             return Found{of_plan(run, "replies") == "recorded", stated(run, "replies")};
-         }},
+         [](const RunResult& run) { return has(run, "replies", "recorded"); }},
     Rule{"pauses", "as recorded",
          [](const RunResult& run) {
              if (!of_plan(run, "idle_system_cap").empty())
@@ -129,9 +124,7 @@ constexpr std::array kMlperfAgentic{
              return has_recorded_pauses(run);
          }},
     Rule{"answers", "may end by themselves",
-         [](const RunResult& run) {
-             return Found{of_plan(run, "ignore_eos") == "false", stated(run, "ignore_eos")};
-         }},
+         [](const RunResult& run) { return has(run, "ignore_eos", "false"); }},
     Rule{"output", "355 to 475 tokens per turn on average",
          [](const RunResult& run) {
              const double mean = run.workload.achieved_output_tokens.value_or(0);
@@ -143,10 +136,7 @@ constexpr std::array kMlperfAgentic{
                                      ? "--salt-prompts puts it before the system prompt"
                                      : "there is none"};
          }},
-    Rule{"complete", "not interrupted",
-         [](const RunResult& run) {
-             return Found{!run.partial, run.partial ? "interrupted" : "complete"};
-         }},
+    kComplete,
 };
 
 struct Benchmark {

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -19,32 +17,25 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/redaction.h"
+#include "experiments/server/resolve.h"
 
 namespace paretoken::experiments {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns a word that no other load has.
-std::string new_token() {
-    std::random_device source;
-    return fmt::format("{:08x}{:08x}", source(), source());
-}
-
 void require_common_server(const LoadPlan& asked) {
     if (asked.virtual_time)
         throw UsageError(
             "--rendezvous: a run in virtual time has no clock to share; give each process its --shard, and "
-            "join "
-            "the results with paretoken merge");
+            "join the results with paretoken merge");
     if (!asked.fleet.start_at.empty())
         throw UsageError("--rendezvous and --start-at both say when the shards begin; leave one out");
     for (const std::string& url : asked.targets)
         if (names_simulator(url))
             throw UsageError(
                 fmt::format("{} is a server inside one process, which the other shards do not see; start "
-                            "`paretoken serve` "
-                            "and give its URL",
+                            "`paretoken serve` and give its URL",
                             url));
 }
 
@@ -75,7 +66,7 @@ std::shared_ptr<Companions> companions_of(const LoadPlan& asked, Watcher& watche
     const bool tells = at.by_mpi() || !at.directory.empty();
     const MeetingPlace place{.hosts = hosts_of_this_machine(),
                              .port = listener.port(),
-                             .token = tells ? new_token() : std::string()};
+                             .token = tells ? fresh_salt() : std::string()};
     std::optional<PublishedPlace> published;
     if (!at.directory.empty()) published.emplace(at.directory, place);
     if (at.by_mpi()) (void)shared_by_mpi(text_of(place));

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,7 +28,7 @@ class Follower final : public Companions {
     using Finds = std::function<std::optional<MeetingPlace>()>;
 
     /// Connects to shard 0. `own` gets the token of the place. Throws RuntimeError if shard 0 does not answer
-    /// within `patience`, or `stop` is requested meanwhile; UsageError with the reason of shard 0 if it
+    /// within `patience`, or `stop` is requested meanwhile; the error of shard 0 if it
     /// refuses this process.
     Follower(const Hello& own, const Finds& find, Duration patience, const std::stop_token& stop);
     ~Follower() override;

@@ -55,9 +55,8 @@ std::string objection_to(const Hello& hello, const Hello& leader) {
                            hello.version, leader.version);
     if (hello.shard.count != leader.shard.count)
         return fmt::format(
-            "{} was started as one of {} shards, and shard 0 as one of {}; give all the same "
-            "number",
-            who, hello.shard.count, leader.shard.count);
+            "{} was started as one of {} shards, and shard 0 as one of {}; give all the same number", who,
+            hello.shard.count, leader.shard.count);
     if (hello.shard.number == 0 || hello.shard.number >= hello.shard.count)
         return fmt::format("{} was started twice; start each shard once", who);
     const auto differs = difference(leader.plan, hello.plan, must_be_equal);

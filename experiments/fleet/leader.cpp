@@ -33,6 +33,10 @@ std::uint32_t parts_of(const LoadPlan& asked, std::uint32_t shards) {
 
 }  // namespace
 
+std::string Leader::Peer::name() const {
+    return fmt::format("shard {} on {}", said.shard.number, said.host);
+}
+
 Leader::Leader(const Hello& own, const Listener& listener, Duration patience, Watcher& watcher,
                const std::stop_token& stop)
     : watcher_(watcher) {
@@ -82,7 +86,7 @@ Leader::~Leader() {
 /// turned away.
 void Leader::admit(int socket, const Hello& own) {
     constexpr Duration kHello = std::chrono::seconds(5);
-    auto peer = std::make_unique<Peer>(socket, Hello{});
+    auto peer = std::make_unique<Peer>(socket);
     const auto message = peer->channel.receive(kHello);
     if (!message || message->kind != MessageKind::hello) return;
     try {
@@ -107,11 +111,10 @@ void Leader::admit(int socket, const Hello& own) {
 
 /// Returns "shards 2, 3", those that have not come; empty if all have.
 std::string Leader::missing(std::uint32_t count) const {
-    std::string numbers;
-    std::size_t left = 0;
+    std::vector<std::uint32_t> numbers;
     for (std::uint32_t number = 1; number < count; ++number)
-        if (!peers_[number - 1]) numbers += fmt::format("{}{}", left++ == 0 ? "" : ", ", number);
-    return left == 0 ? "" : fmt::format("shard{} {}", left == 1 ? "" : "s", numbers);
+        if (!peers_[number - 1]) numbers.push_back(number);
+    return numbers.empty() ? "" : shards_text(numbers);
 }
 
 void Leader::receive(Peer& peer) {
@@ -225,9 +228,7 @@ bool Leader::is_lost(const Peer& peer) const {
 std::string Leader::lost_shards() const {
     std::string names;
     for (const auto& peer : peers_)
-        if (peer->lost)
-            names += fmt::format("{}shard {} on {}", names.empty() ? "" : ", ", peer->said.shard.number,
-                                 peer->said.host);
+        if (peer->lost) names += (names.empty() ? "" : ", ") + peer->name();
     return names;
 }
 
@@ -256,11 +257,9 @@ TimePoint Leader::begin() {
     wait([&] { return std::all_of(peers_.begin(), peers_.end(), is_settled); });
     for (const auto& peer : peers_) {
         const std::lock_guard lock(mutex_);
-        const std::string who = fmt::format("shard {} on {}", peer->said.shard.number, peer->said.host);
         if (peer->failure)
-            throw Error(peer->failure->code(), fmt::format("{}: {}", who, peer->failure->what()));
-        if (peer->takes_part && peer->lost)
-            throw RuntimeError(fmt::format("{} ended before the load began", who));
+            throw Error(peer->failure->code(), fmt::format("{}: {}", peer->name(), peer->failure->what()));
+        if (peer->takes_part && peer->lost) throw RuntimeError(peer->name() + " ended before the load began");
     }
     Duration longest{};
     for (const auto& peer : peers_) {
@@ -284,9 +283,7 @@ void Leader::exchange(loadgen::StopMonitor& monitor, loadgen::Progress& progress
         const std::lock_guard lock(mutex_);
         for (const auto& peer : peers_) {
             if (!peer->takes_part) continue;
-            if (peer->lost && !peer->ended && lost.empty())
-                lost = fmt::format("shard {} on {} ended during the load", peer->said.shard.number,
-                                   peer->said.host);
+            if (peer->lost && !peer->ended && lost.empty()) lost = peer->name() + " ended during the load";
             for (const std::string& text : std::exchange(peer->news, {})) try {
                     arrived.emplace_back(peer.get(), parse_news(text, began_));
                 } catch (const UsageError&) {  // its requests are in its files all the same
@@ -329,9 +326,7 @@ void Leader::ask_for_files(const fs::path& directory) {
         reports::ensure_directory(into);
         {
             const std::lock_guard lock(mutex_);
-            if (peer->failure)
-                watcher_.warn(fmt::format("shard {} on {}: {}", peer->said.shard.number, peer->said.host,
-                                          peer->failure->what()));
+            if (peer->failure) watcher_.warn(fmt::format("{}: {}", peer->name(), peer->failure->what()));
             peer->failed = peer->failure.has_value();
             peer->directory = into;
         }
@@ -349,8 +344,8 @@ Companions::Gathered Leader::gather(const fs::path& directory) {
             std::unique_lock lock(mutex_);
             changed_.wait(lock, [&] { return peer->sent || peer->lost || peer->failure; });
             if (peer->failure)
-                throw RuntimeError(fmt::format("the results of shard {} on {}: {}; it keeps them there",
-                                               number, peer->said.host, peer->failure->what()));
+                throw RuntimeError(fmt::format("the results of {}: {}; it keeps them there", peer->name(),
+                                               peer->failure->what()));
             if (!peer->sent) continue;
         }
         if (peer->clock_error) gathered.clock_errors_s[number] = seconds(*peer->clock_error);

@@ -1,7 +1,6 @@
 #pragma once
 // Shard 0 of a load that several processes make: it waits for the others, tells them what to measure and when
 // to begin, decides when the load ends, and receives what they measured.
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -47,8 +46,10 @@ class Leader final : public Companions {
   private:
     /// Another shard. Its thread receives all that it sends.
     struct Peer {
-        Peer(int socket, Hello hello) : said(std::move(hello)), channel(socket) {}
-        Hello said;
+        explicit Peer(int socket) : channel(socket) {}
+        std::string name() const;  ///< "shard 2 on host"
+
+        Hello said = {};
         Channel channel;
         std::thread receiver = {};
         // The mutex of the Leader guards these.

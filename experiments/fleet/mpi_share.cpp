@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/version.h"
 #include "experiments/server/child_process.h"
 
 namespace paretoken::experiments {
@@ -19,11 +18,7 @@ constexpr const char* kPlugIn = "paretoken-mpi.so";
 constexpr std::size_t kLongestText = 8192;
 
 fs::path plug_in() {
-    const fs::path bin = own_directory();
-    for (const fs::path& place : {bin / kPlugIn, bin / libexec_from_bin() / "paretoken" / kPlugIn}) {
-        std::error_code error;
-        if (fs::is_regular_file(place, error)) return place;
-    }
+    if (auto found = installed_file(own_directory(), kPlugIn)) return *std::move(found);
     throw UsageError(fmt::format(
         "mpirun started this process, and {} is not installed, because paretoken was built without MPI; give "
         "--rendezvous HOST:PORT or a directory, or build it where libopenmpi-dev is installed",

@@ -10,10 +10,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "core/error.h"
+#include "core/version.h"
 
 extern char** environ;
 
@@ -137,6 +139,20 @@ int ChildProcess::wait() {
 
 std::filesystem::path own_directory() {
     return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
+std::array<std::filesystem::path, 2> places_of(const std::filesystem::path& directory,
+                                               std::string_view name) {
+    return {directory / name, (directory / libexec_from_bin() / "paretoken" / name).lexically_normal()};
+}
+
+std::optional<std::filesystem::path> installed_file(const std::filesystem::path& directory,
+                                                    std::string_view name) {
+    for (const auto& place : places_of(directory, name)) {
+        std::error_code unreadable;
+        if (std::filesystem::is_regular_file(place, unreadable)) return place;
+    }
+    return std::nullopt;
 }
 
 }  // namespace paretoken::experiments

@@ -5,9 +5,11 @@
 // end.
 #include <sys/types.h>
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -44,5 +46,12 @@ class ChildProcess {
 
 /// Returns the directory of this program's executable.
 std::filesystem::path own_directory();
+
+/// Returns where a file of this installation may be, for a program in `directory`: beside it, as in a build
+/// and in a Python environment, or below the prefix of an installation, in libexec/paretoken.
+std::array<std::filesystem::path, 2> places_of(const std::filesystem::path& directory, std::string_view name);
+/// Returns the first of these places that has the file; nothing if none has.
+std::optional<std::filesystem::path> installed_file(const std::filesystem::path& directory,
+                                                    std::string_view name);
 
 }  // namespace paretoken::experiments

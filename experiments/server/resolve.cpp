@@ -465,8 +465,7 @@ void require_divisible(const LoadPlan& plan) {
     if (plan.classes.front().idle_system_cap)
         throw UsageError(
             "--idle-system-cap: no shard knows when nothing is in flight in all of them; make the load in "
-            "one "
-            "process, or cut single pauses (--idle-cap)");
+            "one process, or cut single pauses (--idle-cap)");
     if (!plan.fleet.rendezvous.empty()) return;
     for (const RequestClass& of : plan.classes)
         for (const auto& [cap, option] : {std::pair{of.concurrency, "--concurrency"},

@@ -57,8 +57,7 @@ constexpr std::string_view kItl =
     "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.";
 constexpr std::string_view kE2e =
     "From sending the request (open loop: from its intended start) to the last event with output.";
-constexpr std::string_view kJobTime =
-    "From when a job's first turn was due to the end of the last turn that somebody waits for.";
+const std::string_view kJobTime = metric_named("job_time")->definition;
 constexpr double kMilli = 1e3;
 constexpr auto kNumber = ColumnStyle::number;
 constexpr auto kDollars = ColumnStyle::dollars;

@@ -1,7 +1,6 @@
 #include "reports/analysis/cost/job_cost.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "core/statistics.h"
@@ -19,14 +18,10 @@ std::vector<double> costs_at(const SplitPrices& prices, const std::vector<JobTok
     return costs;
 }
 
-double mean_cost(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 /// Returns the costs of jobs together, each times `factor`. There must be at least one.
 JobCost job_cost_of(std::vector<double> costs, double factor) {
     std::sort(costs.begin(), costs.end());
-    return {.mean = factor * mean_cost(costs),
+    return {.mean = factor * moments_of(costs).mean,
             .p50 = factor * percentile(costs, .5),
             .p95 = factor * percentile(costs, .95)};
 }
@@ -37,8 +32,8 @@ std::optional<JobCost> deployed_job_cost(double usd_per_h, const JobResults& job
                                          const SplitPrices& prices) {
     const double per_hour = jobs.jobs_per_hour.value_or(0);
     std::vector<double> shares = costs_at(prices, jobs.tokens);
-    if (!(per_hour > 0) || shares.empty() || !(mean_cost(shares) > 0)) return std::nullopt;
-    const double factor = usd_per_h / per_hour / mean_cost(shares);
+    if (!(per_hour > 0) || shares.empty() || !(moments_of(shares).mean > 0)) return std::nullopt;
+    const double factor = usd_per_h / per_hour / moments_of(shares).mean;
     return job_cost_of(std::move(shares), factor);
 }
 
