@@ -10,9 +10,9 @@
 #include "cards/client_ceiling.h"
 #include "cards/host.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/invocation.h"
-#include "cli/print.h"
+#include "cli/console/interrupt.h"
+#include "cli/options/invocation.h"
+#include "cli/console/print.h"
 #include "core/error.h"
 #include "core/version.h"
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/print.h"
+#include "cli/console/print.h"
 #include "core/error.h"
 #include "core/text/number_text.h"
 #include "core/text/printable.h"

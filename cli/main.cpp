@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/print.h"
-#include "cli/unknown_words.h"
+#include "cli/console/print.h"
+#include "cli/options/unknown_words.h"
 #include "cli/words/our_words.h"
 #include "core/error.h"
 #include "core/version.h"

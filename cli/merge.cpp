@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/presentation.h"
+#include "cli/console/presentation.h"
 #include "core/error.h"
 #include "experiments/run.h"
 #include "reports/files/output_directory.h"

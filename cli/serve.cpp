@@ -18,8 +18,8 @@
 #include <random>
 
 #include "cli/commands.h"
-#include "cli/invocation.h"
-#include "cli/print.h"
+#include "cli/options/invocation.h"
+#include "cli/console/print.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "simulator/answers/dialect.h"

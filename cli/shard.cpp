@@ -1,7 +1,7 @@
 #include "cli/shard.h"
 
-#include "cli/interrupt.h"
-#include "cli/invocation.h"
+#include "cli/console/interrupt.h"
+#include "cli/options/invocation.h"
 #include "experiments/fleet/fleet.h"
 
 namespace paretoken::cli {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/presentation.h"
-#include "cli/print.h"
+#include "cli/console/presentation.h"
+#include "cli/console/print.h"
 #include "core/error.h"
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/print.h"
+#include "cli/console/print.h"
 #include "cli/words/foreign_options.h"
 #include "cli/words/translation.h"
 #include "core/error.h"

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "core/error.h"
-#include "datasets/files/agent_messages.h"
-#include "datasets/files/agents.h"
+#include "datasets/files/agents/agent_messages.h"
+#include "datasets/files/agents/agents.h"
 #include "datasets/files/custom_jsonl.h"
 #include "datasets/files/mooncake.h"
 #include "datasets/files/sharegpt.h"
 #include "datasets/files/token_traces.h"
-#include "datasets/files/weka.h"
+#include "datasets/files/agents/weka.h"
 #include "datasets/synthetic/multi_turn.h"
 #include "datasets/synthetic/prefix_arms.h"
 #include "datasets/synthetic/prefix_cycle.h"

@@ -17,6 +17,7 @@
 #include "cards/model.h"
 #include "core/error.h"
 #include "core/plan/events_kept.h"
+#include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
 #include "core/plan/shard.h"
 #include "core/run/result_of.h"

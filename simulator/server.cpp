@@ -21,7 +21,8 @@
 #include "simulator/answers/wire.h"
 #include "simulator/connection.h"
 #include "simulator/engine/engine.h"
-#include "simulator/gzip.h"
+#include "simulator/exchange.h"
+#include "simulator/listener.h"
 #include "simulator/socket.h"
 #include "simulator/truth.h"
 
@@ -35,117 +36,9 @@ using boost::system::error_code;
 constexpr std::size_t kScratchBytes = 64 << 10;
 constexpr int kStepsBetweenPolls = 64;  // if the schedule is late, before sockets are polled
 
-/// The tokens of one step in an answer with faults.
-struct DueTokens {
-    Emission emission;
-    TimePoint due;
-    bool ping = false;  ///< whether a comment precedes them
-};
-
-/// The part of an answer with faults that is written at one time. Its events are made only then, because an
-/// event may state the time of its write.
-struct Group {
-    bool opening = false;
-    std::vector<DueTokens> tokens = {};
-    std::string last_events = {};  ///< events that end the answer in place of its regular end
-    bool end = false;              ///< whether the body ends with the group
-
-    std::int64_t count() const {
-        std::int64_t count = 0;
-        for (const DueTokens& due : tokens) count += due.emission.tokens;
-        return count;
-    }
-};
-
-/// The additional state of an answer with injected faults.
-struct Affected {
-    InjectedFaults injected;
-    Group group;  ///< what waits to be written together with more
-    LiteralGzip gzip;
-    std::vector<Group> held_back;
-    std::unique_ptr<asio::steady_timer> hold;  ///< timer; nothing is written while it runs
-    bool ended = false;                        ///< whether only held-back bytes are missing
-};
-
-/// One request that is being answered.
-struct Exchange {
-    Connection* connection = nullptr;
-    GenerationRequest request;
-    AnswerPlan plan;
-    std::unique_ptr<AnswerWriter> writer;
-    TruthEntry truth;
-    bool wants_truth = false;
-    bool keep_alive = true;
-    Framing framing = Framing::chunked;
-    bool head_sent = false;
-    bool opened = false;                 ///< whether the opening is written, or is in a group
-    std::unique_ptr<Affected> affected;  ///< null without faults
-};
-
-/// Returns the state of the answer after a step that ended at `end`.
-AnswerState state_of(const TruthEntry& truth, TimePoint end) {
-    AnswerState state{.cached_tokens = truth.cached_tokens};
-    state.events = static_cast<std::int64_t>(truth.tokens.size());
-    state.prefill = truth.due.front() - truth.admitted;
-    state.decode = end - truth.due.front();
-    return state;
-}
-
-/// Returns whether token `after` is one of the emission.
-bool strikes(std::optional<std::int64_t> after, const Emission& emission) {
-    return after && *after >= emission.index && *after < emission.index + emission.tokens;
-}
-
-/// Returns the part of the emission from token `index` on.
-Emission rest_of(Emission emission, std::int64_t index) {
-    emission.tokens -= index - emission.index;
-    emission.index = index;
-    return emission;
-}
-
-/// Returns the first token inside the emission, but not its first one, before which a fault happens.
-std::optional<std::int64_t> strike_inside(const InjectedFaults& how, const Emission& emission) {
-    std::optional<std::int64_t> first;
-    for (const auto& after : {how.reset_after, how.error_after, how.truncate_after, how.stall_after})
-        if (strikes(after, emission) && *after > emission.index)
-            first = std::min(first.value_or(*after), *after);
-    return first;
-}
-
-bool any_multiple(std::int64_t every, const Emission& emission) {
-    const std::int64_t next = (emission.index + every - 1) / every * every;
-    return next < emission.index + emission.tokens;
-}
-
 std::int64_t unix_seconds() {
     using namespace std::chrono;
     return duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch()).count();
-}
-
-tcp::endpoint resolved(asio::io_context& io, const std::string& host, std::uint16_t port) {
-    error_code ec;
-    const auto found = tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, ec);
-    if (ec || found.empty()) {
-        throw RuntimeError(fmt::format("serve: cannot resolve --host {}: {}", host, ec.message()));
-    }
-    return found.begin()->endpoint();
-}
-
-tcp::acceptor listening(asio::io_context& io, const std::string& host, std::uint16_t port) {
-    const tcp::endpoint endpoint = resolved(io, host, port);
-    tcp::acceptor acceptor(io);
-    error_code ec;
-    acceptor.open(endpoint.protocol(), ec);
-    if (!ec) acceptor.set_option(tcp::acceptor::reuse_address(true), ec);
-    if (!ec) acceptor.bind(endpoint, ec);
-    if (!ec) enable_receive_stamps(acceptor.native_handle());
-    if (!ec) acceptor.listen(asio::socket_base::max_listen_connections, ec);
-    if (ec) {
-        throw RuntimeError(
-            fmt::format("serve: cannot listen on {}:{}: {}; take another --port, or 0 for a free one", host,
-                        port, ec.message()));
-    }
-    return acceptor;
 }
 
 bool has_prefix_cache(const Profile& profile) {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/live/console_watcher.h"
-#include "cli/plan_options.h"
-#include "cli/presentation.h"
+#include "cli/console/console_watcher.h"
+#include "cli/options/plan_options.h"
+#include "cli/console/presentation.h"
 #include "experiments/gate.h"
 #include "reports/files/gate/baseline_store.h"
 

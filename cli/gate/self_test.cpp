@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "cli/gate/gate_command.h"
-#include "cli/invocation.h"
-#include "cli/live/console_watcher.h"
-#include "cli/print.h"
+#include "cli/options/invocation.h"
+#include "cli/console/console_watcher.h"
+#include "cli/console/print.h"
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/text/secrets.h"

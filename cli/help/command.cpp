@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/help/text.h"
 #include "cli/help/topics.h"
-#include "cli/print.h"
+#include "cli/console/print.h"
 #include "core/error.h"
 
 namespace paretoken::cli {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "cli/print.h"
+#include "cli/console/print.h"
 #include "cli/words/translation.h"
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"

@@ -132,7 +132,7 @@ struct LoadPlan {
     // ---- the requests
     std::vector<RequestClass> classes = {RequestClass{}};  ///< never empty
     /// The classes as the user wrote them: "batch:rate=2,isl=8k". The values of each replace those that all
-    /// classes share; with_classes() (core/plan/plan_fields.h) computes `classes` from them.
+    /// classes share; with_classes() (core/plan/plan_classes.h) computes `classes` from them.
     std::vector<std::string> class_specs = {};
     std::string prompt_form = "auto";  ///< "auto", "text" or "token-ids"; never "auto" in a resolved plan
     Sampling sampling = {};

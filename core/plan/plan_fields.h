@@ -1,7 +1,7 @@
 #pragma once
 // The list of all fields of a LoadPlan. The options of `run` and `sweep`, their help, configuration files,
 // the echo in result files, the fingerprint of a workload and the comparison of a resumed sweep all iterate
-// over this list. A new option is a member of LoadPlan, a row in plan_fields.cpp, and the code that uses it.
+// over this list. A new option is a member of LoadPlan, a row in core/plan/rows/, and the code that uses it.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,6 +36,15 @@ using Texts = std::vector<std::string>;
 /// into it.
 using PlanTexts = std::map<std::string, Texts, std::less<>>;
 
+/// How a field reads and writes a plan, for one class of requests.
+struct FieldValue {
+    Texts (*get)(const LoadPlan& plan, std::size_t request_class) = nullptr;
+    /// Sets the value. Throws UsageError naming the mistake in the text, without the option's name.
+    void (*set)(LoadPlan& plan, std::size_t request_class, const Texts& texts) = nullptr;
+    /// Removes the value, for a field whose `set` refuses to replace a value. Null: `set` replaces it.
+    void (*clear)(LoadPlan& plan, std::size_t request_class) = nullptr;
+};
+
 struct PlanField {
     std::string_view name;  ///< name in files: "num_prompts"
     /// The names of the option with commas between them. A name after "!" turns a flag off, and a name
@@ -50,14 +59,10 @@ struct PlanField {
     bool of_class = false;  ///< whether each request class has its own value
     bool levels = false;    ///< whether a sweep takes several values and measures each
     bool words = false;     ///< whether the option takes all words that follow it, for a list
-    /// The text for --help. "{names}" in it stands for the values that the field takes; cli/plan_options.cpp
+    /// The text for --help. "{names}" in it stands for the values that the field takes; cli/options/plan_options.cpp
     /// inserts them from tables that core may not include.
     std::string_view help = {};
-    Texts (*get)(const LoadPlan& plan, std::size_t request_class) = nullptr;
-    /// Sets the value. Throws UsageError naming the mistake in the text, without the option's name.
-    void (*set)(LoadPlan& plan, std::size_t request_class, const Texts& texts) = nullptr;
-    /// Removes the value, for a field whose `set` refuses to replace a value. Null: `set` replaces it.
-    void (*clear)(LoadPlan& plan, std::size_t request_class) = nullptr;
+    FieldValue value;
     /// Returns the part of a text that may be shown. Null: the field is not secret and is shown whole.
     std::string (*shown)(std::string_view text) = nullptr;
 };
@@ -86,18 +91,6 @@ std::string option_of(const PlanField& field);
 /// Returns the default plan with the values of `texts` set, in the order of plan_fields(). Throws UsageError
 /// naming the option and the mistake in its value, or a name that is no option.
 LoadPlan plan_of(const PlanTexts& texts);
-
-/// Returns the plan with one class for each of its `class_specs`. Each class begins as a copy of the plan's
-/// only class; the values in its spec then replace the copied ones. Rate, arrivals and concurrency belong
-/// together: a spec that gives one of them removes the copied values of all three. A spec that gives a
-/// dataset removes the copied dataset, its fields and its file; only the field for the output length is kept.
-/// A plan without class_specs, or whose classes have names already, is returned unchanged. Throws UsageError
-/// naming --class and the mistake.
-LoadPlan with_classes(LoadPlan asked);
-
-/// Returns whether the plan has classes and each of their specs gives this field, so that the field has no
-/// effect if it is given for the whole load. Throws as with_classes() does.
-bool every_class_gives(const LoadPlan& asked, const PlanField& field);
 
 /// Returns the values of a plan's options as texts from which plan_of() makes the plan again. The result has
 /// every field that has an option and a value, even if the value is the default. `plan` must be a plan as

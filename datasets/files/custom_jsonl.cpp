@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/result/slo.h"
-#include "datasets/files/job_row.h"
+#include "datasets/files/agents/job_row.h"
 
 namespace paretoken::datasets {
 namespace {

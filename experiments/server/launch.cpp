@@ -35,8 +35,8 @@ void refuse_sockets_in_virtual_time(const LoadPlan& plan) {
          {"spin", "user_timestamps", "no_keepalive", "no_preconnect", "traceparent", "server_profile",
           "endpoint", "header", "insecure", "ca_file", "scrape", "scrape_keep", "scrape_interval", "power"}) {
         const PlanField& field = *plan_field_named(name);
-        const Texts given = field.get(plan, 0);
-        if (given == field.get(otherwise, 0) || given == Texts{"none"}) continue;
+        const Texts given = field.value.get(plan, 0);
+        if (given == field.value.get(otherwise, 0) || given == Texts{"none"}) continue;
         throw UsageError(fmt::format(
             "{0}: --virtual computes the run without sockets and reads nothing beside it, so that "
             "{0} has no effect; leave it or --virtual out",
@@ -58,7 +58,7 @@ void refuse_virtual_options(const LoadPlan& plan) {
     const LoadPlan otherwise;
     for (const char* const name : {"turnaround", "write_time"}) {
         const PlanField& field = *plan_field_named(name);
-        if (field.get(plan, 0) == field.get(otherwise, 0)) continue;
+        if (field.value.get(plan, 0) == field.value.get(otherwise, 0)) continue;
         throw UsageError(
             fmt::format("{0} sets a time that only --virtual computes with; add --virtual, or leave {0} out",
                         option_of(field)));

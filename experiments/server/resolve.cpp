@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/plan/hang_up.h"
 #include "core/plan/model_mix.h"
+#include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
 #include "core/plan/session_names.h"
 #include "core/plan/shard.h"

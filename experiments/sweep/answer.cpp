@@ -54,7 +54,7 @@ void add_certifying_run(SweepSearch& answer, const SweepPlan& plan, const Counte
     at.stop = with_load(at).stop;  // without rules on requests and time
     for (const char* name : {"num_prompts", "duration"})
         if (const auto own = run.result.plan.find(name); own != run.result.plan.end())
-            plan_field_named(name)->set(at, 0, {own->second});
+            plan_field_named(name)->value.set(at, 0, {own->second});
     if (!at.stop.requests && !at.stop.duration) return;  // another rule ends it, or the rows of a trace
     if (at.stop.requests)
         at.stop.requests =

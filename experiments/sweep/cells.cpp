@@ -181,8 +181,8 @@ LoadPlan in_cell(LoadPlan asked, const Cell& cell) {
         naming(option_of(field), [&] {
             for (std::size_t i = 0; i < classes; ++i) {
                 const Spec before = asked.classes[i].dataset;
-                if (field.clear != nullptr) field.clear(asked, i);
-                field.set(asked, i, {value});
+                if (field.value.clear != nullptr) field.value.clear(asked, i);
+                field.value.set(asked, i, {value});
                 if (field.name == kDataset) keep_lengths(asked.classes[i].dataset, before);
             }
         });

@@ -436,7 +436,7 @@ void set_against(SweepPlan& plan, const std::string& urls) {
             "--against compares two servers that are already running, and --server-cmd starts one; "
             "leave one of them out");
     LoadPlan other = plan.asked;
-    plan_field_named("url")->set(other, 0, {urls});
+    plan_field_named("url")->value.set(other, 0, {urls});
     plan.against = other.targets;
     const std::vector<std::string> servers = servers_of(plan);
     if (servers[0] == servers[1])

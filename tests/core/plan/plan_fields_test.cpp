@@ -1,3 +1,4 @@
+#include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +118,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
 
 LoadPlan changed(const PlanField& field) {
     LoadPlan plan;
-    field.set(plan, 0, other_values().at(std::string(field.name)));
+    field.value.set(plan, 0, other_values().at(std::string(field.name)));
     return plan;
 }
 
@@ -199,9 +200,9 @@ TEST(PlanFields, each_shows_in_the_echo_and_secrets_do_not) {
 TEST(PlanFields, a_secret_is_in_no_text_that_may_be_stored_and_yet_a_difference) {
     const PlanField& field = *plan_field_named("header");
     LoadPlan before;
-    field.set(before, 0, {"x-key: sesame"});
+    field.value.set(before, 0, {"x-key: sesame"});
     LoadPlan after;
-    field.set(after, 0, {"x-key: opensesame"});
+    field.value.set(after, 0, {"x-key: opensesame"});
     EXPECT_EQ(texts_of(before).at("header"), Texts{"x-key: ***"});
     const auto found = difference(before, after);
     ASSERT_TRUE(found);

@@ -1,4 +1,4 @@
-#include "datasets/files/agents.h"
+#include "datasets/files/agents/agents.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
 #include "core/plan/plan_values.h"
 #include "core/random.h"

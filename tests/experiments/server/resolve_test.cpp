@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
 
 namespace paretoken::experiments {

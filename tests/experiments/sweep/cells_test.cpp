@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/plan/plan_classes.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -1,0 +1,66 @@
+#include "cli/console/presentation.h"
+
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdlib>
+#include <string_view>
+
+#include "cli/console/print.h"
+#include "core/plan/plan_arguments.h"
+#include "reports/files/json/run_json.h"
+#include "reports/pages/headline.h"
+
+namespace paretoken::cli {
+
+void add_presentation_options(CLI::App& command, Presentation& presentation, Shows shows) {
+    const char* group = "Output";
+    auto* const verbose =
+        command.add_flag("-v,--verbose", presentation.verbose, "Print every figure and every table")
+            ->group(group);
+    auto* const quiet = command
+                            .add_flag("-q,--quiet", presentation.quiet,
+                                      "Print the verdict only, and no progress; warnings are still printed")
+                            ->group(group)
+                            ->excludes(verbose);
+    if (shows == Shows::text) return;
+    command
+        .add_flag("--json", presentation.json,
+                  "Print the result as JSON, as the result file has it, instead of text")
+        ->group(group)
+        ->excludes(verbose)
+        ->excludes(quiet);
+}
+
+bool is_able_terminal(int file) {
+    const char* const terminal = std::getenv("TERM");
+    return terminal != nullptr && std::string_view(terminal) != "dumb" && isatty(file) == 1;
+}
+
+bool wants_colour(int file) {
+    const char* const no_colour = std::getenv("NO_COLOR");
+    return (no_colour == nullptr || *no_colour == '\0') && is_able_terminal(file);
+}
+
+reports::ConsoleStyle style_of_output() {
+    return {.colour = wants_colour(STDOUT_FILENO)};
+}
+
+void print_run(const RunResult& result, const std::filesystem::path& directory, const Presentation& shown) {
+    reports::ConsoleStyle style = style_of_output();
+    if (shown.json) return print("{}\n", reports::run_json(result));
+    if (shown.quiet) return print("{}", reports::verdict_line(result, style));
+    if (shown.verbose) {
+        style.directory = directory.string();
+        print("{}", reports::run_summary(result, style));
+        return;
+    }
+    const bool is_valid = result.validity.verdict != Verdict::invalid;
+    print("{}", reports::run_headline(
+                    result, reports::headline_cost(result),
+                    shell_line({"paretoken", is_valid ? "report" : "show", directory.string()}), style));
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,412 @@
+// paretoken plan: what fits on GPUs, how fast it would be, how many of them a demand needs, and the bill.
+// Everything comes from cards and runs in virtual time.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cards/price.h"
+#include "cli/commands.h"
+#include "cli/console/interrupt.h"
+#include "cli/options/invocation.h"
+#include "cli/plan/plan_cells.h"
+#include "cli/console/print.h"
+#include "cli/report.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "core/result/slo.h"
+#include "core/spec.h"
+#include "datasets/synthetic/lengths.h"
+#include "experiments/sizing.h"
+#include "reports/files/file_io.h"
+#include "reports/files/json/sizing_json.h"
+#include "reports/pages/sizing.h"
+
+namespace paretoken::cli {
+namespace {
+
+using reports::DeploymentPlan;
+using reports::PlannedCell;
+
+struct PlanCommand {
+    CellOptions cells;
+    std::string isl = "512";
+    std::string osl = "128";
+    std::vector<std::string> slos;
+    std::string demand;
+    std::string users;
+    double target_utilization = 1;
+    std::optional<double> sequences;
+    std::string price;
+    std::string price_basis;
+    std::string emit;
+    std::string out;
+    std::uint64_t seed = 0;
+    bool json = false;
+};
+
+/// The lengths of many drawn requests.
+reports::PlannedLengths drawn_lengths(const PlanCommand& command) {
+    constexpr int kDraws = 20'000;
+    const auto named = [](const char* option, const std::string& text) {
+        try {
+            return datasets::Lengths(text);
+        } catch (const UsageError& error) {
+            throw UsageError(fmt::format("{} {}", option, error.what()));
+        }
+    };
+    const datasets::Lengths input = named("--isl", command.isl);
+    const datasets::Lengths output = named("--osl", command.osl);
+    Random random(derived_seed(command.seed, "plan"));
+    std::vector<double> inputs;
+    std::vector<double> outputs;
+    for (int i = 0; i < kDraws; ++i) {
+        inputs.push_back(static_cast<double>(input.draw(random)));
+        outputs.push_back(static_cast<double>(output.draw(random)));
+    }
+    return reports::lengths_of(command.isl, command.osl, inputs, outputs);
+}
+
+double rate_in(std::string text) {
+    for (const std::string_view unit : {"rps", "req/s", "/s"})
+        if (text.ends_with(unit)) {
+            text.resize(text.size() - unit.size());
+            break;
+        }
+    const double rate = parse_number(text);
+    if (!(rate > 0))
+        throw UsageError(fmt::format("--demand {}: expected a rate above 0, such as 50rps", text));
+    return rate;
+}
+
+reports::Demand demand_of(const PlanCommand& command) {
+    reports::Demand demand{.target_utilization = command.target_utilization};
+    if (!command.demand.empty() && !command.users.empty())
+        throw UsageError("--demand and --users are two ways to say how much load there is; give one of them");
+    if (!(command.target_utilization > 0 && command.target_utilization <= 1))
+        throw UsageError(fmt::format("--target-utilization {}: expected a share above 0 and at most 1",
+                                     command.target_utilization));
+    if (!command.demand.empty()) demand.requests_per_s = rate_in(command.demand);
+    if (!command.users.empty()) {
+        demand.users = static_cast<double>(parse_count(command.users));
+        if (*demand.users < 1) throw UsageError("--users 0: expected at least one user");
+    }
+    const bool has_demand = demand.requests_per_s || demand.users;
+    if (has_demand && command.slos.empty())
+        throw UsageError(
+            fmt::format("{}: the number of GPUs depends on the limits to meet; add e.g. --slo ttft_p95:800",
+                        demand.users ? "--users" : "--demand"));
+    return demand;
+}
+
+/// A directory for the runs of searches that the user does not keep.
+class RunsDirectory {
+  public:
+    explicit RunsDirectory(const std::string& out) : kept_(!out.empty()) {
+        path_ = kept_ ? std::filesystem::path(out) / "searches"
+                      : std::filesystem::temp_directory_path() / fmt::format("paretoken-plan-{}", getpid());
+        std::filesystem::remove_all(path_);
+    }
+    ~RunsDirectory() {
+        std::error_code ignored;
+        if (!kept_) std::filesystem::remove_all(path_, ignored);
+    }
+    RunsDirectory(const RunsDirectory&) = delete;
+    RunsDirectory& operator=(const RunsDirectory&) = delete;
+
+    std::filesystem::path of(const PlannedCell& cell) const {
+        std::string name = fmt::format("{}-{}-{}-tp{}", cell.gpu, cell.weights, cell.kv, cell.tp);
+        return path_ / name;
+    }
+
+  private:
+    bool kept_;
+    std::filesystem::path path_;
+};
+
+/// Calls `work(i)` for every i below `count`, on as many threads as there are processors. Throws what the
+/// first call that failed threw, after the others have ended.
+template <class Work>
+void for_all(std::size_t count, const Work& work) {
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failure;
+    std::mutex mutex;
+    {
+        std::vector<std::jthread> threads;
+        const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
+        for (std::size_t t = 0; t < std::min(count, most); ++t)
+            threads.emplace_back([&] {
+                for (std::size_t i = next++; i < count; i = next++) {
+                    try {
+                        work(i);
+                    } catch (...) {
+                        const std::scoped_lock lock(mutex);
+                        if (!failure) failure = std::current_exception();
+                        next = count;
+                    }
+                }
+            });
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
+    LoadPlan asked;
+    asked.targets = {cell.profile};
+    asked.virtual_time = true;
+    asked.seed = command.seed;
+    asked.salt = "plan";
+    asked.slos = command.slos;
+    asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}, {"osl", command.osl}}};
+    return asked;
+}
+
+experiments::Axis axis_of(const reports::Demand& demand) {
+    return demand.users ? experiments::Axis::concurrency : experiments::Axis::request_rate;
+}
+
+/// The load at which a search ends: no server needs to carry more than twice all users.
+double most_load(const reports::Demand& demand) {
+    constexpr double kMostPerS = 1e5;
+    return demand.users ? std::max(2.0, std::ceil(2 * *demand.users / demand.target_utilization)) : kMostPerS;
+}
+
+void search(PlannedCell& cell, const PlanCommand& command, const reports::Demand& demand,
+            const RunsDirectory& runs, const std::stop_token& stop) {
+    if (!cell.refused.empty() || cell.profile.empty()) return;
+    const experiments::FoundLoad found = experiments::highest_simulated_load(
+        asked_of(command, cell), axis_of(demand), most_load(demand), runs.of(cell), this_invocation(), stop);
+    cell.speed = found.speed;
+    cell.no_speed = found.why_none;
+}
+
+void price(DeploymentPlan& plan, const PlanCommand& command) {
+    const std::vector<cards::PriceCard> prices =
+        command.price.empty() ? cards::default_price_cards() : std::vector{cards::price_card(command.price)};
+    const std::optional<std::string> basis =
+        command.price_basis.empty() ? std::nullopt : std::optional(command.price_basis);
+    for (PlannedCell& cell : plan.cells) {
+        if (cell.profile.empty()) continue;
+        for (const cards::PriceCard& card : prices) {
+            if (!command.price_basis.empty() && command.price.empty() && !card.gpus.contains(cell.gpu))
+                continue;
+            const auto rate = cards::hourly_rate(card, {cell.gpu, cell.tp, {}}, basis);
+            if (!rate) continue;
+            cell.usd_per_h = rate->usd_per_h;
+            plan.price_card = card.name;
+            plan.price_as_of = card.as_of;
+            plan.price_basis = rate->basis;
+            break;
+        }
+        if (!cell.usd_per_h && !command.price.empty())
+            throw UsageError(fmt::format("--price {}: the card has no price for {}; add it under \"gpus\"",
+                                         command.price, cell.gpu));
+        if (cell.usd_per_h && cell.speed && cell.speed->output_tokens_per_s > 0)
+            cell.usd_per_m_output = *cell.usd_per_h / 3600 / cell.speed->output_tokens_per_s * 1e6;
+    }
+}
+
+/// The number of replicas that a run at the demand confirms: as few as stay within the limits.
+std::uint64_t confirmed_replicas(const PlannedCell& cell, const PlanCommand& command,
+                                 const reports::Demand& demand, const RunsDirectory& runs,
+                                 const std::stop_token& stop) {
+    const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
+    const auto holds = [&](std::uint64_t replicas) {
+        const double per_replica = needed / static_cast<double>(replicas) / demand.target_utilization;
+        const double load = demand.users ? std::ceil(per_replica) : per_replica;
+        return experiments::is_within_limits(asked_of(command, cell), axis_of(demand), load,
+                                             runs.of(cell) / fmt::format("check-{}", replicas),
+                                             this_invocation(), stop);
+    };
+    std::uint64_t replicas = cell.fleet->replicas;
+    if (holds(replicas)) {
+        while (replicas > 1 && holds(replicas - 1)) --replicas;
+    } else {
+        do {
+            ++replicas;
+        } while (!holds(replicas));
+    }
+    return replicas;
+}
+
+void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDirectory& runs,
+                 const std::stop_token& stop) {
+    if (!plan.demand.requests_per_s && !plan.demand.users) return;
+    for (PlannedCell& cell : plan.cells) {
+        if (!cell.speed || !(cell.speed->load > 0)) continue;
+        cell.fleet = reports::fleet_for(plan.demand, *cell.speed, cell.tp);
+        set_replicas(*cell.fleet, cell.fleet->replicas, plan.demand, *cell.speed, cell.tp, cell.usd_per_h,
+                     plan.lengths.output_mean);
+    }
+    // If a confirmed number is larger than the estimate, another cell can become the best one.
+    std::set<std::size_t> confirmed;
+    for (plan.best = best_of(plan.cells, true);
+         plan.best && plan.cells[*plan.best].fleet && confirmed.insert(*plan.best).second;
+         plan.best = best_of(plan.cells, true)) {
+        PlannedCell& best = plan.cells[*plan.best];
+        set_replicas(*best.fleet, confirmed_replicas(best, command, plan.demand, runs, stop), plan.demand,
+                     *best.speed, best.tp, best.usd_per_h, plan.lengths.output_mean);
+    }
+}
+
+void write_files(const DeploymentPlan& plan, const std::filesystem::path& directory) {
+    reports::ensure_directory(directory);
+    reports::write_file_atomically(directory / reports::kSizingFileName, reports::sizing_json(plan) + "\n");
+    write_page(page_of(reports::answer_of(plan), reports::sizing_sections(plan)), directory, "plan");
+}
+
+void plan(const PlanCommand& command) {
+    const reports::Demand demand = demand_of(command);
+    std::vector<std::string> slos;
+    for (const std::string& text : command.slos)
+        for (std::string& one : slo_texts(text)) slos.push_back(std::move(one));
+    DeploymentPlan plan = planned_cells(command.cells, drawn_lengths(command));
+    plan.slos = slos;
+    plan.demand = demand;
+    plan.sequences = command.sequences;
+    const RunsDirectory runs(command.out);
+    const InterruptWatch interrupt(
+        "\nending the plan: nothing is written (press Ctrl-C again to end at once)\n");
+    if (!slos.empty()) {
+        PlanCommand resolved = command;
+        resolved.slos = slos;
+        for_all(plan.cells.size(),
+                [&](std::size_t i) { search(plan.cells[i], resolved, demand, runs, interrupt.token()); });
+        price(plan, command);
+        size_fleets(plan, resolved, runs, interrupt.token());
+    } else {
+        price(plan, command);
+    }
+    plan.best = best_of(plan.cells, !slos.empty());
+    if (!command.out.empty()) write_files(plan, command.out);
+    if (!command.emit.empty()) return print("{}", reports::server_command_of(plan, command.emit));
+    if (command.json) return print("{}\n", reports::sizing_json(plan));
+    print("{}", reports::sizing_console(plan));
+    if (!command.out.empty())
+        print("  {:12}{}\n", "files", (std::filesystem::path(command.out) / "plan.html").string());
+}
+
+void add_hardware_options(CLI::App& sub, CellOptions& cells) {
+    const char* group = "Model and GPUs";
+    sub.add_option("--model-card", cells.model_card, "A known model, a config.json or a GGUF file")
+        ->required()
+        ->group(group);
+    sub.add_option("--gpu", cells.gpus,
+                   "GPUs with a card: NAME or NAMExN (N ranks per server), several with commas, or all")
+        ->delimiter(',')
+        ->group(group);
+    sub.add_option(
+           "--gpu-memory", cells.gpu_memory,
+           "Memory of a GPU without a card, as its driver reports it: 24GiB. Only the fit is then planned")
+        ->group(group);
+    sub.add_option("--weights", cells.weights,
+                   "Formats of the weights: bf16,fp8,int4 [as the model card says]")
+        ->delimiter(',')
+        ->group(group);
+    sub.add_option("--kv", cells.kv, "Formats of the KV cache: auto,fp8 [auto]")
+        ->delimiter(',')
+        ->group(group);
+    sub.add_option("--tp", cells.tp, "Ranks of tensor parallelism: 1,2,4,8 [N of --gpu NAMExN, else 1,2,4,8]")
+        ->delimiter(',')
+        ->group(group);
+    sub.add_option("--dcp", cells.dcp,
+                   "Ranks that divide the tokens of a sequence among them (decode context parallelism)")
+        ->group(group)
+        ->capture_default_str();
+    sub.add_flag("--attention-dp", cells.attention_dp, "Each rank keeps the attention of its own requests")
+        ->group(group);
+    sub.add_option("--link", cells.link,
+                   "peers (GPUs read each other's memory) or host [by the card of the GPU]")
+        ->group(group);
+    const char* engine = "Engine";
+    sub.add_option("--engine", cells.engine, "vllm, sglang, trtllm or llamacpp")
+        ->group(engine)
+        ->capture_default_str();
+    sub.add_option(
+           "--memory-fraction", cells.memory_fraction,
+           "The engine's share of the memory, in its own meaning [vllm, trtllm .9; sglang .88; llamacpp 1]")
+        ->group(engine);
+    sub.add_option("--max-model-len", cells.max_model_len,
+                   "Longest context that the server accepts [the model's]")
+        ->group(engine);
+    sub.add_option("--max-num-seqs", cells.max_num_seqs, "Most sequences of a step [the engine's default]")
+        ->check(CLI::Range(1, 1'000'000))
+        ->group(engine);
+    sub.add_option("--max-num-batched-tokens", cells.max_num_batched_tokens,
+                   "Most tokens of a step [the engine's default]")
+        ->check(CLI::Range(1, 100'000'000))
+        ->group(engine);
+    sub.add_option("--weights-memory", cells.weights_memory,
+                   "Weights on each GPU: 16.5GiB [by the model card]")
+        ->group(engine);
+    sub.add_option("--overhead", cells.overhead,
+                   "Buffers, context and communication on each GPU: 2GiB or 0 [by the model and the engine]")
+        ->group(engine);
+    sub.add_option("--memory-headroom", cells.headroom, "Memory that each GPU leaves free: 1GiB [0]")
+        ->group(engine);
+}
+
+void add_load_options(CLI::App& sub, PlanCommand& command) {
+    const char* group = "Load and limits";
+    sub.add_option("--isl", command.isl, "Input lengths in tokens: 512 or lognormal:mean=512,cv=1")
+        ->group(group)
+        ->capture_default_str();
+    sub.add_option("--osl", command.osl, "Output lengths in tokens")->group(group)->capture_default_str();
+    sub.add_option("--slo", command.slos,
+                   "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
+                   "highest load of every cell is searched for in virtual time")
+        ->group(group);
+    sub.add_option("--demand", command.demand, "Requests per second to carry: 50rps")->group(group);
+    sub.add_option("--users", command.users, "Users to carry, each with one request in flight at all times")
+        ->group(group);
+    sub.add_option("--target-utilization", command.target_utilization,
+                   "Share of the load within the limits that may be used")
+        ->group(group)
+        ->capture_default_str();
+    sub.add_option("--sequences", command.sequences,
+                   "Also print the tokens of each of so many sequences at once")
+        ->check(CLI::Range(1.0, 1e9))
+        ->group(group);
+    sub.add_option("--seed", command.seed, "Seed of the lengths and arrivals")
+        ->group(group)
+        ->capture_default_str();
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+    const auto command = std::make_shared<PlanCommand>();
+    CLI::App* sub = app.add_subcommand("plan",
+                                       "Find what fits on which GPUs, how many of them a load needs, and "
+                                       "what they cost, before renting any");
+    add_hardware_options(*sub, command->cells);
+    add_load_options(*sub, *command);
+    const char* output = "Prices and output";
+    sub->add_option("--price", command->price, "Price card, by its name or as a file [the shipped cards]")
+        ->group(output);
+    sub->add_option("--price-basis", command->price_basis,
+                    "on_demand, reserved_1y, spot, … [the card's mix or on_demand]")
+        ->group(output);
+    sub->add_option("--emit", command->emit,
+                    "Print the server's command for the best cell: vllm, sglang or llamacpp")
+        ->group(output);
+    sub->add_option("--out", command->out,
+                    "Directory for plan.json, plan.md, plan.html and the simulated runs")
+        ->group(output);
+    sub->add_flag("--json", command->json, "Print plan.json instead of text")->group(output);
+    sub->footer("Exit codes: 0 planned, also if nothing fits; 2 wrong options; 3 a file cannot be written.");
+    sub->callback([command] { plan(*command); });
+}
+
+}  // namespace paretoken::cli

@@ -1,0 +1,268 @@
+#include "cli/plan/plan_cells.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cards/gpu.h"
+#include "core/bytes.h"
+#include "core/error.h"
+#include "core/formats.h"
+#include "reports/document/table.h"
+
+namespace paretoken::cli {
+namespace {
+
+using reports::PlannedCell;
+
+constexpr double kGibiByte = 1024.0 * 1024 * 1024;
+constexpr std::uint32_t kMostRanks = 1024;
+
+/// A kind of GPU that cells are made for.
+struct PlannedGpu {
+    std::string name;
+    std::optional<cards::GpuCard> card;  ///< absent for a size without a card
+    double memory_bytes = 0;
+    std::optional<std::uint32_t> count;  ///< the ranks, if the user gave a count
+};
+
+std::optional<double> size_of(const std::string& option, const std::string& text) {
+    if (text.empty()) return {};
+    try {
+        return parse_bytes(text);
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{} {}", option, error.what()));
+    }
+}
+
+PlannedGpu gpu_named(const std::string& text) {
+    const cards::GpuSpec spec = cards::parse_gpu_spec(text);
+    const auto card = cards::find_gpu(spec.name);
+    if (!card) cards::require_known_gpu(text, "");
+    if (!card)
+        throw UsageError(
+            fmt::format("--gpu {}: there is no card of this GPU; give --gpu-memory in place of it", text));
+    const bool counted = cards::letters_and_digits(text).ends_with(fmt::format("x{}", spec.count));
+    return {card->name, card, card->reported_bytes, counted ? std::optional(spec.count) : std::nullopt};
+}
+
+/// The GPUs of --gpu; with --gpu-memory, one of them with another memory, or a GPU without a card.
+std::vector<PlannedGpu> gpus_of(const CellOptions& options) {
+    std::vector<PlannedGpu> gpus;
+    for (const std::string& name : options.gpus) {
+        if (name != "all") {
+            gpus.push_back(gpu_named(name));
+            continue;
+        }
+        for (const std::string& known : cards::known_gpus()) gpus.push_back(gpu_named(known));
+    }
+    const auto memory = size_of("--gpu-memory", options.gpu_memory);
+    if (!memory && gpus.empty()) throw UsageError("plan: give --gpu NAME, --gpu all or --gpu-memory SIZE");
+    if (!memory) return gpus;
+    if (!(*memory > 0)) throw UsageError("--gpu-memory must be above 0");
+    if (gpus.size() > 1)
+        throw UsageError("--gpu-memory is the memory of one kind of GPU; give one --gpu with it, or none");
+    if (gpus.empty()) gpus.push_back({fmt::format("{} GPU", options.gpu_memory), {}, 0, {}});
+    gpus.front().memory_bytes = *memory;
+    return gpus;
+}
+
+std::vector<std::uint32_t> ranks_of(const CellOptions& options, const PlannedGpu& gpu,
+                                    const cards::ModelCard& model) {
+    if (!options.tp.empty()) return options.tp;
+    if (gpu.count) return {*gpu.count};
+    std::vector<std::uint32_t> ranks;
+    for (const std::uint32_t count : {1U, 2U, 4U, 8U})
+        if (model.query_heads % count == 0 &&
+            (model.mla || model.kv_heads % count == 0 || count % model.kv_heads == 0))
+            ranks.push_back(count);
+    return ranks;
+}
+
+bool computes(const cards::GpuCard& gpu, Arithmetic arithmetic) {
+    return gpu.flops.contains(std::string(name_of(arithmetic)));
+}
+
+/// What the engine does with formats that the GPU has no arithmetic for; empty if it has.
+std::string refusal_of(const PlannedCell& cell, const std::optional<cards::GpuCard>& gpu) {
+    if (!gpu || computes(*gpu, Arithmetic::bf16)) return "";
+    const Arithmetic weights = number_format(cell.weights).arithmetic;
+    if (weights == Arithmetic::fp8 || weights == Arithmetic::fp4)
+        return fmt::format(
+            "{} has no arithmetic for {}, and engines refuse to expand it on GPUs without bf16", gpu->title,
+            cell.weights);
+    return "";
+}
+
+void add_notes(PlannedCell& cell, const std::optional<cards::GpuCard>& gpu) {
+    if (!gpu) return;
+    const Arithmetic weights = number_format(cell.weights).arithmetic;
+    if (weights == Arithmetic::bf16 && !computes(*gpu, Arithmetic::bf16))
+        cell.notes.push_back(fmt::format("{} has no bf16: serve with --dtype half", gpu->title));
+    else if ((weights == Arithmetic::fp8 || weights == Arithmetic::fp4) && !computes(*gpu, weights))
+        cell.notes.push_back(
+            fmt::format("{} is only the storage format of the weights: {} multiplies in 16 bits",
+                        cell.weights, gpu->title));
+    if (number_format(cell.kv).arithmetic == Arithmetic::fp8 && !computes(*gpu, Arithmetic::fp8))
+        cell.notes.push_back(
+            fmt::format("{} is only the storage format of the cache: {} computes attention in 16 bits",
+                        cell.kv, gpu->title));
+}
+
+/// Everything that cells are made from.
+struct CellMaker {
+    const CellOptions& options;
+    const reports::PlannedLengths& lengths;
+    cards::Engine engine;
+
+    cards::ModelCard model_of(const std::string& weights, const std::string& kv) const {
+        cards::ModelCardOptions types;
+        if (!weights.empty()) types.weight_dtype = weights;
+        if (kv != "auto" && !kv.empty()) types.kv_dtype = kv;
+        return cards::model_card(options.model_card, types);
+    }
+
+    cards::Deployment deployment_on(const PlannedGpu& gpu, std::uint32_t ranks) const {
+        cards::BatchLimits batch =
+            cards::default_batch_limits(engine, gpu.memory_bytes, gpu.card ? gpu.card->name : "");
+        batch.sequences = options.max_num_seqs.value_or(batch.sequences);
+        batch.tokens = options.max_num_batched_tokens.value_or(batch.tokens);
+        cards::Link link = gpu.card ? cards::link_of(*gpu.card) : cards::Link::peers;
+        if (!options.link.empty()) link = options.link == "host" ? cards::Link::host : cards::Link::peers;
+        return {.engine = engine,
+                .memory_bytes = gpu.memory_bytes,
+                .memory_fraction = options.memory_fraction.value_or(cards::default_memory_fraction(engine)),
+                .tensor_parallel = ranks,
+                .context_parallel = options.dcp,
+                .attention_data_parallel = options.attention_dp,
+                .link = link,
+                .batch = batch,
+                .weight_bytes = size_of("--weights-memory", options.weights_memory),
+                .overhead_bytes = size_of("--overhead", options.overhead),
+                .headroom_bytes = size_of("--memory-headroom", options.headroom).value_or(0)};
+    }
+
+    /// The simulated server with the cell's formats, cache and batch, and its engine, ranks and link.
+    std::string profile_of(const cards::GpuCard& gpu, const PlannedCell& cell, const std::string& weights,
+                           const std::string& kv) const {
+        std::string types;
+        if (!weights.empty()) types = "weights=" + weights;
+        if (kv != "auto" && !kv.empty()) types += fmt::format("{}kv={}", types.empty() ? "" : ",", kv);
+        std::string deployed;
+        if (engine != cards::Engine::vllm) deployed += fmt::format("&engine={}", cards::name_of(engine));
+        if (options.attention_dp) deployed += "&parallel=dep";
+        const std::string_view peers = cards::link_of(gpu) == cards::Link::host ? "pcie" : "nvlink";
+        if (!options.link.empty())
+            deployed += fmt::format("&link={}", options.link == "host" ? "host" : peers);
+        const std::uint64_t groups = options.attention_dp ? cell.tp : 1;  // each rank has its own batch
+        return fmt::format("sim:{}{}{}/{}x{}?blocks={}&max_num_seqs={}&max_batched_tokens={}{}",
+                           options.model_card, types.empty() ? "" : ":", types, gpu.name, cell.tp,
+                           cell.fit.blocks, groups * cell.deployment.batch.sequences,
+                           groups * cell.deployment.batch.tokens, deployed);
+    }
+
+    std::uint64_t context_of(const cards::ModelCard& model) const {
+        constexpr std::uint64_t kContextWithoutCard = 131072;
+        const std::uint64_t most = model.max_context.value_or(kContextWithoutCard);
+        return options.max_model_len ? *options.max_model_len : most;
+    }
+
+    PlannedCell cell_of(const PlannedGpu& gpu, std::uint32_t ranks, const std::string& weights,
+                        const std::string& kv) const {
+        const cards::ModelCard model = model_of(weights, kv);
+        PlannedCell cell{.gpu = gpu.name, .weights = model.weight_dtype, .kv = model.kv_dtype, .tp = ranks};
+        cell.deployment = deployment_on(gpu, ranks);
+        fill_sizes(cell, model, lengths, context_of(model));
+        cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
+        cell.refused = refusal_of(cell, gpu.card);
+        if (gpu.card) cell.profile = profile_of(*gpu.card, cell, weights, kv);
+        add_notes(cell, gpu.card);
+        return cell;
+    }
+
+    bool fits(const PlannedCell& cell) const { return cell.refused.empty() && cell.sequences_p99 > 0; }
+
+    /// The first of the nearest changes with which the longest usual request fits.
+    std::string nearest_to(const PlannedGpu& gpu, const PlannedCell& cell, const std::string& weights,
+                           const std::string& kv) const {
+        const cards::ModelCard model = model_of(weights, kv);
+        PlannedCell fuller = cell;
+        constexpr double kFuller = .95;
+        if (!options.memory_fraction && engine != cards::Engine::llamacpp) {
+            fuller.deployment.memory_fraction = kFuller;
+            fill_sizes(fuller, model, lengths, context_of(model));
+            if (fits(fuller)) return fmt::format("--memory-fraction {}", kFuller);
+        }
+        if (fits(cell_of(gpu, cell.tp, weights, "fp8"))) return "--kv fp8";
+        for (const char* const smaller : {"fp8", "int4"}) {
+            const PlannedCell other = cell_of(gpu, cell.tp, smaller, kv);
+            if (other.fit.weights < cell.fit.weights && fits(other))
+                return fmt::format("--weights {}", smaller);
+        }
+        for (std::uint32_t ranks = cell.tp * 2; ranks <= 64 && model.query_heads % ranks == 0; ranks *= 2)
+            if (fits(cell_of(gpu, ranks, weights, kv))) return fmt::format("--tp {}", ranks);
+        return "";
+    }
+
+    PlannedCell judged(const PlannedGpu& gpu, std::uint32_t ranks, const std::string& weights,
+                       const std::string& kv) const {
+        PlannedCell cell = cell_of(gpu, ranks, weights, kv);
+        if (!cell.refused.empty() || cell.sequences_p99 > 0) return cell;
+        const double missing = cell.sequence_bytes_p99 - cell.fit.left;
+        cell.refused =
+            fmt::format("{} GiB per GPU are missing for one request of {} tokens (p99)",
+                        reports::significant(missing / kGibiByte), reports::significant(lengths.total_p99));
+        cell.nearest = nearest_to(gpu, cell, weights, kv);
+        return cell;
+    }
+};
+
+void check(const CellOptions& options) {
+    if (options.model_card.empty())
+        throw UsageError("plan: give --model-card, a known model, a config.json or a GGUF file");
+    if (options.memory_fraction && !(*options.memory_fraction > 0 && *options.memory_fraction <= 1))
+        throw UsageError(fmt::format("--memory-fraction {}: expected a share above 0 and at most 1",
+                                     *options.memory_fraction));
+    if (!options.link.empty() && options.link != "peers" && options.link != "host")
+        throw UsageError(fmt::format("--link {}: expected peers or host", options.link));
+    for (const std::uint32_t ranks : options.tp)
+        if (ranks == 0 || ranks > kMostRanks)
+            throw UsageError(fmt::format("--tp {}: expected 1 to {} ranks", ranks, kMostRanks));
+    for (const auto& [option, values] :
+         {std::pair("--weights", &options.weights), std::pair("--kv", &options.kv)})
+        for (const std::string& value : *values)
+            if (value != "auto" && find_format(value) == nullptr) {
+                try {
+                    (void)number_format(value);
+                } catch (const UsageError& error) {
+                    throw UsageError(fmt::format("{} {}: {}", option, value, error.what()));
+                }
+            }
+}
+
+}  // namespace
+
+reports::DeploymentPlan planned_cells(const CellOptions& options, const reports::PlannedLengths& lengths) {
+    check(options);
+    const CellMaker maker{options, lengths, cards::engine_named(options.engine)};
+    const cards::ModelCard model = maker.model_of("", "auto");
+    reports::DeploymentPlan plan{.model = model.name, .engine = options.engine, .lengths = lengths};
+    plan.context = maker.context_of(model);
+    if (lengths.total_p99 > static_cast<double>(plan.context))
+        throw UsageError(
+            fmt::format("--isl {} --osl {}: a request of {:.0f} tokens (p99) is longer than the context of "
+                        "{} tokens; give shorter lengths, or another --max-model-len",
+                        lengths.input, lengths.output, lengths.total_p99, plan.context));
+    const std::vector<std::string> asis{""};
+    const std::vector<std::string> automatic{"auto"};
+    for (const PlannedGpu& gpu : gpus_of(options))
+        for (const std::string& weights : options.weights.empty() ? asis : options.weights)
+            for (const std::string& kv : options.kv.empty() ? automatic : options.kv)
+                for (const std::uint32_t ranks : ranks_of(options, gpu, model))
+                    plan.cells.push_back(maker.judged(gpu, ranks, weights == "auto" ? "" : weights, kv));
+    plan.best = best_of(plan.cells, false);
+    return plan;
+}
+
+}  // namespace paretoken::cli

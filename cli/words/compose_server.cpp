@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "cli/words/composing.h"
+#include "cli/words/groups.h"
+
+namespace paretoken::cli {
+namespace {
+
+constexpr std::string_view kNative =
+    "its own protocol is not sent; give the server's OpenAI-compatible address and leave this out";
+constexpr std::array kBackends = {
+    ForeignValue{"openai", "completions"},
+    ForeignValue{"vllm", "completions"},
+    ForeignValue{"sglang", "completions",
+                 "/generate of SGLang is not sent; the same server's /v1/completions is"},
+    ForeignValue{"sglang-native", "completions",
+                 "/generate of SGLang is not sent; the same server's /v1/completions is"},
+    ForeignValue{"sglang-oai", "completions"},
+    ForeignValue{"lmdeploy", "completions"},
+    ForeignValue{"deepspeed-mii", "completions"},
+    ForeignValue{"scalellm", "completions"},
+    ForeignValue{"llama.cpp", "completions"},
+    ForeignValue{"openai-chat", "chat"},
+    ForeignValue{"openai-responses", "responses"},
+    ForeignValue{"vllm-chat", "chat"},
+    ForeignValue{"sglang-oai-chat", "chat"},
+    ForeignValue{"lmdeploy-chat", "chat"},
+    ForeignValue{"openai_http", "chat"},
+    ForeignValue{"chat_completions", "chat"},
+    ForeignValue{"/v1/chat/completions", "chat"},
+    ForeignValue{"text_completions", "completions"},
+    ForeignValue{"/v1/completions", "completions"},
+    ForeignValue{"/v1/responses", "responses"},
+    ForeignValue{"openai-audio", "", kText},
+    ForeignValue{"openai-embeddings", "", kText},
+    ForeignValue{"openai-embeddings-chat", "", kText},
+    ForeignValue{"openai-embeddings-clip", "", kText},
+    ForeignValue{"openai-embeddings-vlm2vec", "", kText},
+    ForeignValue{"infinity-embeddings", "", kText},
+    ForeignValue{"vllm-pooling", "", kText},
+    ForeignValue{"vllm-rerank", "", kText},
+    ForeignValue{"embeddings", "", kText},
+    ForeignValue{"rankings", "", kText},
+    ForeignValue{"/v1/embeddings", "", kText},
+    ForeignValue{"/pooling", "", kText},
+    ForeignValue{"audio_transcriptions", "", kText},
+    ForeignValue{"/v1/audio/transcriptions", "", kText},
+    ForeignValue{"/v1/audio/translations", "", kText},
+    ForeignValue{"openai_websocket", "", kText},
+    ForeignValue{"vllm_python", "", "a server is measured, not a Python process"},
+    ForeignValue{"tgi", "", kNative},
+    ForeignValue{"huggingface_generate", "", kNative},
+    ForeignValue{"tensorrt-llm", "", kNative},
+    ForeignValue{"trt", "", kNative},
+    ForeignValue{"truss", "", kNative},
+    ForeignValue{"gserver", "", kNative},
+};
+
+constexpr std::array kProtocols = {"chat", "completions", "responses", "messages"};
+
+void set_protocol(const Composing& now, const std::string& name) {
+    if (std::find(kProtocols.begin(), kProtocols.end(), name) != kProtocols.end())
+        return now.parts.set("endpoint_type", name);
+    const ForeignValue* const row = row_named(kBackends, name);
+    if (row == nullptr || row->ours.empty())
+        return now.absent(fmt::format("--backend {}: {}", name, row == nullptr ? kNative : row->why));
+    now.parts.set_if_absent("endpoint_type", std::string(row->ours));
+    if (!row->why.empty()) now.note(fmt::format("--backend {}: {}", name, row->why));
+}
+
+/// The fields of GuideLLM's backend.
+void set_backend(const Composing& now, const Group& group) {
+    for (const auto& [key, value] : group) {
+        if (key == "kind" || key == "type") {
+            if (!group.contains("request_format")) set_protocol(now, value);
+        } else if (key == "target") {
+            now.parts.set_if_absent("url", value);
+        } else if (key == "model") {
+            now.parts.set_if_absent("model", value);
+        } else if (key == "api_key") {
+            now.parts.set("api_key", value);
+        } else if (key == "request_format" || key == "request_type") {
+            set_protocol(now, value);
+        } else if (key == "timeout") {
+            now.parts.set_if_absent("timeout", value);
+        } else if (key == "verify") {
+            if (value == "false") now.parts.set("insecure", "true");
+        } else if (key == "max_tokens") {
+            now.parts.set_if_absent("osl", value);
+        } else if (key == "stream") {
+            if (value == "false")
+                now.absent(
+                    "--backend stream=false: every answer is read as a stream, because the times of "
+                    "tokens are what is measured");
+        } else if (key.starts_with("extras.body.")) {
+            set_body_field(now, key.substr(12), value);
+        } else if (key.starts_with("extras.headers.")) {
+            now.parts.add("header", fmt::format("{}: {}", key.substr(15), value));
+        } else if (key == "validate_backend" || key == "follow_redirects" || key == "timeout_connect") {
+            now.out.unneeded.push_back("--backend " + key);
+        } else {
+            now.absent(fmt::format("--backend {}: it has no counterpart", key));
+        }
+    }
+}
+
+}  // namespace
+
+void set_body_field(const Composing& now, const std::string& name, const std::string& value) {
+    if (name == "ignore_eos" && (value == "true" || value == "false" || value == "True" || value == "False"))
+        return now.parts.set("ignore_eos", value == "true" || value == "True" ? "true" : "false");
+    if (name == "temperature") return now.parts.set("temperature", value);
+    if (name == "max_tokens" || name == "max_completion_tokens") return now.parts.set("osl", value);
+    now.parts.set("extra_body", with_json_field(now.parts.value("extra_body"), name, value));
+}
+
+const ForeignValue* backend_named(std::string_view name) {
+    return row_named(kBackends, name);
+}
+
+void compose_server(const Composing& now) {
+    Parts& parts = now.parts;
+    for (const char* const part : {"backend_args", "backend"}) {
+        const auto text = parts.take(part);
+        if (!text) continue;
+        const auto group =
+            text->find('=') != std::string::npos || text->starts_with('{') ? group_of(*text) : std::nullopt;
+        if (group)
+            set_backend(now, *group);
+        else
+            set_protocol(now, *text);
+    }
+    if (const auto type = parts.take("request_type")) set_protocol(now, *type);
+    const auto host = parts.take("host");
+    const auto port = parts.take("port");
+    if (!parts.has("url") && (host || port || now.origin.whole)) {
+        std::string address(now.origin.tool ? row_of(*now.origin.tool).address : "http://127.0.0.1:8000");
+        const auto colon = address.rfind(':');
+        const std::string usual_port = address.substr(colon + 1);
+        std::string name = host.value_or(address.substr(0, colon));
+        if (name == "0.0.0.0") name = "127.0.0.1";
+        parts.set("url", fmt::format("{}:{}", with_scheme(name), port.value_or(usual_port)));
+    }
+    if (parts.has("url")) parts.set("url", with_scheme(parts.value("url")));
+    const std::string path = parts.value("endpoint");
+    if (!path.empty() && !parts.has("endpoint_type")) {
+        if (path.ends_with("/chat/completions"))
+            parts.set("endpoint_type", "chat");
+        else if (path.ends_with("/completions"))
+            parts.set("endpoint_type", "completions");
+        else if (path.ends_with("/responses"))
+            parts.set("endpoint_type", "responses");
+    }
+    constexpr std::array kPaths = {std::pair{"chat", "/v1/chat/completions"},
+                                   std::pair{"completions", "/v1/completions"},
+                                   std::pair{"responses", "/v1/responses"}};
+    for (const auto& [protocol, own] : kPaths)  // the path that the protocol has anyway
+        if (path == own && parts.value("endpoint_type") == protocol) parts.take("endpoint");
+    for (const char* const other : {"/embeddings", "/rerank", "/pooling", "/audio/transcriptions", "/score"})
+        if (path.ends_with(other)) now.absent(fmt::format("--endpoint {}: {}", path, kText));
+    for (const std::string& header : parts.take_all("headers")) {
+        const auto end = header.find_first_of(":=");
+        const std::string name = header.substr(0, end);
+        std::string value = end == std::string::npos ? "" : header.substr(end + 1);
+        value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
+        parts.add("header", fmt::format("{}: {}", name, value));
+    }
+    const Texts adapters = parts.take_all("adapters");
+    if (!adapters.empty()) {
+        std::string mix;
+        for (const std::string& name : adapters)
+            mix += fmt::format("{}{}{}", mix.empty() ? "" : ",", name, adapters.size() > 1 ? "=1" : "");
+        parts.set("model", mix);
+    }
+}
+
+}  // namespace paretoken::cli

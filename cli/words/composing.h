@@ -1,0 +1,54 @@
+#pragma once
+// What the parts of the composition (composition.h) share.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/words/composition.h"
+
+namespace paretoken::cli {
+
+/// The parts of one translation, while they are replaced.
+struct Composing {
+    Parts& parts;
+    const Origin& origin;
+    Translation& out;
+
+    bool is(Tool tool) const { return origin.tool == tool; }
+    bool whole(Tool tool) const { return origin.whole && origin.tool == tool; }
+    void note(std::string text) const { out.notes.push_back(std::move(text)); }
+    void absent(std::string text) const { out.absent.push_back(std::move(text)); }
+};
+
+/// A value of another tool's option.
+struct ForeignValue {
+    std::string_view name;
+    std::string_view ours;  ///< empty: there is none
+    std::string_view why = {};
+};
+
+/// Returns the row of a value, or null.
+const ForeignValue* row_named(std::span<const ForeignValue> rows, std::string_view name);
+const ForeignValue* backend_named(std::string_view name);
+const ForeignValue* dataset_named(std::string_view name);
+
+inline constexpr std::string_view kText = "only endpoints that generate text are measured";
+
+/// Reads the number that an option has. Throws UsageError naming the option.
+double number(std::string_view option, const std::string& text);
+std::string text_of_number(double value);
+/// Puts "http://" before an address without a scheme.
+std::string with_scheme(const std::string& url);
+
+/// Sets rates or numbers of requests in flight. Several are the levels of a sweep.
+void set_levels(const Composing& now, std::string_view field, const std::vector<std::string>& values);
+/// Sets a field of the JSON body, or else a field of the plan that means it.
+void set_body_field(const Composing& now, const std::string& name, const std::string& value);
+
+void compose_server(const Composing& now);    ///< the address, the protocol, headers
+void compose_load(const Composing& now);      ///< rates, numbers of requests in flight, ends
+void compose_requests(const Composing& now);  ///< the dataset, lengths, conversations
+
+}  // namespace paretoken::cli

@@ -1,0 +1,301 @@
+#include "datasets/files/agents/weka.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "datasets/files/json_row.h"
+
+namespace paretoken::datasets {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr double kSameTime = 1e-6;  // seconds within which two times are one
+
+/// A request as it is recorded, with what follows from its time.
+struct WekaTurn {
+    double start = 0;  ///< seconds since the job began
+    double end = 0;
+    std::optional<double> think = {};
+    bool tool_result = false;
+    std::string model = {};
+    Row row = {};
+    std::vector<std::size_t> after = {};
+};
+
+/// An agent: its turns by their places among those of the job.
+struct WekaAgent {
+    std::vector<std::size_t> turns = {};
+    double spawned = 0;  ///< seconds since the job began
+    double end = 0;
+    bool waited_for = true;  ///< whether the main agent waits for it
+};
+
+struct WekaJob {
+    std::vector<WekaTurn> turns = {};
+    std::vector<WekaAgent> agents = {};  ///< the main agent first
+    bool inferred = false;               ///< whether agents were told apart by their prompts
+};
+
+double needed_number_in(const dom::element& object, std::string_view key, const RowPlace& place) {
+    const auto number = number_in(object, key, place);
+    if (!number) place.refuse(fmt::format("a request lacks \"{}\"", key));
+    return *number;
+}
+
+bool has_tool_result(const dom::element& request) {
+    dom::array types;
+    if (request["input_types"].get(types)) return false;
+    return std::any_of(types.begin(), types.end(), [](const dom::element type) {
+        std::string_view name;
+        return !type.get(name) && name == "tool_result";
+    });
+}
+
+WekaTurn turn_of(const dom::element& request, double from, const RowPlace& place) {
+    WekaTurn turn{.start = from + needed_number_in(request, "t", place),
+                  .think = number_in(request, "think_time", place),
+                  .tool_result = has_tool_result(request),
+                  .model = text_in(request, "model", place)};
+    turn.end = turn.start + number_in(request, "api_time", place).value_or(0);
+    // A recorded length of 0 is that of a request that failed; it is sent with one token.
+    turn.row.input_tokens = std::max<std::int64_t>(needed_tokens_in(request, "in", place), 1);
+    turn.row.output_tokens = std::max<std::int64_t>(needed_tokens_in(request, "out", place), 1);
+    turn.row.blocks = blocks_in(request, "hash_ids", place);
+    return turn;
+}
+
+dom::array requests_in(const dom::element& object, const RowPlace& place) {
+    dom::array requests;
+    if (object["requests"].get(requests)) place.refuse("\"requests\" is not a list");
+    return requests;
+}
+
+bool is_sub_agent(const dom::element& entry) {
+    std::string_view type;
+    return !entry["type"].get(type) && type == "subagent";
+}
+
+void add_sub_agent(WekaJob& job, const dom::element& entry, bool relative, const RowPlace& place) {
+    WekaAgent agent{.spawned = needed_number_in(entry, "t", place)};
+    const auto duration_ms = number_in(entry, "duration_ms", place);
+    agent.waited_for = duration_ms && text_in(entry, "status", place) != "async_launched";
+    agent.end = agent.spawned + duration_ms.value_or(0) / 1e3;
+    for (const dom::element request : requests_in(entry, place)) {
+        if (is_sub_agent(request)) place.refuse("a sub-agent holds another one; only one level is read");
+        WekaTurn turn = turn_of(request, relative ? agent.spawned : 0, place);
+        if (turn.start < agent.spawned - kSameTime)
+            place.refuse(fmt::format(
+                "a request of the sub-agent that starts at {} s has \"t\" {}, which counts from the start of "
+                "the sub-agent; say so for all of them: --dataset weka:t=agent",
+                agent.spawned, turn.start));
+        agent.end = std::max(agent.end, turn.end);
+        agent.turns.push_back(job.turns.size());
+        job.turns.push_back(std::move(turn));
+    }
+    if (!agent.turns.empty()) job.agents.push_back(std::move(agent));
+}
+
+/// Returns the number of ids at the front that both have.
+std::size_t common_front(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
+    return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+/// Divides the turns of the main agent among agents, if some of them overlap in time, so that one agent
+/// cannot have sent them all. A turn continues the agent with which its prompt has most in common, if it has
+/// that agent's last prompt (but for a partial last block) and begins after its end.
+void infer_agents(WekaJob& job) {
+    const std::vector<std::size_t> turns = job.agents.front().turns;
+    bool overlap = false;
+    for (std::size_t i = 1; i < turns.size(); ++i)
+        overlap |= job.turns[turns[i]].start < job.turns[turns[i - 1]].end - kSameTime;
+    if (!overlap || job.agents.size() > 1) return;
+    job.inferred = true;
+    job.agents.clear();
+    for (const std::size_t at : turns) {
+        const WekaTurn& turn = job.turns[at];
+        WekaAgent* best = nullptr;
+        std::size_t most = 0;
+        for (WekaAgent& agent : job.agents) {
+            const WekaTurn& last = job.turns[agent.turns.back()];
+            if (last.model != turn.model || agent.end > turn.start + kSameTime) continue;
+            const std::size_t common = common_front(turn.row.blocks, last.row.blocks);
+            if (common + 1 < last.row.blocks.size() || common <= most) continue;
+            best = &agent;
+            most = common;
+        }
+        if (best == nullptr) best = &job.agents.emplace_back(WekaAgent{.turns = {}, .spawned = turn.start});
+        best->turns.push_back(at);
+        best->end = std::max(best->end, turn.end);
+    }
+}
+
+/// Sets the turns that each turn waits for. A sub-agent for which no turn of the main agent waits becomes one
+/// of the background.
+void connect(WekaJob& job) {
+    const WekaAgent& main = job.agents.front();
+    for (std::size_t number = 0; number < job.agents.size(); ++number) {
+        WekaAgent& agent = job.agents[number];
+        for (std::size_t i = 1; i < agent.turns.size(); ++i)
+            job.turns[agent.turns[i]].after.push_back(agent.turns[i - 1]);
+        if (number == 0) continue;
+        std::optional<std::size_t> spawner;
+        std::optional<std::size_t> join;
+        for (const std::size_t turn : main.turns) {
+            if (job.turns[turn].start < agent.spawned) spawner = turn;
+            if (!join && job.turns[turn].start >= agent.end - kSameTime) join = turn;
+        }
+        if (spawner) job.turns[agent.turns.front()].after.push_back(*spawner);
+        agent.waited_for = agent.waited_for && join;
+        if (agent.waited_for) job.turns[*join].after.push_back(agent.turns.back());
+    }
+}
+
+/// Returns the pause before a turn, from the end of the last turn that it waits for.
+double pause_before(const WekaJob& job, const WekaTurn& turn, double begin) {
+    if (turn.after.size() == 1 && turn.think) return *turn.think;
+    double released = turn.after.empty() ? begin : 0;
+    for (const std::size_t other : turn.after) released = std::max(released, job.turns[other].end);
+    return std::max(0.0, turn.start - released);
+}
+
+/// Makes the rows of a job, whose first row holds the others.
+Row row_of(WekaJob& job, const std::string& id, std::int64_t block_tokens, bool local) {
+    const double begin =
+        std::min_element(job.turns.begin(), job.turns.end(), [](const WekaTurn& a, const WekaTurn& b) {
+            return a.start < b.start;
+        })->start;
+    for (std::size_t number = 0; number < job.agents.size(); ++number)
+        for (const std::size_t at : job.agents[number].turns) {
+            WekaTurn& turn = job.turns[at];
+            Row& row = turn.row;
+            row.conversation = fmt::format("{}", number);
+            row.job.name = id;
+            row.job.id = fmt::format("{}", at);
+            for (const std::size_t other : turn.after) row.job.after.push_back(fmt::format("{}", other));
+            (turn.tool_result ? row.job.tool_s : row.job.delay_s) = pause_before(job, turn, begin);
+            row.job.background = !job.agents[number].waited_for;
+            row.block_tokens = block_tokens;
+            if (local) row.scope = derived_seed(1, id);
+        }
+    Row first = std::move(job.turns.front().row);
+    for (std::size_t at = 1; at < job.turns.size(); ++at)
+        first.further.push_back(std::move(job.turns[at].row));
+    if (job.inferred)
+        first.remark =
+            "state no sub-agents, but their requests overlap: agents were told apart by the beginnings of "
+            "their prompts, and their waits by the recorded times";
+    return first;
+}
+
+std::int64_t block_tokens_in(const dom::element& object, const RowPlace& place) {
+    constexpr std::int64_t kUsual = 64;
+    return tokens_in(object, "block_size", place).value_or(kUsual);
+}
+
+Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
+    const dom::element& object = object_of(text, place);
+    const std::string id = name_in(object, "id", place);
+    if (id.empty()) place.refuse("\"id\" is missing");
+    const std::string scope = text_in(object, "hash_id_scope", place);
+    if (!scope.empty() && scope != "local" && scope != "global")
+        place.refuse(fmt::format("\"hash_id_scope\" is '{}'; known are local and global", scope));
+    WekaJob job{.turns = {}, .agents = {WekaAgent{}}};
+    for (const dom::element entry : requests_in(object, place)) {
+        if (is_sub_agent(entry)) {
+            add_sub_agent(job, entry, relative, place);
+            continue;
+        }
+        job.agents.front().turns.push_back(job.turns.size());
+        job.turns.push_back(turn_of(entry, 0, place));
+    }
+    std::erase_if(job.agents, [](const WekaAgent& agent) { return agent.turns.empty(); });
+    if (job.agents.empty()) {
+        Row none;
+        none.unusable = "for they have no requests";
+        return none;
+    }
+    const auto is_earlier = [&](std::size_t a, std::size_t b) {
+        return job.turns[a].start < job.turns[b].start;
+    };
+    for (WekaAgent& agent : job.agents) std::stable_sort(agent.turns.begin(), agent.turns.end(), is_earlier);
+    infer_agents(job);
+    connect(job);
+    return row_of(job, id, block_tokens_in(object, place), scope != "global");
+}
+
+/// Returns whether the times of a sub-agent's requests count from its start; nothing if a job does not show
+/// it. Times from the job's start are never before that of the sub-agent.
+std::optional<bool> counts_from_agent(const dom::element& object, const RowPlace& place) {
+    for (const dom::element entry : requests_in(object, place)) {
+        if (!is_sub_agent(entry)) continue;
+        const double spawned = needed_number_in(entry, "t", place);
+        for (const dom::element request : requests_in(entry, place)) {
+            if (needed_number_in(request, "t", place) < spawned - kSameTime) return true;
+            const auto duration_ms = number_in(entry, "duration_ms", place);
+            // A request that begins after the sub-agent's end would not be its own.
+            if (duration_ms && needed_number_in(request, "t", place) > *duration_ms / 1e3 + kSameTime)
+                return false;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Reads the file until a sub-agent shows what its times count from.
+std::optional<bool> look_for_relative_times(const std::string& path) {
+    struct Found {
+        bool relative;
+    };
+    try {
+        const RowFile file(path, RowLayout::objects, [](std::string_view text, const RowPlace& place) {
+            if (const auto relative = counts_from_agent(object_of(text, place), place))
+                throw Found{*relative};
+        });
+    } catch (const Found& found) {
+        return found.relative;
+    }
+    return std::nullopt;
+}
+
+void set_times(RowFormat& format, bool relative, std::string_view why) {
+    format.read = [relative](std::string_view text, const std::string&, const RowPlace& place) {
+        return read_weka_row(text, relative, place);
+    };
+    format.note = fmt::format("the times of sub-agents' requests count from the start of the {} ({})",
+                              relative ? "sub-agent" : "job", why);
+}
+
+}  // namespace
+
+RowFormat weka_format(const Spec& spec) {
+    spec.expect_only({"path", "t"});
+    RowFormat format{.name = "weka", .layout = RowLayout::objects, .keeps_turns = true};
+    const std::string t = spec.text_or("t", "");
+    if (!t.empty() && t != "agent" && t != "job")
+        throw UsageError(fmt::format("dataset 'weka': t={} is neither agent nor job", t));
+    if (!t.empty()) {
+        set_times(format, t == "agent", "as asked for");
+        return format;
+    }
+    format.look = [](const std::string& path, RowFormat& own) {
+        const auto relative = look_for_relative_times(path);
+        set_times(own, relative.value_or(true),
+                  relative ? "as the first that shows it does; t=agent or t=job says it"
+                           : "as the specification says; no sub-agent of the file shows it");
+    };
+    return format;
+}
+
+std::unique_ptr<Dataset> make_weka(const DatasetOptions& options) {
+    return make_file_dataset(options, weka_format(options.spec));
+}
+
+}  // namespace paretoken::datasets

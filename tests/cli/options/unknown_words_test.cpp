@@ -1,0 +1,48 @@
+#include "cli/options/unknown_words.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "core/error.h"
+
+namespace paretoken::cli {
+namespace {
+
+std::string complaint(const std::vector<std::string>& arguments) {
+    CLI::App app{"", "paretoken"};
+    std::string url;
+    std::string model;
+    bool flag = false;
+    CLI::App* run = app.add_subcommand("run", "");
+    run->add_option("url,--url", url);
+    run->add_option("-m,--model", model);
+    run->add_flag("--flag,!--no-flag", flag);
+    try {
+        refuse_unknown_words(app, arguments);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(UnknownWords, known_options_and_their_values_pass) {
+    EXPECT_EQ(
+        complaint({"run", "host", "--model", "--strange-name", "--flag", "--no-flag", "-mx", "--url=x"}), "");
+    EXPECT_EQ(complaint({"run", "--help"}), "");
+    EXPECT_EQ(complaint({"--help"}), "");
+    EXPECT_EQ(complaint({"run", "--model", "-1", "--", "--anything"}), "");
+    EXPECT_EQ(complaint({}), "");
+}
+
+TEST(UnknownWords, an_unknown_word_is_named_with_what_was_meant) {
+    EXPECT_EQ(complaint({"run", "host", "--modle", "x"}),
+              "paretoken run has no option --modle; did you mean --model?; see paretoken run --help");
+    EXPECT_EQ(complaint({"rnu"}), "there is no command 'rnu'; did you mean run?; see --help");
+    EXPECT_EQ(complaint({"run", "-x"}), "paretoken run has no option -x; see paretoken run --help");
+}
+
+}  // namespace
+}  // namespace paretoken::cli
