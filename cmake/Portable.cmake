@@ -29,6 +29,15 @@ target_compile_definitions(paretoken_benchmark PUBLIC BENCHMARK_STATIC_DEFINE
 target_link_libraries(paretoken_benchmark PUBLIC Threads::Threads)
 add_library(benchmark::benchmark ALIAS paretoken_benchmark)
 
+# Portable programs are compiled for size where speed does not matter, and functions with the same code are kept once, so that they
+# stay small (tests/packaging/programs_test.py).
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+set(cold core/plan core/text simulator/answers loadgen/scrape loadgen/power datasets/audit)
+list(TRANSFORM cold REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp")
+file(GLOB_RECURSE cold ${cold} ${CMAKE_SOURCE_DIR}/loadgen/probe.cpp)
+set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
+add_link_options(-fuse-ld=gold -Wl,--icf=safe)
+
 # The folders of the build do not appear in the programs, so that two builds from one commit have the same bytes.
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${CMAKE_BINARY_DIR}/=
                     -ffunction-sections -fdata-sections)
