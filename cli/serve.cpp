@@ -18,8 +18,8 @@
 #include <random>
 
 #include "cli/commands.h"
-#include "cli/options/invocation.h"
 #include "cli/console/print.h"
+#include "cli/options/invocation.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "simulator/answers/dialect.h"
@@ -48,6 +48,8 @@ struct ServeOptions {
     std::string spin = "80us";
     std::vector<std::string> quirks;
     std::vector<std::string> faults;
+    std::size_t replicas = 1;
+    std::string affinity_header = "X-Session-Affinity";
     bool until_stdin_closes = false;
 };
 
@@ -65,6 +67,8 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     if (!options.seed) server.engine_seed = std::random_device()();  // two servers that are compared differ
     server.dialect = *sim::dialect_named(options.dialect);
     server.spin = naming("--spin", [&] { return parse_duration(options.spin); });
+    server.replicas = options.replicas;
+    if (options.affinity_header != "none") server.affinity_header = options.affinity_header;
     for (const auto& text : options.quirks)
         server.faults.push_back(sim::parse_fault(sim::FaultKind::quirk, text));
     for (const auto& text : options.faults)
@@ -184,6 +188,18 @@ void add_serve(CLI::App& app) {
             "Failure of streamed answers, with the same settings: reset:p=.01,after=5tok; may be repeated:" +
                 sim::fault_help(sim::FaultKind::fault))
         ->allow_extra_args(false);
+    command
+        ->add_option(
+            "--replicas", options->replicas,
+            "Number of equal engines behind the address, each with its own KV cache and its own steps")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    command
+        ->add_option(
+            "--affinity-header", options->affinity_header,
+            "With --replicas: header whose value decides the engine of a request; without a value, and "
+            "with none, requests go to the engines in turn")
+        ->capture_default_str();
     command->add_flag("--until-stdin-closes", options->until_stdin_closes, "Exit when standard input ends");
     command->callback([options] { serve(*options); });
 }

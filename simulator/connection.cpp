@@ -131,6 +131,7 @@ HttpRequest Connection::taken_request() {
     request.target.resize(std::min(request.target.size(), request.target.find('?')));
     request.request_id = text_of(message["X-Request-Id"]);
     request.authorization = text_of(message[http::field::authorization]);
+    if (const auto name = owner_.affinity_header(); !name.empty()) request.affinity = text_of(message[name]);
     request.wants_truth = message.find("X-Sim-Truth") != message.end();
     request.keep_alive = message.keep_alive();
     request.http_1_0 = message.version() < 11;

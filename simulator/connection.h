@@ -21,6 +21,7 @@ struct HttpRequest {
     std::string body;
     std::string request_id;  ///< X-Request-Id
     std::string authorization;
+    std::string affinity;      ///< value of ConnectionOwner::affinity_header()
     bool wants_truth = false;  ///< X-Sim-Truth: whether each event states when it was due and written
     bool keep_alive = true;
     bool http_1_0 = false;
@@ -38,7 +39,8 @@ class ConnectionOwner {
   public:
     virtual void on_request(Connection& connection, HttpRequest request) = 0;
     virtual void on_bad_http(Connection& connection, BadHttp what, std::string_view reason) = 0;
-    virtual void on_closed(Connection& connection) = 0;  ///< called once, even if the owner closed it
+    virtual void on_closed(Connection& connection) = 0;    ///< called once, even if the owner closed it
+    virtual std::string_view affinity_header() const = 0;  ///< name of a header; empty: none
 
   protected:
     ~ConnectionOwner() = default;

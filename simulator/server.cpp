@@ -21,6 +21,7 @@
 #include "simulator/answers/wire.h"
 #include "simulator/connection.h"
 #include "simulator/engine/engine.h"
+#include "simulator/engine/replicas.h"
 #include "simulator/exchange.h"
 #include "simulator/listener.h"
 #include "simulator/socket.h"
@@ -76,7 +77,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
           dialect_(traits_of(options_.dialect)),
           keep_alive_(options_.keep_alive.value_or(dialect_.keep_alive)),
           pieces_(model_.vocabulary),
-          engine_(engine_of(options_.profile, options_.engine_seed.value_or(options_.seed))),
+          engines_(options_.profile, options_.engine_seed.value_or(options_.seed), options_.replicas),
           identity_(identity_of(options_)),
           io_(io),
           acceptor_(listening(io, options_.host, options_.port)),
@@ -96,6 +97,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void on_request(Connection& connection, HttpRequest request) override;
     void on_bad_http(Connection& connection, BadHttp what, std::string_view reason) override;
     void on_closed(Connection& connection) override;
+    std::string_view affinity_header() const override { return options_.affinity_header; }
 
   private:
     struct Route {
@@ -158,7 +160,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     const DialectTraits& dialect_;
     KeepAliveLimits keep_alive_;
     PieceMemory pieces_;  ///< pieces that were tokenized
-    std::unique_ptr<Engine> engine_;
+    Replicas engines_;
     std::unique_ptr<TlsIdentity> identity_;
     asio::io_context& io_;
     tcp::acceptor acceptor_;
@@ -240,7 +242,7 @@ void Server::Loop::close_idle_ones() {
 
 void Server::Loop::on_closed(Connection& connection) {
     if (connection.exchange != 0) {
-        engine_->abort(connection.exchange);
+        engines_.abort(connection.exchange);
         end_exchange(connection.exchange, false);
         wake();
     }
@@ -327,7 +329,7 @@ void Server::Loop::answer_models(Connection& connection, HttpRequest& request) {
 
 void Server::Loop::answer_metrics(Connection& connection, HttpRequest& request) {
     reply(connection, request, 200, dialect_.types.prometheus,
-          dialect_.metrics(telemetry_, engine_->state(), options_.profile, model_.name));
+          dialect_.metrics(telemetry_, engines_.state(), options_.profile, model_.name));
 }
 
 void Server::Loop::answer_tokenize(Connection& connection, HttpRequest& request) {
@@ -358,7 +360,7 @@ void Server::Loop::clear_truth(Connection& connection, HttpRequest& request) {
 
 /// Answers like vLLM: 200 whether or not anything could be forgotten.
 void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& request) {
-    (void)engine_->reset_prefix_cache();
+    (void)engines_.reset_prefix_cache();
     reply(connection, request, 200, dialect_.types.json, "");
 }
 
@@ -441,7 +443,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
         identity->vocabulary = model_.vocabulary;
         work.identity = std::move(identity);
     }
-    engine_->submit(work, request.received);
+    engines_.submit(work, request.received, request.affinity);
     connection.exchange = id;
     const auto place = exchanges_.emplace(id, std::move(exchange)).first;
     if (affected && injected.header_delay > Duration{}) hold_back(id, place->second, injected.header_delay);
@@ -474,13 +476,13 @@ void Server::Loop::advance() {
         return wake();
     }
     for (int steps = 0; steps < kStepsBetweenPolls; ++steps) {
-        const auto end = engine_->begin_step();
+        const auto end = engines_.begin_step();
         if (!end) return send_heads();
         if (*end > Clock::now()) {
             send_heads();
             return wait_until(*end);
         }
-        deliver(engine_->end_step());
+        deliver(engines_.end_step());
         if (options_.profile.timing == Timing::batching) {
             polls_left_ = 2;
             break;
@@ -582,7 +584,7 @@ void Server::Loop::write_affected(std::uint64_t id, Exchange& exchange, const Em
     if (strikes(how.reset_after, emission)) {
         Connection& connection = *exchange.connection;
         exchange.truth.cut_by = name_of(Misbehaviour::reset);
-        engine_->abort(id);
+        engines_.abort(id);
         end_exchange(id, false);
         return connection.reset();
     }
@@ -649,7 +651,7 @@ void Server::Loop::break_off(std::uint64_t id, Exchange& exchange, Misbehaviour 
                              std::string last_events) {
     Affected& affected = *exchange.affected;
     exchange.truth.cut_by = name_of(what);
-    engine_->abort(id);
+    engines_.abort(id);
     affected.group.last_events = std::move(last_events);
     affected.group.end = true;
     put(exchange, std::exchange(affected.group, {}));

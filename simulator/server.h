@@ -36,6 +36,8 @@ struct ServerOptions {
     Dialect dialect = Dialect::vllm;
     std::optional<KeepAliveLimits> keep_alive = {};  ///< limits; absent means the dialect's
     std::vector<Fault> faults;                       ///< misbehaviour to inject
+    std::size_t replicas = 1;     ///< equal engines behind this address, each with its own KV cache
+    std::string affinity_header;  ///< requests with one value of it go to one engine; empty: in turn
     /// The time before a step's end in which the thread polls the clock instead of sleeping.
     Duration spin = std::chrono::microseconds(80);
 };

@@ -341,6 +341,25 @@ std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile) 
 
 namespace {
 
+Profile profile_on(const cards::ModelCard& model, const cards::GpuCard& gpu,
+                   const cards::Deployment& deployment, const CardChoices& choices, const std::string& spec) {
+    const cards::Fit fit = cards::fit_of(model, deployment);
+    const bool cache_is_given = choices.cache_is_given || choices.kv_memory_bytes;
+    if (fit.blocks < 1 && !cache_is_given)
+        refuse_size(model, gpu, deployment.tensor_parallel, choices, fit, spec);
+
+    Profile profile;
+    profile.name = spec;
+    fill_model(profile, model);
+    fill_speeds(profile, model, gpu, deployment, choices, spec);
+    fill_engine(profile, deployment, choices);
+    profile.block_tokens = kBlockTokens;
+    profile.blocks = blocks_of(deployment, fit, choices);
+    profile.jitter = kJitter;
+    profile.answer_tokens = kAnswerTokens;
+    return profile;
+}
+
 double memory_in(std::string_view text, std::string_view spec) {
     try {
         return parse_bytes(text);
@@ -368,26 +387,33 @@ bool choose(CardChoices& choices, std::string_view name, std::string_view value,
     return true;
 }
 
+Profile gpu_profile(const cards::ModelCard& model, const cards::GpuCard& gpu, std::uint32_t ranks,
+                    const CardChoices& choices) {
+    return profile_on(model, gpu, deployment_on(gpu, ranks, choices), choices,
+                      fmt::format("{}/{}x{}", model.name, gpu.name, ranks));
+}
+
+Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences) {
+    constexpr double kBytesPerS = 50e9;
+    constexpr double kFlopsPerS = 1e12;
+    cards::GpuCard machine{.name = "a machine without a card",
+                           .reported_bytes = static_cast<double>(model.resident_weight_bytes) + 1e12,
+                           .memory_bytes_per_s = kBytesPerS};
+    for (const char* const arithmetic : {"bf16", "f16", "fp8", "int8"})
+        machine.flops[arithmetic] = kFlopsPerS;
+    const CardChoices choices{.engine = cards::Engine::llamacpp};
+    cards::Deployment deployment = deployment_on(machine, 1, choices);
+    deployment.batch.sequences = sequences;
+    return profile_on(model, machine, deployment, choices, model.name);
+}
+
 Profile card_profile(const std::string& spec, const CardChoices& choices) {
     const CardSpec read = parse_card_spec(spec);
     const cards::GpuSpec gpus = cards::parse_gpu_spec(read.gpu);
     const cards::GpuCard gpu = cards::gpu_card(gpus.name);
     const cards::ModelCard model = model_of(read);
     const cards::Deployment deployment = deployment_on(gpu, gpus.count, choices);
-    const cards::Fit fit = cards::fit_of(model, deployment);
-    const bool cache_is_given = choices.cache_is_given || choices.kv_memory_bytes;
-    if (fit.blocks < 1 && !cache_is_given) refuse_size(model, gpu, gpus.count, choices, fit, spec);
-
-    Profile profile;
-    profile.name = spec;
-    fill_model(profile, model);
-    fill_speeds(profile, model, gpu, deployment, choices, spec);
-    fill_engine(profile, deployment, choices);
-    profile.block_tokens = kBlockTokens;
-    profile.blocks = blocks_of(deployment, fit, choices);
-    profile.jitter = kJitter;
-    profile.answer_tokens = kAnswerTokens;
-    return profile;
+    return profile_on(model, gpu, deployment, choices, spec);
 }
 
 }  // namespace paretoken::sim

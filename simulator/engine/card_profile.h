@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cards/fit.h"
+#include "cards/gpu.h"
 #include "cards/model.h"
 #include "simulator/engine/communication.h"
 #include "simulator/engine/profile.h"
@@ -58,6 +59,15 @@ std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile);
 
 /// Returns the number of GPUs: 2 for "llama3-70b/h200x2/fp8?jitter=0"; 1 for a profile that names no GPU.
 std::uint32_t gpu_count_of(std::string_view profile);
+
+/// Makes the profile of a model on `ranks` GPUs. Throws UsageError as card_profile() does.
+Profile gpu_profile(const cards::ModelCard& model, const cards::GpuCard& gpu, std::uint32_t ranks,
+                    const CardChoices& choices);
+
+/// Makes the profile of a model on a machine without a card, with a plausible speed of memory and arithmetic
+/// that a fit replaces (simulator/engine/fitted_profile.h), room for every context, and steps of at most
+/// `sequences` sequences.
+Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences);
 
 /// Makes the profile of a spec, which must not have changes ("?field=value"). Throws UsageError for an
 /// unknown model, GPU or type (naming the known ones), for a spec with too many parts, for a GPU whose card

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/random.h"
+#include "simulator/engine/host_tier.h"
 #include "simulator/engine/tokenizer.h"
 
 namespace paretoken::sim {
@@ -105,6 +106,14 @@ class HiccupClock {
     Duration until_next_{};
 };
 
+/// The number of KV blocks that fit into the host's memory.
+std::size_t blocks_in(const Profile& profile) {
+    const double block_bytes = profile.kv_bytes_per_token * static_cast<double>(profile.block_tokens);
+    return profile.prefix_cache == 0 || block_bytes <= 0
+               ? 0
+               : static_cast<std::size_t>(profile.kv_offload_bytes / block_bytes);
+}
+
 /// The scheduler of vLLM v1: one token budget for prefill and decode, running sequences first, then waiting
 /// ones in order of arrival; without a free block the youngest running sequence is preempted. A prefix is
 /// looked up at admission. Blocks are named when the step that fills them is decided, so that a later request
@@ -119,7 +128,8 @@ class BatchingEngine final : public Engine {
           hiccups_(profile.hiccup, derived_seed(seed, "hiccups")),
           speculation_seed_(derived_seed(seed, "speculation")),
           context_limit_(context_limit(profile)),
-          cache_(profile.blocks) {
+          cache_(profile.blocks),
+          host_(blocks_in(profile)) {
         state_.accepted_per_position.resize(static_cast<std::size_t>(profile.speculative_tokens));
     }
 
@@ -201,7 +211,11 @@ class BatchingEngine final : public Engine {
         return state;
     }
 
-    bool reset_prefix_cache() override { return cache_.forget(); }
+    bool reset_prefix_cache() override {
+        if (!cache_.forget()) return false;
+        host_.forget();
+        return true;
+    }
 
   private:
     /// Returns the number of right drafts: a function of the seed, the request and the token, independent of
@@ -244,7 +258,7 @@ class BatchingEngine final : public Engine {
     bool reserve_blocks(Sequence& sequence, std::int64_t tokens) {
         if (tokens <= sequence.room) return true;
         const std::int64_t more = blocks_for(tokens - sequence.room);
-        if (!cache_.allocate({}, more, sequence.holding->blocks)) return false;
+        if (!allocate({}, more, sequence.holding->blocks)) return false;
         sequence.room += more * profile_.block_tokens;
         return true;
     }
@@ -265,12 +279,24 @@ class BatchingEngine final : public Engine {
         const auto most = static_cast<std::size_t>((sequence.known() - 1) / profile_.block_tokens);
         const std::span names = std::span(holding.names).first(std::min(holding.names.size(), most));
         const std::size_t hit = cache_.contiguous_hit(names);
+        const std::size_t found = hit + host_.wanted(names.subspan(hit));
         const std::int64_t wanted = blocks_for(tokens_to_hold(sequence));
-        if (!cache_.allocate(names.first(hit), wanted - static_cast<std::int64_t>(hit), holding.blocks))
+        if (!allocate(names.first(hit), wanted - static_cast<std::int64_t>(hit), holding.blocks))
             return false;
-        holding.named = hit;
+        for (std::size_t i = hit; i < found; ++i) cache_.name(holding.blocks[i], names[i]);
+        step_.work.loaded_tokens += static_cast<std::int64_t>(found - hit) * profile_.block_tokens;
+        holding.named = found;
         sequence.room = wanted * profile_.block_tokens;
-        sequence.computed = static_cast<std::int64_t>(hit) * profile_.block_tokens;
+        sequence.computed = static_cast<std::int64_t>(found) * profile_.block_tokens;
+        return true;
+    }
+
+    /// Allocates blocks in the GPU's memory. What they displace goes to the host's memory.
+    bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh,
+                  std::vector<PrefixCache::Block>& held) {
+        displaced_.clear();
+        if (!cache_.allocate(hit, fresh, held, &displaced_)) return false;
+        for (const std::uint64_t name : displaced_) host_.keep(name);
         return true;
     }
 
@@ -361,6 +387,8 @@ class BatchingEngine final : public Engine {
     std::uint64_t speculation_seed_;
     std::int64_t context_limit_;
     PrefixCache cache_;
+    HostTier host_;
+    std::vector<std::uint64_t> displaced_;
     EngineState state_;              ///< counters; state() fills in the rest
     std::vector<Sequence> running_;  ///< running sequences in order of admission
     std::deque<Sequence> waiting_;   ///< waiting sequences in order of arrival

@@ -67,7 +67,10 @@ double seconds_with(double linear, const Profile& profile, const StepWork& work)
     const double prefill_flops = work.prefill_token_pairs * attention_flops_per_token_pair(profile) +
                                  work.windowed_token_pairs * profile.windowed_attention_flops_per_pair;
     const double prefill_attention = prefill_flops / profile.attention_flops_per_s;
-    return fixed + communication + linear + head + decode_attention + prefill_attention;
+    const double computing = fixed + communication + linear + head + decode_attention + prefill_attention;
+    if (work.loaded_tokens == 0) return computing;
+    const double loaded_bytes = static_cast<double>(work.loaded_tokens) * profile.kv_bytes_per_token;
+    return std::max(computing, loaded_bytes / profile.kv_offload_bytes_per_s);
 }
 
 }  // namespace

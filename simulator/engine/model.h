@@ -3,7 +3,8 @@
 // jitter, from a profile and the work of a step. The time is the sum of seven terms: the overhead (a constant
 // per step and a constant per sequence), the exchanges between ranks, the linear layers (reading the weights
 // and multiplying, partly overlapped), the routed experts likewise, the output head, the attention of decodes
-// (reading the KV cache or arithmetic, whichever takes longer), and the attention arithmetic of prefills.
+// (reading the KV cache or arithmetic, whichever takes longer), and the attention arithmetic of prefills. KV
+// blocks are copied from the host's memory meanwhile; if that takes longer, the step takes as long.
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct StepWork {
     std::int64_t drafts = 0;                   ///< drafts of speculation among `tokens`
     std::int64_t windowed_context_tokens = 0;  ///< Σ min(context, window) over decodes
     double windowed_token_pairs = 0;           ///< Σ min(pairs, chunk · window) over prefills
+    std::int64_t loaded_tokens = 0;            ///< tokens whose KV is copied from the host's memory
 
     bool operator==(const StepWork&) const = default;
 };

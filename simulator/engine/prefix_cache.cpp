@@ -25,7 +25,8 @@ std::size_t PrefixCache::contiguous_hit(std::span<const std::uint64_t> names) co
     return hit;
 }
 
-bool PrefixCache::allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held) {
+bool PrefixCache::allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held,
+                           std::vector<std::uint64_t>* displaced) {
     const std::size_t before = held.size();
     std::int64_t woken = 0;
     for (const std::uint64_t name : hit) {
@@ -44,8 +45,11 @@ bool PrefixCache::allocate(std::span<const std::uint64_t> hit, std::int64_t fres
     for (std::int64_t i = 0; i < fresh; ++i) {
         const Block block = entries_[0].after;
         dequeue(block);
+        Entry& entry = entries_[static_cast<std::size_t>(block)];
+        const bool only = entry.named && entry.same_before == 0 && entry.same_after == 0;
+        if (only && displaced != nullptr) displaced->push_back(entry.name);
         unname(block);
-        entries_[static_cast<std::size_t>(block)].uses = 1;
+        entry.uses = 1;
         held.push_back(block);
     }
     return true;

@@ -40,8 +40,10 @@ class PrefixCache {
 
     /// Appends blocks to `held`: first the blocks named in `hit`, all of which must be in the cache, then the
     /// `fresh` blocks that have been idle longest. The fresh blocks lose their names. If there are not enough
-    /// idle blocks (idle blocks of `hit` are needed too), it returns false and changes nothing.
-    bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held);
+    /// idle blocks (idle blocks of `hit` are needed too), it returns false and changes nothing. Appends to
+    /// `displaced`, if it is given, the names that no block has any more.
+    bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held,
+                  std::vector<std::uint64_t>* displaced = nullptr);
 
     /// Gives a name to a block in use, in place of its former one, so that contiguous_hit() finds it. Two
     /// blocks may have the same name; allocate() then uses the one that was named first.

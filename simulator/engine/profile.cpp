@@ -81,6 +81,9 @@ const Field kFields[] = {
     {"decode_attention_s_per_pair", &Profile::decode_attention_s_per_pair, Needs::batching, Least::zero,
      Missing::allowed},
     {"admission", &Profile::admission, Needs::batching, Least::zero, Missing::allowed},
+    {"kv_offload_bytes", &Profile::kv_offload_bytes, Needs::batching, Least::zero, Missing::allowed},
+    {"kv_offload_bytes_per_s", &Profile::kv_offload_bytes_per_s, Needs::batching, Least::above_zero,
+     Missing::allowed},
     {"drift", &Profile::drift, Needs::both, Least::zero, Missing::allowed},
     {"window", &Profile::window, Needs::batching, Least::zero, Missing::allowed},
     {"windowed_kv_bytes_per_token", &Profile::windowed_kv_bytes_per_token, Needs::batching, Least::zero,
@@ -397,6 +400,51 @@ double value_of(const Profile& profile, const Field& field) {
     return 0;
 }
 
+std::string value_text(const Hiccups& hiccups) {
+    return fmt::format("{}-{}/{}", text_of(hiccups.shortest), text_of(hiccups.longest),
+                       text_of(hiccups.every));
+}
+
+std::string value_text(const ReasoningPart& part) {
+    return part.share > 0 ? fmt::format("{}%", part.share * 100) : fmt::format("{}tok", part.tokens);
+}
+
+std::string_view value_text(Answers answers) {
+    switch (answers) {
+        case Answers::words:
+            return "words";
+        case Answers::recall:
+            return "recall";
+        case Answers::garbage:
+            return "garbage";
+    }
+    return "";
+}
+
+/// Puts the value of a field into the text of a profile. A value that a file may lack and that is the default
+/// is left out.
+void put_value(nlohmann::ordered_json& text, const Field& field, const Profile& profile) {
+    static const Profile kDefault;
+    std::visit(
+        [&](auto member) {
+            const auto& value = profile.*member;
+            if (field.missing == Missing::allowed && value == kDefault.*member) return;
+            using Value = std::remove_cvref_t<decltype(value)>;
+            auto& place = text[std::string(field.name)];
+            if constexpr (std::is_arithmetic_v<Value>)
+                place = value;
+            else if constexpr (std::is_same_v<Value, std::optional<double>>)
+                place = *value;
+            else if constexpr (std::is_same_v<Value, Duration>)
+                place = seconds(value);
+            else if constexpr (std::is_same_v<Value, AdmissionRule>)
+                place = value == AdmissionRule::no_evict ? "no_evict" : "prompt";
+            else
+                place = value_text(value);
+        },
+        field.member);
+}
+
 /// Reads "60s:step_s=0.01".
 LaterChange later_change_in(std::string_view text, const Profile& profile) {
     const auto colon = text.find(':');
@@ -474,6 +522,14 @@ Profile profile_named(std::string_view spec) {
     }
     check_together(profile);
     return profile;
+}
+
+std::string profile_text(const Profile& profile) {
+    nlohmann::ordered_json text;
+    text["timing"] = profile.timing == Timing::batching ? "batching" : "fixed";
+    for (const Field& field : kFields)
+        if (applies(field, profile.timing)) put_value(text, field, profile);
+    return text.dump(1) + "\n";
 }
 
 Profile profile_at(const Profile& profile, Duration since_first_step) {

@@ -63,7 +63,8 @@ struct LaterChange {
 /// The profile. A JSON file has the names of these fields as keys, except for `name` and `model`, which are
 /// set by the program, and `later`. Its keys "name" and "about" are remarks. A file must have every field
 /// that its timing uses. Only the fields with defaults in kFields (simulator/engine/profile.cpp) may be left
-/// out: `timing`, `hiccup`, `drift`, `admission`, `prefix_cache`, `reasoning`, `answers`,
+/// out: `timing`, `hiccup`, `drift`, `admission`, `prefix_cache`, `reasoning`, `answers`, `kv_offload_bytes`,
+/// `kv_offload_bytes_per_s`,
 /// `attention_flops_per_pair`, and those for communication, speculation, experts and windows.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
@@ -99,6 +100,10 @@ struct Profile {
     Hiccups hiccup = {};            ///< LENGTH/EVERY: "20ms/2s", "5ms-20ms/2s"
     std::int64_t prefix_cache = 1;  ///< 0 means no prefix cache
     AdmissionRule admission = AdmissionRule::prompt;
+    /// Memory of the host for KV blocks that are displaced from the GPU; 0 means none.
+    double kv_offload_bytes = 0;
+    /// Speed of copying such blocks back: by default what a x16 link of PCI Express 4.0 reaches.
+    double kv_offload_bytes_per_s = 25e9;
     double communication_s = 0;            ///< time per step that ranks wait for each other
     double communication_s_per_token = 0;  ///< and the time that each token of the step adds
     /// Arithmetic of decode attention for one pair of a token and a context token; it overlaps with reading
@@ -164,5 +169,9 @@ double drift_at(const Profile& profile, Duration since_first_step);
 /// that explain why a step takes longer than the limit. The names are an interface (GET /sim/profile). Fixed
 /// timing has only fixed_ttft_s and fixed_itl_s.
 std::map<std::string, double> limit_terms(const Profile& profile);
+
+/// Returns the text of a JSON file from which profile_named() makes the profile again, without its changes
+/// over time. It states numbers with all digits.
+std::string profile_text(const Profile& profile);
 
 }  // namespace paretoken::sim

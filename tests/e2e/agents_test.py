@@ -530,3 +530,70 @@ class Formats(Case):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class CachesOfAgents(Case):
+    """What a KV cache keeps of the contexts of agents between their turns."""
+
+    PREFIX, FIRST, NEXT, ANSWER, TURNS, BLOCK = 64, 800, 400, 4, 5, 16
+    DATASET = f"agents:jobs=60,turns={TURNS},fanout=0,prefix={PREFIX},first={FIRST},next={NEXT},tool=20ms"
+
+    def prompt(self, turn):
+        """Returns the tokens of the prompt of a turn."""
+        return self.PREFIX + self.FIRST + turn * (self.ANSWER + self.NEXT)
+
+    def cached_share(self, url, *options):
+        """Returns the cached tokens of the prompts ÷ all of their tokens, of a run of 60 jobs."""
+        out = self.directory / f"run{len(list(self.directory.iterdir()))}"
+        self.measures(paretoken("run", url, "--dataset", self.DATASET, "--osl", str(self.ANSWER), "--num-prompts", "60",
+                                "--ramp-up", "0s", *options, "--out", str(out)))
+        records = request_lines(out)
+        self.assertEqual(len(records), 300)
+        return sum(record["cached_prompt_tokens"] for record in records) / sum(record["prompt_tokens"] for record in records)
+
+    def best_share(self):
+        """Returns the share if each turn finds the whole prompt of the one before it, in whole blocks."""
+        found = [self.PREFIX] + [self.prompt(turn) // self.BLOCK * self.BLOCK for turn in range(self.TURNS - 1)]
+        return sum(found) / sum(map(self.prompt, range(self.TURNS)))
+
+    def test_the_cached_share_falls_where_the_contexts_of_live_jobs_no_longer_fit(self):
+        contexts_that_fit = 6
+        blocks = contexts_that_fit * (self.prompt(self.TURNS - 1) + self.ANSWER) // self.BLOCK
+        profile = f"sim:llama3-8b-h100-fp8?blocks={blocks}"
+        few = self.cached_share(profile, "--virtual", "--concurrency", "3")
+        many = self.cached_share(profile, "--virtual", "--concurrency", "20")
+        self.assertAlmostEqual(few, self.best_share(), delta=0.03)
+        self.assertLess(many, 0.2)
+        # The host's memory has room for all of them.
+        kept = self.cached_share(profile + "&kv_offload_bytes=1e12", "--virtual", "--concurrency", "20")
+        self.assertAlmostEqual(kept, self.best_share(), delta=0.03)
+
+    def test_the_copy_from_the_hosts_memory_takes_its_time(self):
+        def first_tokens(rate):
+            out = self.directory / f"rate{rate}"
+            profile = f"sim:llama3-8b-h100-fp8?blocks=500&kv_offload_bytes=1e12&kv_offload_bytes_per_s={rate}"
+            self.measures(paretoken("run", profile, "--virtual", "--dataset", self.DATASET, "--osl", str(self.ANSWER),
+                                    "--num-prompts", "60", "--concurrency", "20", "--out", str(out)))
+            return run_json(out)["metrics"]["ttft_s"]["mean"]
+
+        self.assertGreater(first_tokens("1e9"), 2 * first_tokens("100e9"))
+
+    def test_requests_of_one_agent_find_their_context_on_several_engines_only_with_the_right_header(self):
+        engines = 5
+        # Without the header, a turn finds what the latest turn on the same engine left: that of `back` turns before with the
+        # probability (1 - 1/5)^(back - 1) / 5, or else only the prefix of all jobs.
+        cached = 0
+        for turn in range(self.TURNS):
+            for back in range(1, turn + 1):
+                at = (1 - 1 / engines) ** (back - 1) / engines
+                cached += at * (self.prompt(turn - back) // self.BLOCK * self.BLOCK)
+            cached += (1 - 1 / engines) ** turn * self.PREFIX
+        without = cached / sum(map(self.prompt, range(self.TURNS)))
+        options = ("--concurrency", "13")
+        profile = ("--profile", "llama3-8b-h100-fp8", "--seed", "1")
+        with simulated_server(*profile, "--replicas", str(engines)) as url:
+            self.assertAlmostEqual(self.cached_share(url, *options), self.best_share(), delta=0.05)
+        with simulated_server(*profile, "--replicas", str(engines)) as url:
+            self.assertAlmostEqual(self.cached_share(url, *options, "--session-header", "none"), without, delta=0.05)
+        with simulated_server(*profile, "--replicas", str(engines), "--affinity-header", "X-Other") as url:
+            self.assertAlmostEqual(self.cached_share(url, *options), without, delta=0.05)

@@ -426,6 +426,43 @@ TEST(EngineWithPrefixCache, WithoutRoomTheOldestPrefixIsEvicted) {
     EXPECT_EQ(run_with_cache(*engine).cached.at(3), 4);
 }
 
+TEST(EngineWithPrefixCache, DisplacedBlocksComeBackFromTheHostsMemory) {
+    Profile profile = small_profile(4);
+    profile.kv_bytes_per_token = 1000;
+    profile.kv_bytes_per_s = 1e12;
+    profile.kv_offload_bytes = 8 * 4 * 1000;  // eight blocks
+    profile.kv_offload_bytes_per_s = 1000e3;  // one token takes 1 ms, as long as computing it
+    const auto engine = engine_of(profile, 0);
+    const auto at = [](int second) { return kBegin + std::chrono::seconds(second); };
+    engine->submit(request_of(1, counting(0, 8), 1), at(0));
+    run_with_cache(*engine);
+    engine->submit(request_of(2, counting(100, 16), 1), at(1));  // displaces both blocks of 1
+    run_with_cache(*engine);
+    engine->submit(request_of(3, counting(0, 12), 1), at(2));
+    const Outcome run = run_with_cache(*engine);
+    EXPECT_EQ(run.cached.at(3), 8);
+    // Four tokens are computed in 1 + 4 ms, while eight are copied in 8 ms.
+    EXPECT_EQ(run.end - at(2), std::chrono::milliseconds(8));
+    EXPECT_TRUE(engine->reset_prefix_cache());
+    engine->submit(request_of(6, counting(0, 12), 1), at(4));
+    EXPECT_EQ(run_with_cache(*engine).cached.at(6), 0) << "a reset empties the host's memory too";
+}
+
+TEST(EngineWithPrefixCache, AFasterLinkThanTheComputationCostsNoTime) {
+    Profile profile = small_profile(4);
+    profile.kv_bytes_per_token = 1000;
+    profile.kv_bytes_per_s = 1e12;
+    profile.kv_offload_bytes = 1e9;
+    const auto engine = engine_of(profile, 0);
+    const auto at = [](int second) { return kBegin + std::chrono::seconds(second); };
+    engine->submit(request_of(1, counting(0, 8), 1), at(0));
+    run_with_cache(*engine);
+    engine->submit(request_of(2, counting(100, 16), 1), at(1));
+    run_with_cache(*engine);
+    engine->submit(request_of(3, counting(0, 12), 1), at(2));
+    EXPECT_EQ(run_with_cache(*engine).end - at(2), std::chrono::milliseconds(1 + 4));
+}
+
 TEST(EngineWithPrefixCache, CanBeSwitchedOff) {
     Profile profile = small_profile(100);
     profile.prefix_cache = 0;
