@@ -9,12 +9,12 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/console/interrupt.h"
-#include "cli/options/invocation.h"
 #include "cli/console/console_watcher.h"
-#include "cli/options/plan_options.h"
+#include "cli/console/interrupt.h"
 #include "cli/console/presentation.h"
 #include "cli/console/print.h"
+#include "cli/options/invocation.h"
+#include "cli/options/plan_options.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "experiments/cache.h"

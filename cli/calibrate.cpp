@@ -11,8 +11,8 @@
 #include "cards/host.h"
 #include "cli/commands.h"
 #include "cli/console/interrupt.h"
-#include "cli/options/invocation.h"
 #include "cli/console/print.h"
+#include "cli/options/invocation.h"
 #include "core/error.h"
 #include "core/version.h"
 

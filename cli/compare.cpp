@@ -11,8 +11,8 @@
 
 #include "cards/price.h"
 #include "cli/commands.h"
-#include "cli/interop/foreign_results.h"
 #include "cli/console/print.h"
+#include "cli/interop/foreign_results.h"
 #include "core/error.h"
 #include "reports/analysis/compare/compare.h"
 #include "reports/analysis/model/join.h"

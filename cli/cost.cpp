@@ -11,8 +11,8 @@
 
 #include "cards/model.h"
 #include "cli/commands.h"
-#include "cli/options/invocation.h"
 #include "cli/console/print.h"
+#include "cli/options/invocation.h"
 #include "core/error.h"
 #include "core/result/speculation.h"
 #include "reports/analysis/cost/cost.h"

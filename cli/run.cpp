@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/interop/exports.h"
-#include "cli/console/interrupt.h"
-#include "cli/options/invocation.h"
 #include "cli/console/console_watcher.h"
-#include "cli/options/plan_options.h"
+#include "cli/console/interrupt.h"
 #include "cli/console/presentation.h"
 #include "cli/console/print.h"
+#include "cli/interop/exports.h"
+#include "cli/options/invocation.h"
+#include "cli/options/plan_options.h"
 #include "cli/options/recipes.h"
 #include "cli/shard.h"
 #include "core/plan/plan_arguments.h"

@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/interop/exports.h"
-#include "cli/console/interrupt.h"
-#include "cli/options/invocation.h"
 #include "cli/console/console_watcher.h"
-#include "cli/options/plan_options.h"
+#include "cli/console/interrupt.h"
 #include "cli/console/presentation.h"
 #include "cli/console/print.h"
+#include "cli/interop/exports.h"
+#include "cli/options/invocation.h"
+#include "cli/options/plan_options.h"
 #include "cli/shard.h"
 #include "core/error.h"
 #include "core/plan/plan_classes.h"

@@ -124,6 +124,7 @@ PARTS = {
         "gate": {"run"},
         "sweep": {"run"},
         "sizing": {"sweep"},
+        "server_fit": {"run"},
         "watch": {"server"},
         "first_look": {"sweep"},
     },

@@ -1,10 +1,10 @@
 // paretoken plan: what fits on GPUs, how fast it would be, how many of them a demand needs, and the bill.
 // Everything comes from cards and runs in virtual time.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <exception>
@@ -19,9 +19,11 @@
 #include "cards/price.h"
 #include "cli/commands.h"
 #include "cli/console/interrupt.h"
+#include "cli/console/print.h"
 #include "cli/options/invocation.h"
 #include "cli/plan/plan_cells.h"
-#include "cli/console/print.h"
+#include "cli/plan/plan_from.h"
+#include "cli/plan/runs_directory.h"
 #include "cli/report.h"
 #include "core/error.h"
 #include "core/random.h"
@@ -54,6 +56,8 @@ struct PlanCommand {
     std::string out;
     std::uint64_t seed = 0;
     bool json = false;
+    std::string from;
+    std::vector<std::string> at;
 };
 
 /// The lengths of many drawn requests.
@@ -110,30 +114,9 @@ reports::Demand demand_of(const PlanCommand& command) {
     return demand;
 }
 
-/// A directory for the runs of searches that the user does not keep.
-class RunsDirectory {
-  public:
-    explicit RunsDirectory(const std::string& out) : kept_(!out.empty()) {
-        path_ = kept_ ? std::filesystem::path(out) / "searches"
-                      : std::filesystem::temp_directory_path() / fmt::format("paretoken-plan-{}", getpid());
-        std::filesystem::remove_all(path_);
-    }
-    ~RunsDirectory() {
-        std::error_code ignored;
-        if (!kept_) std::filesystem::remove_all(path_, ignored);
-    }
-    RunsDirectory(const RunsDirectory&) = delete;
-    RunsDirectory& operator=(const RunsDirectory&) = delete;
-
-    std::filesystem::path of(const PlannedCell& cell) const {
-        std::string name = fmt::format("{}-{}-{}-tp{}", cell.gpu, cell.weights, cell.kv, cell.tp);
-        return path_ / name;
-    }
-
-  private:
-    bool kept_;
-    std::filesystem::path path_;
-};
+std::filesystem::path directory_of(const RunsDirectory& runs, const PlannedCell& cell) {
+    return runs.path() / fmt::format("{}-{}-{}-tp{}", cell.gpu, cell.weights, cell.kv, cell.tp);
+}
 
 /// Calls `work(i)` for every i below `count`, on as many threads as there are processors. Throws what the
 /// first call that failed threw, after the others have ended.
@@ -185,8 +168,9 @@ double most_load(const reports::Demand& demand) {
 void search(PlannedCell& cell, const PlanCommand& command, const reports::Demand& demand,
             const RunsDirectory& runs, const std::stop_token& stop) {
     if (!cell.refused.empty() || cell.profile.empty()) return;
-    const experiments::FoundLoad found = experiments::highest_simulated_load(
-        asked_of(command, cell), axis_of(demand), most_load(demand), runs.of(cell), this_invocation(), stop);
+    const experiments::FoundLoad found =
+        experiments::highest_simulated_load(asked_of(command, cell), axis_of(demand), most_load(demand),
+                                            directory_of(runs, cell), this_invocation(), stop);
     cell.speed = found.speed;
     cell.no_speed = found.why_none;
 }
@@ -226,7 +210,7 @@ std::uint64_t confirmed_replicas(const PlannedCell& cell, const PlanCommand& com
         const double per_replica = needed / static_cast<double>(replicas) / demand.target_utilization;
         const double load = demand.users ? std::ceil(per_replica) : per_replica;
         return experiments::is_within_limits(asked_of(command, cell), axis_of(demand), load,
-                                             runs.of(cell) / fmt::format("check-{}", replicas),
+                                             directory_of(runs, cell) / fmt::format("check-{}", replicas),
                                              this_invocation(), stop);
     };
     std::uint64_t replicas = cell.fleet->replicas;
@@ -266,7 +250,28 @@ void write_files(const DeploymentPlan& plan, const std::filesystem::path& direct
     write_page(page_of(reports::answer_of(plan), reports::sizing_sections(plan)), directory, "plan");
 }
 
+/// The form of the command with --from, which takes everything else from a run.
+void plan_from_run(const PlanCommand& command, const CLI::App& sub) {
+    for (const CLI::Option* option : sub.get_options()) {
+        constexpr std::array<std::string_view, 6> kTaken = {"--from", "--at",  "--model-card",
+                                                            "--gpu",  "--out", "--json"};
+        const std::string name = option->get_name();
+        if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
+            throw UsageError(fmt::format(
+                "{} has no effect with --from, which takes the load and the server from the run", name));
+    }
+    if (command.cells.gpus.size() > 1) throw UsageError("--gpu: with --from, give the one GPU of the server");
+    plan_from({.run = command.from,
+               .levels = command.at,
+               .model_card = command.cells.model_card,
+               .gpu = command.cells.gpus.empty() ? "" : command.cells.gpus.front(),
+               .out = command.out,
+               .json = command.json});
+}
+
 void plan(const PlanCommand& command) {
+    if (command.cells.model_card.empty())
+        throw UsageError("--model-card is required: a known model, a config.json or a GGUF file");
     const reports::Demand demand = demand_of(command);
     std::vector<std::string> slos;
     for (const std::string& text : command.slos)
@@ -300,7 +305,6 @@ void plan(const PlanCommand& command) {
 void add_hardware_options(CLI::App& sub, CellOptions& cells) {
     const char* group = "Model and GPUs";
     sub.add_option("--model-card", cells.model_card, "A known model, a config.json or a GGUF file")
-        ->required()
         ->group(group);
     sub.add_option("--gpu", cells.gpus,
                    "GPUs with a card: NAME or NAMExN (N ranks per server), several with commas, or all")
@@ -406,7 +410,17 @@ void add_plan(CLI::App& app) {
         ->group(output);
     sub->add_flag("--json", command->json, "Print plan.json instead of text")->group(output);
     sub->footer("Exit codes: 0 planned, also if nothing fits; 2 wrong options; 3 a file cannot be written.");
-    sub->callback([command] { plan(*command); });
+    const char* measured = "Measured server";
+    sub->add_option(
+           "--from", command->from,
+           "A run or a sweep of a server: fit a simulated server to one of its levels, and predict others")
+        ->group(measured);
+    sub->add_option(
+           "--at", command->at,
+           "Levels to predict: 1,4,16 in flight, or requests per second [the other levels of the sweep]")
+        ->delimiter(',')
+        ->group(measured);
+    sub->callback([command, sub] { command->from.empty() ? plan(*command) : plan_from_run(*command, *sub); });
 }
 
 }  // namespace paretoken::cli

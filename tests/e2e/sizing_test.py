@@ -107,10 +107,82 @@ def is_within(run):
     return all((run["metrics"][metric].get("p95") or 1e9) <= limit for metric, limit in limits.items())
 
 
+class FromAMeasuredServer(Case):
+    """The simulated server is the truth: a server whose speeds differ from those of the card is measured, and its other levels are
+    predicted from one of them."""
+    CARD = ["--model-card", "llama-3.1-8b:weights=fp8", "--gpu", "h100"]
+
+    def sweep(self, profile, *options):
+        out = self.directory / "sweep"
+        self.measures(paretoken("sweep", profile, "--virtual", "--concurrency", "1,2,8,32", "--isl", 512, "--osl", 64,
+                                "--num-prompts", 300, *options, "--out", out))
+        return out
+
+    def test_other_levels_are_predicted_from_one(self):
+        slower = "reach.weight_bandwidth=.4&reach.kv_bandwidth=.5&reach.linear_narrow=.3&reach.output_head=.3&reach.attention=.2"
+        run = self.sweep(f"sim:llama3-8b/h100/fp8?{slower}")
+        out = self.directory / "plan"
+        done = self.succeeds(paretoken("plan", "--from", run, *self.CARD, "--out", out))
+        self.assertIn("estimated", done.stdout)
+        self.matches_schema(out / "prediction.json", "prediction")
+        fit = json.loads((out / "prediction.json").read_text())
+        self.assertEqual(fit["load"], 2)
+        self.assertGreater(fit["before"]["output_tokens_per_s"], 1.3 * fit["measured"]["output_tokens_per_s"])
+        self.assertLess(fit["speeds"]["memory_share"], fit["usual_speeds"]["memory_share"])
+        self.assertEqual([level["load"] for level in fit["levels"]], [1, 8, 32])
+        for level in fit["levels"]:
+            for figure, measured in level["measured"].items():
+                self.assertAlmostEqual(level["predicted"][figure] / measured, 1, delta=0.15, msg=f"{figure} at {level['load']}")
+                self.assertLessEqual(level["low"][figure], level["predicted"][figure])
+                self.assertGreaterEqual(level["high"][figure], level["predicted"][figure])
+        # The fitted server can be used like any other.
+        again = self.directory / "again"
+        self.measures(paretoken("run", f"sim:{out / 'profile.json'}", "--virtual", "--concurrency", 8, "--isl", 512, "--osl", 64,
+                                "--num-prompts", 300, "--out", again))
+        measured = json.loads((again / "run.json").read_text())["metrics"]["itl_s"]["p50"]
+        self.assertAlmostEqual(measured / fit["levels"][1]["predicted"]["itl_p50_s"], 1, delta=0.02)
+
+    def test_one_run_predicts_the_levels_around_it_or_those_asked_for(self):
+        run = self.sweep("sim:llama3-8b/h100/fp8") / "c0008"
+        done = paretoken("plan", "--from", run, *self.CARD, "--json")
+        self.assertEqual([level["load"] for level in json.loads(done.stdout)["levels"]], [2, 4, 16, 32, 64])
+        done = paretoken("plan", "--from", run, *self.CARD, "--at", "1,100", "--json")
+        fit = json.loads(done.stdout)
+        self.assertEqual([level["load"] for level in fit["levels"]], [1, 100])
+        self.assertNotIn("profile", fit)
+        self.assertNotIn("measured", fit["levels"][0])
+
+    def test_a_server_without_a_card_is_fitted_too(self):
+        run = self.sweep("sim:llama3-8b/h100/fp8", "--gpu", "other:my accelerator")
+        done = self.succeeds(paretoken("plan", "--from", run, *self.CARD[:2], "--json"))
+        fit = json.loads(done.stdout)
+        self.assertNotIn("before", fit)
+        self.assertNotIn("memory_share", fit["speeds"])
+        for level in fit["levels"]:
+            self.assertAlmostEqual(level["predicted"]["itl_p50_s"] / level["measured"]["itl_p50_s"], 1, delta=0.15)
+
+    def test_what_a_run_lacks_is_named(self):
+        run = self.sweep("sim:llama3-8b/h100/fp8")
+        mixed = self.directory / "classes"
+        self.measures(paretoken("run", "sim:llama3-8b/h100/fp8", "--virtual", "--class", "a:concurrency=2", "--class",
+                                "b:concurrency=3", "--duration", "5s", "--out", mixed))
+        for arguments, words in (
+                ([self.directory / "nothing"], ["nothing"]),
+                ([mixed, *self.CARD], ["several classes"]),
+                ([self.directory, *self.CARD], ["several servers or loads", "one run"]),
+                ([run, "--model-card", "nonesuch"], ["nonesuch"]),
+                ([run, *self.CARD[:2], "--gpu", "h900"], ["h900"]),
+                ([run, *self.CARD, "--at", "0"], ["--at", "above 0"]),
+                ([run, *self.CARD, "--isl", 100], ["--isl", "--from"])):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken("plan", "--from", *arguments), 2, *words)
+
+
 class BadInput(Case):
     def test_wrong_options_are_refused_by_name(self):
         card = ["--model-card", "llama3-8b"]
         for arguments, words in (
+                (["--gpu", "h100"], ["--model-card"]),
                 ([*card], ["--gpu"]),
                 ([*card, "--gpu", "h900"], ["--gpu", "h900"]),
                 (["--model-card", "nonesuch", "--gpu", "h100"], ["nonesuch"]),

@@ -1,0 +1,352 @@
+#include "experiments/server_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "cards/deployment.h"
+#include "cards/gpu.h"
+#include "cards/model.h"
+#include "core/error.h"
+#include "core/plan/plan_arguments.h"
+#include "core/plan/plan_fields.h"
+#include "experiments/run.h"
+#include "experiments/server/launch.h"
+#include "experiments/server/resolve.h"
+#include "reports/analysis/sweep/sweep.h"
+#include "reports/files/file_io.h"
+#include "reports/files/run_directory.h"
+#include "simulator/engine/card_profile.h"
+
+namespace paretoken::experiments {
+namespace {
+
+using reports::LoadFigures;
+using reports::PredictedLevel;
+
+constexpr const char* kProfileName = "profile.json";
+
+struct MeasuredLevel {
+    std::filesystem::path directory;
+    double load = 0;
+    LoadPlan plan;
+    RunResult result;
+};
+
+std::vector<MeasuredLevel> measured_levels(const std::filesystem::path& path) {
+    std::vector<MeasuredLevel> levels;
+    for (const auto& directory : reports::find_run_directories(path)) {
+        MeasuredLevel level{.directory = directory, .result = reports::read_run_directory(directory)};
+        if (!level.result.provenance.measured_by.empty())
+            throw UsageError(fmt::format("{}: {} does not say enough about its load; give a run of paretoken",
+                                         directory.string(), level.result.provenance.measured_by));
+        level.plan = plan_of(texts_of(level.result.plan));
+        level.load = reports::load_of(level.result);
+        levels.push_back(std::move(level));
+    }
+    std::stable_sort(levels.begin(), levels.end(),
+                     [](const auto& a, const auto& b) { return a.load < b.load; });
+    return levels;
+}
+
+void require_one_configuration(const std::vector<MeasuredLevel>& levels, const std::filesystem::path& path) {
+    const RunResult& first = levels.front().result;
+    for (const MeasuredLevel& level : levels) {
+        const RunResult& other = level.result;
+        if (other.workload.fingerprint != first.workload.fingerprint ||
+            other.provenance.hardware != first.provenance.hardware ||
+            other.provenance.model != first.provenance.model)
+            throw UsageError(fmt::format(
+                "{}: it has runs of several servers or loads; give the directory of one run", path.string()));
+        if (level.plan.class_specs.size() > 1)
+            throw UsageError(
+                fmt::format("{}: it has several classes of requests; only runs with one can be fitted",
+                            level.directory.string()));
+    }
+}
+
+cards::Engine engine_of_kind(const std::string& kind) {
+    if (kind == "sglang") return cards::Engine::sglang;
+    if (kind == "llama.cpp") return cards::Engine::llamacpp;
+    if (kind.find("tensorrt") != std::string::npos || kind == "trtllm") return cards::Engine::trtllm;
+    return cards::Engine::vllm;
+}
+
+/// The most sequences of a step by the server's own settings; many if it does not say.
+std::uint64_t sequences_of(const RunResult& result) {
+    constexpr std::uint64_t kMany = 256;
+    if (!result.server) return kMany;
+    const auto slots = result.server->config.find("total_slots");
+    if (slots == result.server->config.end()) return kMany;
+    return std::max<std::uint64_t>(1, std::strtoull(slots->second.c_str(), nullptr, 10));
+}
+
+/// A server before the fit, and what its speeds are held against.
+struct Server {
+    cards::ModelCard model;
+    std::optional<cards::GpuCard> gpu;
+    std::uint32_t ranks = 1;
+    sim::Profile profile;
+};
+
+Server server_of_run(const FitOptions& options, const RunResult& result) {
+    const Provenance& from = result.provenance;
+    std::string card = options.model_card;
+    if (card.empty() && from.model_card) card = from.model_card->spec;
+    if (card.empty())
+        throw UsageError(
+            fmt::format("{}: the run names no model card; add --model-card (a known model, a config.json "
+                        "or a GGUF file)",
+                        options.run.string()));
+    Server server{.model = cards::model_card(card)};
+    const cards::GpuSpec spec = cards::parse_gpu_spec(options.gpu.empty() ? from.hardware : options.gpu);
+    server.gpu = cards::find_gpu(spec.name);
+    server.ranks = options.gpu.empty() ? std::max(1U, from.hardware_count) : spec.count;
+    if (!options.gpu.empty() && !server.gpu)
+        (void)cards::gpu_card(spec.name);  // throws, naming the known ones
+    if (server.gpu)
+        server.profile = sim::gpu_profile(server.model, *server.gpu, server.ranks,
+                                          {.engine = engine_of_kind(from.server_kind)});
+    else
+        server.profile = sim::machine_profile(server.model, sequences_of(result));
+    return server;
+}
+
+reports::FittedSpeeds speeds_of(const Server& server, const sim::Profile& profile) {
+    reports::FittedSpeeds speeds{.memory_bytes_per_s = profile.weight_bytes_per_s, .step_s = profile.step_s};
+    const double routed = server.model.moe ? cards::routed_flops_per_token(server.model) : 0;
+    const double flops =
+        cards::linear_flops_per_token(server.model) - cards::output_head_flops(server.model) - routed;
+    if (profile.linear_s_per_token > 0) speeds.linear_flops_per_s = flops / profile.linear_s_per_token;
+    if (!server.gpu) return speeds;
+    speeds.memory_share = speeds.memory_bytes_per_s / (server.gpu->memory_bytes_per_s * server.ranks);
+    if (const auto known = cards::flops_for_weights(*server.gpu, server.model.weight_dtype))
+        speeds.linear_share = speeds.linear_flops_per_s / (known->per_s * server.ranks);
+    return speeds;
+}
+
+bool is_closed(const MeasuredLevel& level) {
+    return level.plan.classes.front().concurrency.has_value();
+}
+
+/// The load of a measured level for a simulated server.
+LoadPlan simulated_load(const MeasuredLevel& level, const std::string& target) {
+    const RequestClass& of = level.plan.classes.front();
+    LoadPlan asked;
+    asked.targets = {target};
+    asked.virtual_time = true;
+    asked.seed = level.plan.seed;
+    asked.salt = "plan";
+    asked.sampling.ignore_eos = level.plan.sampling.ignore_eos;
+    RequestClass& simulated = asked.classes.front();
+    simulated.dataset = of.dataset;
+    simulated.dataset_path = of.dataset_path;
+    simulated.replies = of.replies;
+    simulated.think_time = of.think_time;
+    return asked;
+}
+
+/// Simulates loads on profiles, each in a directory of its own.
+class Simulation {
+  public:
+    Simulation(const MeasuredLevel& level, std::filesystem::path directory, const Invocation& invocation,
+               const std::stop_token& stop)
+        : level_(level), directory_(std::move(directory)), invocation_(invocation), stop_(stop) {}
+
+    RunResult of(const sim::Profile& profile, double load) {
+        const std::filesystem::path directory = directory_ / fmt::format("{}", number_++);
+        reports::ensure_directory(directory);
+        const std::filesystem::path file = directory / kProfileName;
+        reports::write_file_atomically(file, sim::profile_text(profile));
+        LoadPlan at = at_level(simulated_load(level_, "sim:" + file.string()),
+                               is_closed(level_) ? Axis::concurrency : Axis::request_rate, load);
+        constexpr double kRounds = 24;
+        constexpr std::uint64_t kLeast = 120;
+        constexpr std::uint64_t kMost = 4000;
+        at.stop.requests = std::clamp(static_cast<std::uint64_t>(load * kRounds), kLeast, kMost);
+        Watcher silent;
+        const auto target = open_target(at, {}, silent, stop_);
+        const Measured run = measure(*target, at, directory / "run", invocation_, silent, {stop_, stop_});
+        require_whole(run, *target, "nothing was predicted");
+        return run.result;
+    }
+
+  private:
+    const MeasuredLevel& level_;
+    std::filesystem::path directory_;
+    const Invocation& invocation_;
+    std::stop_token stop_;
+    int number_ = 0;
+};
+
+/// The levels to predict: those asked for, else the other measured ones, else some around the run's.
+std::vector<double> loads_to_predict(const FitOptions& options, const std::vector<MeasuredLevel>& levels,
+                                     const MeasuredLevel& fitted) {
+    if (!options.loads.empty()) return options.loads;
+    std::vector<double> loads;
+    for (const MeasuredLevel& level : levels)
+        if (level.load != fitted.load && (loads.empty() || loads.back() != level.load))
+            loads.push_back(level.load);
+    if (!loads.empty()) return loads;
+    for (const double factor : {0.25, 0.5, 2.0, 4.0, 8.0}) {
+        const double load = fitted.load * factor;
+        if (!is_closed(fitted) || (load >= 1 && load == std::floor(load))) loads.push_back(load);
+    }
+    return loads;
+}
+
+std::optional<LoadFigures> measured_at(const std::vector<MeasuredLevel>& levels, double load) {
+    for (const MeasuredLevel& level : levels)
+        if (level.load == load) return reports::load_figures_of(level.result);
+    return {};
+}
+
+/// Smallest and largest of three values of each figure.
+PredictedLevel level_of(double load, const LoadFigures& predicted, const LoadFigures& fast,
+                        const LoadFigures& slow) {
+    PredictedLevel level{.load = load, .predicted = predicted, .low = predicted, .high = predicted};
+    for (const auto figure :
+         {&LoadFigures::output_tokens_per_s, &LoadFigures::ttft_p50_s, &LoadFigures::itl_p50_s})
+        for (const LoadFigures& other : {fast, slow}) {
+            if (!(predicted.*figure) || !(other.*figure)) continue;
+            *(level.low.*figure) = std::min(*(level.low.*figure), *(other.*figure));
+            *(level.high.*figure) = std::max(*(level.high.*figure), *(other.*figure));
+        }
+    return level;
+}
+
+double log_ratio(const std::optional<double>& simulated, const std::optional<double>& goal) {
+    return simulated && goal && *simulated > 0 && *goal > 0 ? std::log(*simulated / *goal) : 0;
+}
+
+/// The logarithms of the factors, and how far off the simulated times are.
+using Pair = std::array<double, 2>;
+
+class Fitter {
+  public:
+    Fitter(const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate, const LoadFigures& goal)
+        : simulate_(simulate), goal_(goal) {}
+
+    Pair missed(const Pair& logs, std::optional<double> step_s) {
+        const LoadFigures figures =
+            simulate_({.memory = std::exp(logs[0]), .arithmetic = std::exp(logs[1]), .step_s = step_s});
+        return {log_ratio(figures.itl_p50_s, goal_.itl_p50_s),
+                log_ratio(figures.ttft_p50_s, goal_.ttft_p50_s)};
+    }
+
+    /// Newton's method with differences. Memory stays within its bounds.
+    Pair solve(Pair at, const Pair& bounds, std::optional<double> step_s) {
+        constexpr int kSteps = 12;
+        constexpr double kEnough = 0.005;
+        constexpr double kDifference = 0.1;
+        constexpr double kLongest = 1.5;
+        for (int i = 0; i < kSteps; ++i) {
+            const Pair off = missed(at, step_s);
+            if (std::abs(off[0]) < kEnough && std::abs(off[1]) < kEnough) break;
+            const Pair by_memory = missed({at[0] + kDifference, at[1]}, step_s);
+            const Pair by_arithmetic = missed({at[0], at[1] + kDifference}, step_s);
+            const double a = (by_memory[0] - off[0]) / kDifference;
+            const double b = (by_arithmetic[0] - off[0]) / kDifference;
+            const double c = (by_memory[1] - off[1]) / kDifference;
+            const double d = (by_arithmetic[1] - off[1]) / kDifference;
+            const double determinant = a * d - b * c;
+            if (std::abs(determinant) < 1e-6) break;  // nothing that these factors change explains the rest
+            const Pair next{at[0] - (off[0] * d - b * off[1]) / determinant,
+                            at[1] - (a * off[1] - c * off[0]) / determinant};
+            const Pair before = at;
+            at[0] = std::clamp(std::clamp(next[0], at[0] - kLongest, at[0] + kLongest), bounds[0], bounds[1]);
+            at[1] = std::clamp(next[1], at[1] - kLongest, at[1] + kLongest);
+            if (at == before) break;
+        }
+        return at;
+    }
+
+  private:
+    const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate_;
+    const LoadFigures& goal_;
+};
+
+}  // namespace
+
+sim::SpeedFactors fitted_factors(const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate,
+                                 const LoadFigures& goal, double least_memory, double most_memory,
+                                 double step_s) {
+    constexpr int kRounds = 6;
+    constexpr double kEnough = 0.01;
+    const Pair bounds{std::log(least_memory), std::log(most_memory)};
+    Fitter fitter(simulate, goal);
+    Pair logs{std::clamp(0.0, bounds[0], bounds[1]), 0};
+    for (int round = 0; round < kRounds; ++round) {
+        logs = fitter.solve(logs, bounds, step_s);
+        const Pair off = fitter.missed(logs, step_s);
+        if (std::abs(off[0]) < kEnough || !goal.itl_p50_s) break;
+        // Memory is at a bound: the fixed time of a step takes the rest.
+        step_s = std::max(0.0, step_s + *goal.itl_p50_s * (1 - std::exp(off[0])));
+    }
+    return {.memory = std::exp(logs[0]), .arithmetic = std::exp(logs[1]), .step_s = step_s};
+}
+
+reports::ServerFit fit_server(const FitOptions& options, const Invocation& invocation,
+                              const std::stop_token& stop) {
+    const std::vector<MeasuredLevel> levels = measured_levels(options.run);
+    require_one_configuration(levels, options.run);
+    const MeasuredLevel& fitted = levels[levels.size() > 1 ? 1 : 0];
+    const Server server = server_of_run(options, fitted.result);
+    Simulation simulation(fitted, options.directory / "simulated", invocation, stop);
+    const auto figures_at = [&](const sim::Profile& profile, double load) {
+        return reports::load_figures_of(simulation.of(profile, load));
+    };
+    const auto fit = [&](const LoadFigures& goal) {
+        // The bounds of memory are shares of the datasheet: a server that reads weights reaches a third of it
+        // at least, and never more than all.
+        const double reached =
+            server.gpu ? server.profile.weight_bytes_per_s / (server.gpu->memory_bytes_per_s * server.ranks)
+                       : 1;
+        const double least = server.gpu ? 1.0 / 3 / reached : 1e-4;
+        const double most = server.gpu ? 1 / reached : 1e4;
+        const auto factors = fitted_factors(
+            [&](const sim::SpeedFactors& tried) {
+                return figures_at(sim::with_speeds(server.profile, tried), fitted.load);
+            },
+            goal, least, most, server.profile.step_s);
+        return sim::with_speeds(server.profile, factors);
+    };
+
+    reports::ServerFit result{.run = fitted.directory.string(),
+                              .axis = is_closed(fitted) ? "c" : "req/s",
+                              .load = fitted.load,
+                              .measured = reports::load_figures_of(fitted.result)};
+    if (!result.measured.itl_p50_s)
+        throw UsageError(
+            fmt::format("{}: the run has no inter-token latency, to which speeds could be fitted",
+                        fitted.directory.string()));
+    const Provenance& from = fitted.result.provenance;
+    result.server = fmt::format("{}{}, {} on {}", server.model.name,
+                                from.server_kind.empty() ? "" : " on " + from.server_kind,
+                                server.model.weight_dtype, server.gpu ? server.gpu->title : from.hardware);
+    if (server.gpu) {
+        result.usual = speeds_of(server, server.profile);
+        result.before = figures_at(server.profile, fitted.load);
+    }
+    const sim::Profile profile = fit(result.measured);
+    const sim::Profile fast = fit(reports::at_interval_end(fitted.result, false));
+    const sim::Profile slow = fit(reports::at_interval_end(fitted.result, true));
+    result.speeds = speeds_of(server, profile);
+    result.after = figures_at(profile, fitted.load);
+    for (const double load : loads_to_predict(options, levels, fitted)) {
+        const PredictedLevel level =
+            level_of(load, figures_at(profile, load), figures_at(fast, load), figures_at(slow, load));
+        result.levels.push_back(reports::widened(level, result.measured, result.after));
+        result.levels.back().measured = measured_at(levels, load);
+    }
+    const std::filesystem::path file = options.directory / kProfileName;
+    reports::write_file_atomically(file, sim::profile_text(profile));
+    result.profile = file.string();
+    return result;
+}
+
+}  // namespace paretoken::experiments

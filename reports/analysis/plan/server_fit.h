@@ -1,0 +1,71 @@
+#pragma once
+// What one measured level says about a server, and what a simulated server with these speeds predicts for
+// other levels. The functions are pure.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result/result.h"
+
+namespace paretoken::reports {
+
+/// The figures of a run that are predicted. A figure that was not measured is absent.
+struct LoadFigures {
+    std::optional<double> output_tokens_per_s = {};
+    std::optional<double> ttft_p50_s = {};
+    std::optional<double> itl_p50_s = {};
+
+    bool operator==(const LoadFigures&) const = default;
+};
+LoadFigures load_figures_of(const RunResult& result);
+
+/// The figures at the ends of the 95 % intervals of the times: with `slow` at their upper ends, else at their
+/// lower ones. A time without an interval keeps its value.
+LoadFigures at_interval_end(const RunResult& result, bool slow);
+
+/// The figures of a level as predicted, and the range in which they are expected.
+struct PredictedLevel {
+    double load = 0;
+    LoadFigures predicted = {};
+    LoadFigures low = {};
+    LoadFigures high = {};
+    std::optional<LoadFigures> measured = {};
+
+    bool operator==(const PredictedLevel&) const = default;
+};
+
+/// The speeds that explain a level. Shares are those of the datasheet and absent without a card.
+struct FittedSpeeds {
+    double memory_bytes_per_s = 0;  ///< at which weights are read
+    double linear_flops_per_s = 0;  ///< of the linear layers; 0 if they have no arithmetic
+    double step_s = 0;              ///< fixed time of a step
+    std::optional<double> memory_share = {};
+    std::optional<double> linear_share = {};
+
+    bool operator==(const FittedSpeeds&) const = default;
+};
+
+struct ServerFit {
+    std::string run = {};                    ///< directory of the run
+    std::string server = {};                 ///< "llama.cpp, smollm2-135m in q8_0 on AMD EPYC"
+    std::string axis = {};                   ///< "c" (requests in flight) or "req/s"
+    double load = 0;                         ///< the level that the speeds are fitted to
+    LoadFigures measured = {};               ///< at that level
+    std::optional<LoadFigures> before = {};  ///< by the card of the GPU; absent without one
+    LoadFigures after = {};                  ///< with the fitted speeds
+    std::optional<FittedSpeeds> usual = {};  ///< by the card of the GPU
+    FittedSpeeds speeds = {};
+    std::vector<PredictedLevel> levels = {};
+    std::string profile = {};  ///< file of the fitted profile; empty if it is not kept
+
+    bool operator==(const ServerFit&) const = default;
+};
+
+/// Widens a prediction by the ratio by which the fitted server misses each figure of its own level.
+PredictedLevel widened(PredictedLevel level, const LoadFigures& measured, const LoadFigures& after);
+
+/// One screen for a terminal.
+std::string server_fit_console(const ServerFit& fit);
+
+}  // namespace paretoken::reports

@@ -1,0 +1,81 @@
+#include "reports/analysis/plan/server_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/files/json/server_fit_json.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+LoadFigures figures(double tokens, double ttft, double itl) {
+    return {.output_tokens_per_s = tokens, .ttft_p50_s = ttft, .itl_p50_s = itl};
+}
+
+ServerFit some_fit() {
+    return {.run = "sweeps/x/c2",
+            .server = "llama-3.1-8b on vllm, fp8 on NVIDIA L40S 48 GB",
+            .axis = "c",
+            .load = 2,
+            .measured = figures(100, 0.1, 0.02),
+            .before = figures(130, 0.1, 0.015),
+            .after = figures(101, 0.1, 0.02),
+            .usual = FittedSpeeds{600e9, 400e12, 1e-3, 0.69, 0.59},
+            .speeds = {432e9, 0.4e12, 1e-3, 0.5, 0.55},
+            .levels = {{.load = 4,
+                        .predicted = figures(190, 0.11, 0.021),
+                        .low = figures(180, 0.1, 0.02),
+                        .high = figures(200, 0.12, 0.022),
+                        .measured = figures(200, 0.11, 0.02)}}};
+}
+
+TEST(ServerFit, ARangeIsWidenedByWhatTheFitMissesAtItsOwnLevel) {
+    const PredictedLevel level{.load = 4,
+                               .predicted = figures(200, 0.1, 0.02),
+                               .low = figures(190, 0.09, 0.02),
+                               .high = figures(210, 0.11, 0.02)};
+    const PredictedLevel wider = widened(level, figures(100, 0.1, 0.02), figures(80, 0.1, 0.022));
+    EXPECT_NEAR(wider.low.output_tokens_per_s.value(), 190 / 1.25, 1e-9);
+    EXPECT_NEAR(wider.high.output_tokens_per_s.value(), 210 * 1.25, 1e-9);
+    EXPECT_EQ(wider.low.ttft_p50_s, level.low.ttft_p50_s);
+    EXPECT_NEAR(wider.high.itl_p50_s.value(), 0.022, 1e-9);
+    EXPECT_EQ(wider.predicted, level.predicted);
+}
+
+TEST(ServerFit, TheScreenSaysHowFarOffEachFigureIs) {
+    const std::string text = server_fit_console(some_fit());
+    EXPECT_THAT(text, HasSubstr("50 % of the datasheet (usual: 69 %)"));
+    EXPECT_THAT(text, HasSubstr("400 GFLOP/s"));
+    EXPECT_THAT(text, HasSubstr("+30 %"));
+    EXPECT_THAT(text, HasSubstr("estimated"));
+    EXPECT_THAT(text, HasSubstr("-5 %"));
+    EXPECT_THAT(text, Not(HasSubstr("profile")));
+    ServerFit unknown = some_fit();
+    unknown.before.reset();
+    unknown.usual.reset();
+    unknown.speeds.memory_share.reset();
+    unknown.speeds.linear_share.reset();
+    unknown.measured.ttft_p50_s.reset();
+    unknown.profile = "out/profile.json";
+    const std::string other = server_fit_console(unknown);
+    EXPECT_THAT(other, Not(HasSubstr("datasheet")));
+    EXPECT_THAT(other, Not(HasSubstr("by the card")));
+    EXPECT_THAT(other, HasSubstr("sim:out/profile.json"));
+}
+
+TEST(ServerFit, ItsFileHasEveryFigure) {
+    const nlohmann::json json = nlohmann::json::parse(server_fit_json(some_fit()));
+    EXPECT_EQ(json.at("schema"), "paretoken/prediction/1");
+    EXPECT_EQ(json.at("axis"), "concurrency");
+    EXPECT_EQ(json.at("before").at("output_tokens_per_s"), 130);
+    EXPECT_EQ(json.at("levels").at(0).at("high").at("ttft_p50_s"), 0.12);
+    EXPECT_EQ(json.at("usual_speeds").at("memory_share"), 0.69);
+}
+
+}  // namespace
+}  // namespace paretoken::reports
