@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/interop/foreign_results.h"
 #include "cli/console/print.h"
+#include "cli/interop/foreign_results.h"
 #include "core/error.h"
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"

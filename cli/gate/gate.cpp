@@ -14,13 +14,13 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/console/console_watcher.h"
+#include "cli/console/interrupt.h"
+#include "cli/console/print.h"
+#include "cli/gate/gate_command.h"
 #include "cli/interop/exports.h"
 #include "cli/interop/foreign_results.h"
-#include "cli/gate/gate_command.h"
-#include "cli/console/interrupt.h"
 #include "cli/options/invocation.h"
-#include "cli/console/console_watcher.h"
-#include "cli/console/print.h"
 #include "cli/report.h"
 #include "core/error.h"
 #include "core/spec.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/console/console_watcher.h"
-#include "cli/options/plan_options.h"
 #include "cli/console/presentation.h"
+#include "cli/options/plan_options.h"
 #include "experiments/gate.h"
 #include "reports/files/gate/baseline_store.h"
 

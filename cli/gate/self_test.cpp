@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/gate/gate_command.h"
-#include "cli/options/invocation.h"
 #include "cli/console/console_watcher.h"
 #include "cli/console/print.h"
+#include "cli/gate/gate_command.h"
+#include "cli/options/invocation.h"
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/text/secrets.h"

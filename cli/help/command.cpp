@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/console/print.h"
 #include "cli/help/text.h"
 #include "cli/help/topics.h"
-#include "cli/console/print.h"
 #include "core/error.h"
 
 namespace paretoken::cli {

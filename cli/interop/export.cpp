@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/console/print.h"
 #include "cli/interop/exports.h"
 #include "cli/interop/foreign_results.h"
-#include "cli/console/print.h"
 #include "core/error.h"
 #include "core/result/alerts.h"
 #include "core/run/server_figures.h"

@@ -19,11 +19,11 @@
 
 #include "cli/commands.h"
 #include "cli/console/interrupt.h"
+#include "cli/console/presentation.h"
+#include "cli/console/print.h"
 #include "cli/micro/micro_cache.h"
 #include "cli/micro/micro_page.h"
 #include "cli/micro/micro_program.h"
-#include "cli/console/presentation.h"
-#include "cli/console/print.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "reports/analysis/micro/micro_bound.h"

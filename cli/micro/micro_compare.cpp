@@ -9,9 +9,9 @@
 
 #include "cards/card_file.h"
 #include "cli/commands.h"
-#include "cli/options/invocation.h"
-#include "cli/micro/micro_page.h"
 #include "cli/console/print.h"
+#include "cli/micro/micro_page.h"
+#include "cli/options/invocation.h"
 #include "core/error.h"
 #include "reports/analysis/micro/llama_bench.h"
 #include "reports/analysis/micro/micro_compare.h"

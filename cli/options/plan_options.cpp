@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdlib>
 
-#include "cli/options/invocation.h"
 #include "cli/console/print.h"
+#include "cli/options/invocation.h"
 #include "cli/options/recipes.h"
 #include "core/error.h"
 #include "core/text/secrets.h"

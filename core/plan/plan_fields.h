@@ -59,8 +59,8 @@ struct PlanField {
     bool of_class = false;  ///< whether each request class has its own value
     bool levels = false;    ///< whether a sweep takes several values and measures each
     bool words = false;     ///< whether the option takes all words that follow it, for a list
-    /// The text for --help. "{names}" in it stands for the values that the field takes; cli/options/plan_options.cpp
-    /// inserts them from tables that core may not include.
+    /// The text for --help. "{names}" in it stands for the values that the field takes;
+    /// cli/options/plan_options.cpp inserts them from tables that core may not include.
     std::string_view help = {};
     FieldValue value;
     /// Returns the part of a text that may be shown. Null: the field is not secret and is shown whole.

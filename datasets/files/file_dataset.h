@@ -102,8 +102,8 @@ struct RowFormat {
 /// the errors of RowFile (datasets/files/row_file.h) and of the format's reader, and UsageError if osl is
 /// not a whole number from 1 to 1G, if osl is given although every row has a number of output tokens, if
 /// the prose is too short, or if rows do not fit together: a time before the previous row's, times in some
-/// rows only, more than 1,000 different SLOs, or turns that JobIndex (datasets/files/agents/job_index.h) refuses.
-/// Only the first row of a job needs a time. Rows that hold no request are left out and counted in
+/// rows only, more than 1,000 different SLOs, or turns that JobIndex (datasets/files/agents/job_index.h)
+/// refuses. Only the first row of a job needs a time. Rows that hold no request are left out and counted in
 /// Dataset::notes(); UsageError is thrown if no row is left.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 

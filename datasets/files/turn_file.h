@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "datasets/files/file_dataset.h"
 #include "datasets/files/agents/job_index.h"
+#include "datasets/files/file_dataset.h"
 #include "datasets/files/kept_turns.h"
 #include "datasets/files/row_notes.h"
 

@@ -1,5 +1,5 @@
-#include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
+#include "core/plan/plan_classes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
