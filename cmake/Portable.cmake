@@ -34,9 +34,11 @@ add_library(benchmark::benchmark ALIAS paretoken_benchmark)
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 set(cold core/plan core/text simulator/answers loadgen/scrape loadgen/power datasets/audit)
 list(TRANSFORM cold REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp")
-file(GLOB_RECURSE cold ${cold} ${CMAKE_SOURCE_DIR}/loadgen/probe.cpp)
+file(GLOB_RECURSE cold ${cold})
+file(GLOB cold_files ${CMAKE_SOURCE_DIR}/datasets/*.cpp ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
+list(APPEND cold ${cold_files} ${CMAKE_SOURCE_DIR}/loadgen/probe.cpp ${CMAKE_SOURCE_DIR}/cli/main.cpp)
 set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
-add_link_options(-fuse-ld=gold -Wl,--icf=safe)
+add_link_options(-fuse-ld=gold -Wl,--icf=safe -Wl,-O2)
 
 # The folders of the build do not appear in the programs, so that two builds from one commit have the same bytes.
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${CMAKE_BINARY_DIR}/=

@@ -396,9 +396,10 @@ Profile gpu_profile(const cards::ModelCard& model, const cards::GpuCard& gpu, st
 Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences) {
     constexpr double kBytesPerS = 50e9;
     constexpr double kFlopsPerS = 1e12;
-    cards::GpuCard machine{.name = "a machine without a card",
-                           .reported_bytes = static_cast<double>(model.resident_weight_bytes) + 1e12,
-                           .memory_bytes_per_s = kBytesPerS};
+    cards::GpuCard machine;
+    machine.name = "a machine without a card";
+    machine.reported_bytes = static_cast<double>(model.resident_weight_bytes) + 1e12;
+    machine.memory_bytes_per_s = kBytesPerS;
     for (const char* const arithmetic : {"bf16", "f16", "fp8", "int8"})
         machine.flops[arithmetic] = kFlopsPerS;
     const CardChoices choices{.engine = cards::Engine::llamacpp};
