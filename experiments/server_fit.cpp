@@ -33,8 +33,8 @@ constexpr const char* kProfileName = "profile.json";
 struct MeasuredLevel {
     std::filesystem::path directory;
     double load = 0;
-    LoadPlan plan;
-    RunResult result;
+    LoadPlan plan = {};
+    RunResult result = {};
 };
 
 std::vector<MeasuredLevel> measured_levels(const std::filesystem::path& path) {
@@ -88,9 +88,9 @@ std::uint64_t sequences_of(const RunResult& result) {
 /// A server before the fit, and what its speeds are held against.
 struct Server {
     cards::ModelCard model;
-    std::optional<cards::GpuCard> gpu;
+    std::optional<cards::GpuCard> gpu = {};
     std::uint32_t ranks = 1;
-    sim::Profile profile;
+    sim::Profile profile = {};
 };
 
 Server server_of_run(const FitOptions& options, const RunResult& result) {

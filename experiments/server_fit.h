@@ -23,12 +23,12 @@ sim::SpeedFactors fitted_factors(
     const reports::LoadFigures& goal, double least_memory, double most_memory, double step_s);
 
 struct FitOptions {
-    std::filesystem::path run;    ///< a run, or a sweep
-    std::string model_card = {};  ///< replaces the card that the run names
-    std::string gpu = {};         ///< replaces the hardware that the run names
+    std::filesystem::path run = {};  ///< a run, or a sweep
+    std::string model_card = {};     ///< replaces the card that the run names
+    std::string gpu = {};            ///< replaces the hardware that the run names
     std::vector<double> loads =
         {};  ///< levels to predict; empty: those of the sweep, else some around the run's
-    std::filesystem::path directory;  ///< for the simulated runs and the profile
+    std::filesystem::path directory = {};  ///< for the simulated runs and the profile
 };
 
 /// Throws UsageError naming what the run lacks: a model card, one class of requests, a time per token.
