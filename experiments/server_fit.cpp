@@ -242,30 +242,43 @@ class Fitter {
     Pair solve(Pair at, const Pair& bounds, std::optional<double> step_s) {
         constexpr int kSteps = 12;
         constexpr double kEnough = 0.005;
-        constexpr double kDifference = 0.1;
         constexpr double kLongest = 1.5;
         for (int i = 0; i < kSteps; ++i) {
             const Pair off = missed(at, step_s);
             if (std::abs(off[0]) < kEnough && std::abs(off[1]) < kEnough) break;
-            const Pair by_memory = missed({at[0] + kDifference, at[1]}, step_s);
-            const Pair by_arithmetic = missed({at[0], at[1] + kDifference}, step_s);
-            const double a = (by_memory[0] - off[0]) / kDifference;
-            const double b = (by_arithmetic[0] - off[0]) / kDifference;
-            const double c = (by_memory[1] - off[1]) / kDifference;
-            const double d = (by_arithmetic[1] - off[1]) / kDifference;
-            const double determinant = a * d - b * c;
-            if (std::abs(determinant) < 1e-6) break;  // nothing that these factors change explains the rest
-            const Pair next{at[0] - (off[0] * d - b * off[1]) / determinant,
-                            at[1] - (a * off[1] - c * off[0]) / determinant};
+            const auto step =
+                goal_.ttft_p50_s ? step_of_both(at, off, step_s) : step_of_memory(at, off, step_s);
+            if (!step) break;  // nothing that these factors change explains the rest
             const Pair before = at;
-            at[0] = std::clamp(std::clamp(next[0], at[0] - kLongest, at[0] + kLongest), bounds[0], bounds[1]);
-            at[1] = std::clamp(next[1], at[1] - kLongest, at[1] + kLongest);
+            at[0] = std::clamp(at[0] + std::clamp((*step)[0], -kLongest, kLongest), bounds[0], bounds[1]);
+            at[1] += std::clamp((*step)[1], -kLongest, kLongest);
             if (at == before) break;
         }
         return at;
     }
 
   private:
+    static constexpr double kDifference = 0.1;
+    static constexpr double kLeastSlope = 1e-6;
+
+    std::optional<Pair> step_of_memory(const Pair& at, const Pair& off, std::optional<double> step_s) {
+        const double slope = (missed({at[0] + kDifference, at[1]}, step_s)[0] - off[0]) / kDifference;
+        if (std::abs(slope) < kLeastSlope) return {};
+        return Pair{-off[0] / slope, 0};
+    }
+
+    std::optional<Pair> step_of_both(const Pair& at, const Pair& off, std::optional<double> step_s) {
+        const Pair by_memory = missed({at[0] + kDifference, at[1]}, step_s);
+        const Pair by_arithmetic = missed({at[0], at[1] + kDifference}, step_s);
+        const double a = (by_memory[0] - off[0]) / kDifference;
+        const double b = (by_arithmetic[0] - off[0]) / kDifference;
+        const double c = (by_memory[1] - off[1]) / kDifference;
+        const double d = (by_arithmetic[1] - off[1]) / kDifference;
+        const double determinant = a * d - b * c;
+        if (std::abs(determinant) < kLeastSlope) return {};
+        return Pair{-(off[0] * d - b * off[1]) / determinant, -(a * off[1] - c * off[0]) / determinant};
+    }
+
     const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate_;
     const LoadFigures& goal_;
 };

@@ -436,7 +436,7 @@ TEST(EngineWithPrefixCache, DisplacedBlocksComeBackFromTheHostsMemory) {
     const auto at = [](int second) { return kBegin + std::chrono::seconds(second); };
     engine->submit(request_of(1, counting(0, 8), 1), at(0));
     run_with_cache(*engine);
-    engine->submit(request_of(2, counting(100, 16), 1), at(1));  // displaces both blocks of 1
+    engine->submit(request_of(2, counting(100, 15), 1), at(1));  // displaces both blocks of 1
     run_with_cache(*engine);
     engine->submit(request_of(3, counting(0, 12), 1), at(2));
     const Outcome run = run_with_cache(*engine);
@@ -457,7 +457,7 @@ TEST(EngineWithPrefixCache, AFasterLinkThanTheComputationCostsNoTime) {
     const auto at = [](int second) { return kBegin + std::chrono::seconds(second); };
     engine->submit(request_of(1, counting(0, 8), 1), at(0));
     run_with_cache(*engine);
-    engine->submit(request_of(2, counting(100, 16), 1), at(1));
+    engine->submit(request_of(2, counting(100, 15), 1), at(1));
     run_with_cache(*engine);
     engine->submit(request_of(3, counting(0, 12), 1), at(2));
     EXPECT_EQ(run_with_cache(*engine).end - at(2), std::chrono::milliseconds(1 + 4));
