@@ -24,6 +24,7 @@
 #include "cli/console/print.h"
 #include "cli/interop/foreign_results.h"
 #include "cli/micro/micro_cache.h"
+#include "cli/options/demand.h"
 #include "cli/options/invocation.h"
 #include "cli/report.h"
 #include "core/error.h"
@@ -36,6 +37,7 @@
 #include "reports/analysis/cache/words.h"
 #include "reports/analysis/gate/sections.h"
 #include "reports/analysis/micro/micro_results.h"
+#include "reports/analysis/model/demand.h"
 #include "reports/analysis/model/front.h"
 #include "reports/analysis/model/join.h"
 #include "reports/analysis/sweep/sweep.h"
@@ -225,6 +227,11 @@ void require_basis(const std::string& basis, const std::vector<cards::PriceCard>
                         fmt::join(known, ", ")));
 }
 
+std::optional<reports::AskedDemand> demand_in(const ReportCommand& command) {
+    if (command.demand.empty()) return {};
+    return reports::AskedDemand{requests_per_s_in(command.demand), share_to_use(command.target_utilization)};
+}
+
 reports::JoinOptions join_options(const ReportCommand& command) {
     reports::JoinOptions options;
     if (!command.title.empty()) options.title = command.title;
@@ -250,6 +257,7 @@ reports::JoinOptions join_options(const ReportCommand& command) {
     if (options.basis) require_basis(*options.basis, options.prices);
     if (!command.split.empty()) options.split = reports::parse_split(command.split, options.prices);
     options.target_usd_per_m = command.target_usd_per_m;
+    options.demand = demand_in(command);
     options.apis = cards::price_card("2026-11-apis").apis;
     for (const cards::PriceCard& card : options.prices)
         for (const auto& [name, api] : card.apis) options.apis[name] = api;
@@ -320,6 +328,7 @@ std::string lines_of(const std::string& text) {
 std::string answers_of(const ReportModel& model) {
     std::string text;
     if (!model.sections.empty()) text += lines_of(model.title) + "\n";
+    if (model.demand) text += lines_of(reports::demand_sentence(model)) + "\n";
     for (const reports::Configuration& configuration : model.configurations) {
         text += lines_of(configuration.answer);
         for (const std::string& error : configuration.errors) text += lines_of("error: " + error);
@@ -519,6 +528,14 @@ void add_report(CLI::App& app) {
     sub->add_option("--target-usd-per-m", command->target_usd_per_m,
                     "Show the output tokens per second that this price per million output tokens requires")
         ->check(AmountWithin{.least = 1e-9, .most = 1e9, .zero = false});
+    auto* const demand = sub->add_option("--demand", command->demand,
+                                         "Requests per second to carry: 50rps. With limits (--slo), the "
+                                         "report says how many deployments of each "
+                                         "configuration carry them, and what they cost");
+    sub->add_option("--target-utilization", command->target_utilization,
+                    "Share of the load within the limits that may be used, for --demand")
+        ->needs(demand)
+        ->capture_default_str();
     sub->add_option("--slo", command->slos,
                     "Limits on percentiles: TAG:MILLISECONDS for the p90 or TAG_pNN:MILLISECONDS, e.g. "
                     "\"ttft_p95:800 tpot:15\"; may be repeated [the runs' --goodput, if all have the same; "

@@ -21,6 +21,8 @@ struct ReportCommand {
     std::string price_basis;
     std::string split;
     std::optional<double> target_usd_per_m;
+    std::string demand;
+    double target_utilization = 1;
     std::vector<std::string> slos;
     bool refold = false;
     std::vector<std::string> goodput;

@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/console/interrupt.h"
 #include "cli/console/print.h"
+#include "cli/options/demand.h"
 #include "cli/options/invocation.h"
 #include "cli/plan/plan_cells.h"
 #include "cli/plan/plan_from.h"
@@ -82,26 +83,11 @@ reports::PlannedLengths drawn_lengths(const PlanCommand& command) {
     return reports::lengths_of(command.isl, command.osl, inputs, outputs);
 }
 
-double rate_in(std::string text) {
-    for (const std::string_view unit : {"rps", "req/s", "/s"})
-        if (text.ends_with(unit)) {
-            text.resize(text.size() - unit.size());
-            break;
-        }
-    const double rate = parse_number(text);
-    if (!(rate > 0))
-        throw UsageError(fmt::format("--demand {}: expected a rate above 0, such as 50rps", text));
-    return rate;
-}
-
 reports::Demand demand_of(const PlanCommand& command) {
-    reports::Demand demand{.target_utilization = command.target_utilization};
+    reports::Demand demand{.target_utilization = share_to_use(command.target_utilization)};
     if (!command.demand.empty() && !command.users.empty())
         throw UsageError("--demand and --users are two ways to say how much load there is; give one of them");
-    if (!(command.target_utilization > 0 && command.target_utilization <= 1))
-        throw UsageError(fmt::format("--target-utilization {}: expected a share above 0 and at most 1",
-                                     command.target_utilization));
-    if (!command.demand.empty()) demand.requests_per_s = rate_in(command.demand);
+    if (!command.demand.empty()) demand.requests_per_s = requests_per_s_in(command.demand);
     if (!command.users.empty()) {
         demand.users = static_cast<double>(parse_count(command.users));
         if (*demand.users < 1) throw UsageError("--users 0: expected at least one user");

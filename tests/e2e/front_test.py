@@ -2,6 +2,7 @@
 curves."""
 
 import json
+import math
 import pathlib
 import re
 import shlex
@@ -128,6 +129,33 @@ class Fronts(Case):
         cards = re.findall(r"<dt>Cheapest within the limits<dd>\$[\d.]+ <small>per M output, (c=\d+)", text)
         self.assertIn("c=64", cards)
         self.assertNotIn("c=128", cards)
+
+    def test_a_demand_is_divided_by_what_the_fullest_run_within_the_limits_carries(self):
+        limits = ("--quality", "same", "--slo", "ttft_p95:800 tpot_p95:20")
+        page, model = self.report(*limits, "--demand", "200rps", "--target-utilization", 0.8)
+        ranked = model["demand"]["ranked"]
+        for row in ranked:
+            configuration = model["configurations"][row["configuration"]]
+            within = [point for point in configuration["points"] if point["limits"] in ("met", "within")]
+            if not within:
+                self.assertEqual((row["replicas"], row["load_label"]), (0, ""))
+                self.assertIn("tpot_p95", row["why_not"])
+                continue
+            fullest = max(within, key=lambda point: point["run"]["throughput"]["requests_per_s"])
+            carries = fullest["run"]["throughput"]["requests_per_s"]
+            self.assertEqual(row["load_label"], fullest["load_label"])
+            self.assertEqual(row["replicas"], math.ceil(200 / (carries * 0.8)))
+            self.assertAlmostEqual(row["usd_per_month"], row["replicas"] * fullest["cost"]["usd_per_h"] * 720)
+        costs = [row["usd_per_month"] for row in ranked if not row["why_not"]]
+        self.assertEqual(costs, sorted(costs))
+        self.assertIn("What 200 requests per second need", page.read_text())
+        self.matches_schema(page.with_suffix(".json"), "report")
+        for arguments, words in ((("--demand", "0", *limits), ["--demand", "above 0"]),
+                                 (("--demand", "many", *limits), ["--demand", "many"]),
+                                 (("--demand", "5"), ["--demand", "--slo"]),
+                                 (("--demand", "5", "--target-utilization", "1.2", *limits), ["--target-utilization", "1.2"])):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken("report", *self.sweeps, "--out", self.directory / "no.html", *arguments), 2, *words)
 
     def test_dollars_stand_three_ways_beside_apis_with_the_source_of_the_split(self):
         page, model = self.report("--quality", "same", "--split", "api:claude-sonnet-4.6", "--target-usd-per-m", 1)

@@ -12,6 +12,7 @@
 #include "reports/analysis/model/answer.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/course.h"
+#include "reports/analysis/model/demand.h"
 #include "reports/analysis/model/front.h"
 #include "reports/analysis/model/join.h"
 #include "reports/analysis/model/join/joined.h"
@@ -162,6 +163,12 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
             configuration, limits[i] ? answer_inputs(configuration, *limits[i], prices[i]) : AnswerInputs{});
     }
     model.choice = choices_of(model.configurations, slos, slo_texts);
+    if (options.demand) {
+        if (slos.empty())
+            throw UsageError(
+                "--demand: the number of deployments depends on the limits; add e.g. --slo ttft_p95:800");
+        model.demand = demand_of(model.configurations, slos, *options.demand);
+    }
     model.courses = courses_of(model.configurations);
     model.cost = cost_sheet_of(model, prices, options);
     model.notes = notes_on_options(model.configurations, options);

@@ -43,6 +43,7 @@ struct JoinOptions {
     std::vector<cards::PriceCard> prices;  ///< --price; the first card with a price for the hardware is used
     std::optional<std::string> basis;      ///< --price-basis
     SplitRule split;                       ///< --split
+    std::optional<AskedDemand> demand = {};       ///< --demand, --target-utilization
     std::optional<double> target_usd_per_m;       ///< --target-usd-per-m: target price of output tokens
     std::map<std::string, cards::ApiPrice> apis;  ///< API prices to compare with, by name
     std::vector<QualityScore> quality;            ///< --quality

@@ -208,6 +208,37 @@ struct ChoiceTable {
     bool operator==(const ChoiceTable&) const = default;
 };
 
+/// A rate of requests that deployments must carry together.
+struct AskedDemand {
+    double requests_per_s = 0;
+    double target_utilization = 1;  ///< share of what a deployment carries that may be used
+
+    bool operator==(const AskedDemand&) const = default;
+};
+
+/// The deployments of a configuration that carry the demand.
+struct DemandRow {
+    std::size_t configuration = 0;  ///< index of the configuration in the model
+    std::string load_label = {};    ///< load of the run that one deployment carries
+    double requests_per_s = 0;      ///< that one deployment carries within the limits
+    bool shown = false;             ///< whether the run is shown at 99 % to meet the limits
+    std::uint64_t replicas = 0;     ///< deployments
+    std::uint64_t machines = 0;     ///< GPUs, or machines without GPUs, of all of them
+    double utilization = 0;         ///< demand ÷ what all of them carry
+    bool queues = false;  ///< whether the run was a closed loop, in which no request waits for others
+    std::optional<double> usd_per_month = {};
+    std::string why_not = {};  ///< reason why no run can carry requests; empty if one can
+
+    bool operator==(const DemandRow&) const = default;
+};
+
+struct DemandTable {
+    AskedDemand asked;
+    std::vector<DemandRow> ranked = {};  ///< the cheapest first, those without a run last
+
+    bool operator==(const DemandTable&) const = default;
+};
+
 /// A limit on the quantity of a horizontal axis of the front.
 struct AxisLimit {
     std::string x;     ///< name of the axis: "ttft_p95"
@@ -329,10 +360,11 @@ struct ReportModel {
     std::vector<Configuration> configurations;
     FrontNote front;
     std::vector<SearchPicture> searches;
-    std::vector<RunCourse> courses;    ///< of at most kMostCourses runs (reports/analysis/model/course.h)
-    std::vector<CachePicture> caches;  ///< experiments on prefix caching
-    ChoiceTable choice;                ///< the cheapest configuration within the limits
-    std::string split_source;          ///< rule by which prices are split between input and output tokens
+    std::vector<RunCourse> courses;     ///< of at most kMostCourses runs (reports/analysis/model/course.h)
+    std::vector<CachePicture> caches;   ///< experiments on prefix caching
+    ChoiceTable choice;                 ///< the cheapest configuration within the limits
+    std::optional<DemandTable> demand;  ///< --demand
+    std::string split_source;           ///< rule by which prices are split between input and output tokens
     std::optional<CostSheet> cost;
     std::optional<double> measurement_usd;  ///< cost of the time that all runs of this report took
     std::vector<WhatIf> what_ifs;           ///< --what-if

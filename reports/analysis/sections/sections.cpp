@@ -17,6 +17,7 @@ std::vector<Section> own_sections(const ReportModel& model) {
 
 constexpr std::array kRows{
     SectionRow{SectionPlace::top, own_sections},
+    SectionRow{SectionPlace::before_answers, demand_sections},
     SectionRow{SectionPlace::before_answers, choice_sections},
     SectionRow{SectionPlace::after_front, reported_sections},
     SectionRow{SectionPlace::after_front, job_sections},

@@ -21,6 +21,8 @@ std::vector<Section> sections_at(SectionPlace place, const ReportModel& model);
 
 /// The ranking of configurations, if there are several of them or limits.
 std::vector<Section> choice_sections(const ReportModel& model);
+/// The deployments that carry a rate of requests (--demand).
+std::vector<Section> demand_sections(const ReportModel& model);
 /// The cost of tokens for the chosen run of each configuration, and the prices of hosted APIs.
 std::vector<Section> cost_sections(const ReportModel& model);
 /// The time and the cost of jobs of agents, for runs of jobs.

@@ -310,6 +310,27 @@ void fields(Archive& a, Is<ChoiceTable> auto& v) {
 }
 
 template <class Archive>
+void fields(Archive& a, Is<DemandRow> auto& v) {
+    a("configuration", v.configuration);
+    a("load_label", v.load_label);
+    a("requests_per_s", v.requests_per_s);
+    a("shown", v.shown);
+    a("replicas", v.replicas);
+    a("machines", v.machines);
+    a("utilization", v.utilization);
+    a("queues", v.queues);
+    a("usd_per_month", v.usd_per_month);
+    a("why_not", v.why_not);
+}
+
+template <class Archive>
+void fields(Archive& a, Is<DemandTable> auto& v) {
+    a("requests_per_s", v.asked.requests_per_s);
+    a("target_utilization", v.asked.target_utilization);
+    a("ranked", v.ranked);
+}
+
+template <class Archive>
 void fields(Archive& a, Is<ReportModel> auto& v) {
     a("title", v.title);
     a("generated_at", v.generated_at);
@@ -319,6 +340,7 @@ void fields(Archive& a, Is<ReportModel> auto& v) {
     a("searches", v.searches);
     a("caches", v.caches);
     a("choice", v.choice);
+    a("demand", v.demand);
     a("split_source", v.split_source);
     a("cost", v.cost);
     a("measurement_usd", v.measurement_usd);

@@ -1,0 +1,21 @@
+#pragma once
+// How many deployments of each measured configuration carry a rate of requests within the limits, and what
+// they cost. The functions are pure.
+#include <string>
+#include <vector>
+
+#include "core/result/slo.h"
+#include "reports/analysis/model/report_model.h"
+
+namespace paretoken::reports {
+
+/// Compares the configurations, the cheapest first. A deployment carries the requests per second of the run
+/// that completed the most of them within `slos`. The members of the points must be set, as build_report()
+/// (reports/analysis/model/join.h) does.
+DemandTable demand_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
+                      const AskedDemand& asked);
+
+/// The answer in a sentence. `model` has a demand.
+std::string demand_sentence(const ReportModel& model);
+
+}  // namespace paretoken::reports

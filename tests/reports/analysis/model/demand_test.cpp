@@ -1,0 +1,102 @@
+#include "reports/analysis/model/demand.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/result/figures.h"
+#include "reports/analysis/sections/sections.h"
+#include "tests/reports/sample_report.h"
+
+namespace paretoken::reports {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+/// Two configurations: the first completes 2 req/s per request in flight and costs $8 per hour, the second
+/// completes half and costs $1. Both miss a TPOT of 25 ms at 16 in flight.
+std::vector<Configuration> configurations() {
+    std::vector<Configuration> all(2);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i].title = i == 0 ? "fast and dear" : "slow and cheap";
+        for (const std::uint64_t load : {1, 4, 16}) {
+            ReportPoint point;
+            point.result = sample::run(load, load == 16 ? 0.03 : 0.012);
+            const double rate = static_cast<double>(load) * (i == 0 ? 2 : 1);
+            point.result.throughput.set(figure::kRequests, rate);
+            point.load_label = "c=" + std::to_string(load);
+            point.output_tokens_per_s = 100 * rate;
+            point.interactivity = 80;
+            point.cost = PointCost{};
+            point.cost->usd_per_h = i == 0 ? 8 : 1;
+            all[i].points.push_back(std::move(point));
+        }
+    }
+    return all;
+}
+
+const std::vector<Slo> kSlos{parse_slo("tpot_p90:25")};
+
+TEST(Demand, is_carried_by_as_many_deployments_as_the_fullest_run_within_the_limits_says) {
+    const DemandTable table = demand_of(configurations(), kSlos, {.requests_per_s = 20});
+    ASSERT_THAT(table.ranked, SizeIs(2));
+    const DemandRow& cheap = table.ranked[0];
+    EXPECT_EQ(cheap.configuration, 1U) << "five times $1 are less than three times $8";
+    EXPECT_EQ(cheap.load_label, "c=4");
+    EXPECT_EQ(cheap.requests_per_s, 4);
+    EXPECT_EQ(cheap.replicas, 5U);
+    EXPECT_DOUBLE_EQ(cheap.utilization, 1);
+    EXPECT_DOUBLE_EQ(cheap.usd_per_month.value(), 5 * 720);
+    const DemandRow& dear = table.ranked[1];
+    EXPECT_EQ(dear.replicas, 3U);
+    EXPECT_DOUBLE_EQ(dear.utilization, 20.0 / 24);
+    EXPECT_DOUBLE_EQ(dear.usd_per_month.value(), 3 * 8 * 720);
+}
+
+TEST(Demand, a_reserve_needs_more_deployments) {
+    const DemandTable table =
+        demand_of(configurations(), kSlos, {.requests_per_s = 20, .target_utilization = 0.7});
+    EXPECT_EQ(table.ranked[0].replicas, 8U) << "20 / (4 x 0.7) = 7.1";
+    EXPECT_LE(table.ranked[0].utilization, 0.7);
+}
+
+TEST(Demand, is_exact_for_every_multiple_of_what_one_deployment_carries) {
+    for (std::uint64_t replicas = 1; replicas < 300; ++replicas) {
+        const AskedDemand asked{.requests_per_s = 4 * static_cast<double>(replicas)};
+        EXPECT_EQ(demand_of(configurations(), kSlos, asked).ranked[0].replicas, replicas);
+    }
+}
+
+TEST(Demand, counts_the_gpus_of_a_deployment) {
+    std::vector<Configuration> all = configurations();
+    for (ReportPoint& point : all[1].points) point.result.provenance.hardware_count = 4;
+    EXPECT_EQ(demand_of(all, kSlos, {.requests_per_s = 20}).ranked[0].machines, 20U);
+}
+
+TEST(Demand, without_a_run_within_the_limits_says_why_and_names_no_number) {
+    ReportModel model;
+    model.configurations = configurations();
+    const std::vector<Slo> strict{parse_slo("tpot_p90:1")};
+    model.demand = demand_of(model.configurations, strict, {.requests_per_s = 20});
+    EXPECT_THAT(model.demand->ranked[0].why_not, HasSubstr("tpot_p90"));
+    EXPECT_EQ(model.demand->ranked[0].replicas, 0U);
+    EXPECT_THAT(demand_sentence(model), HasSubstr("cannot be planned"));
+}
+
+TEST(Demand, its_sentence_and_its_section_say_what_is_needed) {
+    ReportModel model;
+    model.configurations = configurations();
+    EXPECT_THAT(demand_sections(model), SizeIs(0));
+    model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
+    EXPECT_THAT(demand_sentence(model), HasSubstr("5 × slow and cheap, $3,600 per month"));
+    EXPECT_THAT(demand_sentence(model), HasSubstr("--request-rate")) << "the run was a closed loop";
+    EXPECT_THAT(demand_sections(model), SizeIs(1));
+    for (Configuration& configuration : model.configurations)
+        for (ReportPoint& point : configuration.points) point.open_loop = true;
+    model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
+    EXPECT_THAT(demand_sentence(model), Not(HasSubstr("--request-rate")));
+}
+
+}  // namespace
+}  // namespace paretoken::reports
