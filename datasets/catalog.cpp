@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "datasets/files/agents/agent_messages.h"
 #include "datasets/files/agents/agents.h"
+#include "datasets/files/agents/otel_spans.h"
 #include "datasets/files/agents/weka.h"
 #include "datasets/files/custom_jsonl.h"
 #include "datasets/files/mooncake.h"
@@ -119,6 +120,14 @@ constexpr std::array kCatalog = {
                .fields = "path=FILE,osl=128",
                .make = make_dag_jsonl,
                .format = dag_jsonl_format,
+               .makes_prompts = false,
+               .conversations = true,
+               .prompt_lengths = "the texts in its file"},
+    CatalogRow{.name = "otel_spans",
+               .title = "OpenTelemetry's spans of generative AI: sessions with tools and sub-agents",
+               .fields = "path=FILE,osl=128",
+               .make = make_otel_spans,
+               .format = otel_spans_format,
                .makes_prompts = false,
                .conversations = true,
                .prompt_lengths = "the texts in its file"},

@@ -32,12 +32,15 @@ constexpr std::string_view kNoWaits =
     "it states no waits and no lengths of answers; write JSON lines with \"messages\", \"conversation\" and "
     "\"output_tokens\" of it";
 constexpr std::array kSigns = {
-    Sign{{"spans", "trace_id"},
-         "OpenTelemetry's spans of generative AI",
+    Sign{{"resourceSpans"},
+         "an OTLP export",
          {},
-         "they state no waits between requests; write JSON lines with \"messages\", \"job\", \"id\", "
-         "\"after\" "
-         "and \"tool_s\" of the chat spans"},
+         "its spans lie in groups; write one JSON object with \"trace_id\" and \"spans\" for each session, "
+         "whose "
+         "spans have \"span_id\", \"parent_span_id\", \"start_time\", \"end_time\" and \"attributes\", for "
+         "--dataset "
+         "otel_spans"},
+    Sign{{"spans"}, "otel_spans"},
     Sign{{"graph_id", "turns"},
          "GuideLLM's graphs",
          {},

@@ -45,26 +45,6 @@ void set_content(Message& message, dom::element content, const RowPlace& place) 
     message.parts = simdjson::minify(content);
 }
 
-Message message_of(dom::element element, const RowPlace& place) {
-    Message message;
-    std::string_view role;
-    if (element["role"].get(role)) place.refuse("a message lacks \"role\"");
-    message.role = role;
-    dom::element content;
-    const bool present = !element["content"].get(content);
-    if ((!present || content.is_null()) && calls_tools(element)) {
-        message.parts = "null";
-    } else {
-        if (!present) place.refuse("a message lacks \"content\"");
-        set_content(message, content, place);
-    }
-    for (const dom::key_value_pair field : dom::object(element)) {
-        if (field.key == "role" || field.key == "content") continue;
-        message.fields += (message.fields.empty() ? "" : ",") + simdjson::minify(field);
-    }
-    return message;
-}
-
 }  // namespace
 
 const dom::element& object_of(std::string_view text, const RowPlace& place) {
@@ -138,13 +118,33 @@ bool flag_in(const dom::element& object, std::string_view key, const RowPlace& p
     return flag;
 }
 
+Message message_in(const dom::element& element, const RowPlace& place) {
+    Message message;
+    std::string_view role;
+    if (element["role"].get(role)) place.refuse("a message lacks \"role\"");
+    message.role = role;
+    dom::element content;
+    const bool present = !element["content"].get(content);
+    if ((!present || content.is_null()) && calls_tools(element)) {
+        message.parts = "null";
+    } else {
+        if (!present) place.refuse("a message lacks \"content\"");
+        set_content(message, content, place);
+    }
+    for (const dom::key_value_pair field : dom::object(element)) {
+        if (field.key == "role" || field.key == "content") continue;
+        message.fields += (message.fields.empty() ? "" : ",") + simdjson::minify(field);
+    }
+    return message;
+}
+
 Messages messages_in(const dom::element& object, std::string_view key, const RowPlace& place) {
     dom::element value;
     dom::array array;
     if (object[key].get(value)) place.refuse(fmt::format("\"{}\" is missing", key));
     if (value.get(array)) place.refuse(fmt::format("\"{}\" is not a list", key));
     Messages messages;
-    for (const dom::element element : array) messages.push_back(message_of(element, place));
+    for (const dom::element element : array) messages.push_back(message_in(element, place));
     if (messages.empty()) place.refuse(fmt::format("\"{}\" is empty", key));
     return messages;
 }

@@ -44,8 +44,11 @@ std::string name_in(const simdjson::dom::element& object, std::string_view key, 
 std::vector<std::string> names_in(const simdjson::dom::element& object, std::string_view key,
                                   const RowPlace& place);
 
-/// Returns the value of `key`, which must be a list of at least one message. The content of a message is text
-/// or a list of parts, which is kept unchanged, as are its further fields.
+/// Returns a message. Its content is text or a list of parts, which is kept unchanged, as are its further
+/// fields.
+Message message_in(const simdjson::dom::element& element, const RowPlace& place);
+
+/// Returns the value of `key`, which must be a list of at least one message.
 Messages messages_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
 
 /// Returns the text of the value of `key`, which must be an object; an empty text if it is absent or null.

@@ -1,5 +1,6 @@
 // The formats of jobs of agents, on a sample of each: jobs, waits and pauses as each of them states them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -230,13 +231,122 @@ TEST(AgentFiles, DagJsonlStatesSpawnsWithJoinsAndForks) {
                 HasSubstr("\"rounds\" is not read"));
 }
 
+TEST(AgentFiles, ChatSpansAreTurnsThatWaitForTheToolCallsInTheirPrompts) {
+    const Opened otel = sample("otel_spans.json");
+    EXPECT_EQ(otel.dataset.name, "otel_spans");
+    ASSERT_EQ(otel.file.jobs().size(), 1U);
+    const auto& turns = otel.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 2U);
+    EXPECT_THAT(turns[1].after, ElementsAre(0U));
+    EXPECT_EQ(turns[1].tool, milliseconds(1200)) << "two tools overlap; the longer one takes 1.2 s";
+    EXPECT_EQ(turns[1].delay, milliseconds(0));
+    EXPECT_EQ(turns[1].history, std::nullopt) << "the prompt is recorded as a whole";
+    const Row second = otel.file.turn(0, 1);
+    EXPECT_EQ(second.output_tokens, 8);
+    const auto& messages = std::get<Messages>(*second.prompt);
+    ASSERT_EQ(messages.size(), 4U);
+    EXPECT_EQ(messages[1].parts, "null");
+    EXPECT_THAT(messages[1].fields, HasSubstr(R"("id":"c1","type":"function","function":{"name":"ls")"));
+    EXPECT_THAT(messages[1].fields, HasSubstr(R"("arguments":"{\"path\":\"src\"}")"));
+    EXPECT_EQ(
+        messages[2],
+        (Message{.role = "tool", .content = "main.cpp", .parts = {}, .fields = R"("tool_call_id":"c1")"}))
+        << "the conventions' name of a result";
+    EXPECT_EQ(messages[3].content, "guide.md") << "another name of it";
+    EXPECT_THAT(otel.file.turn(0, 0).body, HasSubstr("\"tools\":[{"));
+    EXPECT_THAT(otel.file.notes(), IsEmpty()) << "no edge was guessed";
+}
+
+/// A span from `start` to `end` seconds after ten.
+std::string span(const std::string& id, const std::string& parent, int start, int end,
+                 const std::string& attributes) {
+    return fmt::format(
+        R"({{"span_id": "{}", "parent_span_id": "{}", "start_time": "2026-08-01T10:00:{:02}Z",)"
+        R"( "end_time": "2026-08-01T10:00:{:02}Z", "attributes": {{{}}}}})",
+        id, parent, start, end, attributes);
+}
+
+/// The attributes of a chat. `results` are the calls whose results its prompt holds, `calls` those in its
+/// answer.
+std::string chat(const std::vector<std::string>& results, const std::vector<std::string>& calls,
+                 const std::string& said = "", const std::string& answer = "") {
+    std::string input = R"({"role": "user", "content": "begin"})";
+    if (!said.empty()) input += fmt::format(R"(, {{"role": "assistant", "content": "{}"}})", said);
+    for (const std::string& id : results)
+        input += fmt::format(R"(, {{"role": "tool", "tool_call_id": "{}", "content": "found"}})", id);
+    std::string parts = answer.empty() ? "" : fmt::format(R"({{"type": "text", "content": "{}"}})", answer);
+    for (const std::string& id : calls)
+        parts += fmt::format(R"({}{{"type": "tool_call", "id": "{}", "name": "f", "arguments": {{}}}})",
+                             parts.empty() ? "" : ", ", id);
+    return fmt::format(
+        R"("gen_ai.operation.name": "chat", "gen_ai.usage.output_tokens": 5, "gen_ai.input.messages": [{}], )"
+        R"("gen_ai.output.messages": [{{"role": "assistant", "parts": [{}]}}])",
+        input, parts);
+}
+
+std::string tool(const std::string& call) {
+    return fmt::format(R"("gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": "{}")", call);
+}
+
+std::string session(const std::vector<std::string>& spans) {
+    return fmt::format(R"({{"trace_id": "t", "spans": [{}]}})", fmt::join(spans, ", "));
+}
+
+TEST(AgentFiles, ChatsInsideToolsAreSubAgentsThatTheCallStartsAndTheResultJoins) {
+    const Opened otel(
+        session({span("m1", "", 0, 2, chat({}, {"a", "b"})), span("ta", "", 2, 9, tool("a")),
+                 span("a1", "ta", 3, 5, chat({}, {}, "", "one")),
+                 span("a2", "ta", 6, 8, chat({}, {}, "one", "two")), span("tb", "", 2, 6, tool("b")),
+                 span("b1", "tb", 3, 5, chat({}, {})), span("m2", "", 10, 12, chat({"a", "b"}, {}))}));
+    const auto& turns = otel.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 5U) << "m1, a1, b1, a2, m2 in the order of their starts";
+    EXPECT_THAT(turns[1].after, ElementsAre(0U));
+    EXPECT_EQ(turns[1].delay, milliseconds(1000));
+    EXPECT_THAT(turns[2].after, ElementsAre(0U));
+    EXPECT_THAT(turns[3].after, ElementsAre(1U));
+    EXPECT_THAT(turns[4].after, ElementsAre(0U, 1U, 2U, 3U));
+    EXPECT_EQ(turns[4].tool, milliseconds(1000))
+        << "of the two seconds after the sub-agent, the tool took one";
+    EXPECT_EQ(turns[4].delay, milliseconds(1000));
+    EXPECT_EQ(turns[4].agent, turns[0].agent);
+    EXPECT_EQ(turns[3].agent, turns[1].agent);
+    EXPECT_NE(turns[1].agent, turns[0].agent);
+    EXPECT_NE(turns[1].agent, turns[2].agent);
+    EXPECT_THAT(otel.file.notes(), IsEmpty());
+}
+
+TEST(AgentFiles, ChatsThatNothingConnectsFollowTheOneBeforeAndThatIsSaid) {
+    const Opened otel(session({span("x", "", 0, 2, chat({}, {})), span("y", "", 5, 6, chat({}, {})),
+                               span("z", "", 5, 7, chat({}, {}))}));
+    const auto& turns = otel.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 3U);
+    EXPECT_THAT(turns[1].after, ElementsAre(0U));
+    EXPECT_EQ(turns[1].delay, milliseconds(3000));
+    EXPECT_THAT(turns[2].after, ElementsAre(0U)) << "it overlaps with y";
+    EXPECT_THAT(otel.file.notes(), ElementsAre(HasSubstr("follow the chat that ended last before them")));
+}
+
+TEST(AgentFiles, SpansWithoutContentsTimesOrSuccessAreRefusedOrLeftOut) {
+    EXPECT_THAT(refusal(session({span("x", "", 0, 2, R"("gen_ai.operation.name": "chat")")})),
+                HasSubstr("lacks \"gen_ai.input.messages\"; its exporter must record contents"));
+    EXPECT_THAT(refusal(R"({"trace_id": "t", "spans": [{"span_id": "x", "start_time": "soon"}]})"),
+                HasSubstr("\"start_time\" of a span is no time"));
+    EXPECT_THAT(refusal(R"({"trace_id": "t", "spans": 3})"), HasSubstr("\"spans\" is not a list"));
+    EXPECT_THAT(refusal(R"({"resourceSpans": []})"), HasSubstr("an OTLP export"));
+    std::string failed = span("x", "", 0, 2, chat({}, {}));
+    failed.insert(1, R"("status": {"code": 2}, )");
+    const Opened some(session({failed, span("y", "", 3, 4, chat({}, {}))}));
+    EXPECT_EQ(some.file.jobs().size(), 1U);
+    EXPECT_EQ(some.file.jobs().turns(0), 1U);
+    EXPECT_THAT(refusal(session({failed})), HasSubstr("no chat spans that succeeded"));
+}
+
 TEST(AgentFiles, FormatsThatAreNotReadAreRefusedByNameAndReason) {
     const std::map<std::string, std::string> names = {
         {"bailian.jsonl", "Bailian's traces"},
         {"baseten_rows.jsonl", "Baseten's rows"},
         {"dynamo_request_trace.jsonl", "Dynamo's request traces"},
         {"guidellm_graph.json", "GuideLLM's graphs"},
-        {"otel_spans.json", "OpenTelemetry's spans"},
         {"sglang_agentic_trace.json", "SGLang's agentic traces"},
         {"tracelab.jsonl", "TraceLab's rounds"},
         {"tracelab_export.csv", "TraceLab's table of rounds"},

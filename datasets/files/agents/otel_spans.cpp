@@ -1,0 +1,408 @@
+#include "datasets/files/agents/otel_spans.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/files/csv_row.h"
+#include "datasets/files/json_row.h"
+
+namespace paretoken::datasets {
+namespace {
+
+namespace dom = simdjson::dom;
+
+/// A chat, a call of a tool or an agent, as it was recorded.
+struct Span {
+    std::string id = {};
+    std::string parent = {};
+    double start = 0;
+    double end = 0;
+    bool is_chat = false;
+    std::string call = {};  ///< of a tool: the id of its call
+};
+
+/// A chat with what connects it with others.
+struct Chat {
+    std::size_t span = 0;  ///< its place among the spans of the session
+    Row row = {};
+    std::set<std::string> calls = {};    ///< ids of the tool calls in its answer
+    std::string answer = {};             ///< text of its answer; empty if it has none
+    std::set<std::string> results = {};  ///< ids of the calls whose results its prompt holds
+    std::set<std::string> said = {};     ///< texts of the assistant's messages in its prompt
+    std::vector<std::size_t> after = {};
+    double tool_s = 0;
+};
+
+struct Session {
+    std::vector<Span> spans = {};
+    std::map<std::string, std::size_t> by_id = {};
+    std::vector<Chat> chats = {};  ///< by their starts
+    std::size_t by_time = 0;       ///< chats that only their times connect with others
+};
+
+/// Reads JSON that is a value, or a text with the value in it.
+class Nested {
+  public:
+    /// Returns the list; nothing if there is none.
+    std::optional<dom::array> list(const dom::element& object, std::string_view key) {
+        dom::element value;
+        if (object[key].get(value)) return {};
+        std::string_view text;
+        if (!value.get(text)) {
+            parsers_.push_back(std::make_unique<dom::parser>());
+            if (parsers_.back()->parse(text.data(), text.size()).get(value)) return {};
+        }
+        dom::array list;
+        if (value.get(list)) return {};
+        return list;
+    }
+
+  private:
+    std::vector<std::unique_ptr<dom::parser>> parsers_;  ///< which own the values
+};
+
+std::string string_in(const dom::element& object, std::string_view key) {
+    std::string_view text;
+    return object[key].get(text) ? std::string() : std::string(text);
+}
+
+/// The text of a value: a string as it is, everything else as JSON.
+std::string text_or_json(const dom::element& object, std::string_view key) {
+    dom::element value;
+    if (object[key].get(value) || value.is_null()) return {};
+    std::string_view text;
+    return value.get(text) ? simdjson::minify(value) : std::string(text);
+}
+
+/// A value as a JSON string: the value itself if it is one, else its JSON text.
+std::string json_string_of(const dom::element& object, std::string_view key) {
+    dom::element value;
+    if (object[key].get(value) || value.is_null()) return "\"\"";
+    const std::string json = simdjson::minify(value);  // which has no control characters
+    if (value.is_string()) return json;
+    std::string text = "\"";
+    for (const char c : json) {
+        if (c == '"' || c == '\\') text += '\\';
+        text += c;
+    }
+    return text + '"';
+}
+
+/// A message in parts, as the semantic conventions write it, in the form that servers accept. Results of
+/// tools become messages of their own.
+void add_message_of_parts(Messages& messages, const std::string& role, const dom::array& parts) {
+    Message message{.role = role, .content = {}};
+    std::string calls;
+    bool has_text = false;
+    for (const dom::element part : parts) {
+        const std::string type = string_in(part, "type");
+        if (type == "text") {
+            message.content += string_in(part, "content");
+            has_text = true;
+        } else if (type == "tool_call") {
+            calls += fmt::format(
+                "{}{{\"id\":{},\"type\":\"function\",\"function\":{{\"name\":{},\"arguments\":{}}}}}",
+                calls.empty() ? "" : ",", json_string_of(part, "id"), json_string_of(part, "name"),
+                json_string_of(part, "arguments"));
+        } else if (type == "tool_call_response") {
+            const bool newer = part["response"].error() == simdjson::SUCCESS;
+            messages.push_back({.role = "tool",
+                                .content = text_or_json(part, newer ? "response" : "result"),
+                                .parts = {},
+                                .fields = "\"tool_call_id\":" + json_string_of(part, "id")});
+        }
+    }
+    if (!calls.empty()) message.fields = fmt::format("\"tool_calls\":[{}]", calls);
+    if (!calls.empty() && !has_text) message.parts = "null";
+    if (has_text || !calls.empty()) messages.push_back(std::move(message));
+}
+
+/// The messages of a list, in the conventions' form or in OpenAI's.
+Messages messages_of_list(const dom::array& list, const RowPlace& place) {
+    Messages messages;
+    for (const dom::element element : list) {
+        dom::array parts;
+        if (!element["parts"].get(parts))
+            add_message_of_parts(messages, string_in(element, "role"), parts);
+        else
+            messages.push_back(message_in(element, place));
+    }
+    return messages;
+}
+
+/// The ids of tool calls (or, for messages of tools, of the calls that they answer) in a message's fields.
+void collect_ids(const std::string& fields, std::string_view key, std::set<std::string>& ids) {
+    dom::parser parser;
+    dom::element object;
+    if (parser.parse(fmt::format("{{{}}}", fields)).get(object)) return;
+    if (key == "tool_call_id") {
+        if (const std::string id = string_in(object, key); !id.empty()) ids.insert(id);
+        return;
+    }
+    dom::array calls;
+    if (object[key].get(calls)) return;
+    for (const dom::element call : calls)
+        if (const std::string id = string_in(call, "id"); !id.empty()) ids.insert(id);
+}
+
+std::optional<dom::array> output_in(Nested& nested, const dom::element& attributes) {
+    for (const std::string_view key : {"gen_ai.output.messages", "gen_ai.output", "gen_ai.completion"})
+        if (const auto list = nested.list(attributes, key)) return list;
+    return {};
+}
+
+std::optional<std::int64_t> first_tokens_in(const dom::element& object,
+                                            std::initializer_list<std::string_view> keys,
+                                            const RowPlace& place) {
+    for (const std::string_view key : keys)
+        if (const auto tokens = tokens_in(object, key, place)) return tokens;
+    return {};
+}
+
+Chat chat_of(const dom::element& attributes, std::size_t span, const RowPlace& place) {
+    Nested nested;
+    Chat chat{.span = span};
+    const auto input = nested.list(attributes, "gen_ai.input.messages");
+    if (!input)
+        place.refuse("a chat span lacks \"gen_ai.input.messages\"; its exporter must record contents");
+    Messages prompt = messages_of_list(*input, place);
+    if (prompt.empty()) place.refuse("\"gen_ai.input.messages\" of a chat span is empty");
+    for (const Message& message : prompt) {
+        if (message.role == "tool") collect_ids(message.fields, "tool_call_id", chat.results);
+        if (message.role == "assistant" && !message.content.empty()) chat.said.insert(message.content);
+    }
+    if (const auto output = output_in(nested, attributes))
+        for (const Message& message : messages_of_list(*output, place)) {
+            collect_ids(message.fields, "tool_calls", chat.calls);
+            chat.answer += message.content;
+        }
+    if (chat.answer.empty()) chat.answer = string_in(attributes, "gen_ai.output.text");
+    chat.row.prompt = std::move(prompt);
+    chat.row.whole_prompt = true;
+    chat.row.output_tokens = first_tokens_in(
+        attributes,
+        {"gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "gen_ai.request.max_tokens"}, place);
+    if (const auto tools = nested.list(attributes, "gen_ai.tool.definitions"); tools && tools->size() > 0)
+        add_fields(chat.row.body, "\"tools\":" + simdjson::minify(*tools));
+    const std::string temperature = json_in(attributes, "gen_ai.request.temperature");
+    if (!temperature.empty()) add_fields(chat.row.body, "\"temperature\":" + temperature);
+    return chat;
+}
+
+double seconds_in(const dom::element& span, std::string_view key, const RowPlace& place) {
+    const auto time = seconds_of_time(string_in(span, key));
+    if (!time) place.refuse(fmt::format("\"{}\" of a span is no time such as 2026-08-01T10:00:00Z", key));
+    return *time;
+}
+
+bool has_failed(const dom::element& span) {
+    constexpr std::int64_t kError = 2;  // of OpenTelemetry's status codes
+    std::int64_t code = 0;
+    return !span["status"]["code"].get(code) && code == kError;
+}
+
+Session session_of(const dom::element& object, const RowPlace& place) {
+    Session session;
+    dom::array spans;
+    if (object["spans"].get(spans)) place.refuse("\"spans\" is not a list");
+    for (const dom::element span : spans) {
+        const dom::element* attributes = nullptr;
+        dom::element found;
+        if (!span["attributes"].get(found)) attributes = &found;
+        const std::string operation =
+            attributes == nullptr ? "" : string_in(*attributes, "gen_ai.operation.name");
+        Span one{.id = string_in(span, "span_id"),
+                 .parent = string_in(span, "parent_span_id"),
+                 .start = seconds_in(span, "start_time", place),
+                 .end = seconds_in(span, "end_time", place)};
+        one.is_chat =
+            operation == "chat" || (operation.empty() && string_in(span, "name").starts_with("chat "));
+        if (attributes != nullptr) one.call = string_in(*attributes, "gen_ai.tool.call.id");
+        if (one.id.empty()) place.refuse("a span lacks \"span_id\"");
+        if (one.is_chat && !has_failed(span) && attributes != nullptr)
+            session.chats.push_back(chat_of(*attributes, session.spans.size(), place));
+        session.by_id.emplace(one.id, session.spans.size());
+        session.spans.push_back(std::move(one));
+    }
+    std::stable_sort(session.chats.begin(), session.chats.end(), [&](const Chat& a, const Chat& b) {
+        return session.spans[a.span].start < session.spans[b.span].start;
+    });
+    return session;
+}
+
+const Span& span_of(const Session& session, std::size_t chat) {
+    return session.spans[session.chats[chat].span];
+}
+
+bool share_any(const std::set<std::string>& a, const std::set<std::string>& b) {
+    return std::any_of(a.begin(), a.end(), [&](const std::string& one) { return b.contains(one); });
+}
+
+/// The spans around a span, the innermost first. A circle of parents ends the list.
+std::vector<std::size_t> around(const Session& session, std::size_t span) {
+    std::vector<std::size_t> found;
+    for (auto parent = session.by_id.find(session.spans[span].parent); parent != session.by_id.end();
+         parent = session.by_id.find(session.spans[parent->second].parent)) {
+        if (std::find(found.begin(), found.end(), parent->second) != found.end()) break;
+        found.push_back(parent->second);
+    }
+    return found;
+}
+
+/// Returns whether chat `a` is what `b` goes on from: its calls or its answer are in the prompt of `b`.
+bool content_connects(const Session& session, std::size_t a, std::size_t b) {
+    const Chat& before = session.chats[a];
+    const Chat& later = session.chats[b];
+    if (span_of(session, a).end > span_of(session, b).start) return false;
+    return share_any(before.calls, later.results) ||
+           (!before.answer.empty() && later.said.contains(before.answer));
+}
+
+/// Returns the chat that made the call of the innermost tool around chat `b`, if one did.
+std::optional<std::size_t> caller_of(const Session& session, std::size_t b) {
+    for (const std::size_t outer : around(session, session.chats[b].span)) {
+        const std::string& call = session.spans[outer].call;
+        if (call.empty()) continue;
+        for (std::size_t a = 0; a < session.chats.size(); ++a)
+            if (a != b && session.chats[a].calls.contains(call)) return a;
+    }
+    return {};
+}
+
+/// Returns whether chat `a` ran inside a tool whose result is in the prompt of `b`.
+bool ran_for(const Session& session, std::size_t a, std::size_t b) {
+    for (const std::size_t outer : around(session, session.chats[a].span))
+        if (session.chats[b].results.contains(session.spans[outer].call) &&
+            span_of(session, a).end <= span_of(session, b).start)
+            return true;
+    return false;
+}
+
+/// The chat that ended last before chat `b` began, if one did.
+std::optional<std::size_t> latest_before(const Session& session, std::size_t b) {
+    std::optional<std::size_t> latest;
+    for (std::size_t a = 0; a < session.chats.size(); ++a)
+        if (a != b && span_of(session, a).end <= span_of(session, b).start &&
+            (!latest || span_of(session, a).end > span_of(session, *latest).end))
+            latest = a;
+    return latest;
+}
+
+void connect(Session& session) {
+    for (std::size_t b = 0; b < session.chats.size(); ++b) {
+        std::set<std::size_t> after;
+        for (std::size_t a = 0; a < session.chats.size(); ++a)
+            if (a != b && (content_connects(session, a, b) || ran_for(session, a, b))) after.insert(a);
+        if (after.empty())
+            if (const auto caller = caller_of(session, b)) after.insert(*caller);
+        if (after.empty())
+            if (const auto latest = latest_before(session, b)) {
+                after.insert(*latest);
+                ++session.by_time;
+            }
+        session.chats[b].after.assign(after.begin(), after.end());
+    }
+}
+
+/// The time of [from, until] that the tools whose results a prompt holds took, counted once where they
+/// overlap.
+double tool_seconds(const Session& session, const Chat& chat, double from, double until) {
+    std::vector<std::pair<double, double>> times;
+    for (const Span& span : session.spans)
+        if (!span.is_chat && chat.results.contains(span.call))
+            times.emplace_back(std::max(from, span.start), std::min(until, span.end));
+    std::sort(times.begin(), times.end());
+    double total = 0;
+    double counted = from;
+    for (const auto& [start, end] : times) {
+        total += std::max(0.0, end - std::max(start, counted));
+        counted = std::max(counted, end);
+    }
+    return total;
+}
+
+/// Gives each chat an agent: that of the latest chat that it waits for and that no other one goes on from, or
+/// else a new one.
+std::vector<std::size_t> agents_of(const Session& session) {
+    std::vector<std::size_t> agents(session.chats.size());
+    std::vector<bool> continued(session.chats.size(), false);
+    std::size_t count = 0;
+    for (std::size_t b = 0; b < session.chats.size(); ++b) {
+        std::optional<std::size_t> from;
+        for (const std::size_t a : session.chats[b].after)
+            if (a < b && !continued[a] &&
+                around(session, session.chats[a].span) == around(session, session.chats[b].span))
+                from = a;
+        agents[b] = from ? agents[*from] : count++;
+        if (from) continued[*from] = true;
+    }
+    return agents;
+}
+
+Row row_of(Session& session, const std::string& name) {
+    const std::vector<std::size_t> agents = agents_of(session);
+    const double begin = span_of(session, 0).start;
+    for (std::size_t b = 0; b < session.chats.size(); ++b) {
+        Chat& chat = session.chats[b];
+        Row& row = chat.row;
+        row.conversation = fmt::format("{}", agents[b]);
+        row.job.name = name;
+        row.job.id = fmt::format("{}", b);
+        double released = chat.after.empty() ? begin : 0;
+        for (const std::size_t a : chat.after) {
+            row.job.after.push_back(fmt::format("{}", a));
+            released = std::max(released, span_of(session, a).end);
+        }
+        const double start = span_of(session, b).start;
+        const double pause = std::max(0.0, start - released);
+        row.job.tool_s = std::min(pause, tool_seconds(session, chat, released, start));
+        row.job.delay_s = pause - row.job.tool_s;
+    }
+    Row first = std::move(session.chats.front().row);
+    for (std::size_t b = 1; b < session.chats.size(); ++b)
+        first.further.push_back(std::move(session.chats[b].row));
+    if (session.by_time > 0)
+        first.remark =
+            "have chats that no tool call, answer or span connects with others: they follow the chat that "
+            "ended last "
+            "before them";
+    return first;
+}
+
+Row read_session(std::string_view text, const std::string&, const RowPlace& place) {
+    const dom::element& object = object_of(text, place);
+    Session session = session_of(object, place);
+    if (session.chats.empty()) {
+        Row none;
+        none.unusable = "for they have no chat spans that succeeded";
+        return none;
+    }
+    connect(session);
+    std::string name = string_in(object, "session_id");
+    if (name.empty()) name = string_in(object, "trace_id");
+    if (name.empty()) name = fmt::format("line {}", place.line);
+    return row_of(session, name);
+}
+
+}  // namespace
+
+RowFormat otel_spans_format(const Spec& spec) {
+    spec.expect_only({"path", "osl"});
+    return {.name = "otel_spans", .layout = RowLayout::objects, .read = read_session, .keeps_turns = true};
+}
+
+std::unique_ptr<Dataset> make_otel_spans(const DatasetOptions& options) {
+    return make_file_dataset(options, otel_spans_format(options.spec));
+}
+
+}  // namespace paretoken::datasets
