@@ -238,8 +238,8 @@ TEST(AgentFiles, ChatSpansAreTurnsThatWaitForTheToolCallsInTheirPrompts) {
     const auto& turns = otel.file.jobs().graph(0)->turns;
     ASSERT_EQ(turns.size(), 2U);
     EXPECT_THAT(turns[1].after, ElementsAre(0U));
-    EXPECT_EQ(turns[1].tool, milliseconds(1200)) << "two tools overlap; the longer one takes 1.2 s";
-    EXPECT_EQ(turns[1].delay, milliseconds(0));
+    EXPECT_NEAR(seconds(turns[1].tool), 1.2, 1e-6) << "two tools overlap; the longer one takes 1.2 s";
+    EXPECT_NEAR(seconds(turns[1].delay), 0, 1e-6);
     EXPECT_EQ(turns[1].history, std::nullopt) << "the prompt is recorded as a whole";
     const Row second = otel.file.turn(0, 1);
     EXPECT_EQ(second.output_tokens, 8);

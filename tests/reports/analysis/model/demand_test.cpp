@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 /// Two configurations: the first completes 2 req/s per request in flight and costs $8 per hour, the second
 /// completes half and costs $1. Both miss a TPOT of 25 ms at 16 in flight.
-std::vector<Configuration> configurations() {
+std::vector<Configuration> two_that_differ() {
     std::vector<Configuration> all(2);
     for (std::size_t i = 0; i < all.size(); ++i) {
         all[i].title = i == 0 ? "fast and dear" : "slow and cheap";
@@ -39,7 +39,7 @@ std::vector<Configuration> configurations() {
 const std::vector<Slo> kSlos{parse_slo("tpot_p90:25")};
 
 TEST(Demand, is_carried_by_as_many_deployments_as_the_fullest_run_within_the_limits_says) {
-    const DemandTable table = demand_of(configurations(), kSlos, {.requests_per_s = 20});
+    const DemandTable table = demand_of(two_that_differ(), kSlos, {.requests_per_s = 20});
     ASSERT_THAT(table.ranked, SizeIs(2));
     const DemandRow& cheap = table.ranked[0];
     EXPECT_EQ(cheap.configuration, 1U) << "five times $1 are less than three times $8";
@@ -56,7 +56,7 @@ TEST(Demand, is_carried_by_as_many_deployments_as_the_fullest_run_within_the_lim
 
 TEST(Demand, a_reserve_needs_more_deployments) {
     const DemandTable table =
-        demand_of(configurations(), kSlos, {.requests_per_s = 20, .target_utilization = 0.7});
+        demand_of(two_that_differ(), kSlos, {.requests_per_s = 20, .target_utilization = 0.7});
     EXPECT_EQ(table.ranked[0].replicas, 8U) << "20 / (4 x 0.7) = 7.1";
     EXPECT_LE(table.ranked[0].utilization, 0.7);
 }
@@ -64,19 +64,19 @@ TEST(Demand, a_reserve_needs_more_deployments) {
 TEST(Demand, is_exact_for_every_multiple_of_what_one_deployment_carries) {
     for (std::uint64_t replicas = 1; replicas < 300; ++replicas) {
         const AskedDemand asked{.requests_per_s = 4 * static_cast<double>(replicas)};
-        EXPECT_EQ(demand_of(configurations(), kSlos, asked).ranked[0].replicas, replicas);
+        EXPECT_EQ(demand_of(two_that_differ(), kSlos, asked).ranked[0].replicas, replicas);
     }
 }
 
 TEST(Demand, counts_the_gpus_of_a_deployment) {
-    std::vector<Configuration> all = configurations();
+    std::vector<Configuration> all = two_that_differ();
     for (ReportPoint& point : all[1].points) point.result.provenance.hardware_count = 4;
     EXPECT_EQ(demand_of(all, kSlos, {.requests_per_s = 20}).ranked[0].machines, 20U);
 }
 
 TEST(Demand, without_a_run_within_the_limits_says_why_and_names_no_number) {
     ReportModel model;
-    model.configurations = configurations();
+    model.configurations = two_that_differ();
     const std::vector<Slo> strict{parse_slo("tpot_p90:1")};
     model.demand = demand_of(model.configurations, strict, {.requests_per_s = 20});
     EXPECT_THAT(model.demand->ranked[0].why_not, HasSubstr("tpot_p90"));
@@ -86,7 +86,7 @@ TEST(Demand, without_a_run_within_the_limits_says_why_and_names_no_number) {
 
 TEST(Demand, its_sentence_and_its_section_say_what_is_needed) {
     ReportModel model;
-    model.configurations = configurations();
+    model.configurations = two_that_differ();
     EXPECT_THAT(demand_sections(model), SizeIs(0));
     model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
     EXPECT_THAT(demand_sentence(model), HasSubstr("5 × slow and cheap, $3,600 per month"));
