@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "reports/analysis/model/demand.h"
+#include "reports/analysis/model/join/demand.h"
 #include "reports/analysis/sections/sections.h"
 
 namespace paretoken::reports {

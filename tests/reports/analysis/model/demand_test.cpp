@@ -1,4 +1,4 @@
-#include "reports/analysis/model/demand.h"
+#include "reports/analysis/model/join/demand.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
