@@ -1,5 +1,4 @@
 #include "reports/analysis/model/join.h"
-#include "core/run/distinct_runs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "core/error.h"
+#include "core/run/distinct_runs.h"
 #include "core/version.h"
 #include "reports/analysis/model/answer.h"
 #include "reports/analysis/model/choice.h"
