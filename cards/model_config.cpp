@@ -19,6 +19,7 @@ namespace {
 using Keys = std::initializer_list<const char*>;
 
 constexpr Keys kQueryHeads{"num_attention_heads", "n_head", "n_heads"};
+constexpr Keys kLayers{"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
 constexpr Keys kHidden{"hidden_size", "n_embd", "d_model"};
 constexpr Keys kWindow{"sliding_window", "sliding_window_size"};
 
@@ -547,10 +548,26 @@ std::uint64_t routed_layers(const JsonCursor& config, std::uint64_t layers) {
     return candidates / step - std::min(candidates / step, dense_listed);
 }
 
+/// Throws for a number of experts under a name that is not known, also one level deeper: the weights would be
+/// those of a dense model.
+void refuse_unknown_experts(const JsonCursor& config, bool deeper = true) {
+    for (const auto& [key, value] : config.members()) {
+        const bool counts_experts = key.find("experts") != std::string::npos &&
+                                    key.find("per_tok") == std::string::npos &&
+                                    key.find("shared") == std::string::npos;
+        if (counts_experts && value.is_number() && value.number() > 1)
+            value.complain("the number of experts under a known name, such as num_experts");
+        if (deeper && value.is_object() && key != "quantization_config") refuse_unknown_experts(value, false);
+    }
+}
+
 std::optional<MixtureOfExperts> experts_of(const JsonCursor& config, const ModelCard& card) {
     const std::uint64_t experts =
         count_or_none(config, {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
-    if (experts <= 1) return {};
+    if (experts <= 1) {
+        refuse_unknown_experts(config);
+        return {};
+    }
     MixtureOfExperts moe;
     moe.experts = experts;
     const auto active = find_any(config, {"num_experts_per_tok", "num_experts_per_token", "experts_per_token",
@@ -622,11 +639,26 @@ std::string name_of_config(const JsonCursor& config, const std::string& where) {
     return plain ? "model" : path.stem().string();
 }
 
-/// The card from a config.json. Configs of multimodal models have the language model under "text_config".
+/// The config of the language model. Configs of multimodal models have it in an object of their own, whose
+/// name depends on their makers (InternVL: llm_config, DeepSeek-VL: language_config), or one level deeper
+/// (Qwen-Omni: thinker_config).
+JsonCursor language_model_in(const JsonCursor& whole) {
+    if (find_any(whole, kLayers)) return whole;
+    for (const char* key : {"text_config", "llm_config", "language_config", "thinker_config"}) {
+        const auto nested = whole.find(key);
+        if (!nested || !nested->is_object()) continue;
+        const JsonCursor inner = language_model_in(*nested);
+        if (find_any(inner, kLayers)) return inner;
+    }
+    return whole;
+}
+
+/// The card from a config.json.
 ModelCard card_of(const JsonCursor& whole, const std::string& where, const ModelCardOptions& options) {
-    const auto nested = whole.find("text_config");
-    const JsonCursor config =
-        nested && nested->is_object() && !whole.find("num_hidden_layers") ? *nested : whole;
+    const JsonCursor config = language_model_in(whole);
+    if (flag(config, "is_encoder_decoder", false))
+        config.at("is_encoder_decoder", "false")
+            .complain("false, because an encoder's caches cannot be counted from a config");
     refuse_other_architectures(config, where);
     refuse_unknown_attention(config, where);
     ModelCard card;
@@ -634,8 +666,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     card.source = "config.json";
     const auto type = config.find("model_type");
     card.architecture = type ? type->string() : "";
-    card.layers =
-        extent(config, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, "the number of layers");
+    card.layers = extent(config, kLayers, "the number of layers");
     card.hidden = extent(config, kHidden, "the width of the residual stream");
     card.vocab = extent(config, {"vocab_size", "padded_vocab_size"}, "the size of the vocabulary");
     const auto context =

@@ -86,6 +86,9 @@ ApiPrice api_price(const JsonCursor& value) {
     ApiPrice api;
     api.input = value.at("in", "dollars per million input tokens").positive();
     api.output = value.at("out", "dollars per million output tokens").positive();
+    constexpr double kLeast = 1e-4;  // the prices of a token are below, those of a million above
+    for (const auto& [key, usd] : {std::pair{"in", api.input}, std::pair{"out", api.output}})
+        if (usd < kLeast) value.at(key, "a price").complain("dollars per million tokens, not per token");
     if (const auto found = value.find("cache_read")) api.cache_read = found->not_negative();
     if (const auto found = value.find("cache_write")) api.cache_write = found->not_negative();
     if (const auto found = value.find("cache_write_1h")) api.cache_write_1h = found->not_negative();

@@ -428,6 +428,30 @@ TEST(ModelCard, SaysWhatAConfigLacksOrHasWrong) {
     EXPECT_THROW(card_of("", {.weight_dtype = "q9", .kv_dtype = {}}), UsageError);
 }
 
+TEST(ModelCard, FindsTheLanguageModelOfAMultimodalOneUnderEveryName) {
+    for (const char* whole :
+         {R"({"llm_config": %})", R"({"language_config": %, "vision_config": {"layers": 24}})",
+          R"({"thinker_config": {"text_config": %}})"}) {
+        std::string json = whole;
+        json.replace(json.find('%'), 1, config(""));
+        EXPECT_EQ(model_card_of_config(json, "config.json", {}).layers, 4u) << json;
+    }
+}
+
+TEST(ModelCard, RefusesExpertsAndEncodersThatItWouldNotCount) {
+    for (const char* more : {R"(, "num_moe_experts": 8)", R"(, "moe": {"num_experts": 8, "top_k": 2})",
+                             R"(, "ffn_config": {"moe_num_experts": 16})"})
+        EXPECT_NE(complaint_about_config(config(more)).find("the number of experts under a known name"),
+                  std::string::npos)
+            << more;
+    EXPECT_NE(complaint_about_config(config(R"(, "is_encoder_decoder": true)")).find("encoder"),
+              std::string::npos);
+    for (const char* more :
+         {R"(, "num_experts": 1)", R"(, "num_experts": null)", R"(, "is_encoder_decoder": false)",
+          R"(, "num_experts_per_tok": 2)", R"(, "n_shared_experts": 2)"})
+        EXPECT_EQ(complaint_about_config(config(more)), "accepted") << more;
+}
+
 TEST(ModelCard, ReadsADirectoryWithAConfig) {
     const auto directory =
         std::filesystem::temp_directory_path() / ("paretoken-model-" + std::to_string(::getpid()));

@@ -225,6 +225,10 @@ TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
     EXPECT_NE(complaint_about_prices(minimal(R"({"h200": {"": 1}})"))
                   .find("gpus.h200: expected the name of a price basis that is not empty"),
               std::string::npos);
+    EXPECT_NE(complaint_about_prices(R"({"schema": 1, "as_of": "x", "currency": "USD", "source": "s",
+                                         "apis": {"a": {"in": 0.000003, "out": 0.000015}}})")
+                  .find("apis.a.in: expected dollars per million tokens, not per token"),
+              std::string::npos);
     EXPECT_NE(complaint_about_prices("not json").find("prices.json: not valid JSON at line 1"),
               std::string::npos);
     EXPECT_NE(complaint_about_prices(R"({"schema": 2})").find("schema: expected schema 1"),
