@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/text/printable.h"
 #include "datasets/catalog.h"
 #include "datasets/files/row_file.h"
 
@@ -19,6 +20,8 @@ namespace paretoken::datasets {
 namespace {
 
 using Keys = std::set<std::string, std::less<>>;
+
+constexpr std::size_t kLongestKey = 40;
 
 /// A format by keys of a row: all of `all`, and none of `without`.
 struct Sign {
@@ -91,6 +94,18 @@ constexpr std::array kSigns = {
     Sign{{"prompt"}, "custom"},
     Sign{{"prompt_tokens", "completion_tokens"}, "log"},
     Sign{{"input_tokens"}, "turns"},
+    Sign{{"role", "content"},
+         "lists of messages",
+         {},
+         "write each list as an object in a line: {\"messages\": [...]}"},
+    Sign{{"custom_id", "body"},
+         "OpenAI's batches",
+         {},
+         "write JSON lines with \"messages\" and \"output_tokens\" (the body's max_tokens) of them"},
+    Sign{{"instruction"},
+         "Alpaca's or Dolly's instructions",
+         {},
+         "write JSON lines with \"prompt\" (the instruction and its input) of them"},
 };
 
 bool is_space(char c) {
@@ -132,6 +147,15 @@ std::optional<std::string> format_of_table(std::string_view header) {
     return std::nullopt;
 }
 
+std::string beginning_of(const std::string& path) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+    std::string begin(std::size_t{1} << 16, '\0');
+    if (file) begin.resize(std::fread(begin.data(), 1, begin.size(), file.get()));
+    if (!file || std::ferror(file.get()))
+        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    return begin;
+}
+
 [[noreturn]] void refuse(const std::string& path, std::string_view format, std::string_view why) {
     throw UsageError(fmt::format("'{}' has the form of {}, which is not read: {}", path, format, why));
 }
@@ -139,11 +163,7 @@ std::optional<std::string> format_of_table(std::string_view header) {
 }  // namespace
 
 std::optional<std::string> recognised_format(const std::string& path) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-    std::string begin(std::size_t{1} << 16, '\0');
-    if (file) begin.resize(std::fread(begin.data(), 1, begin.size(), file.get()));
-    if (!file || std::ferror(file.get()))
-        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    const std::string begin = beginning_of(path);
     refuse_packed(path, begin);
     const Keys keys = keys_of(begin);
     for (const Sign& sign : kSigns) {
@@ -161,8 +181,15 @@ std::optional<std::string> recognised_format(const std::string& path) {
 
 std::string guessed_format(const std::string& path) {
     if (auto format = recognised_format(path)) return *format;
-    throw UsageError(fmt::format("'{}' looks like none of the known formats; name one with --dataset ({})",
-                                 path, names_of_file_formats()));
+    const Keys keys = keys_of(beginning_of(path));
+    std::string fields;
+    for (const std::string& key : keys)
+        fields += fmt::format("{}\"{}\"", fields.empty() ? "; its first row has the fields " : ", ",
+                              printable_line(key, kLongestKey));
+    throw UsageError(
+        fmt::format("'{}' looks like none of the known formats{}; write JSON lines with \"prompt\" or "
+                    "\"messages\" of it, or name a format with --dataset ({})",
+                    path, fields, names_of_file_formats()));
 }
 
 }  // namespace paretoken::datasets

@@ -6,18 +6,26 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace paretoken::datasets {
 namespace {
 
-/// Removes the first field from `line` and returns it; a quoted field may hold commas.
-std::string_view take_field(std::string_view& line) {
+/// Returns the character between the fields of a table: a comma, or what its header has instead.
+char separator_of(std::string_view header) {
+    for (const char separator : {',', ';', '\t'})
+        if (header.find(separator) != std::string_view::npos) return separator;
+    return ',';
+}
+
+/// Removes the first field from `line` and returns it; a quoted field may hold separators.
+std::string_view take_field(std::string_view& line, char separator = ',') {
     std::size_t end = 0;
     if (line.starts_with('"')) {
         end = line.find('"', 1);
         end = end == std::string_view::npos ? line.size() : end + 1;
     }
-    end = std::min(line.find(',', end), line.size());
+    end = std::min(line.find(separator, end), line.size());
     std::string_view field = line.substr(0, end);
     line.remove_prefix(std::min(end + 1, line.size()));
     while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
@@ -41,13 +49,14 @@ std::optional<int> take_number(std::string_view& text, std::size_t digits, std::
     return value;
 }
 
-/// Returns the offset from UTC in seconds of "", "Z" or "+01:00".
+/// Returns the offset from UTC in seconds of "", "Z", " UTC", "+01:00" or "+0100".
 std::optional<int> offset_of(std::string_view text) {
-    if (text.empty() || text == "Z") return 0;
+    if (text.starts_with(' ')) text.remove_prefix(1);
+    if (text.empty() || text == "Z" || text == "UTC" || text == "GMT") return 0;
     const bool before = text.front() == '-';
     if (!before && text.front() != '+') return std::nullopt;
     text.remove_prefix(1);
-    const auto hours = take_number(text, 2, ":");
+    const auto hours = take_number(text, 2, text.size() == 4 ? "" : ":");
     const auto minutes = hours ? take_number(text, 2, "") : std::nullopt;
     if (!minutes || !text.empty()) return std::nullopt;
     return (before ? -1 : 1) * (*hours * 3600 + *minutes * 60);
@@ -57,10 +66,13 @@ std::optional<int> offset_of(std::string_view text) {
 
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place) {
+    const char separator = separator_of(header);
+    const bool last_is_empty = row.ends_with(separator);
     while (!header.empty()) {
-        const bool found = take_field(header) == column;
-        if (row.empty() && found) place.refuse(fmt::format("the row has no field under '{}'", column));
-        const std::string_view field = take_field(row);
+        const bool found = take_field(header, separator) == column;
+        if (row.empty() && found && !(header.empty() && last_is_empty))
+            place.refuse(fmt::format("the row has no field under '{}'", column));
+        const std::string_view field = take_field(row, separator);
         if (found) return field;
     }
     place.refuse(fmt::format("the header has no column '{}'", column));
@@ -69,6 +81,7 @@ std::string_view csv_field(std::string_view row, std::string_view header, std::s
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
                         const RowPlace& place, std::int64_t least) {
     const std::string_view field = csv_field(row, header, column, place);
+    if (field.empty() && least == 0) return 0;
     double tokens = 0;  // some programs write "374.0"
     const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), tokens);
     if (error != std::errc{} || stop != field.data() + field.size() ||
@@ -91,11 +104,17 @@ bool is_length(std::string_view field) {
     return !field.empty() && field.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
+double seconds_of_number(double time) {
+    for (const auto& [least, per_s] : {std::pair{1e17, 1e9}, {1e14, 1e6}, {1e11, 1e3}})
+        if (time >= least) return time / per_s;
+    return time;
+}
+
 std::optional<double> seconds_of_time(std::string_view text) {
     double number = 0;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error == std::errc{} && stop == text.data() + text.size())
-        return number >= 0 && std::isfinite(number) ? std::optional(number) : std::nullopt;
+        return number >= 0 && std::isfinite(number) ? std::optional(seconds_of_number(number)) : std::nullopt;
 
     const auto year = take_number(text, 4, "-/");
     const auto month = year ? take_number(text, 2, "-/") : std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
-// Finds the fields of a line of comma-separated values by the names in the header. The functions are pure.
+// Finds the fields of a line of values by the names in the header, between which are commas, or else
+// semicolons or tabs. The functions are pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,8 +15,8 @@ namespace paretoken::datasets {
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 
-/// Returns that field as a whole number from `least` to 10^9. Throws UsageError, by place.refuse(), if it is
-/// none.
+/// Returns that field as a whole number from `least` to 10^9; an empty field is 0 if `least` is. Throws
+/// UsageError, by place.refuse(), if it is none.
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
                         const RowPlace& place, std::int64_t least = 1);
 
@@ -26,10 +27,14 @@ std::string csv_numbers(std::string_view row);
 /// row holds lengths and is not a header.
 bool is_length(std::string_view field);
 
+/// Returns the seconds of a number of seconds, which is returned unchanged, or of milli-, micro- or
+/// nanoseconds since 1970, which are larger than any number of seconds.
+double seconds_of_number(double time);
+
 /// Returns the seconds since 1970 of a time such as "2023-11-16 18:15:46.6805900". The date may have '/'
-/// instead of '-', 'T' may stand before the time of day, and 'Z' or an offset such as "+01:00" may follow it
-/// (without an offset, the time is UTC). A number that is not negative is returned unchanged. Returns nothing
-/// for other texts.
+/// instead of '-', 'T' may stand before the time of day, and 'Z', "UTC" or an offset such as "+01:00" may
+/// follow it (without an offset, the time is UTC). A number that is not negative is one of
+/// seconds_of_number(). Returns nothing for other texts.
 std::optional<double> seconds_of_time(std::string_view text);
 
 }  // namespace paretoken::datasets

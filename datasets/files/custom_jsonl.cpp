@@ -87,7 +87,7 @@ std::optional<std::int64_t> output_tokens_in(dom::element object, const RowPlace
     std::optional<std::int64_t> found;
     std::string_view first;
     for (const std::string_view name : kOutputTokens) {
-        const auto tokens = tokens_in(object, name, place);
+        const auto tokens = tokens_in(object, name, place, 0);
         if (found && tokens && *found != *tokens)
             place.refuse(
                 fmt::format("\"{}\" is {} and \"{}\" is {}; leave one out", first, *found, name, *tokens));
@@ -128,9 +128,21 @@ Row common_fields_in(const dom::element& object, const RowPlace& place) {
     return row;
 }
 
+/// Returns whether the row has a prompt without a content: null or "".
+bool has_empty_prompt(const dom::element& object) {
+    dom::element value;
+    std::string_view text;
+    if (!object["messages"].get(value) || object["prompt"].get(value)) return false;
+    return value.is_null() || (!value.get(text) && text.empty());
+}
+
 Row read_custom_row(std::string_view text, const std::string&, const RowPlace& place) {
     const dom::element& object = object_of(text, place);
     Row row = common_fields_in(object, place);
+    if (has_empty_prompt(object)) {
+        row.unusable = "for their prompt is empty";
+        return row;
+    }
     row.prompt = prompt_in(object, place);
     if (const auto* ids = std::get_if<TokenIds>(&*row.prompt))
         row.input_tokens = static_cast<std::int64_t>(ids->size());
@@ -175,14 +187,16 @@ Row read_turns_row(std::string_view text, const std::string&, const RowPlace& pl
 
 RowFormat custom_format(const Spec& spec) {
     spec.expect_only({"path", "osl"});
-    return {
-        .name = "custom", .layout = RowLayout::lines, .read = read_custom_row, .known_fields = kKnownFields};
+    return {.name = "custom",
+            .layout = RowLayout::lines_or_array,
+            .read = read_custom_row,
+            .known_fields = kKnownFields};
 }
 
 RowFormat turns_format(const Spec& spec) {
     spec.expect_only({"path", "osl"});
     return {.name = "turns",
-            .layout = RowLayout::lines,
+            .layout = RowLayout::lines_or_array,
             .read = read_turns_row,
             .known_fields = kKnownTurnsFields};
 }

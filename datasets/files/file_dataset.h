@@ -93,6 +93,8 @@ struct RowFormat {
     /// Makes the rows, for a dataset that is generated and has no file; otherwise empty. Needs `keeps_turns`.
     std::function<void(const std::function<void(Row)>& take)> generate = {};
     std::string note = {};  ///< what the user should know of the file, as a sentence without a full stop
+    /// What the user should know if rows follow each other faster than those of any public trace.
+    std::string note_if_fast = {};
     bool body_of_opening = false;        ///< whether a turn without a body has that of its job's first turn
     bool keeps_turns = false;            ///< whether turns are kept in memory (datasets/files/kept_turns.h)
     std::string_view known_fields = {};  ///< names of the fields of a row, for formats that tell unknown ones

@@ -3,11 +3,26 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <charconv>
+#include <cmath>
+
 namespace paretoken::datasets {
 
 namespace dom = simdjson::dom;
 
 namespace {
+
+/// Returns a number, which some programs write as a string; nothing for any other value.
+std::optional<double> number_of(const dom::element& value) {
+    double number = 0;
+    if (!value.get(number)) return number;
+    std::string_view text;
+    if (value.get(text)) return std::nullopt;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc{} && stop == end && std::isfinite(number) ? std::optional(number)
+                                                                        : std::nullopt;
+}
 
 /// Reads a string or a whole number; returns false if the value is neither.
 bool read_name(const dom::element& value, std::string& name) {
@@ -59,12 +74,13 @@ const dom::element& object_of(std::string_view text, const RowPlace& place) {
 
 std::optional<std::int64_t> tokens_in(const dom::element& object, std::string_view key, const RowPlace& place,
                                       std::int64_t least) {
+    constexpr double kMost = 1e9;
     dom::element value;
-    std::int64_t tokens = 0;
     if (object[key].get(value) || value.is_null()) return std::nullopt;
-    if (value.get(tokens) || tokens < least)
-        place.refuse(fmt::format("\"{}\" is not a whole number of at least {}", key, least));
-    return tokens;
+    const auto tokens = number_of(value);
+    if (!tokens || *tokens < static_cast<double>(least) || *tokens > kMost || *tokens != std::floor(*tokens))
+        place.refuse(fmt::format("\"{}\" is not a whole number from {} to 1e9", key, least));
+    return static_cast<std::int64_t>(*tokens);
 }
 
 std::int64_t needed_tokens_in(const dom::element& object, std::string_view key, const RowPlace& place) {
@@ -75,10 +91,9 @@ std::int64_t needed_tokens_in(const dom::element& object, std::string_view key, 
 
 std::optional<double> number_in(const dom::element& object, std::string_view key, const RowPlace& place) {
     dom::element value;
-    double number = 0;
     if (object[key].get(value) || value.is_null()) return std::nullopt;
-    if (value.get(number) || !(number >= 0))
-        place.refuse(fmt::format("\"{}\" is not a number of at least 0", key));
+    const auto number = number_of(value);
+    if (!number || !(*number >= 0)) place.refuse(fmt::format("\"{}\" is not a number of at least 0", key));
     return number;
 }
 

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -19,8 +20,35 @@ constexpr std::int64_t kBlockTokens = 512;
 struct TraceOptions {
     std::int64_t block = kBlockTokens;
     std::string_view dataset = {};
-    std::string unit = {};  ///< of the times: "s" or "ms"; empty means whole milliseconds
+    std::string unit = {};      ///< of the times: "s", "ms", "us" or "ns"; empty means whole milliseconds
+    bool block_stated = false;  ///< whether the user stated `block`
 };
+
+/// A unit of time, and the range in which times since 1970 have it, with years from 2001 to 5138.
+struct TimeUnit {
+    std::string_view name;
+    double per_s;
+    double least;
+    std::string_view plural;
+};
+constexpr std::array kTimeUnits = {
+    TimeUnit{"ns", 1e9, 1e17, "nanoseconds"}, TimeUnit{"us", 1e6, 1e14, "microseconds"},
+    TimeUnit{"ms", 1e3, 1e11, "milliseconds"}, TimeUnit{"s", 1, 1e9, "seconds"}};
+
+double seconds_of(double time, const TraceOptions& options) {
+    for (const TimeUnit& unit : kTimeUnits)
+        if (unit.name == options.unit) return time / unit.per_s;
+    return time / 1e3;
+}
+
+/// Returns the unit that a time without a stated unit has instead of milliseconds; null if it is none: a
+/// fraction, or a number that is a time since 1970 in another unit.
+const TimeUnit* other_unit_of(double time, const TraceOptions& options) {
+    if (!options.unit.empty()) return nullptr;
+    for (const TimeUnit& unit : kTimeUnits)
+        if (time >= unit.least) return unit.name == "ms" ? nullptr : &unit;
+    return time != std::floor(time) ? &kTimeUnits.back() : nullptr;
+}
 
 /// Returns the number of tokens that the blocks of a prompt probably have: a power of two.
 std::int64_t probable_block(const Row& row) {
@@ -29,26 +57,41 @@ std::int64_t probable_block(const Row& row) {
         std::bit_ceil(static_cast<std::uint64_t>((*row.input_tokens + ids - 1) / ids)));
 }
 
-/// Refuses a row whose blocks or time show that the trace has another size of blocks or unit of time.
-/// Bailian's traces have the fields of Mooncake's, but blocks of 16 tokens and times in seconds. One block
-/// more than the prompt needs is accepted.
-void check_units(const Row& row, double time, const TraceOptions& options, const RowPlace& place) {
+/// Returns whether a prompt may have so many blocks: one more than it needs is accepted, and one less. If the
+/// user stated the size of blocks, it may be known for the first blocks only.
+bool blocks_fit(const Row& row, const TraceOptions& options) {
     const auto ids = static_cast<std::int64_t>(row.blocks.size());
-    const bool blocks_fit = ids <= (*row.input_tokens + options.block - 1) / options.block + 1;
-    const bool fraction = options.unit.empty() && time != std::floor(time);
-    if (blocks_fit && !fraction) return;
+    const std::int64_t needed = (*row.input_tokens + options.block - 1) / options.block;
+    return ids == 0 || (ids <= needed + 1 && (options.block_stated || ids + 1 >= needed));
+}
+
+/// Refuses a row whose blocks or time show that the trace has another size of blocks or unit of time.
+/// Bailian's traces have the fields of Mooncake's, but blocks of 16 tokens and times in seconds.
+void check_units(const Row& row, double time, const TraceOptions& options, const RowPlace& place) {
+    const bool fit = blocks_fit(row, options);
+    const TimeUnit* const other = other_unit_of(time, options);
+    if (fit && other == nullptr) return;
     std::string why;
-    if (!blocks_fit)
-        why = fmt::format("{} hash ids of {} tokens do not fit a prompt of {} tokens", ids, options.block,
-                          *row.input_tokens);
-    if (fraction)
-        why += fmt::format("{}the time {} is not a whole number of milliseconds", why.empty() ? "" : ", and ",
-                           time);
-    const std::int64_t block = blocks_fit ? options.block : probable_block(row);
+    if (!fit)
+        why = fmt::format("{} hash ids of {} tokens do not fit a prompt of {} tokens", row.blocks.size(),
+                          options.block, *row.input_tokens);
+    if (other != nullptr)
+        why += fmt::format("{}the time {} is {}", why.empty() ? "" : ", and ", time,
+                           time == std::floor(time) ? fmt::format("one in {} since 1970", other->plural)
+                                                    : std::string("not a whole number of milliseconds"));
+    const std::int64_t block = fit ? options.block : probable_block(row);
     std::string fields = fmt::format("block={}", block);
-    if (fraction || !options.unit.empty()) fields += fmt::format(",unit={}", fraction ? "s" : options.unit);
-    place.refuse(fmt::format("{}; state them: --dataset {}:{}{}", why, options.dataset, fields,
-                             fraction ? " if times are in seconds, or unit=ms" : ""));
+    if (other != nullptr || !options.unit.empty())
+        fields += fmt::format(",unit={}", other != nullptr ? other->name : options.unit);
+    place.refuse(
+        fmt::format("{}; state them: --dataset {}:{}{}", why, options.dataset, fields,
+                    other != nullptr ? fmt::format(" if times are in {}, or unit=ms", other->plural) : ""));
+}
+
+/// Returns the blocks of a row. A trace without them states lengths only.
+std::vector<std::uint64_t> trace_blocks_in(const simdjson::dom::element& object, const RowPlace& place) {
+    return json_in(object, "hash_ids").empty() ? std::vector<std::uint64_t>()
+                                               : blocks_in(object, "hash_ids", place);
 }
 
 /// Reads the time of a row, and the lengths and blocks of its prompt.
@@ -57,10 +100,10 @@ Row trace_row_of(const simdjson::dom::element& object, const TraceOptions& optio
     Row row;
     const auto at = number_in(object, "timestamp", place);
     if (!at && needs_time) place.refuse("\"timestamp\" is missing");
-    if (at) row.at_s = options.unit == "s" ? *at : *at / 1e3;
+    if (at) row.at_s = seconds_of(*at, options);
     row.input_tokens = needed_tokens_in(object, "input_length", place);
     row.output_tokens = needed_tokens_in(object, "output_length", place);
-    row.blocks = blocks_in(object, "hash_ids", place);
+    row.blocks = trace_blocks_in(object, place);
     if (*row.input_tokens > 0) check_units(row, at.value_or(0), options, place);
     return row;
 }
@@ -95,8 +138,7 @@ Row read_agentic_row(std::string_view text, const TraceOptions& options, const R
 Row session_texts_of(const simdjson::dom::element& object, const TraceOptions& options,
                      const RowPlace& place) {
     Row row;
-    if (const auto at = number_in(object, "timestamp", place))
-        row.at_s = options.unit == "s" ? *at : *at / 1e3;
+    if (const auto at = number_in(object, "timestamp", place)) row.at_s = seconds_of(*at, options);
     row.output_tokens = tokens_in(object, "output_length", place);
     const std::string text = text_in(object, "text_input", place);
     if (!text.empty())
@@ -137,19 +179,25 @@ RowFormat trace_format(std::string_view name, const Spec& spec, ReadTraceRow rea
     if (!(block >= 1) || block > 1e6 || block != std::floor(block))
         throw UsageError(
             fmt::format("dataset '{}': block={} is not a whole number from 1 to 1M", name, block));
-    TraceOptions options{.block = static_cast<std::int64_t>(block)};
+    TraceOptions options{.block = static_cast<std::int64_t>(block),
+                         .block_stated = spec.fields.contains("block")};
     if (const auto unit = spec.fields.find("unit"); unit != spec.fields.end()) {
-        if (unit->second != "s" && unit->second != "ms")
-            throw UsageError(fmt::format("dataset '{}': unit={} is neither s nor ms, the unit of the times",
-                                         name, unit->second));
+        if (std::none_of(kTimeUnits.begin(), kTimeUnits.end(),
+                         [&](const TimeUnit& known) { return known.name == unit->second; }))
+            throw UsageError(
+                fmt::format("dataset '{}': unit={} is none of s, ms, us and ns, the unit of the times", name,
+                            unit->second));
         options.unit = unit->second;
     }
     options.dataset = name;
     return {.name = name,
-            .layout = RowLayout::lines,
+            .layout = RowLayout::lines_or_array,
             .read = [options, read_row](std::string_view text, const std::string&,
                                         const RowPlace& place) { return read_row(text, options, place); },
-            .block_tokens = options.block};
+            .block_tokens = options.block,
+            .note_if_fast = options.unit.empty()
+                                ? "times were read as milliseconds; state unit=s if they are seconds"
+                                : ""};
 }
 
 }  // namespace

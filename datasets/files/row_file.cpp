@@ -94,6 +94,27 @@ void RowPlace::refuse(std::string_view why) const {
     throw UsageError(fmt::format("{}:{}: {}", path, line, why));
 }
 
+namespace {
+
+/// Throws UsageError for a file that was downloaded in place of the data.
+void refuse_stand_in(const std::string& path, std::string_view begin) {
+    if (begin.starts_with("version https://git-lfs"))
+        throw UsageError(fmt::format(
+            "'{}' is a pointer of Git LFS, not the data; fetch these with git lfs pull, or download the file "
+            "from the web page of the data",
+            path));
+    constexpr std::size_t kSeen = 256;
+    std::string head(begin.substr(0, kSeen));
+    std::transform(head.begin(), head.end(), head.begin(),
+                   [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const std::string_view text = trimmed(head);
+    if (text.starts_with("<!doctype") || text.starts_with("<html"))
+        throw UsageError(
+            fmt::format("'{}' is a web page, not a file of rows; the download probably needs a login", path));
+}
+
+}  // namespace
+
 void refuse_packed(const std::string& path, std::string_view begin) {
     struct Packing {
         std::string_view mark;
@@ -108,13 +129,25 @@ void refuse_packed(const std::string& path, std::string_view begin) {
         Packing{"PK\x03\x04", "a zip file", "unzip -p '{0}' > '{1}'"},
         Packing{"\x28\xb5\x2f\xfd", "packed with zstd", "zstd -dc '{0}' > '{1}'"},
         Packing{"\xfd\x37zXZ", "packed with xz", "xz -dc '{0}' > '{1}'"},
+        Packing{"BZh", "packed with bzip2", "bzip2 -dc '{0}' > '{1}'"},
+        Packing{"\x04\x22\x4d\x18", "packed with lz4", "lz4 -dc '{0}' > '{1}'"},
+        Packing{"7z\xbc\xaf\x27\x1c", "packed with 7-Zip", "7z x -so '{0}' > '{1}'"},
+        Packing{"ARROW1", "an Arrow file",
+                "python3 -c \"import pandas; pandas.read_feather('{0}').to_json('{1}', orient='records', "
+                "lines=True)\""},
+        Packing{"\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 '{0}' > '{1}'"},
+        Packing{"\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 '{0}' > '{1}'"},
+        Packing{std::string_view("{\0", 2), "text in UTF-16", "iconv -f UTF-16LE -t UTF-8 '{0}' > '{1}'"},
+        Packing{std::string_view("\0{", 2), "text in UTF-16", "iconv -f UTF-16BE -t UTF-8 '{0}' > '{1}'"},
     };
+    refuse_stand_in(path, begin);
     for (const Packing& packing : kPackings) {
         if (!begin.starts_with(packing.mark)) continue;
         const std::size_t name = path.rfind('/') + 1;
         const std::size_t dot = path.rfind('.');
         std::string out = dot != std::string::npos && dot > name ? path.substr(0, dot) : path + ".rows";
         if (out.find('.', name) == std::string::npos) out += ".jsonl";
+        if (out == path) out += ".rows";
         throw UsageError(fmt::format("'{}' is {}, not a file of text; this makes rows of it: {}", path,
                                      packing.name, fmt::format(fmt::runtime(packing.remedy), path, out)));
     }

@@ -28,8 +28,9 @@ enum class RowLayout : std::uint8_t {
     objects,         ///< JSON objects, each of one line or several; or an array of them
 };
 
-/// Throws UsageError if a file that begins with the bytes `begin` is packed or is no text (Parquet, gzip,
-/// zip, zstd, xz); the message has a command that makes JSON lines of it.
+/// Throws UsageError if a file that begins with the bytes `begin` is packed, is no text in UTF-8 (Parquet,
+/// Arrow, UTF-16), or came in place of the data (a pointer of Git LFS, a web page); the message has a command
+/// that makes JSON lines of it.
 void refuse_packed(const std::string& path, std::string_view begin);
 
 class RowFile {

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "core/error.h"
@@ -12,26 +16,48 @@
 namespace paretoken::datasets {
 namespace {
 
+/// Returns whether a speaker is one of `names`, in letters of either case.
+bool is_one_of(std::string_view from, std::initializer_list<std::string_view> names) {
+    std::string small(from);
+    std::transform(small.begin(), small.end(), small.begin(),
+                   [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return std::find(names.begin(), names.end(), small) != names.end();
+}
+
 bool is_human(std::string_view from) {
-    return from == "human" || from == "user";
+    return is_one_of(from, {"human", "user", "prompter"});
 }
 
 bool is_reply(std::string_view from) {
-    return from == "gpt" || from == "assistant" || from == "chatgpt" || from == "bing" || from == "bard";
+    return is_one_of(from, {"gpt", "assistant", "chatgpt", "bing", "bard", "model"});
+}
+
+/// Returns the value of the first of two keys that is there; nothing if none is.
+std::optional<simdjson::dom::element> either(simdjson::dom::element turn, std::string_view key,
+                                             std::string_view other) {
+    simdjson::dom::element value;
+    if (turn[key].get(value) && turn[other].get(value)) return std::nullopt;
+    return value;
 }
 
 Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace& place) {
     const simdjson::dom::element& object = object_of(text, place);
-    simdjson::dom::array turns;
-    if (object["conversations"].get(turns) && object["conversation"].get(turns))
-        place.refuse("\"conversations\" is missing");
+    const auto conversation = either(object, "conversations", "conversation");
+    if (!conversation) place.refuse("\"conversations\" is missing");
     Row row;
+    row.unusable = "for they have no message of the human's";
+    if (conversation->is_null()) return row;
+    simdjson::dom::array turns;
+    if (conversation->get(turns)) place.refuse("\"conversations\" is not a list of turns");
     Messages messages;
     for (const auto turn : turns) {
+        const auto speaker = either(turn, "from", "role");
+        const auto said = either(turn, "value", "content");
         std::string_view from;
         std::string_view value;
-        if (turn["from"].get(from) || turn["value"].get(value))
-            place.refuse("a turn lacks \"from\" or \"value\"");
+        if (!speaker || !said || speaker->get(from) || (!said->is_null() && said->get(value)))
+            place.refuse("a turn lacks \"from\" (or \"role\") or \"value\" (or \"content\")");
+        if (said->is_null()) continue;
         if (from == "system" && !row.prompt && messages.empty()) {
             messages.push_back({"system", std::string(value)});
         } else if (is_human(from)) {
@@ -46,7 +72,7 @@ Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace&
             messages.push_back({"assistant", std::string(value)});
         }
     }
-    if (!row.prompt) row.unusable = "for they have no message of the human's";
+    if (row.prompt) row.unusable = {};
     return row;
 }
 

@@ -41,6 +41,7 @@ Row read_log(std::string_view text, const std::string&, const RowPlace& place) {
         row.at_s = time_in(at, place);
     } else {
         row.at_s = number_in(object, "at", place);
+        if (row.at_s) row.at_s = seconds_of_number(*row.at_s);
     }
     if (!row.at_s) place.refuse("\"at\" is missing");
     return row;
@@ -60,7 +61,7 @@ RowFormat burstgpt_format(const Spec& spec) {
     return format_of(spec, {.name = "burstgpt", .layout = RowLayout::csv, .read = read_burstgpt});
 }
 RowFormat log_format(const Spec& spec) {
-    return format_of(spec, {.name = "log", .layout = RowLayout::lines, .read = read_log});
+    return format_of(spec, {.name = "log", .layout = RowLayout::lines_or_array, .read = read_log});
 }
 
 std::unique_ptr<Dataset> make_azure(const DatasetOptions& options) {

@@ -81,12 +81,24 @@ void TurnFile::add_time(const Row& row, const RowPlace& place) {
     if (row.at_s) {
         if (timed_ == 0) first_at_s_ = last_at_s_ = *row.at_s;
         if (*row.at_s < last_at_s_)
-            place.refuse(fmt::format("the time goes back from {} s to {} s", last_at_s_, *row.at_s));
+            place.refuse(fmt::format("the time goes back from {} s to {} s; sort the rows by their time",
+                                     last_at_s_, *row.at_s));
         last_at_s_ = *row.at_s;
         ++timed_;
     }
     ++seen_;
     if (timed_ != 0 && timed_ != seen_) place.refuse("some rows have a time and others have none");
+}
+
+std::vector<std::string> TurnFile::notes() const {
+    constexpr std::size_t kFewest = 10;  // rows
+    constexpr double kFastest = 100;     // rows per second; public traces have at most 50
+    std::vector<std::string> notes = reader_.notes();
+    const double span = last_at_s_ - first_at_s_;
+    const std::string& note = reader_.format().note_if_fast;
+    if (!note.empty() && timed_ >= kFewest && span > 0 && static_cast<double>(timed_) > kFastest * span)
+        notes.push_back(fmt::format("{} rows in {:.3g} s: {}", timed_, span, note));
+    return notes;
 }
 
 Row TurnFile::row(TurnPlace at) const {

@@ -58,7 +58,7 @@ class TurnFile {
     /// Returns the time of a job, counted from the first job; nothing in a file without times.
     std::optional<Duration> recorded_time(std::size_t job) const;
 
-    std::vector<std::string> notes() const { return reader_.notes(); }
+    std::vector<std::string> notes() const;
     const std::string& path() const { return path_; }
     /// Returns the hash of the file; empty for a generated dataset.
     std::string content() const { return file_ ? file_->content() : std::string(); }

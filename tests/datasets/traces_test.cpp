@@ -96,7 +96,8 @@ TEST(Mooncake, ATraceInSecondsWithBlocksOfOtherSizeIsRefusedWithTheFieldsThatRea
     EXPECT_EQ(ids_of(seconds->request(0)).size(), 521U);
     EXPECT_EQ(dataset_of("mooncake:block=16,unit=ms", trace("0.5", "2.5"))->recorded_time(1),
               milliseconds(2));
-    EXPECT_THAT(refusal_of("mooncake:unit=min", kMooncake), HasSubstr("unit=min is neither s nor ms"));
+    EXPECT_THAT(refusal_of("mooncake:unit=min", kMooncake),
+                HasSubstr("unit=min is none of s, ms, us and ns"));
 }
 
 TEST(TokenTraces, HaveTheTimesAndLengthsOfTheirColumns) {
@@ -154,6 +155,102 @@ TEST(TokenTraces, ThatAreWrongAreRefusedWithLineAndField) {
     EXPECT_THAT(refusal_of("log", "{\"prompt_tokens\": 1, \"completion_tokens\": 2}"),
                 HasSubstr("\"at\" is missing"));
     EXPECT_THAT(refusal_of("sharegpt", "[{\"id\": 1}]"), HasSubstr("\"conversations\" is missing"));
+}
+
+TEST(Mooncake, TimesSince1970AreOfTheUnitThatTheyCanHave) {
+    const auto trace = [](std::string_view first, std::string_view second) {
+        return fmt::format(
+            "{{\"timestamp\": {}, \"input_length\": 100, \"output_length\": 6, \"hash_ids\": [1]}}\n"
+            "{{\"timestamp\": {}, \"input_length\": 100, \"output_length\": 6, \"hash_ids\": [2]}}\n",
+            first, second);
+    };
+    const auto second_time = [&](std::string_view spec, std::string_view first, std::string_view second) {
+        return dataset_of(spec, trace(first, second))->recorded_time(1);
+    };
+    EXPECT_EQ(second_time("mooncake", "1732700000000", "1732700000500"), milliseconds(500));
+    EXPECT_THAT(refusal_of("mooncake", trace("1732700000", "1732700002")),
+                AllOf(HasSubstr("seconds since 1970"), HasSubstr("mooncake:block=512,unit=s")));
+    EXPECT_EQ(second_time("mooncake:unit=s", "1732700000", "1732700002"), std::chrono::seconds(2));
+    EXPECT_THAT(refusal_of("mooncake", trace("1732700000000000", "1732700000500000")), HasSubstr("unit=us"));
+    EXPECT_EQ(second_time("mooncake:unit=us", "1732700000000000", "1732700000500000"), milliseconds(500));
+    EXPECT_THAT(refusal_of("mooncake", trace("1732700000000000000", "1732700000500000000")),
+                HasSubstr("unit=ns"));
+    EXPECT_EQ(second_time("mooncake", "\"500\"", "\"1500\""), std::chrono::seconds(1)) << "numbers as texts";
+}
+
+TEST(Mooncake, RowsThatFollowEachOtherFasterThanRealOnesAreTold) {
+    const auto notes = [](std::string_view spec, int step) {
+        std::string rows;
+        for (int i = 0; i < 20; ++i)
+            rows += fmt::format(
+                "{{\"timestamp\": {}, \"input_length\": 100, \"output_length\": 6, \"hash_ids\": [{}]}}\n",
+                step * i, i);
+        return dataset_of(spec, rows)->notes();
+    };
+    EXPECT_THAT(notes("mooncake", 2),
+                ElementsAre(HasSubstr("20 rows in 0.038 s: times were read as milliseconds")));
+    EXPECT_THAT(notes("mooncake:unit=ms", 2), ElementsAre());
+    EXPECT_THAT(notes("mooncake:unit=s", 2), ElementsAre());
+    EXPECT_THAT(notes("mooncake", 100), ElementsAre());
+    EXPECT_THAT(notes("mooncake", 0), ElementsAre());
+}
+
+TEST(Mooncake, AsManyIdsMustBeThereAsThePromptNeeds) {
+    const auto row = [](int tokens, std::string_view ids) {
+        return fmt::format("{{\"timestamp\": 0, \"input_length\": {}, \"output_length\": 6{}}}\n", tokens,
+                           ids);
+    };
+    EXPECT_THAT(
+        refusal_of("mooncake", row(1024, ", \"hash_ids\": [1]") + row(4096, ", \"hash_ids\": [1, 2, 3, 4]")),
+        AllOf(HasSubstr(":2: 4 hash ids of 512 tokens do not fit a prompt of 4096"),
+              HasSubstr("block=1024")));
+    EXPECT_EQ(refusal_of("mooncake", row(1000, ", \"hash_ids\": [1]")), "accepted")
+        << "the last block is not whole";
+    EXPECT_EQ(refusal_of("mooncake:block=512", row(9000, ", \"hash_ids\": [1]")), "accepted")
+        << "as was stated";
+    const auto lengths = dataset_of("mooncake", row(700, "") + row(800, ", \"hash_ids\": null"));
+    EXPECT_EQ(ids_of(lengths->request(1)).size(), 800U);
+    EXPECT_LT(common_prefix(ids_of(lengths->request(0)), ids_of(lengths->request(1))), 8U);
+}
+
+TEST(TokenTraces, TimesSince1970InMillisecondsAreNoSeconds) {
+    const auto azure = dataset_of("azure",
+                                  "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                                  "1700158546680,374,44\n1700158550990,396,109\n");
+    EXPECT_NEAR(seconds(*azure->recorded_time(1)), 4.31, 1e-6);
+    const auto log =
+        dataset_of("log",
+                   "[{\"at\": 1732700000000000, \"prompt_tokens\": 5, \"completion_tokens\": 6},\n"
+                   " {\"at\": 1732700001000000, \"prompt_tokens\": 5, \"completion_tokens\": 6}]");
+    EXPECT_EQ(log->recorded_time(1), std::chrono::seconds(1)) << "microseconds, in an array";
+    EXPECT_EQ(seconds_of_number(86400), 86400);
+    EXPECT_EQ(seconds_of_number(1.7e18), 1.7e9);
+}
+
+TEST(TokenTraces, TablesMayHaveSemicolonsAndEmptyFields) {
+    const auto azure =
+        dataset_of("azure",
+                   "TIMESTAMP;ContextTokens;GeneratedTokens\n"
+                   "2023-11-16 18:15:46;374;44\n2023-11-16 18:15:47;374;\n2023-11-16 18:15:48;396;5\n");
+    ASSERT_EQ(azure->size(), 2U);
+    EXPECT_EQ(azure->request(1).wanted_input_tokens, 396);
+    EXPECT_THAT(azure->notes(),
+                ElementsAre(HasSubstr("1 of 3 rows (33.3 %) left out, for they have 0 tokens")));
+}
+
+TEST(ShareGpt, SpeakersMayHaveRolesAndOtherSpellings) {
+    const auto dataset = dataset_of(
+        "sharegpt",
+        R"([{"conversations": [{"role": "user", "content": "one?"}, {"role": "assistant", "content": "1"}]},
+ {"conversations": [{"role": "user", "value": "two?"}, {"role": "assistant", "value": "2"}]},
+ {"conversations": [{"from": "Human", "value": "three?"}, {"from": "GPT", "value": "3"}]},
+ {"conversations": [{"from": "human", "value": null}, {"from": "gpt", "value": "4"}]},
+ {"conversations": null}])");
+    ASSERT_EQ(dataset->size(), 3U);
+    EXPECT_EQ(dataset->request(0).prompt, Prompt(Messages{{"user", "one?"}}));
+    EXPECT_EQ(dataset->request(1).prompt, Prompt(Messages{{"user", "two?"}}));
+    EXPECT_EQ(dataset->request(2).prompt, Prompt(Messages{{"user", "three?"}}));
+    EXPECT_THAT(dataset->notes(), ElementsAre(HasSubstr("2 of 5 rows (40 %) left out")));
 }
 
 TEST(ShareGpt, RowsWithoutAMessageOfTheHumanAreLeftOutAndCounted) {
@@ -231,6 +328,8 @@ TEST(SecondsOfTime, ReadsNumbersDatesAndOffsets) {
     EXPECT_EQ(seconds_of_time("1970-01-02 00:00:01.25"), 86401.25);
     EXPECT_EQ(seconds_of_time("1970-01-01T01:00:00+01:00"), 0);
     EXPECT_EQ(seconds_of_time("2024-02-29T00:00:00Z"), 1709164800);
+    EXPECT_EQ(seconds_of_time("2024-02-29 00:00:00 UTC"), 1709164800);
+    EXPECT_EQ(seconds_of_time("1970-01-01T01:00:00+0100"), 0);
     for (const char* text : {"", "-1", "nan", "2023-02-29 00:00:00", "2023-01-01 24:00:00", "2023-01-01",
                              "2023-01-01 00:00:00 PST"})
         EXPECT_EQ(seconds_of_time(text), std::nullopt) << text;

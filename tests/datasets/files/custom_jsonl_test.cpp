@@ -50,6 +50,30 @@ TEST(CustomJsonl, ReadsPromptsConversationsAndTokenIds) {
     EXPECT_EQ(dataset->request(2).wanted_input_tokens, 3);
 }
 
+TEST(CustomJsonl, ReadsAnArrayOfRowsAsOtherProgramsWriteIt) {
+    const auto dataset = dataset_of(
+        "[\n  {\n    \"prompt\": \"a\",\n    \"output_tokens\": 5.0\n  },\n"
+        "  {\"prompt\": \"b\", \"max_tokens\": \"7\"}\n]\n");
+    ASSERT_EQ(dataset->size(), 2U);
+    EXPECT_EQ(dataset->request(0).wanted_output_tokens, 5);
+    EXPECT_EQ(dataset->request(1).wanted_output_tokens, 7);
+    EXPECT_THAT(refusal_of(R"({"prompt": "a", "output_tokens": 5.5})"), HasSubstr("not a whole number"));
+    EXPECT_THAT(refusal_of(R"({"prompt": "a", "output_tokens": "five"})"), HasSubstr("not a whole number"));
+    EXPECT_THAT(refusal_of(R"({"prompt": "a", "output_tokens": 2000000000})"), HasSubstr("to 1e9"));
+    EXPECT_THAT(refusal_of(R"({"prompt": "a", "output_tokens": -1})"), HasSubstr("not a whole number"));
+}
+
+TEST(CustomJsonl, RowsWithoutAPromptOrWithoutOutputAreLeftOutAndCounted) {
+    const auto dataset = dataset_of(
+        "{\"prompt\": null}\n{\"prompt\": \"\"}\n{\"prompt\": \"a\"}\n"
+        "{\"prompt\": \"b\", \"output_tokens\": 0}\n");
+    ASSERT_EQ(dataset->size(), 1U);
+    EXPECT_EQ(dataset->request(0).prompt, Prompt("a"));
+    EXPECT_THAT(dataset->notes(), ::testing::UnorderedElementsAre(
+                                      HasSubstr("2 of 4 rows (50 %) left out, for their prompt is empty"),
+                                      HasSubstr("1 of 4 rows (25 %) left out, for they have 0 tokens")));
+}
+
 TEST(CustomJsonl, ReadsTimesModelsAndBodies) {
     const auto dataset = dataset_of(
         R"({"prompt": "a", "at_s": 3, "model": "lora-a", "body": {"tools": [{"type": "function"}], "seed": null}})"
@@ -205,7 +229,7 @@ TEST(CustomJsonl, AWrongLineIsNamed) {
     EXPECT_THAT(refusal_of("{\"prompt\":[-1]}"), HasSubstr("not a token id"));
     EXPECT_THAT(refusal_of("{\"messages\":[{\"content\":\"x\"}]}"), HasSubstr("lacks \"role\""));
     EXPECT_THAT(refusal_of("{\"messages\":[]}"), HasSubstr("empty"));
-    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"output_tokens\":0}"), HasSubstr("\"output_tokens\""));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"output_tokens\":-1}"), HasSubstr("\"output_tokens\""));
     EXPECT_THAT(refusal_of("\n\n"), HasSubstr("holds no requests"));
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"at_s\":2}\n{\"prompt\":\"a\",\"at_s\":1}"),
                 HasSubstr(":2: the time goes back"));

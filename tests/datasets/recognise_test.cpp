@@ -1,0 +1,52 @@
+#include "datasets/recognise.h"
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "tests/datasets/temporary_file.h"
+
+namespace paretoken::datasets {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string said_of(std::string_view text) {
+    const paretoken::testing::TemporaryFile file(text);
+    try {
+        return guessed_format(file.path());
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+}
+
+TEST(Recognise, names_the_fields_of_a_row_of_no_known_format) {
+    EXPECT_THAT(said_of(R"({"question": "a", "answer": "b"})"),
+                AllOf(HasSubstr("none of the known formats"),
+                      HasSubstr("the fields \"answer\", \"question\""), HasSubstr("\"prompt\"")));
+    EXPECT_THAT(said_of("plain text\n"), Not(HasSubstr("fields")));
+}
+
+TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
+    EXPECT_THAT(said_of(R"([{"role": "user", "content": "a"}])"),
+                AllOf(HasSubstr("lists of messages"), HasSubstr("{\"messages\": [...]}")));
+    EXPECT_THAT(said_of(R"({"custom_id": "1", "url": "/v1/chat/completions", "body": {"messages": []}})"),
+                HasSubstr("OpenAI's batches"));
+    EXPECT_THAT(said_of(R"([{"instruction": "a", "input": "", "output": "b"}])"), HasSubstr("\"prompt\""));
+}
+
+TEST(Recognise, names_what_is_no_text_or_came_in_place_of_the_data) {
+    using namespace std::string_view_literals;
+    EXPECT_THAT(said_of("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 672106\n"),
+                AllOf(HasSubstr("pointer of Git LFS"), HasSubstr("git lfs pull")));
+    EXPECT_THAT(said_of("\n<!DOCTYPE HTML><title>Sign in</title>"), HasSubstr("is a web page"));
+    EXPECT_THAT(said_of("\xff\xfe{\0\"\0"sv), AllOf(HasSubstr("UTF-16"), HasSubstr("iconv")));
+    EXPECT_THAT(said_of("\0{\0\""sv), HasSubstr("UTF-16BE"));
+    EXPECT_THAT(said_of("BZh91AY&SY"), HasSubstr("bzip2 -dc"));
+    EXPECT_THAT(said_of("\x04\x22\x4d\x18...."), HasSubstr("lz4 -dc"));
+    EXPECT_THAT(said_of("ARROW1\0\0"sv), HasSubstr("an Arrow file"));
+}
+
+}  // namespace
+}  // namespace paretoken::datasets
