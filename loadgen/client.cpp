@@ -189,7 +189,7 @@ class Client::Exchange final : public http::ExchangeSink {
         refused_ = !http::is_success(head.status);
         record_.headers = read.at;
         text_ = nullptr;  // frees it once it is sent: it is as long as the prompt, and many may wait
-        if (!head.content_encoding.empty() && head.content_encoding != "identity") {
+        if (http::is_compressed(head)) {
             set_failure(Outcome::malformed,
                         fmt::format("the answer is compressed ({}) although identity was asked for; times of "
                                     "compressed tokens mean nothing, switch compression off",
@@ -326,6 +326,7 @@ PreparedRequest Client::prepare(Request request) const {
     std::string body = body_.body(request);
     const protocol::AnswerLimits limits =
         protocol::limits_for(body_.asked_output_tokens(request), body.size());
+    request.wanted_output_tokens = body_.wanted_output_tokens(request);
     return {.request = std::move(request), .body = std::move(body), .limits = limits, .keep_answer = false};
 }
 

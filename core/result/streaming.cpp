@@ -7,7 +7,7 @@ bool is_bunched(const RequestRecord& record) {
     constexpr double kFastest = 1e-3;  // seconds per token
     constexpr double kShort = 0.1;     // of the end-to-end time
     if (!record.sent || !record.first_event || !record.last_event) return false;
-    if (record.streamed_tokens < kFewestTokens || record.chunks < 2) return false;
+    if (record.streamed_tokens < kFewestTokens || record.chunks == 0) return false;
     if (2 * record.first_group_tokens > record.streamed_tokens) return true;
     const auto later = static_cast<double>(record.streamed_tokens - record.first_group_tokens);
     const double e2e = seconds(*record.last_event - *record.sent);

@@ -24,6 +24,14 @@ void count_failure(const RequestRecord& record, Counts& counts) {
     if (!record.error.empty()) counts.example_errors.emplace(name, record.error);
 }
 
+/// Returns whether the output tokens of a streamed answer are the number of its events, because the server
+/// counted none, or its count cannot be true.
+bool is_estimated(const RequestRecord& record, Facts unknown) {
+    if (record.token_source == TokenSource::disputed) return true;
+    return record.token_source == TokenSource::one_per_chunk && record.chunks > 0 &&
+           !record.usage.completion && !unknown.overlaps({Fact::output_tokens});
+}
+
 void count_request(const RequestRecord& record, TimeSpan window, Facts unknown, Counts& counts) {
     if (record.outcome == Outcome::cancelled) {
         ++counts.cancelled;
@@ -36,7 +44,7 @@ void count_request(const RequestRecord& record, TimeSpan window, Facts unknown, 
         ++counts.ok;
         counts.unstreamed += record.first_event || unknown.overlaps({Fact::first_event}) ? 0 : 1;
         counts.bunched += is_bunched(record) ? 1 : 0;
-        counts.disputed += record.token_source == TokenSource::disputed ? 1 : 0;
+        counts.disputed += is_estimated(record, unknown) ? 1 : 0;
         counts.unseen_output += record.unseen_output ? 1 : 0;
         if (!record.answered_model.empty()) ++counts.other_models[record.answered_model];
     } else if (record.outcome == Outcome::abandoned) {

@@ -224,9 +224,10 @@ constexpr std::array kChecks = {
         "of those that came well", [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); },
         0.05, kNever},
     Check{"disputed_counts",
-          "the usage contradicts the streamed text (it counts no token, or more than the text can hold), so "
-          "that "
-          "output tokens are estimated as one per event: answers",
+          "no usage came with the stream, or it contradicts the text (it counts no token, or more than the "
+          "text "
+          "can hold), so that output tokens are estimated as one per event, although an event may bring "
+          "several: answers",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.disputed); }, 0, kNever},
     Check{"unseen_output",

@@ -48,8 +48,9 @@ constexpr std::array kReasons = {
                    "Switch buffering off in proxies (nginx: proxy_buffering off, tcp_nodelay on)."},
     ValidityReason{"buffered_stream", "Many events came in one read with the event before.",
                    "Compare with a run on the server's own address, without the proxy."},
-    ValidityReason{"disputed_counts", "The server's usage contradicts the text that it streamed.",
-                   "Read output tokens as estimates, and report the mistake to the server's makers."},
+    ValidityReason{
+        "disputed_counts", "The server's usage is missing, or contradicts the text that it streamed.",
+        "Read output tokens as estimates; let usage through gateways (stream_options.include_usage)."},
     ValidityReason{"unseen_output", "Output came under a name that is not known, or was not streamed.",
                    "Do not trust the time to first token; switch the hidden reasoning off if you can."},
     // The amount of evidence.

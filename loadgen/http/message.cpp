@@ -33,6 +33,18 @@ ResponseHead head_of(const http::response_header<>& fields) {
             .location = text(http::field::location)};
 }
 
+/// Returns a head whose status line lacks the space before the reason, with it and with padding for code that
+/// reads ahead; empty for any other head.
+std::string with_space_for_reason(std::span<const char> bytes) {
+    constexpr std::string_view kLine = "HTTP/1.1 200";
+    const std::string_view head(bytes.data(), bytes.size());
+    std::string mended;
+    if (!head.starts_with("HTTP/1.") || head.substr(0, head.find('\r')).size() != kLine.size()) return mended;
+    mended.reserve(head.size() + 1 + kPadding);
+    mended.append(head.substr(0, kLine.size())).append(" ").append(head.substr(kLine.size()));
+    return mended;
+}
+
 void append_header(std::string& out, std::string_view name, std::string_view value) {
     out.append(name).append(": ").append(value).append("\r\n");
 }
@@ -41,6 +53,10 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 
 bool same_name(std::string_view a, std::string_view b) {
     return beast::iequals(a, b);
+}
+
+bool is_compressed(const ResponseHead& head) {
+    return !head.content_encoding.empty() && !same_name(head.content_encoding, "identity");
 }
 
 std::string head_text(const RequestHead& head) {
@@ -96,7 +112,10 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
             head_.assign(bytes.data(), bytes.size());
             return State::reading;
         }
-        if (ec) return broken_by(ec.message());
+        if (ec) {
+            const std::string mended = with_space_for_reason(bytes);
+            return mended.empty() ? broken_by(ec.message()) : read_head(mended);
+        }
         bytes = bytes.subspan(taken);
         const unsigned status = parser.get().result_int();
         if (status / 100 == 1 && status != 101) {  // an interim response such as 100 Continue

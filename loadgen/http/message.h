@@ -42,6 +42,9 @@ struct ResponseHead {
     std::string location;
 };
 
+/// Returns whether the body has another encoding than "identity".
+bool is_compressed(const ResponseHead& head);
+
 /// Returns whether a status means success (2xx).
 constexpr bool is_success(int status) {
     return status >= 200 && status < 300;

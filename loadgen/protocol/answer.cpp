@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -16,6 +15,7 @@ namespace {
 constexpr int kChoices = 64;
 constexpr std::size_t kKibi = 1024;
 constexpr std::size_t kMebi = kKibi * kKibi;
+constexpr std::size_t kBeginning = 4 * kKibi;  ///< bytes of a stream that are kept for errors
 
 constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
 
@@ -74,7 +74,9 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     text_.recycle();
     log_.clear();
     log_.reserve(options.expected_chunks);
-    empty_deltas_ = unknown_outputs_ = 0;
+    facts_ = {};
+    unknown_outputs_ = foreign_ = 0;
+    any_own_ = false;
     record.unseen_output = false;
     choices_seen_ = choices_finished_ = 0;
     stamp_ = {};
@@ -115,6 +117,8 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
     const bool too_long = bytes.size() > bytes_left();
     if (too_long) bytes = bytes.first(bytes_left());
     stream_bytes_ += bytes.size();
+    if (whole_body_.size() < kBeginning)
+        whole_body_.append({bytes.data(), std::min(bytes.size(), kBeginning - whole_body_.size())});
     // Leading blanks are not part of an event. Only whether the first line is indented matters, because such
     // a line is no field; so blanks of any length are read alike, wherever reads cut them.
     if (blanks != 0) {
@@ -166,11 +170,13 @@ void AnswerReader::on_delta(const Delta& delta) {
         on_output(delta);
         if (options_.keep_text) parser_->append_text(delta, text_);
     } else {
-        ++empty_deltas_;
-        unknown_outputs_ += delta.unknown_output ? 1 : 0;
+        note_event(delta);
     }
     if (!parser_->model().empty() && !model_known_) note_model(parser_->model());
-    if (delta.usage) update(record_->usage, *delta.usage);
+    if (delta.usage) {
+        update(record_->usage, *delta.usage);
+        facts_.largest_count = std::max(facts_.largest_count, delta.usage->completion.value_or(0));
+    }
     if (!delta.finish_reason.empty()) {
         record_->finish_reason = delta.finish_reason;
         const std::uint64_t bit = std::uint64_t{1} << std::clamp(delta.choice, 0, kChoices - 1);
@@ -201,6 +207,27 @@ void AnswerReader::on_output(const Delta& delta) {
     output_in_this_read_ = true;
     chunk.counted = static_cast<std::uint32_t>(delta.completion_tokens_so_far.value_or(0));
     all_counted_along_ &= delta.completion_tokens_so_far.has_value();
+}
+
+/// Notes an event without output.
+void AnswerReader::note_event(const Delta& delta) {
+    ++facts_.empty_deltas;
+    facts_.empty_first += log_.empty() ? 1 : 0;
+    if (facts_.first_alone == 0 && delta.usage) facts_.first_alone = delta.usage->completion.value_or(0);
+    unknown_outputs_ += delta.unknown_output ? 1 : 0;
+    foreign_ += delta.foreign ? 1 : 0;
+    any_own_ |= !delta.foreign && !delta.done;
+}
+
+/// Returns the beginning of the answer's body for an error. Text near a cut is not shown, because it may be a
+/// part of a secret, which would not be recognised.
+std::string AnswerReader::beginning() const {
+    constexpr std::size_t kShown = 120;
+    constexpr std::size_t kLongestSecret = 3 * kKibi;
+    const std::string_view body = whole_body_.view().substr(0, kBeginning);
+    std::string text = parser_->secrets().redacted(body);
+    if (body.size() == kBeginning) text.resize(text.size() - std::min(text.size(), kLongestSecret));
+    return "it begins with \"" + printable_line(text, kShown) + '"';
 }
 
 void AnswerReader::note_model(std::string_view answered) {
@@ -248,9 +275,8 @@ void AnswerReader::finish(bool http_complete) {
     if (http_complete && !record.finished && any_body_) record.finished = stamp_;
     const bool exact = record.usage.completion || record.token_source == TokenSource::chunk_usage ||
                        record.token_source == TokenSource::token_ids;
-    const std::int64_t choices = std::max(1, static_cast<int>(std::popcount(choices_seen_)));
     const std::int64_t wanted =
-        std::min(record.wanted_output_tokens.value_or(0) * choices,
+        std::min(record.wanted_output_tokens.value_or(0),
                  options_.limits.asked_output_tokens.value_or(std::numeric_limits<std::int64_t>::max()));
     if (options_.ignore_eos_accepted && exact && output_tokens_of(record) < wanted) {
         fail(Outcome::too_short, std::to_string(output_tokens_of(record)) + " tokens came of the " +
@@ -265,7 +291,12 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (!http_complete) return fail(Outcome::disconnected, "the connection broke before the answer's end");
     if (done_) return;  // the answer was too long
     const auto answer = parse_whole_answer(whole_body_.view(), parser_->secrets(), parser_->protocol());
-    if (!answer) return fail(Outcome::malformed, "the answer is neither a stream nor a JSON object");
+    if (!answer && whole_body_.view().find("}\n{") != std::string_view::npos)
+        return fail(
+            Outcome::malformed,
+            "the answer is JSON objects in lines, as Ollama's own API sends them, and no event stream");
+    if (!answer)
+        return fail(Outcome::malformed, "the answer is neither a stream nor a JSON object: " + beginning());
     if (answer->impossible_count) {
         return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
     }
@@ -277,7 +308,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (!answer->error.empty()) return fail(Outcome::stream_error, answer->error);
     if (record.usage.completion == 0 && answer->text_bytes != 0) record.usage.completion.reset();
     if (record.usage.completion.value_or(0) == 0 && answer->text_bytes == 0) {
-        fail(Outcome::empty, "the answer contains no token");
+        fail(Outcome::empty, "the answer contains no token: " + beginning());
     }
 }
 
@@ -285,7 +316,10 @@ void AnswerReader::finish_stream(bool http_complete) {
     if (http_complete && !done_) {
         if (const auto event = sse_.rest()) {
             // A truncated stream leaves half an event, which does not make the stream malformed.
-            if (const Delta& delta = parser_->parse(event->data); !delta.malformed) on_delta(delta);
+            if (const Delta& delta = parser_->parse(event->data); !delta.malformed)
+                on_delta(delta);
+            else if (event->data.find("}\n{") != std::string_view::npos)
+                fail(Outcome::malformed, "no blank line ends the events of the stream");
         }
     }
     record_->answer = text_.view();
@@ -293,18 +327,23 @@ void AnswerReader::finish_stream(bool http_complete) {
     write_events();
     // A single event may hold anything, such as a note of the gateway.
     record_->unseen_output = unknown_outputs_ > 1;
-    decide_tokens(log_, {.all_counted = all_counted_along_, .empty_deltas = empty_deltas_}, *record_);
+    facts_.all_counted = all_counted_along_;
+    decide_tokens(log_, facts_, *record_);
     derive_from_events(*record_);
     if (!http_complete && !done_) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");
     } else if (!done_ && !any_body_) {
         fail(Outcome::empty, "the answer has no body");
     } else if (!done_ && sse_.lines() == 0) {
-        fail(Outcome::malformed, "the answer is not an event stream");
+        fail(Outcome::malformed, "the answer is not an event stream: " + beginning());
+    } else if (log_.empty() && foreign_ > 0 && !any_own_) {
+        fail(Outcome::malformed, "the events of the stream are of another kind: " + beginning());
     } else if (!done_ && !all_choices_finished()) {
         fail(Outcome::truncated, "the stream ended before a finish_reason");
     } else if (record_->events.empty()) {
-        fail(Outcome::empty, "the stream contained no token");
+        const std::string& reason = record_->finish_reason;
+        fail(Outcome::empty, "the stream contained no token" +
+                                 (reason.empty() ? std::string() : " (finish_reason " + reason + ")"));
     }
 }
 

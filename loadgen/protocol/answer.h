@@ -88,6 +88,8 @@ class AnswerReader {
     void finish_stream(bool http_complete);
     void check_counts();
     void write_events();
+    void note_event(const Delta& delta);
+    std::string beginning() const;
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
 
     // The members that every event uses come first.
@@ -109,10 +111,12 @@ class AnswerReader {
     std::uint64_t choices_finished_ = 0;
     RequestRecord* record_ = nullptr;
     AnswerOptions options_;
-    PaddedBuffer whole_body_;
+    PaddedBuffer whole_body_;          ///< an answer that is no stream; of a stream, its beginning
     PaddedBuffer text_;                ///< text of the answer, if it is kept
-    std::size_t empty_deltas_ = 0;     ///< events without output
+    StreamFacts facts_;                ///< what is known of the stream besides its events with output
     std::size_t unknown_outputs_ = 0;  ///< events with text under unknown names alone
+    std::size_t foreign_ = 0;          ///< events that are objects of another kind
+    bool any_own_ = false;             ///< whether an event was one of the protocol
 };
 
 }  // namespace paretoken::protocol

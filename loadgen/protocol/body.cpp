@@ -79,6 +79,7 @@ void change_limit(BodyWriter::OutputLimit& limit, const std::string& key, const 
     }
     if ((key == "n" || key == "best_of") && number)
         limit.choices = std::clamp<std::int64_t>(*number, limit.choices, kMostChoices);
+    if (key == "n" && number) limit.shown = std::clamp<std::int64_t>(*number, 1, kMostChoices);
 }
 
 }  // namespace
@@ -101,10 +102,21 @@ BodyWriter::BodyWriter(const BodyOptions& options)
     constant_ = object.substr(1, object.size() - 2);
 }
 
-std::optional<std::int64_t> BodyWriter::asked_output_tokens(const Request& request) const {
+BodyWriter::OutputLimit BodyWriter::limit_of(const Request& request) const {
     OutputLimit limit = limit_;
     const Json own = request.body.empty() ? Json::object() : Json::parse(request.body);
     for (const auto& [key, value] : own.items()) change_limit(limit, key, value);
+    return limit;
+}
+
+std::optional<std::int64_t> BodyWriter::wanted_output_tokens(const Request& request) const {
+    const std::int64_t choices = limit_of(request).shown;
+    if (!request.wanted_output_tokens || choices == 1) return request.wanted_output_tokens;
+    return std::min(*request.wanted_output_tokens, kMostTokens / choices) * choices;
+}
+
+std::optional<std::int64_t> BodyWriter::asked_output_tokens(const Request& request) const {
+    const OutputLimit limit = limit_of(request);
     const auto each = limit.is_wanted ? request.wanted_output_tokens : limit.given;
     if (!each) return std::nullopt;
     return std::clamp<std::int64_t>(*each, 0, kMostTokens / limit.choices) * limit.choices;

@@ -42,11 +42,16 @@ class BodyWriter {
         bool is_wanted = true;              ///< whether it is Request::wanted_output_tokens
         std::optional<std::int64_t> given;  ///< otherwise: the limit of the body, if it is a number
         std::int64_t choices = 1;           ///< answers to one request: the larger of n and best_of
+        std::int64_t shown = 1;             ///< answers that are sent: n
     };
 
     /// Returns the most output tokens that the body allows for the answer, all choices together. Returns
     /// nothing when it sets no limit.
     std::optional<std::int64_t> asked_output_tokens(const Request& request) const;
+
+    /// Returns the output tokens that are wanted of the answer, all choices together: the request's number
+    /// for each choice (field "n"). Returns nothing if none are wanted.
+    std::optional<std::int64_t> wanted_output_tokens(const Request& request) const;
 
   private:
     struct Fields {
@@ -55,6 +60,7 @@ class BodyWriter {
         bool own_max_tokens =
             true;  ///< false means that a field replaces or removes Request::wanted_output_tokens
     };
+    OutputLimit limit_of(const Request& request) const;
     Fields fields_of(const Request& request) const;
     bool is_prompt(std::string_view key) const;
 

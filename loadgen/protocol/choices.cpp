@@ -76,6 +76,19 @@ bool count_logprobs(ondemand::value& value, std::uint32_t& count) {
     });
 }
 
+/// Reads the reason of an answer's end: a text, or an object with its type and perhaps a message (SGLang).
+bool read_finish(ondemand::value& value, Delta& delta, Reading& reading) {
+    if (const auto reason = text_of(value)) {
+        if (!reason->empty()) delta.finish_reason = short_line(*reason, kLongestReason, *reading.secrets);
+        return true;
+    }
+    return for_each_field(value, [&](Key key, Value inner) {
+        if (key == "type") return read_finish(inner, delta, reading);
+        if (key == "message") reading.finish_message = text_of(inner).value_or(std::string_view());
+        return true;
+    });
+}
+
 bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
     return for_each_field(value, [&](Key key, Value inner) {
         if (key == "delta") return read_delta(inner, reading);
@@ -87,13 +100,8 @@ bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
         if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
         if (key == "usage") return read_usage(inner, delta.usage);  // Moonshot
         if (key == "error") return read_error(inner, reading.error);
-        if (key == "index") {
-            delta.choice = static_cast<int>(count_of(inner).value_or(0));
-        } else if (key == "finish_reason") {
-            if (const auto reason = text_of(inner); reason && !reason->empty()) {
-                delta.finish_reason = short_line(*reason, kLongestReason, *reading.secrets);
-            }
-        }
+        if (key == "finish_reason") return read_finish(inner, delta, reading);
+        if (key == "index") delta.choice = static_cast<int>(count_of(inner).value_or(0));
         return true;
     });
 }

@@ -37,6 +37,7 @@ std::string_view only_output_in(std::string_view event, const Holes& holes) {
 /// Reads the fields that all protocols share, and leaves the others to the protocol.
 bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta, Reading& reading) {
     return for_each_field(event, [&](Key key, Value value) {
+        reading.any_field = true;
         if (key == "usage") {
             reading.known = true;
             return read_usage(value, delta.usage);
@@ -72,6 +73,7 @@ void put_together(const Reading& reading, Delta& delta) {
     delta.token_ids = reading.token_ids ? reading.token_ids : reading.logprobs;
     delta.has_output = delta.text_bytes != 0 || reading.token_ids != 0;
     delta.unknown_output = reading.unknown_text && !delta.has_output;
+    delta.foreign = reading.any_field && !reading.known && !reading.error;
     delta.kind = output.content     ? EventKind::content
                  : output.tool_call ? EventKind::tool_call
                  : output.reasoning ? EventKind::reasoning
@@ -113,11 +115,11 @@ std::string error_of(dom::element error) {
         if (std::string text = error_of(inner); !text.empty()) return text;
     }
     std::string message;
-    for (const auto key : {"message", "detail", "msg", "status_msg"}) {
+    for (const auto key : {"message", "detail", "msg", "status_msg", "error_msg", "errmsg", "title"}) {
         if (message.empty()) message = member(object, key);
     }
     std::string type;
-    for (const auto key : {"type", "code", "status_code"}) {
+    for (const auto key : {"type", "code", "status_code", "error_code", "errcode"}) {
         if (type.empty()) type = member(object, key);
     }
     if (message.empty() && type.empty()) return object.size() ? simdjson::minify(object) : std::string();
@@ -141,22 +143,34 @@ bool succeeded(dom::element status) {
 }
 
 /// Returns the error of an answer that the server gave up although its HTTP status is that of a success;
-/// empty if the reason is none of a failure. vLLM and SGLang end a dropped request with "abort".
-std::string error_of_reason(std::string_view reason) {
-    constexpr std::array kOfFailures = {"error", "abort", "aborted", "cancelled", "canceled", "timeout"};
-    if (std::find(kOfFailures.begin(), kOfFailures.end(), reason) == kOfFailures.end()) return {};
+/// empty if the reason is none of a failure. vLLM and SGLang end a dropped request with "abort", DeepSeek
+/// with "insufficient_system_resource", GLM with "network_error".
+std::string error_of_reason(std::string_view reason, std::string_view message = {}) {
+    constexpr std::array<std::string_view, 9> kOfFailures = {
+        "error", "abort", "cancel", "timeout", "timed", "fail", "insufficient", "interrupt", "overload"};
+    std::string small(reason);
+    std::transform(small.begin(), small.end(), small.begin(),
+                   [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    if (std::none_of(kOfFailures.begin(), kOfFailures.end(),
+                     [&](std::string_view word) { return small.find(word) != std::string::npos; }))
+        return {};
     std::string text = "finish_reason is \"";
     text += reason;
     text += '"';
+    if (!message.empty()) text += ": ";
+    text += message;
     return text;
 }
 
-/// Returns the error in a JSON object, in any of the known places. Empty: none.
+/// Returns the error in a JSON object, or in the first object of a list, in any of the known places. Empty:
+/// none.
 std::string error_in(dom::element whole) {
     dom::element element;
     dom::array choices;
     std::string text;
+    if (whole.is_array()) return whole.at(0).get(element) ? std::string() : error_in(element);
     if (!whole["error"].get(element)) text = error_of(element);
+    if (text.empty() && !whole["errors"].get(element)) text = detail_of(element);
     if (text.empty() && !whole["choices"].get(choices)) {
         for (const dom::element choice : choices) {
             if (text.empty() && !choice["error"].get(element)) text = error_of(element);
@@ -170,7 +184,7 @@ std::string error_in(dom::element whole) {
     // Older vLLM sends {"object": "error", "message": …}, gateways send {"message": …}. A message that is not
     // text belongs to another protocol.
     std::string_view message;
-    for (const auto key : {"message", "msg"}) {
+    for (const auto key : {"message", "msg", "error_msg", "errmsg"}) {
         if (text.empty() && !whole[key].get(message)) text = error_of(whole);
     }
     return text;
@@ -293,7 +307,7 @@ void DeltaParser::read(std::string_view data) {
     Delta& delta = state_->delta;
     if (data.empty()) return;
     if (data == "null") return;  // some gateways keep the connection open with it
-    if (data == "[DONE]") {
+    if (data == "[DONE]" || data == "\"[DONE]\"" || data == "[done]") {
         delta.done = true;
         return;
     }
@@ -320,7 +334,9 @@ void DeltaParser::read(std::string_view data) {
             delta.error = short_line(error_in(whole), kLongestText, state_->secrets);
         if (reading.error && delta.error.empty()) delta.error = "an error without a text";
     }
-    if (delta.error.empty()) delta.error = error_of_reason(delta.finish_reason);
+    if (delta.error.empty())
+        delta.error = error_of_reason(delta.finish_reason,
+                                      short_line(reading.finish_message, kLongestText, state_->secrets));
     output_ = only_output_in(data, reading.holes);
     state_->shapes.learn(data, reading, delta);
 }

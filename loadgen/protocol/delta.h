@@ -25,6 +25,7 @@ struct Delta {
     bool impossible_count = false;  ///< whether a count of tokens is negative or above kMostTokens
     bool has_output = false;        ///< whether it has text, reasoning, a tool call, or token ids
     bool unknown_output = false;    ///< whether it has no output but text under an unknown name
+    bool foreign = false;           ///< whether it is an object that is no event of the protocol
     EventKind kind = EventKind::content;
     std::uint32_t text_bytes = 0;  ///< UTF-8 bytes of all its output
     std::uint32_t token_ids = 0;   ///< number of token ids or logprobs; 0 means none given

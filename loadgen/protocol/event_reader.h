@@ -64,11 +64,13 @@ struct Reading {
     const Secrets* secrets = nullptr;
     /// The event's "type", for protocols whose events have one.
     std::string_view type;
-    std::string_view model;       ///< name of the model that answers
-    std::size_t typed_bytes = 0;  ///< bytes of output whose kind depends on `type`
-    bool known = false;           ///< whether it is an event of the protocol, with or without output
-    bool error = false;           ///< whether it has an error, whose text a second parse then reads
-    bool unknown_text = false;    ///< whether its delta has text under an unknown name
+    std::string_view model;           ///< name of the model that answers
+    std::string_view finish_message;  ///< what the server says of its reason to end the answer
+    std::size_t typed_bytes = 0;      ///< bytes of output whose kind depends on `type`
+    bool any_field = false;           ///< whether the event has a field
+    bool known = false;               ///< whether it is an event of the protocol, with or without output
+    bool error = false;               ///< whether it has an error, whose text a second parse then reads
+    bool unknown_text = false;        ///< whether its delta has text under an unknown name
 };
 
 /// How a protocol's events, and its answers without a stream, are read.
@@ -142,8 +144,8 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
 bool count_elements(ondemand::value& value, std::uint32_t& count);
 
 /// Reads usage in every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek
-/// (prompt_cache_hit_tokens), Moonshot (cached_tokens). Reasoning that the count of output tokens leaves out,
-/// as total_tokens or a larger count of reasoning shows, is added to it.
+/// (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens). Reasoning that the count
+/// of output tokens leaves out, as total_tokens or a larger count of reasoning shows, is added to it.
 bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
 
 bool read_timings(ondemand::value& value, Timings& timings);

@@ -49,15 +49,19 @@ enum class Meaning : std::uint8_t { running_total, of_the_event, none };
 
 /// Returns how the counts along the stream are to be read. Every event brought output, so that counts which
 /// amount to less than a token for two events cannot be true. A total that came by itself, without output,
-/// decides; without one, running totals are those that grow and never fall.
-Meaning meaning_of(const CountsAlong& counts, std::size_t events, std::optional<std::int64_t> completion) {
+/// decides; without one, running totals are those that grow and never fall. Counts that stay the same from
+/// the first event to such a total, or that sum up to more than `most` tokens, tell nothing of the events.
+Meaning meaning_of(const CountsAlong& counts, std::size_t events, std::optional<std::int64_t> completion,
+                   bool counted_alone, std::int64_t most) {
     const auto enough = [&](std::int64_t tokens) { return 2 * tokens >= static_cast<std::int64_t>(events); };
-    const bool has_own_total = completion && *completion != counts.last;
+    const bool repeats_total = completion && counted_alone && enough(*completion);
+    const bool has_own_total = completion && (*completion != counts.last || repeats_total);
     const bool grow = counts.growths > counts.choices;
     const bool are_totals = !counts.falls && (has_own_total ? agree(counts.as_total, *completion) : grow);
-    if (are_totals && enough(counts.as_total)) return Meaning::running_total;
+    const bool tell_events = grow || events <= counts.choices;
+    if (are_totals && tell_events && enough(counts.as_total)) return Meaning::running_total;
     const bool are_parts = has_own_total ? agree(counts.as_sum, *completion) : counts.falls || !grow;
-    if (are_parts && enough(counts.as_sum)) return Meaning::of_the_event;
+    if (are_parts && enough(counts.as_sum) && counts.as_sum <= most) return Meaning::of_the_event;
     return Meaning::none;
 }
 
@@ -115,13 +119,78 @@ void spread_by_text(std::span<const Chunk> chunks, std::uint64_t tokens, std::ve
     if (first == 0) leave_none_without(events, tokens);
 }
 
-/// Returns whether the text can hold so many tokens. A token has at least one byte, with the exception of
+/// Returns the number of tokens that the text can hold. A token has at least one byte, with the exception of
 /// special tokens, which servers send as events without text or hide at the end of an answer.
-bool text_holds(std::int64_t tokens, std::span<const Chunk> chunks, const StreamFacts& facts) {
+std::int64_t most_tokens(std::span<const Chunk> chunks, const StreamFacts& facts) {
     constexpr std::size_t kHidden = 16;
     std::uint64_t most = chunks.size() + facts.empty_deltas + kHidden;
     for (const Chunk& chunk : chunks) most += chunk.text_bytes;
-    return tokens <= static_cast<std::int64_t>(most);
+    return static_cast<std::int64_t>(most);
+}
+
+/// Returns the count of all output tokens. It is the last one, unless a gateway counted again what it passed
+/// on: fewer tokens than events, or another total than an earlier one that the events confirm.
+std::int64_t total_of(std::int64_t last, std::int64_t events, std::int64_t most, const StreamFacts& facts) {
+    constexpr std::int64_t kFewest = 8;  // fewer events may agree with a count by chance
+    if (agree(events, last)) return last;
+    if (events >= kFewest && facts.first_alone > 0 && agree(events, facts.first_alone))
+        return facts.first_alone;
+    const bool larger_fits = facts.largest_count >= events && facts.largest_count <= most;
+    return last < events && larger_fits ? facts.largest_count : last;
+}
+
+/// Returns the number of tokens that were generated before the first output without being shown: one for
+/// each event without output, if they are as many as the tokens for which no event with output came. The
+/// first event mostly states a role only, which is no token.
+std::int64_t hidden_before_output(std::int64_t tokens, std::size_t events, const StreamFacts& facts) {
+    constexpr std::int64_t kFewest = 3;
+    const std::int64_t missing = tokens - static_cast<std::int64_t>(events);
+    const auto empty = static_cast<std::int64_t>(facts.empty_first);
+    const bool explains = missing == empty || missing == empty - 1;
+    return missing >= kFewest && explains ? missing : 0;
+}
+
+/// Returns the number of tokens of reasoning that no event showed. Reasoning may be part of the text
+/// ("<think>"): there are then more events than other tokens.
+std::int64_t unseen_reasoning(std::span<const Chunk> chunks, const TokenUsage& usage) {
+    const bool streamed = std::any_of(chunks.begin(), chunks.end(),
+                                      [](const Chunk& chunk) { return chunk.kind == EventKind::reasoning; });
+    const std::int64_t reasoning = usage.reasoning.value_or(0);
+    const auto events = static_cast<std::int64_t>(chunks.size());
+    const std::int64_t others = usage.completion.value_or(0) - reasoning;
+    const bool in_text = usage.completion && events > others && !agree(events, others);
+    return streamed || in_text ? 0 : reasoning;
+}
+
+/// Takes tokens that no event showed from the first event with more tokens than these.
+void leave_out(std::int64_t unseen, std::vector<StreamEvent>& events) {
+    const auto found = std::find_if(events.begin(), events.end(),
+                                    [&](const StreamEvent& event) { return event.tokens > unseen; });
+    if (found != events.end()) found->tokens -= static_cast<std::uint32_t>(unseen);
+}
+
+/// Sets the tokens of the events by the counts that came with them. Returns false if these tell nothing.
+bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, std::int64_t unseen,
+                       RequestRecord& record) {
+    std::vector<StreamEvent>& events = record.events;
+    TokenUsage& usage = record.usage;
+    const CountsAlong counts = counts_along(chunks);
+    std::int64_t most = most_tokens(chunks, facts);
+    if (record.wanted_output_tokens) most = std::min(most, 2 * *record.wanted_output_tokens - 1);
+    switch (meaning_of(counts, events.size(), usage.completion, facts.first_alone > 0, most)) {
+        case Meaning::none:
+            return false;
+        case Meaning::running_total:
+            take_running_totals(chunks, events);
+            if (unseen > 0) leave_out(unseen, events);
+            break;
+        case Meaning::of_the_event:
+            for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = chunks[i].counted;
+            usage.completion = std::max(counts.as_sum, usage.completion.value_or(0));
+            break;
+    }
+    record.token_source = TokenSource::chunk_usage;
+    return true;
 }
 
 }  // namespace
@@ -136,35 +205,23 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
     if (usage.prompt == 0) usage.prompt.reset();
 
     const auto count = static_cast<std::int64_t>(events.size());
-    const bool reasoning_streamed = std::any_of(
-        chunks.begin(), chunks.end(), [](const Chunk& chunk) { return chunk.kind == EventKind::reasoning; });
-    const std::int64_t unseen_reasoning = reasoning_streamed ? 0 : usage.reasoning.value_or(0);
-    record.unseen_output |= unseen_reasoning > 0;
+    const std::int64_t most = most_tokens(chunks, facts);
+    if (usage.completion) usage.completion = total_of(*usage.completion, count, most, facts);
+    const std::int64_t reasoning = unseen_reasoning(chunks, usage);
+    const std::int64_t unseen =
+        reasoning > 0 ? reasoning : hidden_before_output(usage.completion.value_or(0), events.size(), facts);
+    record.unseen_output |= unseen > 0;
 
-    if (facts.all_counted) {
-        const CountsAlong counts = counts_along(chunks);
-        switch (meaning_of(counts, events.size(), usage.completion)) {
-            case Meaning::running_total:
-                record.token_source = TokenSource::chunk_usage;
-                return take_running_totals(chunks, events);
-            case Meaning::of_the_event:
-                record.token_source = TokenSource::chunk_usage;
-                for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = chunks[i].counted;
-                usage.completion = std::max(counts.as_sum, usage.completion.value_or(0));
-                return;
-            case Meaning::none:
-                break;
-        }
-    }
+    if (facts.all_counted && take_counts_along(chunks, facts, unseen, record)) return;
     if (std::all_of(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return chunk.token_ids != 0; })) {
         record.token_source = TokenSource::token_ids;
         for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = chunks[i].token_ids;
         return;
     }
-    const std::int64_t streamed = usage.completion.value_or(0) - unseen_reasoning;
+    const std::int64_t streamed = usage.completion.value_or(0) - unseen;
     if (streamed <= 0) {
         if (counts_nothing) record.token_source = TokenSource::disputed;
-    } else if (!text_holds(streamed, chunks, facts)) {
+    } else if (streamed > most) {
         record.token_source = TokenSource::disputed;
         usage.completion.reset();
     } else if (agree(count, streamed)) {

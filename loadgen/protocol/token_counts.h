@@ -26,11 +26,15 @@ struct Chunk {
 struct StreamFacts {
     bool all_counted = false;      ///< whether every event with output had a count of tokens
     std::size_t empty_deltas = 0;  ///< events without output; a token without visible text may be behind each
+    std::size_t empty_first = 0;   ///< those of them that came before the first output
+    std::int64_t largest_count = 0;  ///< the largest count of output tokens that any event had
+    std::int64_t first_alone = 0;    ///< the first count above zero of an event without output; 0 if none
 };
 
 /// Sets the tokens of record.events, which belong one to one to `chunks`, and record.token_source. Corrects
 /// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
-/// than the text can hold; counts per event become their sum.
+/// than the text can hold; counts per event become their sum. Tokens that were generated before the first
+/// output, unseen, are left out of the events: record.unseen_output tells of them.
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
 
 }  // namespace paretoken::protocol

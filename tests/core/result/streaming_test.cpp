@@ -34,6 +34,11 @@ TEST(Streaming, an_answer_that_was_computed_before_it_was_sent_is_none) {
     RequestRecord held_back = answer(500, 640, 5);
     held_back.first_group_tokens = 50;
     EXPECT_TRUE(is_bunched(held_back)) << "most tokens in the first arrival";
+    RequestRecord at_once = answer(640, 640, 0);
+    at_once.chunks = 1;
+    at_once.first_group_tokens = 64;
+    at_once.longest_gap.reset();
+    EXPECT_TRUE(is_bunched(at_once)) << "all tokens in one event, such as a whole tool call";
     RequestRecord few = answer(640, 653, 0.3);
     few.streamed_tokens = few.chunks = 8;
     EXPECT_FALSE(is_bunched(few)) << "too few tokens to judge";

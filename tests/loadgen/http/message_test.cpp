@@ -91,6 +91,20 @@ TEST(ResponseReader, CallsAChunkedBodyThatBreaksOffBroken) {
     EXPECT_FALSE(reader.failure().empty());
 }
 
+TEST(ResponseReader, TakesAStatusLineWithoutAReason) {
+    for (const char* line : {"HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.1 100\r\n\r\nHTTP/1.1 200"}) {
+        for (const std::size_t size : {1UL, 5UL, 1000UL}) {
+            Heard heard;
+            ResponseReader reader(heard);
+            reader.begin();
+            const std::string text = std::string(line) + "\r\nContent-Length: 3\r\n\r\nyes";
+            EXPECT_EQ(feed_in_pieces(reader, text, size), ResponseReader::State::complete) << line;
+            EXPECT_EQ(heard.head.status, 200) << line;
+            EXPECT_EQ(heard.body, "yes") << line;
+        }
+    }
+}
+
 TEST(ResponseReader, SkipsInterimResponses) {
     for (const std::size_t size : {1UL, 7UL, 1000UL}) {
         Heard heard;
@@ -140,6 +154,16 @@ TEST(ResponseReader, KnowsWhereAnAnswerEndsAndWhetherTheConnectionGoesOn) {
             }
         }
     }
+}
+
+TEST(ResponseHead, IsCompressedByAnyEncodingButIdentity) {
+    const auto compressed = [](std::string_view encoding) {
+        ResponseHead head;
+        head.content_encoding = encoding;
+        return is_compressed(head);
+    };
+    for (const char* encoding : {"", "identity", "Identity"}) EXPECT_FALSE(compressed(encoding)) << encoding;
+    for (const char* encoding : {"gzip", "br"}) EXPECT_TRUE(compressed(encoding)) << encoding;
 }
 
 TEST(ResponseReader, RefusesWhatIsNotHttp) {

@@ -493,6 +493,74 @@ TEST(Outcome, AnAnswerThatTheServerGaveUpIsAFailure) {
     EXPECT_EQ(fine.outcome, Outcome::ok);
 }
 
+TEST(Outcome, AReasonOfTheEndThatNamesAFailureIsOne) {
+    for (const std::string reason : {"insufficient_system_resource", "network_error", "FAILED", "timed_out"})
+        EXPECT_EQ(Answer().read(1, text("a") + ended_by(reason)).end().outcome, Outcome::stream_error)
+            << reason;
+    for (const std::string reason :
+         {"stop", "length", "tool_calls", "MAX_TOKENS", "content_filter", "eos_token"})
+        EXPECT_EQ(Answer().read(1, text("a") + ended_by(reason)).end().outcome, Outcome::ok) << reason;
+    const RequestRecord aborted =
+        Answer().read(1, text("a") + chunk("{}", R"({"type":"abort","message":"Input too long"})")).end();
+    EXPECT_EQ(aborted.outcome, Outcome::stream_error);
+    EXPECT_EQ(aborted.error, "finish_reason is \"abort\": Input too long");
+    const RequestRecord ended =
+        Answer().read(1, text("a") + chunk("{}", R"({"type":"length","length":1})")).end();
+    EXPECT_EQ(ended.outcome, Outcome::ok);
+    EXPECT_EQ(ended.finish_reason, "length");
+}
+
+TEST(Outcome, WhatAnotherApiSendsIsQuoted) {
+    const auto error_of = [](std::string_view answer) { return Answer().read(1, answer).end().error; };
+    EXPECT_THAT(error_of("data: {\"text\":\"hello\",\"meta_info\":{\"completion_tokens\":1}}\n\n" + kDone),
+                AllOf(HasSubstr("of another kind"), HasSubstr("meta_info")));
+    EXPECT_THAT(error_of("data:{\"token\":{\"id\":5,\"text\":\"w\"},\"generated_text\":null}\n\n"),
+                HasSubstr("generated_text"));
+    EXPECT_THAT(error_of("<!DOCTYPE html><title>Please log in</title>"), HasSubstr("Please log in"));
+    EXPECT_THAT(error_of("{\"message\":{\"content\":\"w\"},\"done\":false}\n{\"done\":true}\n"),
+                HasSubstr("JSON objects in lines"));
+    std::string lines = text("a") + text("b") + kStop;
+    while (lines.find("\n\n") != std::string::npos) lines.erase(lines.find("\n\n"), 1);
+    EXPECT_THAT(error_of(lines), HasSubstr("no blank line"));
+    EXPECT_EQ(error_of(R"({"error_code":336003,"error_msg":"too many words","id":"x"})"),
+              "too many words (336003)");
+    EXPECT_EQ(error_of("data: {\"error_code\":18,\"error_msg\":\"too fast\"}\n\n"), "too fast (18)");
+    EXPECT_THAT(error_of(R"({"choices":[],"note":"nothing"})"), HasSubstr("nothing"));
+}
+
+TEST(Outcome, AKeyThatAServerEchoesIsNotQuoted) {
+    Secrets secrets;
+    secrets.add_header("Authorization", "Bearer sk-very-secret-key");
+    for (const std::size_t before : {0, 60, 4090}) {
+        DeltaParser parser(secrets);
+        RequestRecord record;
+        AnswerReader reader(parser);
+        reader.begin(record);
+        PaddedBuffer padded;
+        padded.append(std::string(before, 'x') + " sk-very-secret-key and more");
+        reader.on_body({padded.view().data(), padded.size()}, at(1), true, true);
+        reader.finish(true);
+        EXPECT_EQ(record.outcome, Outcome::malformed);
+        EXPECT_EQ(record.error.find("sk-very"), std::string::npos) << record.error;
+    }
+}
+
+TEST(Outcome, AnEndMarkerMayBeQuotedOrSmall) {
+    for (const char* marker : {"data: \"[DONE]\"\n\n", "data: [done]\n\n"})
+        EXPECT_EQ(Answer().read(1, text("a") + marker).end().outcome, Outcome::ok) << marker;
+}
+
+TEST(Tokens, OfOtherChoicesAreWantedToo) {
+    RequestRecord wanted;
+    wanted.wanted_output_tokens = 4;  // two for each of two choices
+    const std::string both = text("a") + text("b") + chunk(R"({"content":"c"})", "null", "", 1) + kStop +
+                             chunk("{}", R"("stop")", "", 1);
+    EXPECT_EQ(Answer({.ignore_eos_accepted = true}, wanted).read(1, both + usage(1, 4) + kDone).end().outcome,
+              Outcome::ok);
+    EXPECT_EQ(Answer({.ignore_eos_accepted = true}, wanted).read(1, both + usage(1, 3) + kDone).end().outcome,
+              Outcome::too_short);
+}
+
 TEST(Outcome, TextThatIsNoJsonIsQuoted) {
     EXPECT_THAT(Answer().read(1, "data: keep-alive\n\n").end().error, HasSubstr("\"keep-alive\""));
     EXPECT_EQ(Answer().read(1, "data: null\n\n" + text("a") + kStop).end().outcome, Outcome::ok);

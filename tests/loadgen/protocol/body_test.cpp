@@ -117,6 +117,19 @@ TEST(Body, TheLimitOnOutputTokensIsThatOfTheBodyThatIsSent) {
     EXPECT_EQ(asked({}, R"({"max_tokens": null})"), std::nullopt);
 }
 
+TEST(Body, TheTokensWantedAreThoseOfAllChoices) {
+    const auto wanted = [](const BodyOptions& options, const std::string& own) {
+        Request request = request_of("x");  // wants 16 tokens
+        request.body = own;
+        return BodyWriter(options).wanted_output_tokens(request);
+    };
+    EXPECT_EQ(wanted({}, ""), 16);
+    EXPECT_EQ(wanted({.extra_body = R"({"n": 4})"}, ""), 64);
+    EXPECT_EQ(wanted({.extra_body = R"({"n": 4})"}, R"({"n": 2})"), 32);
+    EXPECT_EQ(wanted({.extra_body = R"({"best_of": 4})"}, ""), 16) << "one answer is sent";
+    EXPECT_EQ(BodyWriter({}).wanted_output_tokens(request_of("x", std::nullopt)), std::nullopt);
+}
+
 TEST(Body, AnExtraBodyThatIsNoObjectIsRefusedWithThePlace) {
     const auto message = [](std::string text) -> std::string {
         try {

@@ -182,6 +182,13 @@ TEST(Delta, UsageIsReadInEverySpelling) {
               Usage({9, std::nullopt, std::nullopt, std::nullopt}));
 }
 
+TEST(Delta, UsageMayHaveItsNamesInCamelCase) {
+    EXPECT_EQ(parse(R"({"usage":{"promptTokens":32,"completionTokens":4,"totalTokens":36}})").usage,
+              (TokenUsage{32, std::nullopt, 4, std::nullopt}));
+    EXPECT_EQ(parse(R"({"usage":{"inputTokens":32,"outputTokens":4}})").usage,
+              (TokenUsage{32, std::nullopt, 4, std::nullopt}));
+}
+
 TEST(Delta, NumbersInUsageMayBeStringsOrFractions) {
     const auto usage = parse(R"({"usage":{"prompt_tokens":"32","completion_tokens":4.0}})").usage;
     EXPECT_EQ(usage, (TokenUsage{32, std::nullopt, 4, std::nullopt}));
@@ -276,6 +283,14 @@ TEST(ErrorText, RealServersErrorsAreReadable) {
     EXPECT_THAT(said("streams/vllm-0.32-error-bad-request.http"), HasSubstr("1 validation error: {'type'"));
     EXPECT_THAT(said("streams/vllm-0.32-error-too-long.http"),
                 HasSubstr("maximum context length is 4096 tokens"));
+}
+
+TEST(ErrorText, ListsAndOtherNamesAreReadableToo) {
+    EXPECT_EQ(error_text_of(R"([{"error":{"code":400,"message":"API key not valid","status":"INVALID"}}])"),
+              "API key not valid (400)");
+    EXPECT_EQ(error_text_of(R"({"errors":[{"code":7000,"message":"No route"}],"success":false})"),
+              "No route (7000)");
+    EXPECT_EQ(error_text_of(R"({"error_code":18,"error_msg":"too fast"})"), "too fast (18)");
 }
 
 TEST(ErrorText, OtherShapesAreReadableToo) {
