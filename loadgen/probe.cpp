@@ -17,8 +17,10 @@
 #include "core/text/secrets.h"
 #include "datasets/synthetic/synthetic.h"
 #include "datasets/synthetic/text.h"
+#include "loadgen/advice.h"
 #include "loadgen/protocol/answer.h"
 #include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/model_list.h"
 #include "loadgen/protocol/tokenize.h"
 
 namespace paretoken::loadgen {
@@ -82,45 +84,6 @@ bool stream_is_done(std::string_view body) {
     const std::string_view tail = body.substr(body.size() - std::min(kTail, body.size()));
     return tail.find("data: [DONE]") != std::string_view::npos ||
            tail.find("data:[DONE]") != std::string_view::npos;
-}
-
-/// Returns the text of the whole address of a path, without secrets.
-std::string address_text(const http::Url& url, std::string_view path) {
-    http::Url whole = url;
-    whole.base += path.substr(0, path.find('?'));
-    return whole.text();
-}
-
-/// Returns what to do about a redirect of the request for `path`: the URL to give, if `location` is that path
-/// elsewhere.
-std::string redirect_advice(const http::Url& url, std::string_view path, std::string_view location) {
-    http::Url origin = url;
-    origin.base.clear();
-    origin.query.clear();
-    const std::string_view place = location.substr(0, location.find_first_of("?#"));
-    const std::string_view wanted = path.substr(0, path.find('?'));
-    const std::string whole = fmt::format("{}{}", place.starts_with('/') ? origin.text() : "", place);
-    if (whole == fmt::format("{}{}{}/", origin.text(), url.base, wanted))
-        return fmt::format("the server wants a slash at the end: give --endpoint {}/", wanted);
-    for (const std::string_view end : {wanted, wanted.substr(wanted.starts_with("/v1/") ? 3 : 0)}) {
-        if (!whole.ends_with(end)) continue;
-        return fmt::format("redirects are not followed, give {} as the URL",
-                           whole.substr(0, whole.size() - end.size()));
-    }
-    return "redirects are not followed; if the API is there, give its address up to the version as the URL";
-}
-
-/// Returns a half-sentence about a status with which a proxy reports that the server behind it did not
-/// answer.
-std::string gateway_note(int status) {
-    if (status == 504)
-        return "; a proxy before the server did not wait long enough for its answer: raise the proxy's read "
-               "timeout (nginx: proxy_read_timeout), or give the server's own address";
-    if (status == 502)
-        return "; a proxy before the server got no answer from it: check that the server runs, and that the "
-               "proxy's read timeout (nginx: proxy_read_timeout) is long enough, or give the server's own "
-               "address";
-    return {};
 }
 
 /// Asks one server, with the timeouts of the options, and explains failures to people.
@@ -330,7 +293,7 @@ class Asker {
 };
 
 void refuse_compression(const Asker& asker, std::string_view what, const http::ResponseHead& head) {
-    if (head.content_encoding.empty() || head.content_encoding == "identity") return;
+    if (!http::is_compressed(head)) return;
     asker.refuse(
         fmt::format("the answer to {} is compressed ({}), so that the times of single tokens cannot be "
                     "measured; switch compression off in the server and in proxies before it",
@@ -357,22 +320,28 @@ struct ModelsAnswer {
     std::string what() const { return "GET " + path; }
 };
 
+constexpr std::string_view kModels = "/models";  ///< path of the models at a base without a version
+
+/// Returns whether the paths of requests may be those at a base without a version.
+bool may_lack_version(const EndpointOptions& options) {
+    return options.path.empty() && !options.url.has_version();
+}
+
 /// Returns the paths that may have the list of models. The second one, if any, is beside the path of the
-/// requests.
+/// requests, or at the base without a version.
 std::vector<std::string> models_paths(const EndpointOptions& options) {
     std::vector<std::string> paths{std::string(options.url.api_path("/v1/models"))};
     const std::string target = target_of(options);
     const protocol::Protocol* const protocol = protocol::protocol_of_address(target);
     if (protocol == nullptr) return paths;
     std::string beside = target.substr(0, target.size() - protocol->path_in_version().size()) + "/models";
+    if (may_lack_version(options)) beside = kModels;
     if (beside != paths.front()) paths.push_back(std::move(beside));
     return paths;
 }
 
-bool has_models(const http::Fetched& answer) {
-    if (!answer.ok()) return false;
-    const Json list = parsed(answer.body);
-    return list.is_object() && list.contains("data") && list["data"].is_array() && !list["data"].empty();
+std::vector<protocol::ListedModel> models_in(const http::Fetched& answer) {
+    return answer.ok() ? protocol::listed_models(answer.body) : std::vector<protocol::ListedModel>();
 }
 
 /// Finds the first address that accepts a connection. Returns its answer to the question for the models. A
@@ -397,15 +366,16 @@ ModelsAnswer first_contact(const EndpointOptions& options, http::Address& chosen
     const int status = answer.fetched.head.status;
     if (failure || (status != 404 && status != 405) || paths.size() == 1) return answer;
     ModelsAnswer second{.path = paths.back(), .fetched = Asker(options, chosen).get(paths.back())};
-    return has_models(second.fetched) ? second : answer;
+    return models_in(second.fetched).empty() ? answer : second;
 }
 
-/// Returns the listed model that requests will name; null when the server has no list and a model was given.
-Json chosen_model(const Asker& asker, const ModelsAnswer& models) {
+/// Returns the listed model that requests will name; nothing if a model was given that is not listed.
+std::optional<protocol::ListedModel> model_for(const Asker& asker, const ModelsAnswer& models) {
     const EndpointOptions& options = asker.options();
     const http::Fetched& answer = models.fetched;
-    if (!has_models(answer)) {
-        if (!options.body.model.empty()) return nullptr;
+    const std::vector<protocol::ListedModel> list = models_in(answer);
+    if (list.empty()) {
+        if (!options.body.model.empty()) return std::nullopt;
         const int status = answer.head.status;
         constexpr std::string_view kAdvice =
             "; if only its list of models fails, name the model with --model";
@@ -418,12 +388,20 @@ Json chosen_model(const Asker& asker, const ModelsAnswer& models) {
             options.url.text(), address_text(options.url, models.path), status,
             answer.ok() ? " without a model list" : ""));
     }
-    const Json list = parsed(answer.body);
-    const Json& data = list["data"];
-    for (const Json& entry : data) {
-        if (text_at(entry, "id") == options.body.model) return entry;
-    }
-    return options.body.model.empty() ? data.front() : Json(nullptr);
+    return protocol::chosen_model(list, options.body.model);
+}
+
+/// Returns whether requests have another path than with a version: that one is unknown to the server, and
+/// the one at its base is known. The requests are empty, so that the server computes nothing.
+bool lacks_version(Asker& asker) {
+    const protocol::Protocol& protocol = *asker.options().body.protocol;
+    const auto is_unknown = [&](std::string_view path) {
+        const http::Fetched answer = asker.post(path, "{}");
+        const int status = answer.head.status;
+        return answer.failure ||
+               ((status == 404 || status == 405) && answer.body.find("model") == std::string::npos);
+    };
+    return is_unknown(protocol.path) && !is_unknown(protocol.path_in_version());
 }
 
 // ---- the kind of server
@@ -457,9 +435,11 @@ void note_settings(const Asker& asker, const Json& object, EndpointFacts& facts)
     }
 }
 
-void ask_what_it_is(Asker& asker, const Json& model, EndpointFacts& facts) {
-    facts.server_kind = kind_by_owner(text_at(model, "owned_by"));
-    facts.context = count_at(model, "max_model_len");
+void ask_what_it_is(Asker& asker, const std::optional<protocol::ListedModel>& model, EndpointFacts& facts) {
+    if (model) {
+        facts.server_kind = kind_by_owner(model->owner);
+        facts.context = model->context;
+    }
     if (facts.server_kind == "vllm" || facts.server_kind == "paretoken-sim") {
         const http::Fetched version = asker.get_if_quick("/version");
         if (version.ok()) note_settings(asker, parsed(version.body), facts);
@@ -519,11 +499,11 @@ Trial attempt(Asker& asker, const protocol::BodyOptions& body, const Request& re
     return trial;
 }
 
-Request small_request(Prompt prompt) {
+Request small_request(Prompt prompt, const EndpointFacts& facts) {
     Request request;
     request.id = "probe";
     request.prompt = std::move(prompt);
-    request.wanted_output_tokens = 2;
+    request.wanted_output_tokens = facts.fewest_output_tokens;
     return request;
 }
 
@@ -543,10 +523,11 @@ const protocol::OptionalField* option_to_leave_out(const protocol::BodyOptions& 
 bool has_other_limit(const protocol::BodyOptions& body) {
     if (body.protocol->limit_key == body.protocol->reasoning_limit_key) return false;
     const protocol::BodyWriter writer(body);
-    Request longer = small_request(std::string());
+    const Request small = small_request(std::string(), {});
+    Request longer = small;
     longer.wanted_output_tokens = *longer.wanted_output_tokens + 1;
     // An --extra-body with a limit of its own replaces it.
-    return writer.asked_output_tokens(longer) != writer.asked_output_tokens(small_request(std::string()));
+    return writer.asked_output_tokens(longer) != writer.asked_output_tokens(small);
 }
 
 std::string_view limit_name(const protocol::BodyOptions& body) {
@@ -586,7 +567,7 @@ class Settlement {
 
   private:
     Trial ask() {
-        return attempt(asker_, facts_.body, small_request(std::string("Hello there, how are you?")),
+        return attempt(asker_, facts_.body, small_request(std::string("Hello there, how are you?"), facts_),
                        Need::must);
     }
 
@@ -601,8 +582,27 @@ class Settlement {
                                            now));
     }
 
+    /// Returns whether the server refuses the options, if need be by another status and an option's name.
+    bool refuses(const Trial& trial) const {
+        const int status = trial.fetched.head.status;
+        if (trial.fetched.failure || (status < 400 || is_busy(trial.fetched))) return false;
+        return trial.refused_options() ||
+               std::any_of(facts_.body.protocol->optional_fields.begin(),
+                           facts_.body.protocol->optional_fields.end(),
+                           [&](const protocol::OptionalField& option) {
+                               return facts_.body.*option.flag && names(trial, option.name);
+                           });
+    }
+
     Trial left_out(Trial trial) {
-        while (trial.refused_options()) {
+        constexpr std::int64_t kMore = 16;  // the fewest of OpenAI's Responses
+        while (refuses(trial)) {
+            if (facts_.fewest_output_tokens < kMore &&
+                wants_more_tokens(trial.fetched.body, limit_name(facts_.body))) {
+                facts_.fewest_output_tokens = kMore;
+                trial = ask();
+                continue;
+            }
             if (can_rename_ && names(trial, limit_name(facts_.body))) {
                 can_rename_ = false;
                 rename();
@@ -662,7 +662,7 @@ bool takes_token_ids(Asker& asker, const EndpointFacts& facts) {
         ids.push_back(range.high - 1 - i);
     }
     const auto expected = static_cast<std::int64_t>(ids.size());
-    const Trial trial = attempt(asker, facts.body, small_request(std::move(ids)), Need::if_quick);
+    const Trial trial = attempt(asker, facts.body, small_request(std::move(ids), facts), Need::if_quick);
     // The server may add a BOS; if it read the ids as text, it would count many more tokens.
     return trial.accepted() && trial.record.usage.prompt && *trial.record.usage.prompt >= expected &&
            *trial.record.usage.prompt <= expected + 1;
@@ -687,7 +687,7 @@ void find_overhead(Asker& asker, const EndpointFacts& facts, datasets::Calibrati
     std::vector<datasets::OverheadSample> samples;
     for (const std::size_t words : {8, 24}) {
         const std::string text = writer.of_words(words, words, Random(derived_seed(0, "calibration", words)));
-        const Trial trial = attempt(asker, facts.body, small_request(text), Need::if_quick);
+        const Trial trial = attempt(asker, facts.body, small_request(text, facts), Need::if_quick);
         if (!trial.accepted() || !trial.record.usage.prompt) continue;
         samples.push_back({.expected_text_tokens = writer.expected_tokens(text),
                            .prompt_tokens = static_cast<double>(*trial.record.usage.prompt)});
@@ -700,7 +700,7 @@ std::optional<datasets::Calibration> calibration_by_usage(Asker& asker, const En
     std::vector<datasets::CountSample> samples;
     for (const std::size_t words : {16, 64, 160}) {
         const std::string text = writer.of_words(words, words, Random(derived_seed(0, "calibration", words)));
-        const Trial trial = attempt(asker, facts.body, small_request(text), Need::if_quick);
+        const Trial trial = attempt(asker, facts.body, small_request(text, facts), Need::if_quick);
         if (!trial.accepted() || !trial.record.usage.prompt) continue;
         samples.push_back(
             {.words = static_cast<double>(words), .tokens = static_cast<double>(*trial.record.usage.prompt)});
@@ -717,7 +717,7 @@ void find_prose_cost(Asker& asker, const EndpointFacts& facts, datasets::Calibra
             std::accumulate(own.begin(), own.end(), 0.0) / static_cast<double>(own.size());
     const std::string& text = asker.options().prose;
     const auto words = static_cast<double>(1 + std::count(text.begin(), text.end(), ' '));
-    const Trial trial = attempt(asker, facts.body, small_request(text), Need::if_quick);
+    const Trial trial = attempt(asker, facts.body, small_request(text, facts), Need::if_quick);
     if (!trial.accepted() || !trial.record.usage.prompt) return;
     const double tokens = static_cast<double>(*trial.record.usage.prompt) - calibration.overhead_tokens;
     if (tokens > 0) calibration.prose_word_tokens = tokens / words;
@@ -746,14 +746,19 @@ std::string target_of(const EndpointOptions& options) {
     return options.path.starts_with('/') ? options.path : "/" + options.path;
 }
 
-EndpointFacts probe(const EndpointOptions& options) {
+EndpointFacts probe(const EndpointOptions& given) {
+    EndpointOptions options = given;
     EndpointFacts facts;
     const ModelsAnswer models = first_contact(options, facts.address);
     Asker asker(options, facts.address);
-    const Json model = chosen_model(asker, models);
+    const bool no_list = models_in(models.fetched).empty();
+    if (may_lack_version(options) && (no_list ? !options.body.model.empty() : models.path == kModels) &&
+        lacks_version(asker))
+        options.path = facts.path = options.body.protocol->path_in_version();
+    const auto model = model_for(asker, models);
     facts.local = http::is_loopback(facts.address);
     facts.body = options.body;
-    if (facts.body.model.empty()) facts.body.model = text_at(model, "id");
+    if (facts.body.model.empty()) facts.body.model = model->name;
     if (facts.body.model.size() > std::max(kLongestName, options.body.model.size())) {
         asker.refuse(
             fmt::format("the first model in the answer to {} has a name of {} bytes, more than {}; name the "
@@ -770,7 +775,8 @@ EndpointFacts probe(const EndpointOptions& options) {
 TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request) {
     Asker asker(options, facts.address);
     Request short_one = request;
-    short_one.wanted_output_tokens = std::min<std::int64_t>(2, request.wanted_output_tokens.value_or(2));
+    const std::int64_t few = facts.fewest_output_tokens;
+    short_one.wanted_output_tokens = std::min(few, request.wanted_output_tokens.value_or(few));
     const TimePoint began = Clock::now();
     const Trial trial = attempt(asker, facts.body, short_one, Need::must);
     const std::string what = "the workload's first request";

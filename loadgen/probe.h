@@ -40,7 +40,8 @@ struct EndpointOptions {
 
 struct EndpointFacts {
     http::Address address;
-    bool local = false;                ///< whether it is a loopback address
+    std::string path = {};  ///< path of requests, which the options must then have; empty: as in the options
+    bool local = false;     ///< whether it is a loopback address
     protocol::BodyOptions body;        ///< options with the model set and refused options off
     std::vector<std::string> refused;  ///< options that the server refuses or the protocol lacks
     std::vector<std::string> notes =
@@ -49,6 +50,7 @@ struct EndpointFacts {
     std::optional<std::int64_t> context;     ///< largest number of tokens of prompt and answer together
     std::optional<std::int64_t> slots = {};  ///< of llama.cpp; each serves one request and keeps its KV cache
     std::map<std::string, std::string> server_config = {};  ///< the server's settings, without secrets
+    std::int64_t fewest_output_tokens = 2;  ///< output tokens that the probe's requests ask for
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
     /// The tokens that words of prompts have. Absent if prompts are token ids, if `calibrate` was false, or
     /// if the server gave no usable counts.
@@ -61,10 +63,12 @@ struct EndpointFacts {
     std::map<std::string, double> simulator_terms;
 };
 
-/// Asks a server for its facts. Throws RuntimeError (unreachable, refused, not OpenAI, unknown model,
-/// interrupted), or UsageError when `options.body.extra_body` is no JSON object. A request answered by 429
-/// or 503 is repeated for a minute or the timeout, whichever is shorter: after its Retry-After, or else
-/// after pauses that grow from 0.5 s to 5 s. Secrets are removed from the server's messages.
+/// Asks a server for its facts. A server whose paths have no version ("…/openai/chat/completions", as the
+/// base of OpenAI's SDK has it) is asked there, if it knows none with /v1. Throws RuntimeError (unreachable,
+/// refused, not OpenAI, unknown model, interrupted), or UsageError when `options.body.extra_body` is no JSON
+/// object. A request answered by 429 or 503 is repeated for a minute or the timeout, whichever is shorter:
+/// after its Retry-After, or else after pauses that grow from 0.5 s to 5 s. Secrets are removed from the
+/// server's messages.
 EndpointFacts probe(const EndpointOptions& options);
 
 /// Sends one request as the load would, but with a limit of two output tokens (a limit in a body overrides

@@ -34,6 +34,7 @@
 namespace paretoken::experiments {
 namespace {
 
+constexpr const char* kPrometheus = "/prometheus";             ///< base of the metrics of trtllm-serve
 constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from measured and warm-up requests
 
 const protocol::Protocol& protocol_of(const LoadPlan& plan) {
@@ -321,6 +322,7 @@ class SocketTarget final : public Target {
             server.endpoint.token_ids = facts().prompt_form == datasets::PromptForm::token_ids;
         }
         server.facts = loadgen::probe(server.endpoint);
+        if (!server.facts.path.empty()) server.endpoint.path = server.facts.path;
         for (const std::string& note : server.facts.notes)
             watcher.warn(fmt::format("{}: {}", server.url, note));
         if (!servers_.empty() && server.facts.body != facts().body)
@@ -426,6 +428,7 @@ class SocketTarget final : public Target {
             all.push_back(scraper_at(exporter.url, exporter.name));
         for (scrape::ScraperOptions& options : all) {
             options.keep = plan.scrape_keep;
+            if (plan.model == facts().body.model) options.model = plan.model;
             options.interval = plan.scrape_interval;
             options.tls = tls_for(options.url, fmt::format("--scrape {}", options.url.text()));
         }
@@ -449,11 +452,24 @@ class SocketTarget final : public Target {
         return scrape::server_scrape_of(scrape::parse_prometheus(answer.body), Clock::now());
     }
 
+    /// Returns whether the metrics of a server of no known kind are at /prometheus/metrics, and none that are
+    /// known at /metrics, as those of trtllm-serve.
+    bool has_prometheus_beside(const std::string& base, const LoadPlan& asked) const {
+        return servers_.size() == 1 && facts().server_kind.empty() &&
+               parse_scrape_places(asked.scrape).automatic &&
+               known_metrics(metrics_at(base)).sources.empty() &&
+               !known_metrics(metrics_at(base + kPrometheus)).sources.empty();
+    }
+
     /// Decides where the metrics of a server with a base are. Those of the base go before those of the root,
     /// which may be those of another server. Returns the metrics of the root if only they are known.
     std::optional<ServerScrape> metrics_before(const LoadPlan& asked) {
         const std::string& base = servers_.front().endpoint.url.base;
         metrics_base_ = base;
+        if (has_prometheus_beside(base, asked)) {
+            metrics_base_ = base + kPrometheus;
+            return std::nullopt;
+        }
         if (base.empty() || servers_.size() > 1 || !parse_scrape_places(asked.scrape).automatic ||
             !known_metrics(metrics_at(base)).sources.empty())
             return std::nullopt;

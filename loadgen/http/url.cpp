@@ -130,6 +130,10 @@ Url parse_url(std::string_view text) {
         while (url.base.ends_with('/')) url.base.pop_back();
     };
     drop_slashes();
+    constexpr std::string_view kModels = "/models";  // of the list of models, which users paste too
+    if (url.base.ends_with(kModels) &&
+        ends_with_version(url.base.substr(0, url.base.size() - kModels.size())))
+        url.base.resize(url.base.size() - kModels.size());
     if (url.base.ends_with("/v1")) {
         const std::string whole = url.base;
         url.base.resize(url.base.size() - 3);

@@ -59,14 +59,48 @@ std::vector<Sample> possible_ones(std::vector<Sample> samples, std::vector<std::
     return samples;
 }
 
-/// Returns the sum of the samples of that name for each value of the label "engine"; for a share, their mean.
+bool is_known(const Sample& sample) {
+    return kinds_by_name().contains(without_total(sample.name));
+}
+
+/// Returns the samples without those of known quantities of other models, if any is of `model`. A name that
+/// no series has may be an alias or an adapter of the model that is served.
+std::vector<Sample> of_model(std::vector<Sample> samples, std::string_view model) {
+    constexpr std::string_view kModel = "model_name";
+    const auto is_named = std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {
+        return is_known(sample) && sample.label(kModel) == model;
+    });
+    if (model.empty() || !is_named) return samples;
+    std::erase_if(samples, [&](const Sample& sample) {
+        const std::string_view of = sample.label(kModel);
+        return is_known(sample) && !of.empty() && of != model;
+    });
+    return samples;
+}
+
+/// Returns the samples without those of known quantities that further ranks of the same engine repeat.
+std::vector<Sample> without_ranks(std::vector<Sample> samples) {
+    std::set<std::pair<std::string, Labels>> seen;
+    std::erase_if(samples, [&](const Sample& sample) {
+        Labels labels = sample.labels;
+        std::erase_if(labels,
+                      [](const auto& label) { return label.first == "tp_rank" || label.first == "pp_rank"; });
+        if (labels.size() == sample.labels.size() || !is_known(sample)) return false;
+        return !seen.emplace(sample.name, std::move(labels)).second;
+    });
+    return samples;
+}
+
+/// Returns the sum of the samples of that name for each engine (label "engine", or SGLang's "dp_rank"); for a
+/// share, their mean.
 std::map<std::string, double> engines_of(std::span<const Sample> samples, std::string_view name,
                                          MetricKind kind) {
     std::map<std::string, double> sums;
     std::map<std::string, double> counts;
     for (const Sample& sample : samples) {
         if (sample.name != name) continue;
-        const std::string engine(sample.label("engine"));
+        const std::string_view number = sample.label("engine");
+        const std::string engine(number.empty() ? sample.label("dp_rank") : number);
         sums[engine] += sample.value;
         ++counts[engine];
     }
@@ -123,9 +157,10 @@ std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
 
 }  // namespace
 
-ServerScrape server_scrape_of(const Scrape& text, TimePoint at) {
+ServerScrape server_scrape_of(const Scrape& text, TimePoint at, std::string_view model) {
     ServerScrape known{.at = at, .engine = {}, .sources = {}, .values = {}, .histograms = {}};
-    const Scrape scrape{.samples = possible_ones(text.samples, known.left_out)};
+    const Scrape scrape{.samples =
+                            possible_ones(without_ranks(of_model(text.samples, model)), known.left_out)};
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
         std::optional<std::string> name;

@@ -83,7 +83,7 @@ void Scraper::scrape() {
     const Scrape text = parse_prometheus(fetched.body);
     const bool is_server = options_.name.empty();
     ServerScrape scrape;
-    if (is_server) scrape = server_scrape_of(text, at);
+    if (is_server) scrape = server_scrape_of(text, at, options_.model);
     scrape.at = at;
     scrape.place = options_.name;
     scrape.server = options_.server;

@@ -23,6 +23,7 @@ namespace paretoken::scrape {
 struct ScraperOptions {
     std::string name = {};     ///< name of an exporter; empty for a server, whose known quantities are read
     std::uint32_t server = 0;  ///< ServerScrape::server
+    std::string model = {};    ///< the only model of the load, if it is known: others are left out
     std::vector<std::string> keep = {};  ///< regular expressions for whole names of series to keep
     http::Url url;                       ///< URL of the metrics with its whole path
     http::Address address;

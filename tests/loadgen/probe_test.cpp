@@ -393,6 +393,56 @@ TEST(Probe, asks_below_the_version_that_the_address_has) {
     EXPECT_EQ(failure_of(options), "no failure");
 }
 
+/// Answers chat completions at this path only.
+ScriptedServer::Script only_at(const std::string& base, bool lists_models) {
+    return [base, lists_models](int, int, const std::string& text) {
+        if (lists_models && text.starts_with("GET " + base + "/models ")) return json(200, kModels);
+        if (!text.starts_with("POST " + base + "/chat/completions "))
+            return json(404, R"({"detail":"Not Found"})");
+        return text.find("messages") == std::string::npos ? json(400, R"({"error":"no messages"})")
+                                                          : stream(5);
+    };
+}
+
+TEST(Probe, asks_at_the_base_where_the_server_knows_no_version) {
+    for (const bool lists_models : {true, false}) {
+        const ScriptedServer server(only_at("/v1beta/openai", lists_models));
+        EndpointOptions options = options_for(server);
+        options.url.base = "/v1beta/openai";
+        if (!lists_models) options.body.model = "named";
+        const EndpointFacts facts = probe(options);
+        EXPECT_EQ(facts.path, "/chat/completions");
+        EXPECT_EQ(facts.body.model, lists_models ? "first" : "named");
+    }
+    const ScriptedServer with_version(only_at("/v1", true));
+    EXPECT_EQ(probe(options_for(with_version)).path, "");
+}
+
+TEST(Probe, asks_for_more_tokens_where_two_are_too_few) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, R"([{"id":"only"}])");
+        if (!text.starts_with("POST")) return json(404, "{}");
+        return text.find("\"max_tokens\":16") == std::string::npos
+                   ? json(400, R"({"error":{"message":"Invalid 'max_tokens': Expected a value >= 16"}})")
+                   : stream(5);
+    });
+    const EndpointFacts facts = probe(options_for(server));
+    EXPECT_EQ(facts.fewest_output_tokens, 16);
+    EXPECT_FALSE(facts.body.max_completion_tokens);
+    EXPECT_TRUE(facts.body.ignore_eos);
+    EXPECT_EQ(facts.body.model, "only") << "of a list that is no object";
+}
+
+TEST(Probe, leaves_out_an_option_that_an_error_of_the_server_names) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (text.find("ignore_eos") != std::string::npos)
+            return json(500, R"({"error":{"message":"unexpected keyword 'ignore_eos'"}})");
+        return text.starts_with("POST") ? stream(5) : json(404, "{}");
+    });
+    EXPECT_EQ(probe(options_for(server)).refused, std::vector<std::string>{"ignore_eos"});
+}
+
 TEST(Probe, finds_the_models_beside_the_path_of_requests) {
     const ScriptedServer server([](int, int, const std::string& text) {
         if (text.starts_with("GET /v1beta/openai/models ")) return json(200, kModels);

@@ -27,6 +27,12 @@ TEST(Url, DropsAVersionAtItsEndBecauseEndpointsBringTheirOwn) {
     EXPECT_EQ(parse_url("http://a:1//v1").base, "");
 }
 
+TEST(Url, DropsTheListOfModelsThatWasPastedBehindAVersion) {
+    EXPECT_EQ(parse_url("http://a:1/v1/models").base, "");
+    EXPECT_EQ(parse_url("http://a:1/api/v4/models/").base, "/api/v4");
+    EXPECT_EQ(parse_url("http://a:1/models").base, "/models") << "it may be a name";
+}
+
 TEST(Url, KeepsAnotherVersionAtItsEndAndAddsNone) {
     const Url url = parse_url("http://a:1/api/paas/v4/");
     EXPECT_EQ(url.base, "/api/paas/v4");

@@ -29,6 +29,36 @@ TEST(ServerMetrics, have_keys_of_their_own_and_names_that_no_other_has) {
     }
 }
 
+TEST(ServerMetrics, of_the_ranks_of_one_engine_count_once) {
+    const ServerScrape ranks = scraped(
+        "sglang:num_running_reqs{tp_rank=\"0\",pp_rank=\"0\",model_name=\"m\"} 4\n"
+        "sglang:num_running_reqs{tp_rank=\"1\",pp_rank=\"0\",model_name=\"m\"} 4\n"
+        "sglang:generation_tokens_total{model_name=\"m\"} 100\n");
+    EXPECT_EQ(ranks.values.at("running"), 4);
+    EXPECT_TRUE(ranks.left_out.empty());
+    const ServerScrape parallel = scraped(
+        "sglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"0\"} 4\n"
+        "sglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"1\"} 4\n"
+        "sglang:num_running_reqs{dp_rank=\"1\",tp_rank=\"0\"} 8\n"
+        "sglang:num_running_reqs{dp_rank=\"1\",tp_rank=\"1\"} 8\n");
+    EXPECT_EQ(parallel.values.at("running"), 12);
+    EXPECT_EQ(parallel.by_engine.at("running"), (std::map<std::string, double>{{"0", 4}, {"1", 8}}));
+}
+
+TEST(ServerMetrics, of_other_models_are_left_out) {
+    const std::string text =
+        "vllm:generation_tokens_total{model_name=\"m\"} 100\n"
+        "vllm:generation_tokens_total{model_name=\"other\"} 900\n"
+        "vllm:num_requests_running 3\n";
+    const auto of = [&](std::string_view model) {
+        return server_scrape_of(parse_prometheus(text), kStart, model).values;
+    };
+    EXPECT_EQ(of("m").at("generation_tokens"), 100);
+    EXPECT_EQ(of("m").at("running"), 3) << "of no model in particular";
+    EXPECT_EQ(of("adapter").at("generation_tokens"), 1000) << "the name may be an alias";
+    EXPECT_EQ(of("").at("generation_tokens"), 1000);
+}
+
 // The names are those that each engine documents; the values are invented.
 TEST(ServerMetrics, of_every_engine_are_recognised) {
     const ServerScrape vllm = scraped(

@@ -1,0 +1,60 @@
+#include "loadgen/protocol/model_list.h"
+
+#include <algorithm>
+#include <array>
+
+#include "loadgen/protocol/event_reader.h"
+
+namespace paretoken::protocol {
+namespace {
+
+/// Returns a count of tokens; nothing if it is missing, below 1, or larger than any real server's.
+std::optional<std::int64_t> tokens_at(dom::element object, std::string_view key) {
+    double count = 0;
+    if (object[key].get(count) || !(count >= 1 && count <= static_cast<double>(kMostTokens)))
+        return std::nullopt;
+    return static_cast<std::int64_t>(count);
+}
+
+ListedModel model_of(dom::element element) {
+    std::string_view name;
+    if (!element.get(name)) return {.name = std::string(name), .owner = {}, .context = {}};
+    ListedModel model{.name = {},
+                      .owner = std::string(text_in(element, "owned_by")),
+                      .context = tokens_at(element, "max_model_len")};
+    for (const auto key : {"id", "model", "name"})
+        if (model.name.empty()) model.name = text_in(element, key);
+    return model;
+}
+
+bool writes_no_text(std::string_view name) {
+    constexpr std::array<std::string_view, 7> kKinds = {"embed",  "rerank", "whisper",   "tts-",
+                                                        "dall-e", "bge-",   "moderation"};
+    return std::any_of(kKinds.begin(), kKinds.end(),
+                       [&](std::string_view kind) { return name.find(kind) != std::string_view::npos; });
+}
+
+}  // namespace
+
+std::vector<ListedModel> listed_models(std::string_view body) {
+    dom::parser parser;
+    dom::element whole;
+    dom::array list;
+    std::vector<ListedModel> models;
+    if (parser.parse(body.data(), body.size()).get(whole)) return models;
+    if (whole["data"].get(list) && whole["models"].get(list) && whole.get(list)) return models;
+    for (const dom::element element : list)
+        if (ListedModel model = model_of(element); !model.name.empty()) models.push_back(std::move(model));
+    return models;
+}
+
+std::optional<ListedModel> chosen_model(const std::vector<ListedModel>& models, std::string_view asked) {
+    if (models.empty()) return std::nullopt;
+    const auto found = std::find_if(models.begin(), models.end(), [&](const ListedModel& model) {
+        return asked.empty() ? !writes_no_text(model.name) : model.name == asked;
+    });
+    if (found != models.end()) return *found;
+    return asked.empty() ? std::optional(models.front()) : std::nullopt;
+}
+
+}  // namespace paretoken::protocol
