@@ -211,10 +211,11 @@ MODES = {
 
 
 class HostileServer:
-    """Serves one mode at the URL `address`. `models` is a mode that replaces the answer to GET /v1/models."""
+    """Serves one mode, a name or a function, at the URL `address`. `models` is a mode that replaces the answer to
+    GET /v1/models."""
 
     def __init__(self, mode, good_first=0, models=None):
-        self.mode, self.good_first, self.models = MODES[mode], good_first, models
+        self.mode, self.good_first, self.models = mode if callable(mode) else MODES[mode], good_first, models
         self.generations, self.lock = 0, threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.address = f"http://127.0.0.1:{self.listener.getsockname()[1]}"

@@ -1,0 +1,163 @@
+"""Streams and files of real servers and programs that are unusual, not hostile: their tokens are counted right, or a
+warning or an error tells what is wrong with them."""
+
+import json
+import time
+import unittest
+
+from harness import Case, http_server, paretoken, run_json
+from hostile_server import DONE, END, STREAM_HEAD, HostileServer, event, usage, whole, word
+
+TOKENS, REQUESTS = 32, 12
+GOOD_FIRST = 16  # more than the requests of the probe
+
+
+def in_groups(x, size, count_of=None, usage_of=None, end=()):
+    """Streams x.count words, `size` in an event, with the usage of the tokens so far if `usage_of` is given."""
+    x.send(STREAM_HEAD)
+    for sent in range(0, x.count, size):
+        now = min(size, x.count - sent)
+        data = word("length" if sent + now == x.count else None, "word " * now)
+        if usage_of:
+            data["usage"] = usage_of(x, sent + now)
+        x.send(event(data))
+        time.sleep(0.002)
+    x.send(*end, DONE, END)
+
+
+def counts(prompt, completion, total=None):
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total or prompt + completion}
+
+
+def thoughts_in_the_total(x):
+    in_groups(x, 4, usage_of=lambda x, now: counts(16, now, 16 + now + 100))
+
+
+def the_same_total_each_time(x):
+    end = event({"choices": [], "usage": counts(16, x.count)})
+    in_groups(x, 4, usage_of=lambda x, now: counts(16, x.count), end=(end,))
+
+
+def recounted_by_a_gateway(x):
+    in_groups(x, 1, end=(usage(x.count), usage(x.count // 2)))
+
+
+def names_in_camel_case(x):
+    in_groups(x, 4, end=(event({"choices": [], "usage": {"promptTokens": 16, "completionTokens": x.count}}),))
+
+
+def without_usage(x):
+    in_groups(x, 4)
+
+
+def whole_at_once(x):
+    x.send(STREAM_HEAD, event(word("length", "word " * x.count)), usage(x.count), DONE, END)
+
+
+def two_choices(x):
+    x.send(STREAM_HEAD)
+    for i in range(x.count):
+        for index in (0, 1):
+            data = word("length" if i == x.count - 1 else None)
+            data["choices"][0]["index"] = index
+            x.send(event(data))
+        time.sleep(0.001)
+    x.send(usage(2 * x.count), DONE, END)
+
+
+def ended_by(reason):
+    return lambda x: x.send(STREAM_HEAD, event(word()), event(word(reason, "")), DONE, END)
+
+
+class Streams(Case):
+    busy = True
+
+    def run_of(self, mode, *further, good_first=0, osl=TOKENS):
+        out = self.directory / "run"
+        with HostileServer(mode, good_first) as server:
+            done = paretoken("run", server.address, "--num-prompts", REQUESTS, "--concurrency", 2, "--isl", 16, "--osl", osl,
+                             "--warmup", 0, "--no-ignore-eos", "--out", out, "--overwrite", *further)
+        result = run_json(out) if (out / "run.json").exists() else None
+        checks = [reason["check"] for reason in result["validity"]["reasons"]] if result else []
+        return done, result, checks
+
+    def check_tokens(self, mode, tokens, decoded, present=(), absent=("disputed_counts", "output_length")):
+        _, result, checks = self.run_of(mode)
+        self.assertEqual(result["counts"]["ok"], REQUESTS, mode)
+        totals = result["whole_run_totals"]
+        self.assertEqual(totals["output_tokens"], REQUESTS * tokens, mode)
+        self.assertEqual(totals["decoded_tokens"], REQUESTS * decoded, mode)
+        for check in present:
+            self.assertIn(check, checks, mode)
+        for check in absent:
+            self.assertNotIn(check, checks, mode)
+
+    def test_thoughts_that_are_counted_and_not_sent_are_no_part_of_the_gaps(self):
+        _, result, checks = self.run_of(thoughts_in_the_total)
+        self.assertEqual(result["whole_run_totals"]["output_tokens"], REQUESTS * (TOKENS + 100))
+        self.assertIn("unseen_output", checks)
+        self.assertNotIn("bunched_stream", checks)
+        self.assertIn("tpot_s", result["metrics"])
+
+    def test_a_total_that_comes_with_every_event_is_counted_once(self):
+        self.check_tokens(the_same_total_each_time, TOKENS, TOKENS - 4)
+
+    def test_a_count_of_a_gateway_below_the_events_does_not_replace_the_servers(self):
+        self.check_tokens(recounted_by_a_gateway, TOKENS, TOKENS - 1)
+
+    def test_usage_in_camel_case_is_read(self):
+        self.check_tokens(names_in_camel_case, TOKENS, TOKENS - 4)
+
+    def test_a_server_that_counts_no_tokens_is_told(self):
+        self.check_tokens(without_usage, TOKENS // 4, TOKENS // 4 - 1, present=("disputed_counts",), absent=())
+
+    def test_an_answer_in_one_event_is_told(self):
+        _, result, checks = self.run_of(whole_at_once)
+        self.assertIn("bunched_stream", checks)
+        self.assertNotIn("tpot_s", result["metrics"])
+
+    def test_two_choices_are_as_long_as_was_asked_for(self):
+        _, result, checks = self.run_of(two_choices, "--extra-body", '{"n": 2}')
+        self.assertNotIn("output_length", checks)
+        self.assertEqual(result["whole_run_totals"]["output_tokens"], REQUESTS * 2 * TOKENS)
+
+    def test_answers_that_the_server_gave_up_are_failures_with_its_words(self):
+        for reason, words in (({"type": "abort", "message": "Input too long"}, "Input too long"),
+                              ("insufficient_system_resource", "insufficient_system_resource")):
+            done, result, _ = self.run_of(ended_by(reason), good_first=GOOD_FIRST)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertGreater(result["counts"]["by_outcome"]["stream_error"], 0)
+            self.assertIn(words, result["counts"]["example_errors"]["stream_error"])
+
+    def test_the_answer_of_another_api_is_quoted(self):
+        for body, words in ((b'data: {"text": "hello", "meta_info": {"completion_tokens": 1}}\n\ndata: [DONE]\n\n', "meta_info"),
+                            (b'{"message": {"content": "w"}, "done": false}\n{"done": true}\n', "JSON objects in lines"),
+                            (b"<!DOCTYPE html><title>Please log in</title>", "Please log in"),
+                            (b'{"error_code": 336003, "error_msg": "too many words"}', "too many words (336003)")):
+            done, _, _ = self.run_of(lambda x, body=body: x.send(whole(200, body)))
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(words, done.stderr.replace("\n", " "))
+
+    def test_a_base_of_openais_sdk_needs_no_version(self):
+        chunk = {"choices": [{"index": 0, "delta": {"content": "word"}, "finish_reason": "length"}]}
+        counted = {"choices": [], "usage": {"prompt_tokens": 16, "completion_tokens": 1}}
+        answer_text = "".join(f"data: {text}\n\n" for text in (json.dumps(chunk), json.dumps(counted), "[DONE]")).encode()
+
+        def answer(method, path, _headers, body):
+            if method == "GET" and path == "/v1beta/openai/models":
+                return 200, "application/json", b'[{"id": "text-embedding-1"}, {"id": "m"}]'
+            if path != "/v1beta/openai/chat/completions":
+                return 404, "application/json", b'{"detail": "Not Found"}'
+            if b"messages" not in body:
+                return 400, "application/json", b'{"error": "no messages"}'
+            return 200, "text/event-stream", answer_text
+
+        with http_server(answer) as url:
+            out = self.directory / "run"
+            self.measures(paretoken("run", f"{url}/v1beta/openai/", "--num-prompts", 6, "--isl", 16, "--osl", 1, "--out", out))
+        self.assertEqual(run_json(out)["counts"]["ok"], 6)
+        self.assertEqual(run_json(out)["plan"]["model"], "m")
+
+
+if __name__ == "__main__":
+    unittest.main()
