@@ -398,7 +398,7 @@ bool lacks_version(Asker& asker) {
     const auto is_unknown = [&](std::string_view path) {
         const http::Fetched answer = asker.post(path, "{}");
         const int status = answer.head.status;
-        return answer.failure ||
+        return !answer.failure &&
                ((status == 404 || status == 405) && answer.body.find("model") == std::string::npos);
     };
     return is_unknown(protocol.path) && !is_unknown(protocol.path_in_version());

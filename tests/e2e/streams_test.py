@@ -72,11 +72,11 @@ def ended_by(reason):
 class Streams(Case):
     busy = True
 
-    def run_of(self, mode, *further, good_first=0, osl=TOKENS):
+    def run_of(self, mode, *further, good_first=0, length="--no-ignore-eos"):
         out = self.directory / "run"
         with HostileServer(mode, good_first) as server:
-            done = paretoken("run", server.address, "--num-prompts", REQUESTS, "--concurrency", 2, "--isl", 16, "--osl", osl,
-                             "--warmup", 0, "--no-ignore-eos", "--out", out, "--overwrite", *further)
+            done = paretoken("run", server.address, "--num-prompts", REQUESTS, "--concurrency", 2, "--isl", 16, "--osl", TOKENS,
+                             "--warmup", 0, length, "--out", out, "--overwrite", *further)
         result = run_json(out) if (out / "run.json").exists() else None
         checks = [reason["check"] for reason in result["validity"]["reasons"]] if result else []
         return done, result, checks
@@ -117,7 +117,7 @@ class Streams(Case):
         self.assertNotIn("tpot_s", result["metrics"])
 
     def test_two_choices_are_as_long_as_was_asked_for(self):
-        _, result, checks = self.run_of(two_choices, "--extra-body", '{"n": 2}')
+        _, result, checks = self.run_of(two_choices, "--extra-body", '{"n": 2}', length="--ignore-eos")
         self.assertNotIn("output_length", checks)
         self.assertEqual(result["whole_run_totals"]["output_tokens"], REQUESTS * 2 * TOKENS)
 
