@@ -11,6 +11,7 @@ namespace {
 
 void check(const RequestRecord& record) {
     require(record.sent.has_value(), "a request was sent");
+    require(record.closed >= *record.sent, "a request ends after it was sent");
     require(record.chunks == static_cast<std::int64_t>(record.events.size()), "every event is counted");
     require(std::is_sorted(record.events.begin(), record.events.end(),
                            [](const StreamEvent& a, const StreamEvent& b) { return a.time < b.time; }),
@@ -28,7 +29,7 @@ void fuzz(Input input) {
     for (const reports::ForeignFormat& format : reports::foreign_formats()) {
         (void)format.recognises(input.rest());
         refuses([&] {
-            for (const reports::ForeignRun& run : format.runs_in(file.path()))
+            for (const reports::ForeignRun& run : reports::foreign_runs_in(format, file.path()))
                 run.for_each_request([](RequestRecord&& record) { check(record); });
         });
     }

@@ -50,7 +50,54 @@ bool repeats_others(const fs::path& file) {
            std::any_of(file.begin(), file.end(), [](const fs::path& part) { return part == "phases"; });
 }
 
+/// Throws a UsageError if the times of a request cannot be true. `where` names its file.
+void check_times(const RequestRecord& record, const std::string& where) {
+    static constexpr Duration kLongestRun =
+        std::chrono::days(31);  // a longer one needs a file for each month
+    constexpr Duration kRounding = std::chrono::milliseconds(1);
+    constexpr Duration kOtherClock = std::chrono::seconds(1);  // gaps may be summed from rounded values
+    const auto refuse = [&](const std::string& what) {
+        throw UsageError(fmt::format("{}: request {} {}; the file is damaged", where, record.index, what));
+    };
+    const TimePoint sent = record.sent.value_or(TimePoint{});
+    const auto is_outside = [](TimePoint time) {
+        return time > TimePoint{} + kLongestRun || time < TimePoint{} - kLongestRun;
+    };
+    if (is_outside(sent)) refuse("was sent more than 31 days after or before the first one");
+    if (is_outside(record.closed) || is_outside(record.last_event.value_or(sent)))
+        refuse("ends more than 31 days after the start of the run");
+    if (is_outside(record.scheduled)) refuse("was due more than 31 days before or after the run");
+    if (record.closed < sent) refuse("ends before it was sent");
+    if (record.scheduled > sent + kOtherClock) refuse("was sent before it was due");
+    if (!record.first_event) return;
+    const Duration first = *record.first_event - sent;
+    const Duration last = record.last_event.value_or(*record.first_event) - sent;
+    const Duration end = record.closed - sent;
+    if (first < Duration{}) refuse("has its first token before it was sent");
+    if (record.outcome != Outcome::ok) return;
+    if (first > end + kRounding)
+        refuse(fmt::format("has its first token {:.6g} s after it was sent, and its end after {:.6g} s",
+                           seconds(first), seconds(end)));
+    if (last > end + kOtherClock)
+        refuse(fmt::format("has its last token {:.6g} s after it was sent, and its end after {:.6g} s",
+                           seconds(last), seconds(end)));
+}
+
 }  // namespace
+
+std::vector<ForeignRun> foreign_runs_in(const ForeignFormat& format, const fs::path& file) {
+    std::vector<ForeignRun> runs = format.runs_in(file);
+    for (ForeignRun& run : runs)
+        run.for_each_request = [requests = std::move(run.for_each_request),
+                                where = file.string()](const auto& visit) {
+            requests([&](RequestRecord&& record) {
+                check_times(record, where);
+                record.scheduled = std::min(record.scheduled, record.sent.value_or(record.scheduled));
+                visit(std::move(record));
+            });
+        };
+    return runs;
+}
 
 const std::vector<ForeignFormat>& foreign_formats() {
     static const std::vector<ForeignFormat> all = {
@@ -141,7 +188,7 @@ std::vector<fs::path> import_runs(const fs::path& path, const fs::path& director
     }
     std::vector<std::pair<std::string, ForeignRun>> runs;
     for (const fs::path& file : files)
-        for (ForeignRun& run : foreign_format_of(file)->runs_in(file)) {
+        for (ForeignRun& run : foreign_runs_in(*foreign_format_of(file), file)) {
             std::string name = run.name;
             if (files.size() > 1)
                 name =

@@ -37,6 +37,10 @@ struct ForeignFormat {
 /// All formats, in the order in which they are tried.
 const std::vector<ForeignFormat>& foreign_formats();
 
+/// The runs in a file of this format, whose requests are checked: times that contradict each other, or that
+/// are more than 31 days after the start of the run, are a UsageError that names the file and the request.
+std::vector<ForeignRun> foreign_runs_in(const ForeignFormat& format, const std::filesystem::path& file);
+
 /// The format of a file; null if it is none of foreign_formats(), or no file.
 const ForeignFormat* foreign_format_of(const std::filesystem::path& file);
 

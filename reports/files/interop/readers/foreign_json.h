@@ -59,15 +59,18 @@ inline std::string text_in(const nlohmann::json& json, std::initializer_list<con
     throw UsageError(fmt::format("{}: {}", where, what));
 }
 
-/// A time in seconds that must be there and lie within a century of zero.
+/// A time in seconds that must be there and lie within a century of zero. `name` is its key, for the error.
+inline double required_time(const nlohmann::json& json, std::string_view name, const std::string& where) {
+    constexpr double kCentury = 4e9;  // epoch seconds until 2096
+    const auto value = number_in(json);
+    if (!value || std::abs(*value) > kCentury)
+        refuse_foreign(where, fmt::format("\"{}\" is not a time in seconds", name));
+    return *value;
+}
+/// The same for the value under `keys`, of which there is at least one.
 inline double required_time(const nlohmann::json& json, std::initializer_list<const char*> keys,
                             const std::string& where) {
-    constexpr double kCentury = 4e9;  // epoch seconds until 2096
-    const auto value = number_in(json, keys);
-    if (!value || std::abs(*value) > kCentury)
-        refuse_foreign(where,
-                       fmt::format("\"{}\" is not a time in seconds", std::data(keys)[keys.size() - 1]));
-    return *value;
+    return required_time(at_path(json, keys), std::data(keys)[keys.size() - 1], where);
 }
 
 }  // namespace paretoken::reports

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -9,6 +10,7 @@
 #include <istream>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "core/text/content_hash.h"
@@ -29,7 +31,9 @@ std::string parsable(std::string text, const std::string& where) {
 }
 
 [[noreturn]] void refuse_json(const std::string& where, const nlohmann::json::exception& error) {
-    refuse_foreign(where, fmt::format("invalid JSON ({}); is the file complete?", error.what()));
+    std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at line 1 …"
+    if (what.starts_with('[')) what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
+    refuse_foreign(where, fmt::format("invalid JSON ({}); is the file complete?", what));
 }
 
 }  // namespace

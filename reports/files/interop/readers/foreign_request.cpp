@@ -75,7 +75,8 @@ void add_events(RequestRecord& record, const ForeignRequest& request) {
 void add_ends(RequestRecord& record, const ForeignRequest& request) {
     if (!request.first_s) return;
     record.first_event = record.first_answer = *record.sent + bounded(*request.first_s);
-    record.last_event = *record.sent + bounded(request.last_s.value_or(*request.first_s));
+    record.last_event =
+        std::max(*record.first_event, *record.sent + bounded(request.last_s.value_or(*request.first_s)));
     record.first_group_tokens = 1;
     record.streamed_tokens = request.output_tokens.value_or(0);
 }

@@ -32,7 +32,8 @@ ForeignRequest inference_perf_request(const Json& json, double began, const std:
     request.latency_s = required_time(json, {"end_time"}, where) - start;
     const Json& response = at_path(json, {"info", "response_metrics"});
     if (const Json& times = at_path(response, {"chunk_times"}); times.is_array())
-        for (const Json& time : times) request.chunks_s.push_back(required_time(time, {}, where) - start);
+        for (const Json& time : times)
+            request.chunks_s.push_back(required_time(time, "chunk_times", where) - start);
     std::sort(request.chunks_s.begin(), request.chunks_s.end());
     const Json& usage = at_path(response, {"server_usage"});
     request.input_tokens = count_in(usage, {"prompt_tokens"});

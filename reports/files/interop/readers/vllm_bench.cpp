@@ -128,7 +128,7 @@ ForeignRun vllm_run(Json json, const std::string& where) {
     run.for_each_request = [result, held, closed, where](const auto& visit) {
         double began = 0;
         for (std::size_t i = 0; i < held; ++i) {
-            const double start = required_time((*result)["start_times"][i], {}, where);
+            const double start = required_time((*result)["start_times"][i], "start_times", where);
             began = i == 0 ? start : std::min(began, start);
         }
         for (std::size_t i = 0; i < held; ++i) visit(record_of(i, vllm_request(*result, i, began, closed)));
