@@ -8,6 +8,7 @@
 
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
+#include "core/text/utc.h"
 #include "reports/files/interop/exposition.h"
 #include "reports/files/interop/run_export.h"
 
@@ -88,12 +89,15 @@ std::string github_bigger_text(const ExportedRun& run) {
 std::vector<MetricFamily> run_families(const std::vector<const RunResult*>& runs) {
     std::vector<MetricFamily> families;
     for (const RunResult* const run : runs) {
+        std::optional<double> end_s;  // which a reader of a file cannot know otherwise
+        if (const auto start = epoch_of_utc(run->provenance.started_at))
+            end_s = static_cast<double>(*start) + std::max(0.0, run->window.run_s);
         const auto add = [&](const std::string& name, double value) {
             const std::string full = "paretoken_" + name;
             auto family = std::find_if(families.begin(), families.end(),
                                        [&](const MetricFamily& one) { return one.name == full; });
             if (family == families.end()) family = families.insert(families.end(), {.name = full});
-            family->samples.push_back({labels_of_run(*run), value});
+            family->samples.push_back({labels_of_run(*run), value, end_s});
         };
         for (const NamedValue& value : named_values(*run)) add(value.name, value.value);
         add("failed_requests", static_cast<double>(run->counts.failed));

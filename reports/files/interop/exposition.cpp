@@ -45,7 +45,8 @@ std::string exposition_text(std::span<const MetricFamily> families, bool open_me
             text += fmt::format("# HELP {} {}\n", title, escaped(family.help, open_metrics));
         text += fmt::format("# TYPE {} {}\n", title, family.counter ? "counter" : "gauge");
         for (const MetricSample& sample : family.samples)
-            text += fmt::format("{}{} {}\n", sample_name, labels_of(sample), number(sample.value));
+            text += fmt::format("{}{} {}{}\n", sample_name, labels_of(sample), number(sample.value),
+                                open_metrics && sample.time_s ? fmt::format(" {:.3f}", *sample.time_s) : "");
     }
     if (open_metrics) text += "# EOF\n";
     return text;

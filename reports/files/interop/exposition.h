@@ -1,6 +1,7 @@
 #pragma once
 // Writes metrics as text that Prometheus scrapes, in its own text format 0.0.4 or in OpenMetrics 1.0. The
 // functions are pure.
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,9 @@ namespace paretoken::reports {
 struct MetricSample {
     std::vector<std::pair<std::string, std::string>> labels = {};  ///< names and values
     double value = 0;
+    /// Time of the value in seconds since 1970, which only OpenMetrics has; absent where the reader's time
+    /// counts, as for values that are scraped.
+    std::optional<double> time_s = {};
 };
 
 /// The samples of one metric, which differ in their labels.

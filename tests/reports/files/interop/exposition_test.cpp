@@ -36,5 +36,12 @@ TEST(Exposition, of_openmetrics_names_the_counter_without_its_suffix_and_ends_wi
     EXPECT_EQ(exposition_text({}, true), "# EOF\n");
 }
 
+TEST(Exposition, has_times_in_openmetrics_only) {
+    const std::vector<MetricFamily> families{
+        {.name = "a", .samples = {{.value = 1, .time_s = 1764230400.25}}}};
+    EXPECT_EQ(exposition_text(families, true), "# TYPE a gauge\na 1 1764230400.250\n# EOF\n");
+    EXPECT_EQ(exposition_text(families, false), "# TYPE a gauge\na 1\n");
+}
+
 }  // namespace
 }  // namespace paretoken::reports
