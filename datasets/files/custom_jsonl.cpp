@@ -25,9 +25,11 @@ namespace dom = simdjson::dom;
 constexpr std::array<std::string_view, 9> kOutputTokens = {
     "output_tokens", "max_tokens",    "max_completion_tokens", "max_output_tokens", "max_new_tokens",
     "output_len",    "output_length", "completion_tokens",     "n_predict"};
-constexpr std::array<std::string_view, 11> kFields = {"prompt", "messages", "input_tokens", "output_tokens",
-                                                      "at_s",   "class",    "slo",          "body",
-                                                      "turn",   "model",    "expect"};
+/// Names that other programs give to "prompt".
+constexpr std::array<std::string_view, 5> kPrompts = {"prompt", "text", "question", "instruction", "query"};
+constexpr std::array<std::string_view, 13> kFields = {
+    "prompt", "messages", "input_tokens", "output_tokens", "at_s",      "class", "slo",
+    "body",   "turn",     "model",        "expect",        "timestamp", "extra"};
 constexpr std::array<std::string_view, 14> kTurnsFields = {
     "messages", "prompt", "input_tokens", "output_tokens", "at_s",         "class",      "slo",
     "body",     "turn",   "model",        "hash_ids",      "block_tokens", "hash_scope", "shared_blocks"};
@@ -54,17 +56,35 @@ TokenIds token_ids_of(dom::array array, const RowPlace& place) {
     return ids;
 }
 
+/// Returns the name of the field with the prompt; "prompt" if there is none.
+std::string_view prompt_name_in(dom::element object) {
+    dom::element value;
+    for (const std::string_view name : kPrompts)
+        if (!object[name].get(value)) return name;
+    if (!object["turns"].get(value) && value.is_array()) return "turns";
+    return "prompt";
+}
+
+/// Returns the first of several turns, as vLLM reads the questions of Spec-Bench and MT-Bench.
+std::string first_turn_in(dom::array turns, const RowPlace& place) {
+    std::string_view text;
+    if (turns.at(0).get(text)) place.refuse("the first of the \"turns\" is not a text");
+    return std::string(text);
+}
+
 Prompt prompt_in(dom::element object, const RowPlace& place) {
     dom::element value;
     dom::array array;
     std::string_view text;
     if (!object["messages"].get(value)) return messages_in(object, "messages", place);
-    if (object["prompt"].get(value))
+    if (object[prompt_name_in(object)].get(value))
         place.refuse(
             "neither \"prompt\" nor \"messages\" is there; each line is an object with one of them, and "
             "optionally \"output_tokens\"");
     if (!value.get(text)) return std::string(text);
-    if (value.get(array)) place.refuse("\"prompt\" is neither text nor token ids");
+    const std::string_view name = prompt_name_in(object);
+    if (value.get(array)) place.refuse(fmt::format("\"{}\" is neither text nor token ids", name));
+    if (name == "turns") return first_turn_in(array, place);
     return token_ids_of(array, place);
 }
 
@@ -116,6 +136,9 @@ Row common_fields_in(const dom::element& object, const RowPlace& place) {
     row.input_tokens = tokens_in(object, "input_tokens", place);
     row.output_tokens = output_tokens_in(object, place);
     row.at_s = number_in(object, "at_s", place);
+    if (!row.at_s)
+        if (const auto ms = number_in(object, "timestamp", place))
+            row.at_s = *ms / 1e3;  // as AIPerf writes it
     row.request_class = text_in(object, "class", place);
     row.slo = slo_in(object, place);
     read_job_fields(object, row, place);
@@ -125,6 +148,7 @@ Row common_fields_in(const dom::element& object, const RowPlace& place) {
     }
     row.model = text_in(object, "model", place);
     row.body = object_in(object, "body", place);
+    if (row.body.empty()) row.body = object_in(object, "extra", place);  // AIPerf's name
     return row;
 }
 
@@ -147,6 +171,7 @@ Row read_custom_row(std::string_view text, const std::string&, const RowPlace& p
     if (const auto* ids = std::get_if<TokenIds>(&*row.prompt))
         row.input_tokens = static_cast<std::int64_t>(ids->size());
     row.unknown_fields = unknown_fields_in(object, row, kFields);
+    std::erase(row.unknown_fields, prompt_name_in(object));
     return row;
 }
 

@@ -148,8 +148,11 @@ void add_spawn(Row& turn, std::size_t number, Joins& joins, const dom::element& 
 
 Row dag_turn_of(const dom::element& object, std::size_t number, Joins& joins, const RowPlace& place) {
     Row turn;
-    turn.prompt = messages_in(object, "messages", place);
+    const std::string text = text_in(object, "text", place);  // AIPerf's multi_turn
+    turn.prompt =
+        text.empty() ? messages_in(object, "messages", place) : Messages{{.role = "user", .content = text}};
     turn.output_tokens = tokens_in(object, "max_tokens", place);
+    if (!turn.output_tokens) turn.output_tokens = tokens_in(object, "output_length", place);
     turn.model = text_in(object, "model", place);
     turn.body = object_in(object, "extra", place);
     const std::string tools = json_in(object, "tools");
@@ -175,11 +178,20 @@ Row read_dag_row(std::string_view text, const std::string&, const RowPlace& plac
     if (session.empty()) place.refuse("\"session_id\" is missing");
     std::vector<Row> turns;
     Joins joins;
+    Messages opening;
     for (const dom::element& turn : list_in(object, "turns", place)) {
+        if (turns.empty() && opening.empty() && text_in(turn, "role", place) == "system") {
+            opening.push_back({.role = "system", .content = text_in(turn, "text", place)});
+            continue;  // it is said before the first turn, and is none itself
+        }
         if (!turns.empty() && ends_its_agent(turns.back()))
             place.refuse(
                 "a turn follows one with a fork, which ends its agent unless it is of the background");
         turns.push_back(dag_turn_of(turn, turns.size(), joins, place));
+        if (turns.size() == 1 && !opening.empty()) {
+            auto& messages = std::get<Messages>(*turns.front().prompt);
+            messages.insert(messages.begin(), opening.begin(), opening.end());
+        }
         turns.back().conversation = session;
         turns.back().job.id = fmt::format("{}#{}", session, turns.size() - 1);
     }

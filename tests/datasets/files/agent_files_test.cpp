@@ -231,6 +231,19 @@ TEST(AgentFiles, DagJsonlStatesSpawnsWithJoinsAndForks) {
                 HasSubstr("\"rounds\" is not read"));
 }
 
+TEST(AgentFiles, TurnsOfAiperfsMultiTurnAreTextsBehindAMessageOfTheSystem) {
+    const Opened file(
+        R"({"session_id": "a", "turns": [{"role": "system", "text": "be brief"}, {"text": "why?"}, )"
+        R"({"text": "and then?", "delay": 50, "output_length": 7}]})");
+    ASSERT_EQ(file.file.jobs().size(), 1U);
+    const auto& turns = file.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 2U) << "what the system says is no turn";
+    EXPECT_EQ(turns[1].delay, milliseconds(50));
+    EXPECT_EQ(*file.file.turn(0, 0).prompt, Prompt(Messages{{.role = "system", .content = "be brief"},
+                                                            {.role = "user", .content = "why?"}}));
+    EXPECT_EQ(file.file.turn(0, 1).output_tokens, 7);
+}
+
 TEST(AgentFiles, ChatSpansAreTurnsThatWaitForTheToolCallsInTheirPrompts) {
     const Opened otel = sample("otel_spans.json");
     EXPECT_EQ(otel.dataset.name, "otel_spans");

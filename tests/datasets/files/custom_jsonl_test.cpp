@@ -119,6 +119,22 @@ TEST(CustomJsonl, SlosThatCannotJudgeARequestAreRefusedByLine) {
     EXPECT_THAT(refusal_of(many), AllOf(HasSubstr(":1001: "), HasSubstr("1000 different")));
 }
 
+TEST(CustomJsonl, PromptsTimesAndBodiesMayHaveTheNamesOfOtherPrograms) {
+    const auto dataset = dataset_of(R"({"text": "a", "timestamp": 500, "extra": {"top_p": 0.9}})"
+                                    "\n"
+                                    R"({"question": "b", "timestamp": 2000})"
+                                    "\n"
+                                    R"({"turns": ["c", "d"], "timestamp": 2500})");
+    EXPECT_EQ(dataset->request(0).prompt, Prompt("a"));
+    EXPECT_THAT(dataset->request(0).body, HasSubstr("top_p"));
+    EXPECT_EQ(dataset->request(1).prompt, Prompt("b"));
+    EXPECT_EQ(dataset->recorded_time(1), std::chrono::milliseconds(1500)) << "timestamps are in ms";
+    EXPECT_EQ(dataset->request(2).prompt, Prompt("c")) << "the first of several turns";
+    EXPECT_THAT(dataset->notes(), ::testing::IsEmpty()) << "the fields have an effect";
+    EXPECT_EQ(dataset_of(R"({"prompt": "p", "text": "t"})")->request(0).prompt, Prompt("p"));
+    EXPECT_THAT(refusal_of(R"({"turns": [1]})"), HasSubstr("the first of the \"turns\" is not a text"));
+}
+
 TEST(CustomJsonl, TurnsAreWholeNumbers) {
     EXPECT_THAT(refusal_of(R"({"conversation": "a", "turn": 0.5, "prompt": "x"})"),
                 HasSubstr(":1: \"turn\" is not a whole number"));
@@ -222,7 +238,7 @@ TEST(CustomJsonl, RefusesAnOslThatIsNoNumberOfTokens) {
 
 TEST(CustomJsonl, AWrongLineIsNamed) {
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n{\"prompt\":\"b\"\n"), HasSubstr(":2: not JSON"));
-    EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n\n{\"text\":\"b\"}\n"), HasSubstr(":3: neither"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n\n{\"words\":\"b\"}\n"), HasSubstr(":3: neither"));
     EXPECT_THAT(refusal_of("[1]"), HasSubstr(":1: no JSON object"));
     EXPECT_THAT(refusal_of("{\"prompt\":7}"), HasSubstr("neither text nor token ids"));
     EXPECT_THAT(refusal_of("{\"prompt\":[]}"), HasSubstr("empty"));
