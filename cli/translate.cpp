@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,64 +13,51 @@
 #include "cli/commands.h"
 #include "cli/console/print.h"
 #include "cli/words/foreign_options.h"
+#include "cli/words/groups.h"
+#include "cli/words/pasted_line.h"
 #include "cli/words/translation.h"
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
+#include "reports/files/file_io.h"
+#include "reports/files/interop/readers/yaml.h"
 
 namespace paretoken::cli {
 namespace {
 
-/// Splits a line into words as a shell does, but expands and refuses nothing: examples in documents have
-/// places to fill in ("<your data path>"). A comment at the end is left out.
-std::vector<std::string> words_in(std::string_view line) {
-    std::vector<std::string> words;
-    bool begun = false;
-    char quote = 0;
-    const auto add = [&](char c) {
-        if (!std::exchange(begun, true)) words.emplace_back();
-        words.back() += c;
-    };
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const char c = line[i];
-        const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-        if (quote != 0) {
-            if (c == quote && c == '>') add(c);
-            if (c == quote)
-                quote = 0;
-            else
-                add(c == '\\' && quote == '"' && i + 1 < line.size() ? line[++i] : c);
-        } else if (c == '<') {
-            add(c);
-            quote = '>';
-        } else if (c == '\'' || c == '"') {
-            quote = c;
-            if (!std::exchange(begun, true)) words.emplace_back();
-        } else if (c == '\\' && i + 1 < line.size()) {
-            if (line[++i] != '\n') add(line[i]);
-        } else if (c == '#' && !begun) {
-            break;
-        } else if (is_blank) {
-            begun = false;
-        } else {
-            add(c);
-        }
-    }
-    return words;
+/// Replaces the configuration file of inference-perf by its fields, as options that stand before the others.
+void read_configuration(std::vector<std::string>& command) {
+    const auto program = std::find_if(command.begin(), command.end(), [](const std::string& word) {
+        return std::filesystem::path(word).filename() == "inference-perf";
+    });
+    const auto option = std::find_if(program, command.end(), [](const std::string& word) {
+        return word == "-c" || word.starts_with("--config_file") || word.starts_with("--config-file");
+    });
+    if (option == command.end()) return;
+    const auto equals = option->find('=');
+    if (equals == std::string::npos && option + 1 == command.end()) return;
+    const std::string file = equals == std::string::npos ? *(option + 1) : option->substr(equals + 1);
+    std::vector<std::string> options;
+    const Group fields =
+        group_of(reports::foreign_yaml(reports::read_file(file), file).dump()).value_or(Group{});
+    for (const auto& [key, value] : fields) options.insert(options.end(), {"--" + key, value});
+    const auto at = command.erase(option, option + (equals == std::string::npos ? 2 : 1));
+    command.insert(at, options.begin(), options.end());
 }
 
 void translate(const std::vector<std::string>& words) {
-    Translation translation = translation_of(words.size() == 1 ? words_in(words.front()) : words);
+    auto commands =
+        words.size() == 1 ? commands_in(words.front()) : std::vector<std::vector<std::string>>{words};
+    for (std::vector<std::string>& command : commands) read_configuration(command);
+    Translation translation = translation_of(commands);
     std::vector<std::string>& options = translation.words;
     if (const auto key = std::find(options.begin(), options.end(), "--api-key"); key != options.end()) {
         options.erase(key, key + 2);
         translation.notes.emplace_back(
             "the key belongs into the variable OPENAI_API_KEY, where no list of processes shows it");
     }
-    std::vector<std::string> line{"paretoken", translation.command};
-    line.insert(line.end(), options.begin(), options.end());
     const std::string complaint = complaint_of(translation, "paretoken");
-    print("{}\n", shell_line(line));
+    print("{}\n", shown_line(translation));
     for (const std::string& note : translation.notes) print("# {}\n", note);
     if (const std::string text = unneeded_text(translation); !text.empty()) print("# {}\n", text);
     std::fflush(stdout);
@@ -102,9 +91,10 @@ void print_options() {
 
 void add_translate(CLI::App& app) {
     const auto words = std::make_shared<std::vector<std::string>>();
-    CLI::App* sub = app.add_subcommand(
-        "translate",
-        "Print our command line for one of vllm bench serve, sglang.bench_serving, guidellm or aiperf");
+    CLI::App* sub = app.add_subcommand("translate",
+                                       "Print our command line for one of vllm bench serve, "
+                                       "sglang.bench_serving, guidellm, aiperf and other "
+                                       "load generators");
     sub->add_option("line", *words,
                     "The command line of the other tool, in quotation marks or not: 'vllm bench serve "
                     "--model M …'");

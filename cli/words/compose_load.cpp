@@ -15,11 +15,26 @@
 namespace paretoken::cli {
 namespace {
 
+constexpr std::string_view kPoissonOnly =
+    "a sweep varies the rate of Poisson arrivals, not of requests at equal distances";
+
 void set_constant_rate(const Composing& now, const std::vector<std::string>& rates) {
-    if (rates.size() == 1 && now.out.command != "sweep")
+    if (rates.size() == 1 && now.out.command != "sweep" && !now.out.several)
         return now.parts.set("arrivals", fmt::format("constant:rate={}", rates.front()));
-    now.note("a sweep varies the rate of Poisson arrivals, not of requests at equal distances");
+    now.note(std::string(kPoissonOnly));
     set_levels(now, "request_rate", rates);
+}
+
+/// The highest load at which enough requests meet their limits.
+void search_goodput(const Composing& now) {
+    now.out.several = true;
+    for (std::string limit : now.parts.take_all("goodput")) {
+        limit.insert(limit.find(':'), "_p90");
+        now.parts.add("slo", limit);
+    }
+    if (!now.parts.has("slo")) now.absent("profile goodput: give the limits with --slo ttft_p90:800");
+    now.note("the search wants each limit met by 90 % of the requests; --slo says otherwise");
+    now.out.more.insert(now.out.more.end(), {"--search", "slo"});
 }
 
 /// GuideLLM's profile (or rate type), with its rates.
@@ -27,7 +42,7 @@ void set_profile(const Composing& now, const std::string& kind, std::vector<std:
     Parts& parts = now.parts;
     if (kind == "synchronous") return parts.set("concurrency", "1");
     if (kind == "replay") {
-        if (rates.size() == 1 && rates.front() != "1")
+        if (rates.size() == 1 && number("the scale of time", rates.front()) != 1)
             return parts.set("arrivals", fmt::format("trace:scale={}", rates.front()));
         return parts.set("arrivals", "trace");
     }
@@ -36,6 +51,13 @@ void set_profile(const Composing& now, const std::string& kind, std::vector<std:
         const std::string count =
             rates.empty() ? "10" : text_of_number(std::floor(number("--rate", rates.front())));
         return parts.set("request_rate", "auto:" + count);
+    }
+    if (kind == "goodput") return search_goodput(now);
+    if (kind == "knee") {
+        now.out.several = true;
+        now.note("the curve over these levels shows the knee; guidellm chooses the levels by itself");
+        return parts.set("concurrency",
+                         rates.size() > 1 ? fmt::format("{}", fmt::join(rates, ",")) : "1..512");
     }
     if (kind == "throughput") {
         if (!rates.empty()) return parts.set("concurrency", rates.front());
@@ -48,72 +70,70 @@ void set_profile(const Composing& now, const std::string& kind, std::vector<std:
     if (kind == "constant" || kind == "async") return set_constant_rate(now, rates);
     if (kind == "poisson") return set_levels(now, "request_rate", rates);
     now.absent(
-        fmt::format("profile {}: known are synchronous, concurrent, throughput, constant, poisson, sweep "
-                    "and replay; the highest load within limits is found by `paretoken sweep --search slo "
-                    "--slo ttft_p95:800`",
+        fmt::format("profile {}: known are synchronous, concurrent, throughput, constant, poisson, sweep, "
+                    "goodput, knee and replay",
                     kind));
+}
+
+/// The fields of a profile besides its kind and its rates.
+void set_profile_fields(const Composing& now, Fields& fields, const std::string& kind) {
+    if (const std::string time = fields.value("rampup_duration"); !time.empty())
+        now.parts.set("rampup", time);
+    for (const char* const key : {"warmup", "warmup.percent", "warmup.value"})
+        if (const std::string amount = fields.value(key); !amount.empty()) now.parts.set("warmup", amount);
+    const std::string type = fields.value("strategy_type");
+    if (kind == "sweep" && type != "poisson") now.note(std::string(kPoissonOnly));
+    constexpr std::array kUnneeded = {
+        "cooldown", "target_attainment", "tolerance", "max_probes",      "confidence", "count",
+        "adaptive", "points_each_side",  "max_step",  "initial_streams", "min_streams"};
+    for (const std::string& key : fields.unread()) {
+        const bool unneeded = key.starts_with("cooldown.") || key == "warmup.mode" ||
+                              std::find(kUnneeded.begin(), kUnneeded.end(), key) != kUnneeded.end();
+        if (unneeded)
+            now.out.unneeded.push_back("--profile " + key);
+        else
+            now.absent(fmt::format("--profile {}: it has no counterpart", key));
+    }
 }
 
 void compose_profile(const Composing& now) {
     Parts& parts = now.parts;
     const auto profile = parts.take("profile");
-    const auto rate = parts.take("rate");
-    const auto rampup = parts.take("rampup");
+    std::vector<std::string> rates;  // an option that is given again adds a rate
+    for (const std::string& text : parts.take_all("rate"))
+        for (std::string& rate : list_of(text)) rates.push_back(std::move(rate));
     if (profile) {
-        const auto group = profile->find('=') != std::string::npos || profile->starts_with('{')
-                               ? group_of(*profile).value_or(Group{})
-                               : Group{{"kind", *profile}};
-        std::vector<std::string> rates = rate ? list_of(*rate) : std::vector<std::string>{};
-        for (const char* const key : {"rate", "streams", "sweep_size", "time_scale"})
-            if (const auto found = group.find(key); found != group.end()) rates = list_of(found->second);
-        const auto cap = group.find("max_concurrency");
-        const auto kind = group.find("kind");
-        set_profile(now, kind == group.end() ? "" : kind->second,
-                    cap != group.end() && rates.empty() ? std::vector{cap->second} : rates);
-        if (cap != group.end()) parts.set_if_absent("concurrency", cap->second);
-    } else if (rate) {
-        set_levels(now, "request_rate", list_of(*rate));
+        Fields fields(profile->find('=') != std::string::npos || profile->starts_with('{')
+                          ? group_of(*profile).value_or(Group{})
+                          : Group{{"kind", *profile}});
+        for (const char* const key : {"rate", "streams", "sweep_size", "time_scale", "max_streams"})
+            if (const std::string given = fields.value(key); !given.empty()) rates = list_of(given);
+        const std::string cap = fields.value("max_concurrency");
+        const std::string kind = fields.value("kind");
+        set_profile_fields(now, fields, kind);
+        set_profile(now, kind,
+                    !cap.empty() && rates.empty() && kind == "throughput" ? std::vector{cap} : rates);
+        if (!cap.empty() && kind != "sweep") parts.set_if_absent("concurrency", cap);
+    } else if (!rates.empty()) {
+        set_levels(now, "request_rate", rates);
     } else if (now.whole(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency")) {
         now.note("guidellm sweeps ten rates unless a profile is given; so does --request-rate auto:10");
         set_profile(now, "sweep", {});
     }
-    if (rampup) {
-        if (parts.has("concurrency") && !parts.has("request_rate"))
-            parts.set("ramp_up", *rampup);
-        else if (number("--rampup", *rampup) > 0)
-            now.absent("--rampup: in an open loop give --arrivals ramp:from=R,to=R,over=60s");
-    }
+    const auto rampup = parts.take("rampup");
+    if (!rampup || number("--rampup", *rampup) <= 0) return;
+    if (parts.has("concurrency") && !parts.has("request_rate") && !parts.has("arrivals"))
+        parts.set("ramp_up", *rampup);
+    else
+        now.note(
+            fmt::format("the rate does not rise over the first {} s; --arrivals "
+                        "ramp:from=1,to=R,over={}s begins low",
+                        *rampup, *rampup));
 }
 
-void compose_constraints(const Composing& now) {
+/// GuideLLM's warm-up: a share below 1, or seconds or requests, whichever ends the run.
+void compose_warmup(const Composing& now) {
     Parts& parts = now.parts;
-    for (const std::string& text : parts.take_all("constraint")) {
-        const Group group = group_of(text).value_or(Group{});
-        const auto value = [&](const char* key) {
-            const auto found = group.find(key);
-            return found == group.end() ? std::string() : found->second;
-        };
-        const std::string kind = value("kind");
-        if (kind == "max_requests")
-            parts.set_if_absent("num_prompts", value("count"));
-        else if (kind == "max_duration")
-            parts.set_if_absent("duration", value("seconds"));
-        else if (kind == "max_error_rate" || kind == "max_global_error_rate")
-            parts.add("error_rate", value("rate"));
-        else if (kind == "over_saturation")
-            now.note(
-                "over-saturation ends a run by itself (--stop diverging, which is on for constant rates)");
-        else
-            now.absent(
-                fmt::format("--constraint {}: a share of failures ends a run with --stop errors=5%", kind));
-    }
-    for (const std::string& rate : parts.take_all("error_rate"))
-        parts.add("stop", fmt::format("errors={}%", text_of_number(100 * number("error rate", rate))));
-    for (const char* const field : {"num_prompts", "duration"})
-        if (const auto values = list_of(parts.value(field)); values.size() > 1) {
-            parts.set(field, values.front());
-            now.note(fmt::format("every level has the same end: {}, the first of the list", values.front()));
-        }
     const auto warmup = parts.take("warmup");
     if (!warmup) return;
     const double amount = number("--warmup", *warmup);
@@ -156,7 +176,175 @@ void compose_ramp(const Composing& now) {
     now.note("the rate rises over the time that vllm takes for all its requests");
 }
 
+/// AIPerf's "time_to_first_token:p95:le:500" as a limit.
+void set_limit(const Composing& now, const std::string& text) {
+    std::vector<std::string> words(1);
+    for (const char c : text) {
+        if (c == ':')
+            words.emplace_back();
+        else
+            words.back() += c;
+    }
+    constexpr std::array kMetrics = {std::pair{"time_to_first_token", "ttft"},
+                                     std::pair{"inter_token_latency", "tpot"},
+                                     std::pair{"request_latency", "e2e"}};
+    const auto* const metric = std::find_if(kMetrics.begin(), kMetrics.end(),
+                                            [&](const auto& one) { return one.first == words.front(); });
+    const bool is_limit = words.size() == 4 && words[1].starts_with('p') && words[2].starts_with('l');
+    if (metric == kMetrics.end() || !is_limit)
+        return now.absent(
+            fmt::format("--search-sla {}: limits are on percentiles: --slo ttft_p95:800 (ms)", text));
+    now.parts.add("slo", fmt::format("{}_{}:{}", metric->second, words[1], words[3]));
+}
+
+/// AIPerf's search for the highest load within limits.
+void compose_search(const Composing& now) {
+    Parts& parts = now.parts;
+    const auto limit = [&](const char* part, const char* slo) {
+        if (const auto value = parts.take(part)) parts.add("slo", fmt::format("{}:{}", slo, *value));
+    };
+    limit("ttft_limit", "ttft_p95");
+    limit("tpot_limit", "tpot_p95");
+    limit("e2e_limit", "e2e_p99");
+    for (const std::string& text : parts.take_all("search_limit")) set_limit(now, text);
+    const auto search = parts.take_all("search");
+    if (search.empty()) return;
+    now.out.several = true;
+    const std::string& space = search.front();  // "concurrency:1,1000:int"
+    const auto colon = space.find(':');
+    const auto comma = space.find(',');
+    if (!parts.has("slo") && colon != std::string::npos && comma != std::string::npos && comma > colon) {
+        const std::string least = space.substr(colon + 1, comma - colon - 1);
+        const std::string most = space.substr(comma + 1, space.find(':', comma) - comma - 1);
+        const bool is_rate = space.substr(0, colon).ends_with("rate");
+        parts.set(is_rate ? "request_rate" : "concurrency",
+                  is_rate ? "auto:10" : fmt::format("{}..{}", least, most));
+        now.note(
+            "these levels show where the figure is best; the other tool's search chooses levels by itself");
+        return;
+    }
+    if (!parts.has("slo")) now.absent("--search-recipe: a search needs limits: --slo ttft_p95:800 (ms)");
+    if (parts.take("concurrency"))
+        now.note("the search doubles and bisects the number of requests in flight by itself");
+    now.out.more.insert(now.out.more.end(), {"--search", "slo"});
+}
+
+/// GenAI-Perf measures intervals until three of them agree.
+void compose_interval(const Composing& now) {
+    Parts& parts = now.parts;
+    const auto interval = parts.take("interval");
+    if (!interval || parts.has("num_prompts")) return;
+    parts.set_if_absent("duration",
+                        text_of_number(3 * number("--measurement-interval", *interval) / 1000) + "s");
+    now.note("three intervals of measurement are one run of that length");
+}
+
+/// The levels of `genai-perf analyze`.
+void compose_analysis(const Composing& now) {
+    Parts& parts = now.parts;
+    const auto type = parts.take("sweep_type");
+    const auto values = parts.take("sweep_values");
+    if (!values) return;
+    now.out.several = true;
+    std::string range = *values;  // "1:256", "100:500:50" or "100,150"
+    if (const auto colon = range.find(':'); colon != std::string::npos) range.replace(colon, 1, "..");
+    if (type == "request_rate") return parts.set("request_rate", range);
+    if (type == "input_sequence_length") {
+        parts.take("isl");
+        now.out.more.insert(now.out.more.end(), {"--grid", "isl=" + *values});
+        if (values->find(':') != std::string::npos)
+            now.absent("--sweep-range of lengths: list them: --grid isl=128,256,512");
+        return;
+    }
+    if (type && *type != "concurrency")
+        return now.absent(fmt::format("--sweep-type {}: it does not change what a server does", *type));
+    parts.set("concurrency", range);
+}
+
+/// Lengths and other values that AIPerf takes as lists.
+void compose_grid(const Composing& now) {
+    Parts& parts = now.parts;
+    if (!now.is(Tool::aiperf) && !now.is(Tool::sglang)) return;
+    for (const char* const field : {"isl", "osl"}) {
+        const Texts texts = now.parts.texts.contains(field) ? now.parts.texts.find(field)->second : Texts{};
+        std::string values = fmt::format("{}", fmt::join(texts, ","));
+        if (values.find(',') == std::string::npos || values.find_first_of(":=") != std::string::npos)
+            continue;
+        parts.take(field);
+        now.out.several = true;
+        now.out.more.insert(now.out.more.end(), {"--grid", fmt::format("{}={}", field, values)});
+    }
+    const auto repeats = parts.take("repeats");
+    if (!repeats || *repeats == "1") return;
+    now.out.several = true;
+    now.out.more.insert(now.out.more.end(), {"--repeat", *repeats});
+}
+
+/// How long a line of AIPerf runs if it does not say so.
+void compose_end_of_aiperf(const Composing& now) {
+    Parts& parts = now.parts;
+    if (!now.whole(Tool::aiperf) || now.origin.form == Form::genai_perf || now.out.several) return;
+    if (parts.has("num_prompts") || parts.has("duration") || parts.has("dataset_path")) return;
+    const double slots = parts.has("concurrency") ? number("--concurrency", parts.value("concurrency")) : 1;
+    parts.set("num_prompts", text_of_number(std::max(10.0, 2 * slots)));
+}
+
+/// Batches that are sent at once, again and again.
+void compose_batches(const Composing& now) {
+    Parts& parts = now.parts;
+    const Texts batches = parts.take_all("batches");
+    const auto rounds = parts.take("iterations");
+    const auto warmups = parts.take("iterations_warmup");
+    if (now.origin.form != Form::vllm_static && now.origin.form != Form::sglang_static) return;
+    const bool is_vllm = now.is(Tool::vllm);
+    const Texts sizes = batches.empty() ? Texts{is_vllm ? "8" : "1"} : batches;
+    parts.set_if_absent("isl", is_vllm ? "32" : "1024");
+    parts.set_if_absent("osl", is_vllm ? "128" : "16");
+    now.note("a batch is a number of requests in flight: the server forms the batches");
+    set_levels(now, "concurrency", sizes);
+    if (sizes.size() > 1 || !is_vllm) return;
+    const double size = number("--batch-size", sizes.front());
+    parts.set("num_prompts", text_of_number(size * number("--num-iters", rounds.value_or("30"))));
+    parts.set("num_warmups", text_of_number(size * number("--num-iters-warmup", warmups.value_or("10"))));
+}
+
 }  // namespace
+
+void compose_ends(const Composing& now) {
+    Parts& parts = now.parts;
+    for (const std::string& text : parts.take_all("constraint")) {
+        const Group group = group_of(text).value_or(Group{});
+        const auto value = [&](const char* key) {
+            const auto found = group.find(key);
+            return found == group.end() ? std::string() : found->second;
+        };
+        const std::string kind = value("kind");
+        if (kind == "max_requests")
+            parts.set_if_absent("num_prompts", value("count"));
+        else if (kind == "max_duration")
+            parts.set_if_absent("duration", value("seconds"));
+        else if (kind == "max_error_rate" || kind == "max_global_error_rate")
+            parts.add("error_rate", value("rate"));
+        else if (kind == "over_saturation")
+            now.note(
+                "over-saturation ends a run by itself (--stop diverging, which is on for constant rates)");
+        else if (kind == "max_errors")
+            parts.add("errors", value("count"));
+        else
+            now.absent(
+                fmt::format("--constraint {}: a share of failures ends a run with --stop errors=5%", kind));
+    }
+    for (const std::string& count : parts.take_all("errors"))
+        now.note(
+            fmt::format("{} failures do not end the run; a share of failures does: --stop errors=5%", count));
+    for (const std::string& rate : parts.take_all("error_rate"))
+        parts.add("stop", fmt::format("errors={}%", text_of_number(100 * number("error rate", rate))));
+    for (const char* const field : {"num_prompts", "duration"})
+        if (const auto values = list_of(parts.value(field)); values.size() > 1) {
+            parts.set(field, values.front());
+            now.note(fmt::format("every level has the same end: {}, the first of the list", values.front()));
+        }
+}
 
 void set_levels(const Composing& now, std::string_view field, const std::vector<std::string>& values) {
     if (values.size() > 1) now.out.several = true;
@@ -165,10 +353,17 @@ void set_levels(const Composing& now, std::string_view field, const std::vector<
 
 void compose_load(const Composing& now) {
     Parts& parts = now.parts;
-    compose_constraints(now);
     compose_profile(now);
+    compose_warmup(now);
     compose_ramp(now);
-    const auto pattern = parts.take("pattern");
+    compose_search(now);
+    compose_interval(now);
+    auto pattern = parts.take("pattern");
+    if (!pattern && now.origin.form == Form::genai_perf && now.origin.whole && parts.has("request_rate"))
+        pattern = "constant";  // as perf_analyzer, which it starts, does
+    compose_analysis(now);
+    compose_batches(now);
+    compose_grid(now);
     const auto users = parts.take("users");
     const auto user_rate = parts.take("user_rate");
     if (user_rate) parts.set("arrivals", fmt::format("users:n={},rate={}", users.value_or("1"), *user_rate));
@@ -178,7 +373,6 @@ void compose_load(const Composing& now) {
                *pattern != "constant") {
         now.absent(fmt::format("--arrival-pattern {}: see --arrivals for those that are known", *pattern));
     }
-    // aiperf sends at equal distances unless the pattern says otherwise; only a whole line of it means that.
     for (const char* const axis : {"concurrency", "request_rate"}) {
         const auto levels = list_of(parts.value(axis));
         if (levels.size() > 1) now.out.several = true;
@@ -187,11 +381,13 @@ void compose_load(const Composing& now) {
     const bool has_load = parts.has("concurrency") || parts.has("request_rate") || parts.has("arrivals");
     if ((now.whole(Tool::vllm) || now.whole(Tool::sglang)) && !has_load) {
         parts.set("request_rate", "inf");
-        now.note(
-            fmt::format("{} sends all requests at once unless a rate or a concurrency is given; so does "
-                        "--request-rate inf",
-                        row_of(*now.origin.tool).title));
+        if (!now.origin.starts_server())
+            now.note(
+                fmt::format("{} sends all requests at once unless a rate or a concurrency is given; so does "
+                            "--request-rate inf",
+                            row_of(*now.origin.tool).title));
     }
+    compose_end_of_aiperf(now);
     const auto share = parts.take("cancel_share");
     const auto after = parts.take("cancel_after");
     if (share && number("--request-cancellation-rate", *share) > 0)

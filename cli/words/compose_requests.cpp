@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -15,14 +17,11 @@ namespace paretoken::cli {
 namespace {
 
 constexpr std::string_view kPictures = "requests with images, audio or video are not sent";
-constexpr std::string_view kDownload =
-    "nothing is downloaded; save its rows as JSON lines with \"prompt\" and give --dataset-path FILE";
 constexpr std::array kDatasets = {
     ForeignValue{"random", "synthetic"},
     ForeignValue{"random-ids", "synthetic"},
-    ForeignValue{
-        "sonnet", "",
-        "its prompts are lines of a poem; give --dataset synthetic with --isl, --osl and --text FILE"},
+    ForeignValue{"sonnet", "text"},
+    ForeignValue{"txt-slices", "text"},
     ForeignValue{"prefix_repetition", "shared_prefix"},
     ForeignValue{"generated-shared-prefix", "shared_prefix"},
     ForeignValue{"timed_trace", "mooncake"},
@@ -31,12 +30,15 @@ constexpr std::array kDatasets = {
     ForeignValue{"mooncake-synthetic", "mooncake"},
     ForeignValue{"mooncake_trace", "mooncake"},
     ForeignValue{"single_turn", "custom"},
-    ForeignValue{"multi_turn", "",
-                 "give JSON lines with \"messages\", and the same \"conversation\" for the turns of one"},
-    ForeignValue{"random_pool", "", "give one file of JSON lines with --dataset custom"},
-    ForeignValue{"hf", "", kDownload},
-    ForeignValue{"spec_bench", "", kDownload},
-    ForeignValue{"speed_bench", "", kDownload},
+    ForeignValue{"random_pool", "custom", "the rows of the file are sent in their order"},
+    ForeignValue{"openai", "custom"},
+    ForeignValue{"weka_trace", "weka"},
+    ForeignValue{"hf", "hub"},
+    ForeignValue{"spec_bench", "custom"},
+    ForeignValue{"speed_bench", "hub"},
+    ForeignValue{"longbench_v2", "hub"},
+    ForeignValue{"agentic-trace", "hub"},
+    ForeignValue{"speed-bench", "hub"},
     ForeignValue{"mmmu", "", kPictures},
     ForeignValue{"image", "", kPictures},
     ForeignValue{"random-mm", "", kPictures},
@@ -46,6 +48,8 @@ constexpr std::array kDatasets = {
     ForeignValue{"random-rerank", "", "only endpoints that generate text are measured"},
 };
 
+}  // namespace
+
 bool is_file(std::string_view text) {
     if (text.starts_with('/') || text.starts_with('.') || text.starts_with('~')) return true;
     constexpr std::array kEndings = {".json", ".jsonl", ".csv", ".txt", ".parquet"};
@@ -53,15 +57,59 @@ bool is_file(std::string_view text) {
                        [&](const char* ending) { return text.ends_with(ending); });
 }
 
+namespace {
+
 /// A length inside the spec of a dataset, in which ";" stands for ",".
 std::string inside_spec(std::string length) {
     std::replace(length.begin(), length.end(), ',', ';');
     return length;
 }
 
-/// A length with a spread: "800", or "normal:mean=800,stddev=80" with limits if they are given.
-std::string length_of(const std::string& mean, const std::string& deviation, const std::string& least = {},
-                      const std::string& most = {}) {
+/// The number in a text; 0 if it is none.
+double number_or_0(const std::string& text) {
+    const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+        return std::isdigit(static_cast<unsigned char>(c)) != 0;
+    });
+    return digits ? parse_number(text) : 0;
+}
+
+/// Whether a dataset on a hub has pictures, sounds or films beside its texts, by its name.
+bool has_pictures(const std::string& dataset) {
+    constexpr std::array kWords = {"VisionArena", "vision-arena", "LLaVA",       "llava", "MMVU",
+                                   "MMBench",     "Video",        "librispeech", "vox",   "tedlium",
+                                   "gigaspeech",  "spgispeech",   "Earnings22",  "/ami",  "asr",
+                                   "MMMU",        "sharegpt4v",   "ShareGPT4V"};
+    return std::any_of(kWords.begin(), kWords.end(),
+                       [&](const char* word) { return dataset.find(word) != std::string::npos; });
+}
+
+/// Names the file into which the rows of a dataset on a hub are to be saved. The program downloads nothing.
+void need_rows(const Composing& now, std::string_view what, const std::string& dataset) {
+    if (has_pictures(dataset)) {
+        now.parts.take("dataset_path");
+        return now.absent(fmt::format("{}: {}", what, kPictures));
+    }
+    const auto slash = dataset.rfind('/');
+    std::string file = (slash == std::string::npos ? dataset : dataset.substr(slash + 1)) + ".jsonl";
+    std::string from;
+    const auto subset = now.parts.take("hf_subset");
+    const auto split = now.parts.take("hf_split");
+    if (slash != std::string::npos)
+        from = fmt::format(
+            " (python3 -c \"from datasets import load_dataset; load_dataset('{}', {}"
+            "split='{}').to_json('{}')\")",
+            dataset, subset ? fmt::format("'{}', ", *subset) : "", split.value_or("train"), file);
+    now.absent(fmt::format("{}: nothing is downloaded; save its rows as JSON lines with \"prompt\" in {}{}",
+                           what, file, from));
+    now.parts.take("dataset");
+    now.parts.set("dataset_path", file);
+    now.out.file = file;
+}
+
+}  // namespace
+
+std::string length_of(const std::string& mean, const std::string& deviation, const std::string& least,
+                      const std::string& most) {
     const bool spread = !deviation.empty() && number("a standard deviation", deviation) > 0;
     if (!spread && !least.empty() && !most.empty()) return fmt::format("uniform:min={},max={}", least, most);
     if (!spread) return mean;
@@ -71,40 +119,82 @@ std::string length_of(const std::string& mean, const std::string& deviation, con
     return text;
 }
 
+namespace {
+
+/// The fields of GuideLLM's data that a load here does not have, or does not need.
+void set_other_data_fields(const Composing& now, const Fields& fields) {
+    constexpr std::array kColumns = {
+        std::pair{"timestamp_column", "timestamp"}, std::pair{"prompt_tokens_column", "input_length"},
+        std::pair{"output_tokens_column", "output_length"}, std::pair{"hash_ids_column", "hash_ids"}};
+    constexpr std::array kUnneeded = {"seed", "random_seed", "split", "name", "hash_id_block_size"};
+    for (const std::string& key : fields.unread()) {
+        const auto* const column =
+            std::find_if(kColumns.begin(), kColumns.end(), [&](const auto& one) { return one.first == key; });
+        if (column != kColumns.end()) {
+            if (Fields all = fields; all.value(key) != column->second)
+                now.absent(fmt::format("--data {}={}: the column of a trace has the name {}", key,
+                                       all.value(key), column->second));
+        } else if (key.starts_with("load_kwargs") ||
+                   std::find(kUnneeded.begin(), kUnneeded.end(), key) != kUnneeded.end()) {
+            now.out.unneeded.push_back("--data " + key);
+        } else if (key.find("tool") != std::string::npos) {
+            now.note(fmt::format("--data {} is left out: the turns are sent without calls of tools", key));
+        } else {
+            now.absent(fmt::format("--data {}: it has no counterpart", key));
+        }
+    }
+}
+
 /// GuideLLM's synthetic data, and the file or the trace that a group names.
 void set_data(const Composing& now, const Group& group) {
     Parts& parts = now.parts;
-    const auto value = [&](std::string_view key) {
-        const auto found = group.find(key);
-        return found == group.end() ? std::string() : found->second;
-    };
+    Fields fields(group);
+    const auto value = [&](std::string_view key) { return fields.value(key); };
     const std::string kind = value("kind");
     if (kind == "synthetic_image" || kind == "synthetic_video" || kind == "synthetic_audio")
         return now.absent(fmt::format("--data kind={}: {}", kind, kPictures));
     std::string file = value("path").empty() ? value("source") : value("path");
     if (file.empty()) file = value("data_files");
     if (!file.empty()) {
-        if (!is_file(file)) return now.absent(fmt::format("--data {}: {}", file, kDownload));
+        for (const char* const key : {"src", "from", "prompt_column", "text_column"}) (void)value(key);
+        if (const std::string scale = value("time_scale"); !scale.empty()) parts.set("time_scale", scale);
+        if (const std::string most = value("max_wait"); !most.empty()) parts.set("idle_cap", most);
+        for (const auto& [key, part] :
+             {std::pair{"load_kwargs.name", "hf_subset"}, std::pair{"load_kwargs.split", "hf_split"}})
+            if (const std::string given = value(key); !given.empty() && !is_file(file))
+                parts.set(part, given);
+        set_other_data_fields(now, fields);
+        if (!is_file(file)) return need_rows(now, "--data " + file, file);
         if (kind == "mooncake" || kind == "trace_synthetic") parts.set_if_absent("dataset", "mooncake");
+        if (kind == "weka") parts.set_if_absent("dataset", "weka");
         return parts.set_if_absent("dataset_path", file);
     }
     if (value("prompt_tokens").empty())
         return now.absent(fmt::format("--data kind={}: it names no file", kind));
     const std::string isl = length_of(value("prompt_tokens"), value("prompt_tokens_stdev"),
                                       value("prompt_tokens_min"), value("prompt_tokens_max"));
-    if (!value("output_tokens").empty())
-        parts.set_if_absent("osl", length_of(value("output_tokens"), value("output_tokens_stdev"),
-                                             value("output_tokens_min"), value("output_tokens_max")));
+    std::string answer = value("output_tokens");
+    if (answer.empty()) answer = value("generated_tokens");  // of the first versions
+    if (!answer.empty())
+        parts.set_if_absent("osl", length_of(answer, value("output_tokens_stdev"), value("output_tokens_min"),
+                                             value("output_tokens_max")));
     const std::string turns = value("turns");
+    const std::string first = value("first_prompt_tokens");
+    const std::string pause = value("delay");  // in seconds
+    const std::string pause_spread = value("delay_stdev");
     if (!turns.empty() && turns != "1") {
         parts.set("turns", turns);
-        if (!value("first_prompt_tokens").empty()) parts.set("first", value("first_prompt_tokens"));
+        if (!first.empty()) parts.set("first", first);
+        if (!pause.empty()) parts.set("delay", text_of_number(1000 * number("delay", pause)));
+        if (!pause_spread.empty())
+            parts.set("delay_stddev", text_of_number(1000 * number("delay_stdev", pause_spread)));
     }
     if (!value("prefix_tokens").empty()) {
         parts.set("prefix", value("prefix_tokens"));
         if (!value("prefix_count").empty()) parts.set("prefixes", value("prefix_count"));
     }
     parts.set_if_absent("isl", isl);
+    set_other_data_fields(now, fields);
 }
 
 void compose_guidellm_data(const Composing& now) {
@@ -122,7 +212,7 @@ void compose_guidellm_data(const Composing& now) {
                  group && text.find('=') + text.find('{') != 2 * std::string::npos)
             set_data(now, *group);
         else
-            now.absent(fmt::format("--data {}: {}", text, kDownload));
+            need_rows(now, "--data " + text, text);
     }
 }
 
@@ -199,6 +289,8 @@ void compose_prefix(const Composing& now) {
     const auto prefixes = parts.take("prefixes");
     const auto suffix = parts.take("suffix");
     const auto per_prefix = parts.take("per_prefix");
+    const auto draw = parts.take("prefix_draw");
+    const auto zipf = parts.take("zipf");
     if (!prefix || *prefix == "0") return;
     std::string unique = suffix.value_or(parts.has("isl") ? parts.value("isl") : "512");
     if (const std::string ratio = parts.value("range_ratio");
@@ -208,13 +300,16 @@ void compose_prefix(const Composing& now) {
     }
     parts.take("range_ratio");
     parts.take("isl");
-    if (parts.has("turns")) {
-        now.absent(
-            "prompts that share prefixes have one turn; conversations are --dataset multi_turn:turns=N");
-        parts.take("turns");
+    if (parts.has("turns") && parts.value("turns") != "1") {
+        parts.set("prefix", *prefix);
+        parts.set("isl", unique);
+        if (prefixes && *prefixes != "1")
+            now.note(fmt::format("all conversations begin with one prefix, not with one of {}", *prefixes));
+        return;
     }
-    parts.set("dataset", fmt::format("shared_prefix:groups={},levels={},unique={}", prefixes.value_or("1"),
-                                     *prefix, inside_spec(unique)));
+    parts.set("dataset",
+              fmt::format("shared_prefix:groups={},levels={},unique={}{}", prefixes.value_or("1"), *prefix,
+                          inside_spec(unique), draw == "zipf" ? ",zipf=" + zipf.value_or("1.5") : ""));
     if (per_prefix && prefixes)
         parts.set("num_prompts", text_of_number(number("--gsp-num-groups", *prefixes) *
                                                 number("--gsp-prompts-per-group", *per_prefix)));
@@ -224,26 +319,79 @@ void compose_conversations(const Composing& now) {
     Parts& parts = now.parts;
     const auto turns = parts.take("turns");
     const auto deviation = parts.take("turns_stddev");
-    const auto first = parts.take("first");
+    auto first = parts.take("first");
+    const auto context = parts.take("context");
     const auto sessions = parts.take("sessions");
     const auto delay = parts.take("delay");
     const auto delay_deviation = parts.take("delay_stddev");
+    const auto ratio = parts.take("delay_ratio");
+    const auto prefix = parts.take("prefix");
     if (sessions && (turns || !parts.has("num_prompts"))) parts.set("num_prompts", *sessions);
+    if ((!turns || *turns == "1") && context && parts.has("isl"))
+        parts.set("isl", text_of_number(number("--user-context-prompt-length", *context) +
+                                        number_or_0(parts.value("isl"))));
     if (!turns || *turns == "1") return;
+    if (!sessions && parts.has("num_prompts") && !now.is(Tool::sglang)) {
+        const double requests = number("--num-prompts", parts.value("num_prompts"));
+        parts.set("num_prompts", text_of_number(std::ceil(requests / number("a number of turns", *turns))));
+        now.note(fmt::format("{} requests are {} conversations of {} turns", requests,
+                             parts.value("num_prompts"), *turns));
+    }
     const std::string length = inside_spec(parts.take("isl").value_or("512"));
-    parts.set("dataset", fmt::format("multi_turn:turns={},first={},next={}",
-                                     inside_spec(length_of(*turns, deviation.value_or(""))),
+    if (context)  // what a user says first, which no other user says
+        first = text_of_number(number("--user-context-prompt-length", *context) + number_or_0(length));
+    const std::string turns_of_one = inside_spec(length_of(*turns, deviation.value_or("")));
+    std::string pause;
+    if (delay && number("a delay", *delay) > 0) {
+        const double scale = ratio ? number("the ratio of delays", *ratio) : 1;
+        const bool spread = delay_deviation && number("a deviation", *delay_deviation) > 0;
+        const auto scaled = [&](const std::string& ms) {
+            return text_of_number(scale * number("a delay", ms)) + "ms";
+        };
+        pause = spread ? fmt::format("normal:mean={},stddev={}", scaled(*delay), scaled(*delay_deviation))
+                       : scaled(*delay);
+    }
+    if (!pause.empty()) parts.set("think_time", pause);
+    if (prefix)  // jobs of one agent, whose jobs all begin alike
+        return parts.set("dataset", fmt::format("agents:jobs={},turns={},fanout=0,prefix={},first={},next={},"
+                                                "osl={},tool=0s",
+                                                parts.has("num_prompts") ? parts.value("num_prompts") : "100",
+                                                turns_of_one, *prefix, first.value_or(length), length,
+                                                inside_spec(parts.take("osl").value_or("128"))));
+    parts.set("dataset", fmt::format("multi_turn:turns={},first={},next={}", turns_of_one,
                                      first.value_or(length), length));
-    if (!delay || number("a delay", *delay) <= 0) return;
-    const bool spread = delay_deviation && number("a deviation", *delay_deviation) > 0;
-    parts.set("think_time",
-              spread ? fmt::format("normal:mean={}ms,stddev={}ms", *delay, *delay_deviation) : *delay + "ms");
+}
+
+/// Prompts that are cut from a text file, of which all begin alike.
+void set_text_dataset(const Composing& now, bool is_poem) {
+    Parts& parts = now.parts;
+    if (const auto file = parts.take("dataset_path")) parts.set("text", *file);
+    if (!is_poem) {
+        parts.set_if_absent("isl", "1024");
+        return parts.set_if_absent("osl", "128");
+    }
+    const double shared = number("--sonnet-prefix-len", parts.take("sonnet_prefix").value_or("200"));
+    const double whole = number("--sonnet-input-len", parts.take("isl").value_or("550"));
+    parts.set("prefix", text_of_number(shared));  // it counts as a part of the input
+    parts.set("suffix", text_of_number(std::max(1.0, whole - shared)));
+    parts.set_if_absent("osl", "150");
 }
 
 void set_dataset(const Composing& now, const std::string& name) {
     Parts& parts = now.parts;
+    if (name == "custom" && now.is(Tool::sglang)) return;  // the format is recognised
     const ForeignValue* const row = row_named(kDatasets, name);
     if (row == nullptr) return parts.set("dataset", name);
+    if (now.is(Tool::vllm) && (name == "random" || name == "random-ids" || name == "timed_trace"))
+        now.out.has_random_prompts = true;
+    if (row->ours == "text") return set_text_dataset(now, name == "sonnet");
+    const std::string path = parts.value("dataset_path");
+    if (row->ours == "hub" || (row->ours == "custom" && path.empty())) {
+        if (is_file(path)) return parts.set("dataset", "custom");
+        return need_rows(now, fmt::format("dataset {}", path.empty() ? name : path),
+                         path.empty() ? name : path);
+    }
+    if (!row->ours.empty() && !row->why.empty()) now.note(fmt::format("{}: {}", name, row->why));
     if (row->ours.empty()) parts.take("dataset_path");
     if (row->ours.empty()) return now.absent(fmt::format("dataset {}: {}", name, row->why));
     if (row->ours == "shared_prefix") {
@@ -255,9 +403,16 @@ void set_dataset(const Composing& now, const std::string& name) {
         if (!repetition) parts.set_if_absent("per_prefix", "16");
         return;
     }
-    if (row->ours == "mooncake" && !parts.has("dataset_path"))
-        return now.absent(
-            fmt::format("dataset {}: give the file of the trace with --dataset-path FILE", name));
+    if (row->ours == "mooncake" && name == "timed_trace" && !parts.take("no_replay"))
+        parts.set("replay", "true");
+    if (row->ours == "mooncake" && !parts.has("dataset_path")) {
+        const std::string file =
+            name.starts_with("mooncake-") ? name.substr(9) + "_trace.jsonl" : "trace.jsonl";
+        now.absent(
+            fmt::format("dataset {}: nothing is downloaded; save the trace of Mooncake as {}", name, file));
+        parts.set("dataset_path", file);
+        now.out.file = file;
+    }
     if (row->ours != "synthetic") return parts.set("dataset", std::string(row->ours));
     if (!now.origin.whole) return;
     parts.set_if_absent("isl", "1024");
@@ -267,9 +422,24 @@ void set_dataset(const Composing& now, const std::string& name) {
 /// The dataset that a whole line means if it names none.
 std::string usual_dataset(const Composing& now) {
     if (now.parts.has("dataset_path") || now.parts.has("data")) return {};
+    if (now.origin.starts_server() && !now.parts.has("isl")) return {};
+    if (now.origin.form == Form::sglang_static) return {};
     if (now.whole(Tool::vllm)) return "random";
     if (!now.whole(Tool::sglang)) return {};
     return now.parts.has("isl") ? "random" : "sharegpt";
+}
+
+/// A file decides the lengths of its prompts, and a trace also those of its answers.
+void drop_lengths_of_files(const Composing& now) {
+    Parts& parts = now.parts;
+    if (!parts.has("dataset_path")) return;
+    constexpr std::array kTraces = {"mooncake", "azure", "burstgpt", "weka", "agentic_mooncake"};
+    const std::string dataset = parts.value("dataset");
+    const bool is_trace = std::any_of(kTraces.begin(), kTraces.end(),
+                                      [&](const char* trace) { return dataset.starts_with(trace); });
+    for (const char* const field : {"isl", "range_ratio", "osl"})
+        if ((is_trace || std::string_view(field) != "osl") && parts.take(field))
+            now.out.unneeded.push_back(option_of(*plan_field_named(field)) + " (the file has the lengths)");
 }
 
 }  // namespace
@@ -287,17 +457,33 @@ void compose_requests(const Composing& now) {
             "\"messages\"); other names need `paretoken dataset convert`");
     const auto isl_deviation = parts.take("isl_stddev");
     const auto osl_deviation = parts.take("osl_stddev");
-    if (now.whole(Tool::aiperf) && !parts.has("dataset_path") && !parts.has("pairs"))
+    if (now.whole(Tool::aiperf) && !parts.has("dataset_path") && !parts.has("pairs") &&
+        !parts.has("public_dataset")) {
         parts.set_if_absent("isl", "550");
+        if (!parts.has("osl"))
+            now.note(
+                "without --osl, the server decides how long answers are; here they have at most 128 "
+                "tokens, unless --osl says otherwise");
+    }
+    if (parts.take("ratio_style").value_or("") == "sglang")
+        if (const auto ratio = parts.take("range_ratio")) parts.set("sglang_ratio", *ratio);
     if (isl_deviation)
         parts.set("isl", length_of(parts.has("isl") ? parts.value("isl") : "550", *isl_deviation));
     if (osl_deviation && parts.has("osl")) parts.set("osl", length_of(parts.value("osl"), *osl_deviation));
     compose_pairs(now);
     std::string dataset = parts.value("dataset");
     const auto kind = parts.take("file_kind");
-    if (kind) dataset = *kind;
-    if (const auto name = parts.take("public_dataset"); name && !parts.has("dataset_path"))
-        now.absent(fmt::format("--public-dataset {}: {}", *name, kDownload));
+    if (kind) dataset = *kind == "multi_turn" ? "dag_jsonl" : *kind;
+    if (const auto name = parts.take("public_dataset"); name && !parts.has("dataset_path")) {
+        if (*name == "sharegpt")
+            dataset = *name;
+        else
+            need_rows(now, "--public-dataset " + *name, *name);
+    }
+    if (const std::string file = parts.value("dataset"); now.is(Tool::vllm) && is_file(file)) {
+        parts.set("dataset_path", file);  // benchmark_serving.py --dataset ShareGPT.json
+        dataset = "sharegpt";
+    }
     if (dataset.empty()) {
         dataset = usual_dataset(now);
         if (dataset == "random" && now.is(Tool::sglang))
@@ -305,10 +491,14 @@ void compose_requests(const Composing& now) {
                 "sglang reads ShareGPT unless --dataset-name random is given, and ignores the lengths then; "
                 "the lengths are used here");
     }
-    if (dataset == "sharegpt" && !parts.has("dataset_path"))
+    if (dataset == "sharegpt" && !parts.has("dataset_path")) {
+        now.out.file = "ShareGPT_V3_unfiltered_cleaned_split.json";
         now.absent(
-            "dataset sharegpt: nothing is downloaded; give ShareGPT's file with --dataset-path FILE, or "
-            "--dataset-name random");
+            fmt::format("dataset sharegpt: nothing is downloaded; save ShareGPT's file as {}, or give "
+                        "--dataset-name random",
+                        now.out.file));
+        parts.set("dataset_path", now.out.file);
+    }
     if (!dataset.empty()) {
         parts.take("dataset");
         set_dataset(now, dataset);
@@ -318,12 +508,23 @@ void compose_requests(const Composing& now) {
     compose_prefix(now);
     compose_conversations(now);
     const bool replay = parts.take("replay").has_value();
-    const auto scale = parts.take("time_scale");
+    auto scale = parts.take("time_scale");
+    if (const auto faster = parts.take("speedup"))
+        scale = text_of_number(1 / std::max(1e-9, number("a speed-up", *faster)));
     if (replay && !parts.has("dataset") && !kind) parts.set("dataset", "mooncake");
-    if (scale && *scale != "1" && *scale != "1.0")
+    if (scale && number("the scale of time", *scale) != 1)
         parts.set("arrivals", fmt::format("trace:scale={}", *scale));
     else if (replay)
         parts.set_if_absent("arrivals", "trace");
+    const bool has_load = parts.has("request_rate") || parts.has("concurrency") || parts.has("profile");
+    const bool no_delays = parts.take("no_delays").has_value();
+    if ((parts.take("no_replay") || no_delays) && !has_load) parts.set("concurrency", "1");
+    if (no_delays) parts.set("tool_scale", "0");
+    if (const auto from = parts.take("inside_from"), to = parts.take("inside_to"); from || to)
+        parts.set("start_inside", fmt::format("{}..{}", from.value_or("0.25"), to.value_or("0.75")));
+    if (parts.value("dataset").starts_with("mooncake"))  // its requests have no turns
+        for (const char* const field : {"idle_cap", "idle_system_cap", "tool_scale", "start_inside"})
+            if (parts.take(field)) now.out.unneeded.push_back(option_of(*plan_field_named(field)));
     const auto block = parts.take("block");
     const auto unit = parts.take("time_unit");
     if (parts.value("dataset") == "mooncake") {
@@ -332,11 +533,19 @@ void compose_requests(const Composing& now) {
             fields += fields.empty() ? "unit=s" : ",unit=s";
         if (!fields.empty()) parts.set("dataset", "mooncake:" + fields);
     }
+    drop_lengths_of_files(now);
     parts.take("entries");
-    if (parts.value("num_prompts") == "-1") parts.set("num_prompts", "all");
+    if (parts.value("num_prompts") == "-1" || number_or_0(parts.value("num_prompts")) >= 1e7)
+        parts.set("num_prompts", "all");
     if ((now.whole(Tool::vllm) || now.whole(Tool::sglang)) && !parts.has("num_prompts") &&
-        !parts.has("duration") && !parts.has("arrivals"))
+        !parts.has("duration") && !parts.has("arrivals") && now.origin.form != Form::vllm_static &&
+        now.origin.form != Form::sglang_static)
         parts.set("num_prompts", "1000");
+    for (const auto& [part, option] :
+         {std::pair{"hf_subset", "--hf-subset"}, std::pair{"hf_split", "--hf-split"}})
+        if (parts.take(part)) now.out.unneeded.emplace_back(option);
+    if (const auto rounds = parts.take("rounds"); rounds && *rounds != "1")
+        now.note("a trace is sent once, not in several rounds");
 }
 
 }  // namespace paretoken::cli

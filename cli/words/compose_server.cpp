@@ -7,6 +7,7 @@
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
+#include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
 namespace {
@@ -53,6 +54,10 @@ constexpr std::array kBackends = {
     ForeignValue{"/v1/audio/translations", "", kText},
     ForeignValue{"openai_websocket", "", kText},
     ForeignValue{"vllm_python", "", "a server is measured, not a Python process"},
+    ForeignValue{"vision", "chat", "requests have texts only"},
+    ForeignValue{"multimodal", "chat", "requests have texts only"},
+    ForeignValue{"image_retrieval", "", kText},
+    ForeignValue{"nvclip", "", kText},
     ForeignValue{"tgi", "", kNative},
     ForeignValue{"huggingface_generate", "", kNative},
     ForeignValue{"tensorrt-llm", "", kNative},
@@ -60,6 +65,9 @@ constexpr std::array kBackends = {
     ForeignValue{"truss", "", kNative},
     ForeignValue{"gserver", "", kNative},
 };
+
+constexpr std::string_view kStreams =
+    "every answer is read as a stream, because the times of tokens are what is measured";
 
 constexpr std::array kProtocols = {"chat", "completions", "responses", "messages"};
 
@@ -93,14 +101,14 @@ void set_backend(const Composing& now, const Group& group) {
         } else if (key == "max_tokens") {
             now.parts.set_if_absent("osl", value);
         } else if (key == "stream") {
-            if (value == "false")
-                now.absent(
-                    "--backend stream=false: every answer is read as a stream, because the times of "
-                    "tokens are what is measured");
+            if (value == "false") now.note(std::string(kStreams));
         } else if (key.starts_with("extras.body.")) {
             set_body_field(now, key.substr(12), value);
         } else if (key.starts_with("extras.headers.")) {
             now.parts.add("header", fmt::format("{}: {}", key.substr(15), value));
+        } else if (key == "server_history" || key == "tool_call_missing_behavior" || key == "http2" ||
+                   key == "multiturn_reasoning" || key.starts_with("api_routes")) {
+            now.note(fmt::format("--backend {} is left out; conversations are sent whole in each turn", key));
         } else if (key == "validate_backend" || key == "follow_redirects" || key == "timeout_connect") {
             now.out.unneeded.push_back("--backend " + key);
         } else {
@@ -123,8 +131,75 @@ const ForeignValue* backend_named(std::string_view name) {
     return row_named(kBackends, name);
 }
 
+std::string mix_of(const Texts& models) {
+    if (models.size() == 1) return models.front();
+    std::string mix;
+    for (const std::string& name : models)
+        mix += fmt::format("{}{}{}", mix.empty() ? "" : ",", name, name.find('=') == name.npos ? "=1" : "");
+    return mix;
+}
+
+namespace {
+
+/// Several addresses, of which none is left out, and the models that are asked in turn.
+void compose_addresses(const Composing& now) {
+    Parts& parts = now.parts;
+    Texts models;
+    std::string urls;
+    const auto add_url = [&](const std::string& url) {
+        urls += (urls.empty() ? "" : ",") + with_scheme(url);
+    };
+    for (const std::string& text : parts.take_all("urls")) {
+        if (text.starts_with("sim:")) urls.clear();  // the simulated server is not one of several
+        add_url(text);
+    }
+    for (const std::string& text : parts.take_all("models"))
+        for (const std::string& name : list_of(text)) {
+            if (name.find("://") == std::string::npos && !name.starts_with("sim:"))
+                models.push_back(name);
+            else
+                add_url(name);  // the server's address stood behind the model's name
+        }
+    if (!urls.empty()) parts.set("url", urls);
+    if (!models.empty()) parts.set("model", mix_of(models));
+    if (const auto served = parts.take("served_model")) parts.set("model", *served);
+}
+
+/// The command that starts the server which the other tool would have started itself.
+void compose_started_server(const Composing& now) {
+    Parts& parts = now.parts;
+    Texts options;
+    for (std::size_t i = 0; i < now.out.server.size(); ++i) {
+        const std::string& word = now.out.server[i];
+        if ((word == "--model-path" || word == "--model") && i + 1 < now.out.server.size())
+            parts.set_if_absent("model", now.out.server[++i]);
+        else
+            options.push_back(word);
+    }
+    if (parts.value("model") == "None") parts.take("model");
+    if (parts.has("url")) {
+        for (const std::string& word : options)
+            if (word.starts_with('-')) now.out.unneeded.push_back(word);
+        return;
+    }
+    const std::string model = parts.value("model").empty() ? "MODEL" : parts.value("model");
+    const std::string start = now.is(Tool::sglang) ? "python3 -m sglang.launch_server --model-path " + model
+                                                   : "vllm serve " + model;
+    parts.set("server_cmd",
+              fmt::format("{} --port {{port}}{}{}", start, options.empty() ? "" : " ", shell_line(options)));
+    now.note("the other tool starts the model itself; here --server-cmd starts a server for it");
+}
+
+}  // namespace
+
 void compose_server(const Composing& now) {
     Parts& parts = now.parts;
+    compose_addresses(now);
+    if (parts.take("unstreamed")) now.note(std::string(kStreams));
+    if (now.origin.starts_server()) {
+        parts.take("backend");
+        compose_started_server(now);
+    }
     for (const char* const part : {"backend_args", "backend"}) {
         const auto text = parts.take(part);
         if (!text) continue;
@@ -138,7 +213,7 @@ void compose_server(const Composing& now) {
     if (const auto type = parts.take("request_type")) set_protocol(now, *type);
     const auto host = parts.take("host");
     const auto port = parts.take("port");
-    if (!parts.has("url") && (host || port || now.origin.whole)) {
+    if (!parts.has("url") && !parts.has("server_cmd") && (host || port || now.origin.whole)) {
         std::string address(now.origin.tool ? row_of(*now.origin.tool).address : "http://127.0.0.1:8000");
         const auto colon = address.rfind(':');
         const std::string usual_port = address.substr(colon + 1);
@@ -147,6 +222,11 @@ void compose_server(const Composing& now) {
         parts.set("url", fmt::format("{}:{}", with_scheme(name), port.value_or(usual_port)));
     }
     if (parts.has("url")) parts.set("url", with_scheme(parts.value("url")));
+    for (const std::string& urls : parts.take_all("metrics_urls"))
+        for (const std::string& url : list_of(urls)) parts.add("scrape", with_scheme(url));
+    if (parts.take("no_server_metrics")) parts.set("scrape", "none");
+    if (const std::string path = parts.value("endpoint"); !path.empty() && !path.starts_with('/'))
+        parts.set("endpoint", "/" + path);
     const std::string path = parts.value("endpoint");
     if (!path.empty() && !parts.has("endpoint_type")) {
         if (path.ends_with("/chat/completions"))
@@ -156,6 +236,8 @@ void compose_server(const Composing& now) {
         else if (path.ends_with("/responses"))
             parts.set("endpoint_type", "responses");
     }
+    if (now.origin.whole && (now.is(Tool::vllm) || now.is(Tool::sglang)))
+        parts.set_if_absent("endpoint_type", "completions");
     constexpr std::array kPaths = {std::pair{"chat", "/v1/chat/completions"},
                                    std::pair{"completions", "/v1/completions"},
                                    std::pair{"responses", "/v1/responses"}};
@@ -170,13 +252,12 @@ void compose_server(const Composing& now) {
         value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
         parts.add("header", fmt::format("{}: {}", name, value));
     }
+    if (const auto draw = parts.take("adapter_draw"); draw && (*draw == "skewed" || *draw == "distinct"))
+        now.absent(
+            fmt::format("adapters drawn {}: they are drawn by their shares: --model A=.7,B=.3", *draw));
+    if (parts.take("zipf_alpha")) now.out.unneeded.emplace_back("--lora-zipf-alpha");
     const Texts adapters = parts.take_all("adapters");
-    if (!adapters.empty()) {
-        std::string mix;
-        for (const std::string& name : adapters)
-            mix += fmt::format("{}{}{}", mix.empty() ? "" : ",", name, adapters.size() > 1 ? "=1" : "");
-        parts.set("model", mix);
-    }
+    if (!adapters.empty()) parts.set("model", mix_of(adapters));
 }
 
 }  // namespace paretoken::cli

@@ -1,12 +1,15 @@
 #pragma once
 // What the parts of the composition (composition.h) share.
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "cli/words/composition.h"
+#include "cli/words/groups.h"
 
 namespace paretoken::cli {
 
@@ -20,6 +23,21 @@ struct Composing {
     bool whole(Tool tool) const { return origin.whole && origin.tool == tool; }
     void note(std::string text) const { out.notes.push_back(std::move(text)); }
     void absent(std::string text) const { out.absent.push_back(std::move(text)); }
+};
+
+/// Reads the fields of a group, and remembers which of them were asked for.
+class Fields {
+  public:
+    explicit Fields(Group group) : group_(std::move(group)) {}
+
+    /// Returns the value of a field; empty when there is none.
+    std::string value(std::string_view key);
+    /// Returns the names of the fields that were not asked for.
+    std::vector<std::string> unread() const;
+
+  private:
+    Group group_;
+    std::set<std::string, std::less<>> read_;
 };
 
 /// A value of another tool's option.
@@ -42,13 +60,23 @@ std::string text_of_number(double value);
 /// Puts "http://" before an address without a scheme.
 std::string with_scheme(const std::string& url);
 
+/// The mix of models that requests name in turn: "A=1,B=1", or the only one.
+std::string mix_of(const Texts& models);
+/// The path of a file or directory, and not a name on a hub.
+bool is_file(std::string_view text);
+/// A length with a spread: "800", or "normal:mean=800,stddev=80" with limits if they are given.
+std::string length_of(const std::string& mean, const std::string& deviation, const std::string& least = {},
+                      const std::string& most = {});
+
 /// Sets rates or numbers of requests in flight. Several are the levels of a sweep.
 void set_levels(const Composing& now, std::string_view field, const std::vector<std::string>& values);
 /// Sets a field of the JSON body, or else a field of the plan that means it.
 void set_body_field(const Composing& now, const std::string& name, const std::string& value);
 
-void compose_server(const Composing& now);    ///< the address, the protocol, headers
-void compose_load(const Composing& now);      ///< rates, numbers of requests in flight, ends
-void compose_requests(const Composing& now);  ///< the dataset, lengths, conversations
+void compose_other_tools(const Composing& now);  ///< of the smaller tools, to the parts of the others
+void compose_server(const Composing& now);       ///< the address, the protocol, headers
+void compose_ends(const Composing& now);         ///< what ends a run of guidellm
+void compose_load(const Composing& now);         ///< rates, numbers of requests in flight, ends
+void compose_requests(const Composing& now);     ///< the dataset, lengths, conversations
 
 }  // namespace paretoken::cli

@@ -1,6 +1,7 @@
 #include "cli/words/composition.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,28 @@
 namespace paretoken::cli {
 namespace {
 
+/// Whether a whole line of a tool lets answers end before the length that it asks for.
+bool ends_early(const Composing& now) {
+    if (!now.origin.tool || !now.origin.whole || now.parts.has("ignore_eos")) return false;
+    switch (*now.origin.tool) {
+        case Tool::vllm:  // its random prompts get answers of the asked length
+            return now.origin.form == Form::old_vllm ||
+                   (now.origin.form == Form::usual && !now.out.has_random_prompts);
+        case Tool::aiperf:
+        case Tool::genai_bench:
+        case Tool::llmperf:
+        case Tool::evalscope:
+        case Tool::perf_analyzer:
+            return true;
+        case Tool::sglang:
+        case Tool::guidellm:
+        case Tool::inference_benchmarker:
+        case Tool::inference_perf:
+            return false;
+    }
+    return false;
+}
+
 void compose_sampling(const Composing& now) {
     Parts& parts = now.parts;
     for (const char* const name : {"top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
@@ -31,10 +54,36 @@ void compose_sampling(const Composing& now) {
         set_body_field(now, input.substr(0, colon),
                        colon == std::string::npos ? "" : input.substr(colon + 1));
     }
-    if (now.whole(Tool::vllm) && !parts.has("ignore_eos")) {
+    if (const auto kwargs = parts.take("template_kwargs"))
+        parts.set("extra_body", with_json_field(parts.value("extra_body"), "chat_template_kwargs", *kwargs));
+    if (parts.take("exact_lengths")) parts.set("ignore_eos", "true");
+    if (parts.take("end_early")) parts.set("ignore_eos", "false");
+    if (ends_early(now)) {
         parts.set("ignore_eos", "false");
-        now.note("without --ignore-eos, vllm lets answers end early; so does --no-ignore-eos");
+        now.note(fmt::format("answers may end early with {}; so they may with --no-ignore-eos",
+                             row_of(*now.origin.tool).title));
     }
+    if (now.whole(Tool::sglang) || now.origin.form == Form::old_vllm) parts.set_if_absent("temperature", "0");
+    const bool is_trace = parts.value("dataset").starts_with("mooncake");  // which has no further requests
+    if (now.whole(Tool::sglang) && !now.origin.starts_server() && !is_trace)
+        parts.set_if_absent("num_warmups", "1");
+}
+
+/// What a line says of the way in which results are kept.
+void compose_records(const Composing& now) {
+    Parts& parts = now.parts;
+    if (parts.take("otel")) {
+        now.out.more.insert(now.out.more.end(), {"--push", "otlp"});
+        now.note("the address of the collector belongs into the variable OTEL_EXPORTER_OTLP_ENDPOINT");
+    }
+    if (!parts.take_all("trackers").empty())
+        now.note(
+            "results are not sent to MLflow or W&B by themselves; `paretoken export` writes files for them");
+    if (!parts.take_all("network_latency").empty())
+        now.note("the round trip of the network is part of the times, and nothing is subtracted from them");
+    if (!parts.take_all("warmup_load").empty())
+        now.note("warm-ups are sent as the measured requests are; their number is --num-warmups");
+    if (parts.take("corpus")) now.note("prompts are random words, unless --text FILE gives a text");
 }
 
 constexpr std::array kNamesInGoodput = {
@@ -66,6 +115,11 @@ void compose_result(const Composing& now) {
         now.note("each result has a directory of its own; without --out it is runs/TIME");
     }
     if (const auto label = parts.take("label")) parts.add("metadata", "label=" + *label);
+    Fields metrics(group_of(parts.take("metrics").value_or("")).value_or(Group{}));
+    for (const auto& [key, metric] : {std::pair{"slo.ttft_ms", "ttft"}, std::pair{"slo.tpot_ms", "tpot"},
+                                      std::pair{"slo.e2el_ms", "e2e"}})
+        if (const std::string limit = metrics.value(key); !limit.empty())
+            parts.add("goodput", fmt::format("{}:{}", metric, limit));
     Texts slos = parts.take_all("aiperf_goodput");
     for (const std::string& text : slos)
         for (std::string slo : slo_texts_in(text)) {
@@ -76,6 +130,20 @@ void compose_result(const Composing& now) {
         }
     if (const auto seed = group_of(parts.value("seed")); seed && seed->contains("value"))
         parts.set("seed", seed->find("value")->second);
+}
+
+/// Names the given parts that became nothing, so that none is lost without a word.
+void name_leftovers(const Composing& now) {
+    for (const auto& [part, texts] : now.parts.texts) {
+        if (part == "api_key" || plan_field_named(part) != nullptr) continue;
+        const auto options = foreign_options();
+        const auto option = std::find_if(options.begin(), options.end(), [&, name = part](const auto& one) {
+            return one.about == name && (!now.origin.tool || has_tool(one.tools, *now.origin.tool));
+        });
+        const std::string_view names = option == options.end() ? std::string_view(part) : option->names;
+        now.absent(fmt::format("{} {}: it has no effect here", names.substr(0, names.find(' ')),
+                               fmt::join(texts, " ")));
+    }
 }
 
 }  // namespace
@@ -96,6 +164,19 @@ std::string text_of_number(double value) {
 
 std::string with_scheme(const std::string& url) {
     return url.find("://") == std::string::npos && !url.starts_with("sim:") ? "http://" + url : url;
+}
+
+std::string Fields::value(std::string_view key) {
+    read_.emplace(key);
+    const auto found = group_.find(key);
+    return found == group_.end() ? std::string() : found->second;
+}
+
+std::vector<std::string> Fields::unread() const {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : group_)
+        if (!read_.contains(key)) names.push_back(key);
+    return names;
 }
 
 std::optional<std::string> Parts::take(std::string_view name) {
@@ -133,22 +214,27 @@ void Parts::add(std::string_view name, std::string value) {
 
 void compose(Parts& parts, const Origin& origin, Translation& translation) {
     const Composing now{parts, origin, translation};
+    compose_other_tools(now);
     compose_server(now);
+    compose_result(now);  // its limits may be those of a search
+    compose_ends(now);
     compose_requests(now);
     compose_load(now);
     compose_sampling(now);
-    compose_result(now);
+    compose_records(now);
     for (const PlanField& field : plan_fields()) {
-        const std::string value = field.type == FieldType::duration ? parts.value(field.name) : "";
+        const bool is_time = field.type == FieldType::duration || field.name == "ramp_up";
+        const std::string value = is_time ? parts.value(field.name) : "";
         if (!value.empty() && std::isdigit(static_cast<unsigned char>(value.back())) != 0)
             parts.set(field.name, value + "s");
     }
+    name_leftovers(now);
     if (translation.several) translation.command = "sweep";
 }
 
 bool is_foreign_value(std::string_view part, std::string_view value) {
     if (part == "backend") return backend_named(value) != nullptr;
-    if (part == "dataset") return dataset_named(value) != nullptr && value != "multi_turn";
+    if (part == "dataset") return dataset_named(value) != nullptr;
     return true;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Composes our options from the parts of a load that the options of another tool gave: a host and a port
 // become a URL, a mean and a deviation a distribution, a profile the arrivals.
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,11 +28,25 @@ struct Parts {
     void add(std::string_view name, std::string value);  ///< to a list
 };
 
+/// The form of a line, where it changes what the line leaves out.
+enum class Form : std::uint8_t {
+    usual,
+    genai_perf,   ///< its requests come at equal distances
+    old_vllm,     ///< benchmark_serving.py, which asks for greedy answers that may end early
+    vllm_batch,   ///< starts the model itself, and sends all prompts at once
+    vllm_static,  ///< starts the model itself, and times one batch again and again
+    sglang_batch,
+    sglang_static,
+};
+
 /// The tool whose words were given, if it is known, and whether the line is a whole one of that tool, so that
 /// what it leaves out means the tool's defaults.
 struct Origin {
     std::optional<Tool> tool = {};
     bool whole = false;
+    Form form = Form::usual;
+
+    bool starts_server() const { return form >= Form::vllm_batch; }
 };
 
 /// Replaces the parts by values of our fields, and adds notes, and what is absent, to `translation`. Sets its

@@ -11,7 +11,18 @@
 namespace paretoken::cli {
 
 /// A tool whose command lines are understood.
-enum class Tool : std::uint8_t { vllm, sglang, guidellm, aiperf };
+enum class Tool : std::uint8_t {
+    vllm,
+    sglang,
+    guidellm,
+    aiperf,
+    genai_bench,
+    llmperf,
+    evalscope,
+    inference_benchmarker,
+    perf_analyzer,
+    inference_perf,
+};
 
 struct ToolRow {
     Tool tool;

@@ -31,14 +31,6 @@ OwnOptions options_of(const CLI::App& command) {
     };
 }
 
-/// Returns the words without keys, to be shown.
-std::string shown_line(const std::string& command, std::vector<std::string> words) {
-    for (std::size_t i = 0; i + 1 < words.size(); ++i)
-        if (words[i] == "--api-key") words[i + 1] = "***";
-    words.insert(words.begin(), {"paretoken", command});
-    return shell_line(words);
-}
-
 }  // namespace
 
 std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>& arguments) {
@@ -54,7 +46,7 @@ std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>
         throw UsageError(fmt::format("{}; see {} --help", complaint, path));
     if (translation.several && name == "run")
         throw UsageError(fmt::format("`run` measures one load level; this measures all of them: {}",
-                                     shown_line("sweep", translation.words)));
+                                     shown_line(translation)));
     for (const std::string& note : translation.notes) print(stderr, "note: {}\n", note);
     if (const std::string text = unneeded_text(translation); !text.empty()) print(stderr, "note: {}\n", text);
     std::vector<std::string> words{name};

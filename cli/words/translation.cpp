@@ -9,24 +9,31 @@
 #include <utility>
 
 #include "cli/words/composition.h"
+#include "cli/words/reading.h"
 #include "core/error.h"
 #include "core/nearest.h"
+#include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
-namespace {
-
 bool is_option(std::string_view word) {
     const std::size_t dashes = word.starts_with("--") ? 2 : word.starts_with('-') ? 1 : 0;
     return dashes > 0 && word.size() > dashes && std::isalpha(static_cast<unsigned char>(word[dashes])) != 0;
 }
 
-/// Returns the name of an option with "-" for "_", which the other tools take for each other.
 std::string name_in(const std::string& word) {
     if (!word.starts_with("--")) return word.size() > 2 && word != "-vv" ? word.substr(0, 2) : word;
     std::string name = word.substr(0, word.find('='));
     std::replace(name.begin(), name.end(), '_', '-');
     return name;
 }
+
+std::string value_after(const std::vector<std::string>& words, std::size_t i) {
+    const auto equals = words[i].find('=');
+    if (words[i].starts_with("--") && equals != std::string::npos) return words[i].substr(equals + 1);
+    return i + 1 < words.size() ? words[i + 1] : "";
+}
+
+namespace {
 
 /// What a name means: a field of the plan (by one of our names or a synonym), or another tool's option.
 struct Meaning {
@@ -118,19 +125,13 @@ Values values_of(const PlanField& field) {
     return field.words ? Values::many : Values::one;
 }
 
-std::string value_after(const std::vector<std::string>& words, std::size_t i) {
-    const auto equals = words[i].find('=');
-    if (words[i].starts_with("--") && equals != std::string::npos) return words[i].substr(equals + 1);
-    return i + 1 < words.size() ? words[i + 1] : "";
-}
-
 constexpr std::array kOfSglang = {"sglang",    "sglang-native", "sglang-oai", "sglang-oai-chat",
                                   "vllm-chat", "lmdeploy-chat", "trt",        "truss",
                                   "gserver"};
 
 /// Returns the tool whose options and values the words are; nothing if they are only ours.
 std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOptions& own) {
-    std::array<int, 4> points{};
+    std::vector<int> points(tools().size());
     const auto point = [&](Tool tool, int by) { points[static_cast<std::size_t>(tool)] += by; };
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (!is_option(words[i])) {
@@ -160,9 +161,14 @@ std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOpti
 /// Reads words into parts. What is not of the plan stays as it is.
 class Reading {
   public:
-    Reading(const std::vector<std::string>& words, std::optional<Tool> tool, const OwnOptions& own,
-            Parts& parts, Translation& out)
-        : words_(words), tool_(tool), own_(own), parts_(parts), out_(out) {}
+    Reading(const std::vector<std::string>& words, const Origin& origin, const OwnOptions& own, Parts& parts,
+            Translation& out)
+        : words_(words),
+          tool_(origin.tool),
+          starts_server_(origin.starts_server()),
+          own_(own),
+          parts_(parts),
+          out_(out) {}
 
     /// Returns whether a word was not ours.
     bool read() {
@@ -175,6 +181,11 @@ class Reading {
   private:
     void read_one() {
         const std::string& word = words_[at_];
+        if (word == "--" && (tool_ == Tool::aiperf || !own_("url"))) {
+            if (at_ + 1 < words_.size()) out_.unneeded.emplace_back("what follows --");
+            at_ = words_.size();
+            return;
+        }
         if (word == "--") {
             kept_.insert(kept_.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
             at_ = words_.size();
@@ -182,8 +193,8 @@ class Reading {
         }
         if (!is_option(word)) {
             ++at_;
-            if (!own_("url")) return out_.unknown.push_back(fmt::format("'{}'", word));
-            return own_url(word);
+            if (own_("url")) return own_url(word);
+            return out_.unknown.push_back(fmt::format("'{}'", word));
         }
         const std::string name = name_in(word);
         const std::string typed = word.substr(0, std::min(word.find('='), word.size()));
@@ -248,7 +259,21 @@ class Reading {
                      words_.begin() + static_cast<std::ptrdiff_t>(at_));
     }
 
+    static bool is_of_server(std::string_view name) {
+        return name == "--trust-remote-code" || name == "--tokenizer" || name == "--tokenizer-mode" ||
+               name == "--skip-tokenizer-init" || name == "--log-level";
+    }
+
+    /// An option of the server that the other tool starts, with its value.
+    void give_to_server() {
+        out_.server.push_back(words_[at_++]);
+        const bool has_value = out_.server.back().find('=') == std::string::npos && at_ < words_.size() &&
+                               !is_option(words_[at_]);
+        if (has_value) out_.server.push_back(words_[at_++]);
+    }
+
     void unknown(const std::string& name) {
+        if (starts_server_) return give_to_server();
         std::vector<std::string> known;
         for (const PlanField& field : plan_fields())
             if (!field.flags.empty() && own_(option_of(field))) known.push_back(option_of(field));
@@ -275,7 +300,12 @@ class Reading {
     void set_foreign(const ForeignOption& option, const std::string& name, const Texts& texts) {
         switch (option.treatment) {
             case Treatment::nothing:
-                out_.unneeded.push_back(name);
+                if (starts_server_ && is_of_server(name)) {
+                    out_.server.push_back(name);
+                    out_.server.insert(out_.server.end(), texts.begin(), texts.end());
+                } else {
+                    out_.unneeded.push_back(name);
+                }
                 return;
             case Treatment::absent:
                 out_.absent.push_back(fmt::format("{}: {}", name, option.about));
@@ -289,6 +319,7 @@ class Reading {
 
     const std::vector<std::string>& words_;
     std::optional<Tool> tool_;
+    bool starts_server_;
     const OwnOptions& own_;
     Parts& parts_;
     Translation& out_;
@@ -327,11 +358,13 @@ std::vector<std::string> options_for(const PlanTexts& texts) {
     return words;
 }
 
+}  // namespace
+
 Translation composed(const std::vector<std::string>& words, Origin origin, std::string_view command,
                      const OwnOptions& own) {
     Translation out{.command = std::string(command)};
     Parts parts;
-    Reading reading(words, origin.tool, own, parts, out);
+    Reading reading(words, origin, own, parts, out);
     if (!reading.read() && !origin.whole && out.unknown.empty()) {
         out.words = words;
         return out;
@@ -339,32 +372,19 @@ Translation composed(const std::vector<std::string>& words, Origin origin, std::
     compose(parts, origin, out);
     out.words = options_for(parts.texts);
     out.words.insert(out.words.end(), reading.kept().begin(), reading.kept().end());
+    out.words.insert(out.words.end(), out.more.begin(), out.more.end());
     std::sort(out.unneeded.begin(), out.unneeded.end());
     out.unneeded.erase(std::unique(out.unneeded.begin(), out.unneeded.end()), out.unneeded.end());
     return out;
 }
 
-struct Start {
-    Tool tool;
-    std::vector<std::string_view> words;
-};
-
-const std::array<Start, 9>& starts() {
-    static const std::array<Start, 9> kStarts = {{
-        {Tool::vllm, {"vllm", "bench", "serve"}},
-        {Tool::vllm, {"benchmark_serving.py"}},
-        {Tool::sglang, {"sglang.bench_serving"}},
-        {Tool::sglang, {"sglang.benchmark.serving"}},
-        {Tool::guidellm, {"guidellm", "benchmark", "run"}},
-        {Tool::guidellm, {"guidellm", "benchmark"}},
-        {Tool::guidellm, {"guidellm", "run"}},
-        {Tool::aiperf, {"aiperf", "profile"}},
-        {Tool::aiperf, {"genai-perf", "profile"}},
-    }};
-    return kStarts;
+Translation composed(Parts parts, const Origin& origin) {
+    Translation out{.command = "run"};
+    compose(parts, origin, out);
+    out.words = options_for(parts.texts);
+    out.words.insert(out.words.end(), out.more.begin(), out.more.end());
+    return out;
 }
-
-}  // namespace
 
 Translation translated(const std::vector<std::string>& words, std::string_view command,
                        const OwnOptions& own) {
@@ -384,26 +404,19 @@ Translation translated(const std::vector<std::string>& words, std::string_view c
     return composed(words, origin, command, own);
 }
 
-Translation translation_of(const std::vector<std::string>& line) {
-    for (std::size_t begin = 0; begin < line.size() && begin < 8; ++begin) {
-        for (const Start& start : starts()) {
-            const bool fits =
-                begin + start.words.size() <= line.size() &&
-                std::equal(start.words.begin(), start.words.end(),
-                           line.begin() + static_cast<std::ptrdiff_t>(begin),
-                           [](std::string_view wanted, const std::string& word) {
-                               return word == wanted || word.ends_with("/" + std::string(wanted));
-                           });
-            if (!fits) continue;
-            const std::vector<std::string> words(
-                line.begin() + static_cast<std::ptrdiff_t>(begin + start.words.size()), line.end());
-            const OwnOptions own = [](const std::string&) { return std::optional<Values>(); };
-            return composed(words, {.tool = start.tool, .whole = true}, "run", own);
-        }
+std::string shown_line(const Translation& translation) {
+    std::vector<std::string> words = translation.words;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+        if (words[i] == "--api-key") words[i + 1] = "***";
+    words.insert(words.begin(), {"paretoken", translation.command});
+    std::string line;
+    for (const std::string& word : words) {
+        const bool is_home = word.starts_with("~/");  // which the shell replaces where no quotes stand
+        const std::string rest = is_home ? word.substr(2) : word;
+        if (!line.empty()) line += ' ';
+        line += (is_home ? "~/" : "") + (is_home && rest.empty() ? "" : shell_line({rest}));
     }
-    throw UsageError(
-        "the line begins with no known tool; expected vllm bench serve …, python3 -m sglang.bench_serving …, "
-        "guidellm benchmark … or guidellm run …, or aiperf profile …");
+    return line;
 }
 
 std::string unneeded_text(const Translation& translation) {
@@ -438,6 +451,8 @@ std::string complaint_of(const Translation& translation, std::string_view comman
     text += fmt::format("{}without a counterpart: ", text.empty() ? "" : "; ");
     for (const auto& [names, why] : reasons) text += fmt::format("{}{}; ", names, why);
     text.resize(text.size() - 2);
+    if (!translation.file.empty() && unknown.empty() && translation.absent.size() == 1)
+        text += fmt::format("; then: {}", shown_line(translation));
     return text;
 }
 

@@ -20,7 +20,11 @@ struct Translation {
     std::vector<std::string> unneeded = {};  ///< given options that need nothing here
     std::vector<std::string> absent = {};    ///< "--image-count: requests with images … are not sent"
     std::vector<std::string> unknown = {};   ///< options that no tool has, with the nearest known name
-    bool several = false;  ///< whether the load has several levels, which only a sweep measures
+    std::vector<std::string> more = {};      ///< further options of the command, such as "--repeat 3"
+    std::vector<std::string> server = {};    ///< options of the server that the other tool starts itself
+    bool has_random_prompts = false;         ///< whether the prompts are random, as the other tool's would be
+    std::string file = {};  ///< the file that is to be made before our command can run; empty: none
+    bool several = false;   ///< whether the load has several levels, which only a sweep measures
 };
 
 /// Returns how many words follow an option of our command; nothing if the command has no such option.
@@ -32,10 +36,14 @@ using OwnOptions = std::function<std::optional<Values>(const std::string& name)>
 Translation translated(const std::vector<std::string>& words, std::string_view command,
                        const OwnOptions& own);
 
-/// Translates a whole command line of another tool, beginning with the tool's name. Words before the name
+/// Translates the first of these commands that is one of another tool. Words before the tool's name
 /// ("OMP_NUM_THREADS=1", "python3 -m") are left out. Options that the line does not give get the defaults of
-/// the tool where ours differ. Throws UsageError if the line begins with no known tool, or as above.
-Translation translation_of(const std::vector<std::string>& line);
+/// the tool where ours differ. Throws UsageError if no command is one of a known tool, if another command of
+/// ours does the same (the message names it), or as above.
+Translation translation_of(const std::vector<std::vector<std::string>>& commands);
+
+/// Returns our command line, without secrets.
+std::string shown_line(const Translation& translation);
 
 /// Returns the one line that names the options that need nothing here; empty if there is none.
 std::string unneeded_text(const Translation& translation);

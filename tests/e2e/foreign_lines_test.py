@@ -1,7 +1,8 @@
 """Command lines from the documentation of other load generators, with their tool's name replaced by ours.
 
 foreign_lines.json holds the lines with the documents that they are from, and what is expected of each: that it `runs`, that it
-names the `sweep` that measures it, or that it says what is `absent`."""
+names the `sweep` that measures it, that it says which `file` is to be saved and the command for it, which other command does it
+(`elsewhere`), or what is `absent`. Lines of `other` tools are translated, and the translation is run."""
 
 import json
 import pathlib
@@ -15,19 +16,43 @@ LINES = json.loads((HERE / "foreign_lines.json").read_text())
 DOCUMENT = HERE.parents[1] / "docs" / "coming-from.md"
 STARTS = re.compile(r"^(?:\S*/)?(?:vllm bench serve|python3? -m sglang\.bench_serving|guidellm benchmark run|guidellm benchmark"
                     r"|guidellm run|aiperf profile|genai-perf profile)\s+")
+OTHERS = re.compile(r"^(?:vllm bench (?:throughput|latency|sweep)|python3? -m sglang\.bench_(?:one_batch|offline)|genai-bench |evalscope "
+                    r"|python3? token_benchmark_ray|inference-benchmarker|perf_analyzer|inference-perf)")
 FILES = {
     "sharegpt": json.dumps([{"conversations": [{"from": "human", "value": f"question {i}"}, {"from": "gpt", "value": "yes"}]}
                             for i in range(9)]),
     "mooncake": "".join(json.dumps({"timestamp": 50 * i, "input_length": 64, "output_length": 4, "hash_ids": [i]}) + "\n"
                         for i in range(9)),
     "custom": "".join(json.dumps({"prompt": f"question {i}"}) + "\n" for i in range(9)),
+    "turns": "".join(json.dumps({"session_id": f"s{i}", "turns": [{"text": "a"}, {"text": "b"}]}) + "\n" for i in range(9)),
+    "burstgpt": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n" +
+                "".join(f"{i},M,64,4,68,API log\n" for i in range(9)),
 }
+UNREACHABLE = {"--server-profile": 0, "--reset-cache": 0, "--scrape": 1, "--push": 1, "--ready-timeout": 1}  # in virtual time
 
 
 def words_of(line):
     """Returns the words behind the tool's name. A place to fill in ("<your data path>") is one word."""
-    filled = re.sub(r"\$\{?\w+\}?", "4", re.sub(r"<[^>]*>", "PLACE", STARTS.sub("", line)))
-    return shlex.split(filled, comments=True)
+    words = shlex.split(filled(STARTS.sub("", line)), comments=True)
+    return words[:words.index("--")] if "--" in words else words
+
+
+def filled(line):
+    """Returns the line with a file or a number in its places to fill in."""
+    line = re.sub(r"<[^>]*jsonl>", "place.jsonl", line)
+    return re.sub(r"\$\{?\w+\}?", "4", re.sub(r"<[^>]*>", "PLACE", line))
+
+
+def without(words, options):
+    """Returns the words without these options, each with the number of its values."""
+    kept = []
+    while words:
+        word, *words = words
+        if word in options:
+            words = words[options[word]:]
+        else:
+            kept.append(word)
+    return kept
 
 
 class ForeignLines(Case):
@@ -37,11 +62,13 @@ class ForeignLines(Case):
         """Replaces the names of files by files of the kind that the line asks for."""
         line = " ".join(words)
         kind = ("sharegpt" if "sharegpt" in line.lower() else
-                "mooncake" if re.search("mooncake|timed_trace|fixed-schedule|trace_synthetic", line) else "custom")
+                "mooncake" if re.search("mooncake|timed_trace|fixed-schedule|trace_synthetic", line) else
+                "turns" if "multi_turn" in line or "dag_jsonl" in line else
+                "burstgpt" if "burstgpt" in line else "custom")
         file = self.directory / f"{kind}.json"
         file.write_text(FILES[kind])
         return [re.sub(r"[\w./~-]*[\w-]\.(?:jsonl|json|csv|txt)(?=$|\")", str(file), word)
-                if re.search("--dataset-path|--input-file|--data$", words[i - 1] if i else "") or "=" in word and
+                if re.search("--dataset-path|--input-file|--data$|--text", words[i - 1] if i else "") or "=" in word and
                 word.startswith("--dataset-path") else word
                 for i, word in enumerate(words)]
 
@@ -51,36 +78,59 @@ class ForeignLines(Case):
         words = self.with_files(words_of(line))
         words = [word for i, word in enumerate(words)  # a computed run has no server with a cache and a profiler
                  if word != "--flush-cache" and (word != "--profile" or (words[i + 1:] or ["--"])[0][0] != "-")]
+        words = without(words, {"--ready-check-timeout-sec": 1, "--wait-for-model-timeout": 1, "--server-metrics": 1,
+                                "--server-metrics-urls": 1, "--otel-url": 1, "--profile-steps": 1})
         done = paretoken("run", *words, *ours)
         if "this measures all of them: paretoken sweep" in done.stderr:
             rest = ("--dry-run",)
             return "sweep", paretoken("sweep", *words, *ours, *rest)
-        return ("absent" if done.returncode == 2 and "without a counterpart" in done.stderr else "runs"), done
+        if done.returncode != 2 or "without a counterpart" not in done.stderr:
+            return "runs", done
+        return "file" if "; then: paretoken " in done.stderr else "absent", done
+
+    def outcome_of_translation(self, line):
+        """Runs what translate prints. A server is not started."""
+        done = paretoken("translate", filled(line))
+        if "without a counterpart" in done.stderr:
+            return "file" if "; then: paretoken " in done.stderr else "absent", done
+        if done.returncode == 2:
+            return "elsewhere" if "paretoken" in done.stderr.split(":", 2)[2] else "refused", done
+        command, *words = shlex.split(done.stdout.splitlines()[0])[1:]
+        if "--server-cmd" in words or "--cells" in words:
+            return "sweep" if command == "sweep" else "runs", done
+        out = self.directory / "out"
+        more = ("--dry-run",) if command == "sweep" else ()
+        words = without(words, UNREACHABLE)
+        ours = paretoken(command, *self.with_files(words), "--url", "sim:ideal", "--virtual", "--num-prompts", 12, "--out", out,
+                         "--overwrite", *more)
+        return "sweep" if command == "sweep" else "runs", ours
 
     def check(self, tool):
         for row in LINES:
             if row["tool"] != tool:
                 continue
             with self.subTest(row["line"]):
-                outcome, done = self.outcome_of(row["line"])
+                other = row["tool"] == "other"
+                outcome, done = self.outcome_of_translation(row["line"]) if other else self.outcome_of(row["line"])
                 said = f"{row['line']}\n{done.args}\n{done.stdout}\n{done.stderr}"
                 self.assertEqual(outcome, row["expected"], said)
-                self.assertIn(done.returncode, (2,) if outcome == "absent" else (0, 4, 5), said)
-                translated = paretoken("translate", row["line"])
-                self.assertIn(f"paretoken {'sweep' if outcome == 'sweep' else 'run'} ", translated.stdout + "paretoken run "
-                              if outcome == "absent" else translated.stdout, translated.stderr)
+                refused = outcome in ("absent", "file", "elsewhere")
+                self.assertIn(done.returncode, (2,) if refused else (0, 4, 5), said)
+                if not refused:
+                    self.assertIn(f"paretoken {'sweep' if outcome == 'sweep' else 'run'} ",
+                                  paretoken("translate", row["line"]).stdout, said)
 
     def test_the_examples_of_the_document_are_what_translate_prints(self):
         """docs/coming-from.md has pairs of lines: one of the other tool, and ours."""
         lines = [line for block in re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
                  for line in block.replace("\\\n", " ").splitlines() if line.strip()]
-        pairs = [(a, b) for a, b in zip(lines, lines[1:]) if STARTS.match(a)]
+        pairs = [(a, b) for a, b in zip(lines, lines[1:]) if STARTS.match(a) or OTHERS.match(a)]
         self.assertGreaterEqual(len(pairs), 48)
         for theirs, ours in pairs:
             with self.subTest(theirs):
                 done = self.succeeds(paretoken("translate", theirs))
                 self.assertEqual(done.stdout.splitlines()[0].split(), ours.split())
-                outcome, done = self.outcome_of(theirs)
+                outcome, done = self.outcome_of(theirs) if STARTS.match(theirs) else self.outcome_of_translation(theirs)
                 self.assertEqual(outcome, "sweep" if ours.startswith("paretoken sweep") else "runs", done.stderr)
                 self.assertIn(done.returncode, (0, 4, 5), done.stderr)
 
@@ -100,3 +150,18 @@ class ForeignLines(Case):
 
     def test_lines_of_aiperf(self):
         self.check("aiperf")
+
+    def test_lines_of_other_tools(self):
+        self.check("other")
+
+    def test_the_configuration_of_inference_perf_is_read(self):
+        file = self.directory / "config.yml"
+        file.write_text("load:\n  type: poisson\n  stages:\n  - rate: 2\n    duration: 30\napi:\n  type: completion\n  streaming: true\n"
+                        "server:\n  type: vllm\n  model_name: M\n  base_url: http://0.0.0.0:8000\n  ignore_eos: true\ndata:\n"
+                        "  type: random\n  input_distribution: {min: 10, max: 100, mean: 50, std_dev: 10}\n")
+        done = paretoken("translate", f"inference-perf --config_file {file}")
+        if "was built without" in done.stderr:
+            self.skipTest("built without libyaml")
+        self.assertEqual(done.stdout.splitlines()[0],
+                         "paretoken run http://127.0.0.1:8000 --model M --endpoint-type completions --request-rate 2 --duration 30s "
+                         "--isl normal:mean=50,stddev=10,min=10,max=100 --ignore-eos", done.stderr)

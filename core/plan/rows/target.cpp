@@ -107,7 +107,7 @@ std::string redacted_urls(std::string_view text) {
 constexpr std::array kTargetRows = {
     PlanField{.name = "url",
               .flags = "url,--url",
-              .synonyms = "--base-url:vllm,sglang --target:guidellm -u:aiperf",
+              .synonyms = "--base-url:vllm,sglang --target:guidellm",
               .group = "Target",
               .kind = load,
               .help = "Server: http://HOST:PORT or https://…, with or without the version at its end, or the "
@@ -125,7 +125,6 @@ constexpr std::array kTargetRows = {
               .value = checked<known_route, &LoadPlan::route>},
     PlanField{.name = "model",
               .flags = "--model",
-              .synonyms = "-m:aiperf --model-names:aiperf --served-model-name:vllm,sglang",
               .group = "Target",
               .kind = load,
               .help = "Model that requests name, or a mix of several with their shares, such as LoRA "

@@ -223,7 +223,7 @@ constexpr std::array kWorkloadRows = {
     PlanField{
         .name = "range_ratio",
         .flags = "--range-ratio",
-        .synonyms = "--random-range-ratio:vllm",
+        .synonyms = "--random-range-ratio:vllm,aiperf",
         .group = "Workload",
         .type = number,
         .kind = workload,

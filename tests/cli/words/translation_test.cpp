@@ -7,8 +7,11 @@
 
 #include <set>
 
+#include "cli/words/foreign_options.h"
+#include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::cli {
 namespace {
@@ -16,17 +19,13 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<std::string> words_in(const std::string& line) {
-    std::vector<std::string> words(1);
-    for (const char c : line) {
-        if (c == ' ') words.emplace_back();
-        if (c != ' ') words.back() += c;
-    }
-    return words;
+    auto commands = commands_in(line);
+    return commands.empty() ? std::vector<std::string>{} : commands.front();
 }
 
 /// Returns the translation of a foreign line, as one line.
 std::string ours(const std::string& line) {
-    const Translation translation = translation_of(words_in(line));
+    const Translation translation = translation_of(commands_in(line));
     EXPECT_EQ(complaint_of(translation, ""), "") << line;
     return fmt::format("{} {}", translation.command, fmt::join(translation.words, " "));
 }
@@ -70,8 +69,8 @@ TEST(Translation, a_line_of_vllm_keeps_its_meaning) {
               "800 --osl 100 "
               "--ignore-eos");
     EXPECT_EQ(ours("vllm bench serve --model M --dataset-name random --ignore-eos"),
-              "run http://127.0.0.1:8000 --model M --request-rate inf --num-prompts 1000 --isl 1024 --osl "
-              "128 --ignore-eos");
+              "run http://127.0.0.1:8000 --model M --endpoint-type completions --request-rate inf "
+              "--num-prompts 1000 --isl 1024 --osl 128 --ignore-eos");
 }
 
 TEST(Translation, a_rate_that_rises_takes_as_long_as_vllms) {
@@ -102,9 +101,9 @@ TEST(Translation, groups_of_guidellm_are_read_in_both_forms) {
               "run http://h:1 --model M --endpoint-type chat --arrivals constant:rate=5 --duration 20s --isl "
               "128 --osl 256");
     EXPECT_EQ(
-        ours(R"(guidellm run --backend {"kind":"openai_http","target":"http://h:1","model":"M"} --profile )"
-             R"({"kind":"constant","rate":5} --constraint {"kind":"max_duration","seconds":20} --data )"
-             R"({"kind":"synthetic_text","prompt_tokens":128,"output_tokens":256})"),
+        ours(R"(guidellm run --backend '{"kind":"openai_http","target":"http://h:1","model":"M"}' --profile )"
+             R"('{"kind":"constant","rate":5}' --constraint '{"kind":"max_duration","seconds":20}' --data )"
+             R"('{"kind":"synthetic_text","prompt_tokens":128,"output_tokens":256}')"),
         one);
     EXPECT_EQ(ours("guidellm benchmark --target http://h:1 --rate-type sweep --max-seconds 30 --data "
                    "prompt_tokens=256,output_tokens=128"),
@@ -116,8 +115,8 @@ TEST(Translation, a_spread_and_conversations_of_aiperf_become_distributions) {
                    "--synthetic-input-tokens-stddev 80 "
                    "--output-tokens-mean 400 --concurrency 8 --request-cancellation-rate 10 "
                    "--request-cancellation-delay 0.5"),
-              "run http://h:1 --model M --concurrency 8 --cancel p=0.1,after=0.5s --isl "
-              "normal:mean=800,stddev=80 --osl 400");
+              "run http://h:1 --model M --concurrency 8 --cancel p=0.1,after=0.5s --num-prompts 16 --isl "
+              "normal:mean=800,stddev=80 --osl 400 --no-ignore-eos");
     EXPECT_THAT(
         ours("aiperf profile -m M --num-sessions 20 --session-turns-mean 4 --isl 100 "
              "--session-turn-delay-mean 500"),
@@ -129,6 +128,201 @@ TEST(Translation, several_levels_are_a_sweep) {
     const Translation on_run_ = on_run("http://a --rate-type concurrent --rate 1,2");
     EXPECT_TRUE(on_run_.several);
     EXPECT_THAT(fmt::format("{}", fmt::join(on_run_.words, " ")), HasSubstr("--concurrency 1,2"));
+}
+
+/// A line of another tool, and parts of ours: with " !" before them, those that it must not have.
+struct Meaning {
+    const char* line;
+    std::vector<const char*> parts;
+};
+
+const std::vector<Meaning>& meanings() {
+    static const std::vector<Meaning> all = {
+        // vLLM's random prompts have answers of the asked length; those of other data may end early.
+        {"vllm bench serve --model M --dataset-name random --max-concurrency 4",
+         {"--endpoint-type completions", "--concurrency 4", "!ignore-eos"}},
+        {"vllm bench serve --model M --dataset-name sharegpt --dataset-path s.json --request-rate 2",
+         {"--no-ignore-eos"}},
+        {"python3 benchmarks/benchmark_serving.py --backend vllm --model M --dataset-name random",
+         {"--no-ignore-eos", "--temperature 0"}},
+        {"python benchmark_serving.py --backend vllm --dataset s.json --request-rate 3",
+         {"--dataset sharegpt", "--dataset-path s.json"}},
+        {"vllm bench serve --served-model-name api-name --model org/M --dataset-name random",
+         {"--model api-name"}},
+        // A trace is replayed at its own times.
+        {"vllm bench serve --model M --dataset-name timed_trace --dataset-path t.jsonl --num-prompts 100",
+         {"--arrivals trace", "--dataset mooncake", "!--request-rate"}},
+        {"vllm bench serve --model M --dataset-name timed_trace --dataset-path t.jsonl --no-self-timed "
+         "--request-rate 3",
+         {"--request-rate 3", "!--arrivals"}},
+        {"python3 -m sglang.bench_serving --dataset-name mooncake --dataset-path t.jsonl "
+         "--use-trace-timestamps --mooncake-slowdown-factor 2.0",
+         {"--arrivals trace:scale=2.0"}},
+        {"vllm bench serve --model M --dataset-name sonnet --dataset-path sonnet.txt",
+         {"--dataset shared_prefix:groups=1,levels=200,unique=350", "--osl 150", "--text sonnet.txt"}},
+        {"vllm bench serve --model M --lora-modules a b --lora-assignment round-robin --dataset-name random",
+         {"--model a=1,b=1"}},
+        {"vllm bench throughput --model M --dataset-name random --input-len 100 --output-len 10 --dtype half",
+         {"--server-cmd vllm serve M --port {port} --dtype half", "--request-rate inf", "--isl 100"}},
+        {"vllm bench latency --model M --batch-size 4 --num-iters 5 --num-iters-warmup 2",
+         {"--concurrency 4", "--num-prompts 20", "--num-warmups 8", "--isl 32", "--osl 128"}},
+        {"vllm bench sweep serve --serve-cmd 'vllm serve M' --bench-cmd 'vllm bench serve --model M "
+         "--dataset-name random --max-concurrency 8' --bench-params p.json --num-runs 2 -o out",
+         {"sweep --server-cmd vllm serve M --port {port}", "--concurrency 8", "--cells p.json", "--repeat 2",
+          "--out out", "--reset-cache"}},
+        // SGLang warms up with one request, asks for greedy answers, and has an own protocol by itself.
+        {"python3 -m sglang.bench_serving --dataset-name random --num-prompts 9 --random-range-ratio 1",
+         {"--endpoint-type completions", "--num-warmups 1", "--temperature 0", "--isl 1024"}},
+        {"python3 -m sglang.bench_serving --dataset-name generated-shared-prefix --gsp-group-distribution "
+         "zipf "
+         "--gsp-zipf-alpha 1.1",
+         {"groups=64,levels=2048,unique=128,zipf=1.1", "--num-prompts 1024"}},
+        {"python3 -m sglang.bench_one_batch_server --model None --base-url http://h:1 --batch-size 1 16 "
+         "--input-len 1024 8192 --output-len 8",
+         {"sweep http://h:1", "--concurrency 1,16", "--grid isl=1024,8192", "--osl 8", "!--model"}},
+        {"python3 -m sglang.bench_one_batch_server --model-path M --tp 4 --batch-size 2",
+         {"--server-cmd python3 -m sglang.launch_server --model-path M --port {port} --tp 4",
+          "--concurrency 2"}},
+        // GuideLLM
+        {"guidellm benchmark --target http://h:1 --rate-type constant --rate 1.0 --rate 5.0 --max-seconds 60 "
+         "--data prompt_tokens=512,output_tokens=128",
+         {"sweep", "--request-rate 1.0,5.0"}},
+        {"guidellm run --profile kind=concurrent,streams=16,warmup=0.1,cooldown=0.1 --constraint "
+         "kind=max_requests,count=500 --data kind=synthetic_text,prompt_tokens=9,output_tokens=9",
+         {"--concurrency 16", "--num-warmups 50"}},
+        {"guidellm run --profile kind=constant,rate=2 --constraint kind=max_requests,count=100 --data "
+         "kind=synthetic_text,prompt_tokens=150,output_tokens=75,turns=4,prefix_tokens=100",
+         {"--num-prompts 25",
+          "--dataset agents:jobs=25,turns=4,fanout=0,prefix=100,first=150,next=150,osl=75,tool=0s"}},
+        {"guidellm run --profile kind=goodput --metrics kind=generative,slo.ttft_ms=500 --data "
+         "prompt_tokens=9,output_tokens=9",
+         {"sweep", "--search slo", "--slo ttft_p90:500"}},
+        // AIPerf and GenAI-Perf
+        {"aiperf profile -m M -u h:1 --user-centric-rate 1.0 --num-users 15 --session-turns-mean 20 "
+         "--shared-system-prompt-length 1000 --user-context-prompt-length 20000 "
+         "--synthetic-input-tokens-mean 26 --osl 100 --benchmark-duration 100",
+         {"--arrivals users:n=15,rate=1.0", "turns=20,fanout=0,prefix=1000,first=20026,next=26,osl=100",
+          "--duration 100s"}},
+        {"aiperf profile -m M --url http://a:1 --url http://b:1 --concurrency 8", {"http://a:1,http://b:1"}},
+        {"aiperf profile -m M --concurrency 30 --isl 9 --osl 9", {"--num-prompts 60", "--no-ignore-eos"}},
+        {"aiperf profile -m M --isl 128,512 --osl 9 --concurrency 4 --num-profile-runs 3",
+         {"sweep", "--grid isl=128,512", "--repeat 3"}},
+        {"aiperf profile -m M --request-rate 4 --isl 9 --osl 9", {"--request-rate 4", "!constant"}},
+        {"aiperf profile -m M --search-space concurrency:1,1000:int --search-metric output_token_throughput",
+         {"sweep", "--concurrency 1..1000"}},
+        {"aiperf profile -m M --search-recipe max-concurrency-under-sla --ttft-sla-ms 500 --isl 9 --osl 9",
+         {"sweep", "--slo ttft_p95:500", "--search slo"}},
+        {"aiperf profile -m M --search-space concurrency:1,9:int --search-sla time_to_first_token:p99:le:300",
+         {"--slo ttft_p99:300", "--search slo"}},
+        {"aiperf profile -m M --input-file t.jsonl --custom-dataset-type mooncake_trace --fixed-schedule "
+         "--synthesis-speedup-ratio 2.0",
+         {"--arrivals trace:scale=0.5"}},
+        {"aiperf profile -m M --input-file t.json --custom-dataset-type weka_trace "
+         "--trace-idle-gap-cap-seconds 10",
+         {"--dataset weka --dataset-path t.json", "--idle-cap 10s"}},
+        {"aiperf profile -m M --input-file c.jsonl --custom-dataset-type multi_turn --concurrency 2",
+         {"--dataset dag_jsonl --dataset-path c.jsonl"}},
+        {"aiperf profile -m M --num-sessions 8 --session-turns-mean 4 --session-turn-delay-mean 2000 "
+         "--session-delay-ratio 0.5 --isl 9 --osl 9",
+         {"--think-time 1000ms", "--num-prompts 8"}},
+        {"genai-perf profile -m M --endpoint-type chat --request-rate 4 --osl 9",
+         {"--arrivals constant:rate=4"}},
+        {"genai-perf profile -m A B --endpoint-type completions --concurrency 8 -- -v --max-threads=256",
+         {"--model A=1,B=1", "!--max-threads"}},
+        {"genai-perf profile -m M --output-tokens-mean 100 --output-tokens-mean-deterministic --concurrency "
+         "1",
+         {"--ignore-eos"}},
+        {"genai-perf analyze -m M --sweep-type concurrency --sweep-range 1:256",
+         {"sweep", "--concurrency 1..256"}},
+        // other tools
+        {"genai-bench benchmark --api-backend vllm --api-base http://h:1 --api-model-name M --task "
+         "text-to-text "
+         "--max-time-per-run 2 --max-requests-per-run 9 --traffic-scenario N(480,240)/(300,150) "
+         "--num-concurrency 1 --num-concurrency 4",
+         {"sweep http://h:1 --model M --endpoint-type chat", "--concurrency 1,4", "--duration 120s",
+          "--isl normal:mean=480,stddev=240"}},
+        {"python token_benchmark_ray.py --model M --num-concurrent-requests 3 --timeout 60 --llm-api openai",
+         {"--concurrency 3", "--duration 60s", "--num-prompts 10", "--isl normal:mean=550,stddev=150"}},
+        {"evalscope perf --url http://h:1/v1/chat/completions --parallel 1 10 --number 20 --model M "
+         "--dataset "
+         "random --min-prompt-length 9 --max-prompt-length 19 --max-tokens 5",
+         {"--concurrency 1,10", "--num-prompts 20", "--isl uniform:min=9,max=19", "--osl 5"}},
+        {"perf_analyzer -m M --service-kind openai --endpoint v1/chat/completions --concurrency-range 1:4 -u "
+         "h:1",
+         {"sweep http://h:1", "--concurrency 1..4:1", "--endpoint-type chat"}},
+        {"inference-perf --server.base_url http://h:1 --server.model_name M --api.type completion "
+         "--data.type shared_prefix --data.shared_prefix.num_groups 5 --data.shared_prefix.system_prompt_len "
+         "90 "
+         "--data.shared_prefix.question_len 10 --data.shared_prefix.output_len 7 --load.type constant "
+         "--load.stages '[{\"rate\": 2, \"duration\": 30}]'",
+         {"run http://h:1 --model M --endpoint-type completions", "--arrivals constant:rate=2",
+          "--duration 30s", "shared_prefix:groups=5,levels=90,unique=10", "--osl 7"}},
+        // a line as it was copied
+        {"for c in 1 2; do docker exec x vllm bench serve --model M --dataset-name random --max-concurrency "
+         "2 "
+         "2>&1 | tee log; done",
+         {"run http://127.0.0.1:8000 --model M", "--concurrency 2", "!tee"}},
+    };
+    return all;
+}
+
+TEST(Translation, keeps_the_meaning_of_lines_of_public_documents) {
+    for (const Meaning& meaning : meanings()) {
+        const std::string line = ours(meaning.line);
+        for (const std::string part : meaning.parts) {
+            if (part.starts_with('!'))
+                EXPECT_THAT(line, ::testing::Not(HasSubstr(part.substr(1)))) << meaning.line;
+            else
+                EXPECT_THAT(line, HasSubstr(part)) << meaning.line;
+        }
+    }
+}
+
+TEST(Translation, data_that_would_be_downloaded_are_named_with_the_file_to_save_and_the_command) {
+    const auto complaint = [](const std::string& line) {
+        return complaint_of(translation_of(commands_in(line)), "paretoken");
+    };
+    EXPECT_THAT(complaint("vllm bench serve --model M --dataset-name hf --dataset-path openai/gsm8k"),
+                AllOf(HasSubstr("nothing is downloaded"), HasSubstr("load_dataset('openai/gsm8k'"),
+                      HasSubstr("; then: paretoken run http://127.0.0.1:8000 --model M"),
+                      HasSubstr("--dataset-path gsm8k.jsonl")));
+    EXPECT_THAT(complaint("python3 -m sglang.bench_serving --num-prompts 10"),
+                HasSubstr("--dataset sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json"));
+    EXPECT_THAT(complaint("vllm bench serve --model M --dataset-name random-mm"),
+                AllOf(HasSubstr("images"), ::testing::Not(HasSubstr("then:"))));
+}
+
+TEST(Translation, a_program_that_is_not_translated_is_answered_with_the_command_that_does_the_same) {
+    for (const auto& [line, here] :
+         {std::pair{"aiperf plot out", "paretoken report DIR"},
+          std::pair{"vllm bench sweep plot_pareto out", "paretoken report DIR"},
+          std::pair{"guidellm benchmark from-file b.json", "paretoken report benchmarks.json"},
+          std::pair{"./llama-bench -m x.gguf -p 512", "paretoken try"},
+          std::pair{"k6 run s.js", "--concurrency N"}, std::pair{"oha -n 9 http://h", "--num-prompts"}})
+        EXPECT_THAT(message_of<UsageError>([&, l = line] { translation_of(commands_in(l)); }),
+                    HasSubstr(here));
+    EXPECT_THAT(message_of<UsageError>([] { translation_of(commands_in("curl http://h")); }),
+                HasSubstr("no known tool"));
+}
+
+TEST(Translation, every_part_of_an_option_becomes_something_or_is_named) {
+    for (const ForeignOption& option : foreign_options()) {
+        if (option.treatment != Treatment::part) continue;
+        for (const ToolRow& row : tools()) {
+            if (!has_tool(option.tools, row.tool) || row.tool == Tool::inference_perf) continue;
+            const std::string name(option.names.substr(0, option.names.find(' ')));
+            const std::string start = row.tool == Tool::guidellm ? "guidellm run" : std::string(row.title);
+            const std::string prefix = row.tool == Tool::sglang ? "python3 -m " : "";
+            const std::string line =
+                fmt::format("{}{} {}{}", prefix, start, name, option.values == Values::none ? "" : " 7");
+            try {
+                const Translation translation = translation_of(commands_in(line));
+                EXPECT_TRUE(translation.unknown.empty()) << line;
+            } catch (const UsageError& error) {
+                EXPECT_THAT(error.what(), ::testing::Not(HasSubstr("no known tool"))) << line;
+            }
+        }
+    }
 }
 
 TEST(Translation, all_unknown_and_absent_options_are_named_together) {

@@ -1,0 +1,27 @@
+#pragma once
+// What translations of single options (translation.cpp) and of whole lines (whole_lines.cpp) share.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/words/composition.h"
+#include "cli/words/translation.h"
+
+namespace paretoken::cli {
+
+bool is_option(std::string_view word);
+/// Returns the name of an option with "-" for "_", which the other tools take for each other.
+std::string name_in(const std::string& word);
+/// Returns the value that stands behind "=" in word `i`, or the next word; empty if there is none.
+std::string value_after(const std::vector<std::string>& words, std::size_t i);
+
+/// Translates words that come from `origin`; `own` are the options of our command.
+Translation composed(const std::vector<std::string>& words, Origin origin, std::string_view command,
+                     const OwnOptions& own);
+/// Composes our command line from parts that are read already.
+Translation composed(Parts parts, const Origin& origin);
+
+/// Translates the options of inference-perf, "--load.stages JSON".
+Translation translated_inference_perf(const std::vector<std::string>& words);
+
+}  // namespace paretoken::cli

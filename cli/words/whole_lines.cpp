@@ -1,0 +1,309 @@
+// Whole command lines of other tools: the words with which they begin, and what takes the place of programs
+// that are not translated.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "cli/words/pasted_line.h"
+#include "cli/words/reading.h"
+#include "core/error.h"
+
+namespace paretoken::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// The words with which a line of a tool begins.
+struct Start {
+    Tool tool;
+    std::vector<std::string_view> words;
+    Form form = Form::usual;
+};
+
+const std::vector<Start>& starts() {
+    static const std::vector<Start> kStarts = {
+        {Tool::vllm, {"vllm", "bench", "serve"}},
+        {Tool::vllm, {"vllm.entrypoints.cli.main", "bench", "serve"}},
+        {Tool::vllm, {"vllm-bench", "serve"}},
+        {Tool::vllm, {"vllm", "bench", "throughput"}, Form::vllm_batch},
+        {Tool::vllm, {"benchmark_throughput.py"}, Form::vllm_batch},
+        {Tool::vllm, {"vllm", "bench", "latency"}, Form::vllm_static},
+        {Tool::vllm, {"benchmark_latency.py"}, Form::vllm_static},
+        {Tool::vllm, {"benchmark_serving.py"}, Form::old_vllm},
+        {Tool::vllm, {"tensorrt_llm.serve.scripts.benchmark_serving"}, Form::old_vllm},
+        {Tool::sglang, {"sglang.bench_serving"}},
+        {Tool::sglang, {"sglang.benchmark.serving"}},
+        {Tool::sglang, {"bench_serving.py"}},
+        {Tool::sglang, {"sglang.bench_offline_throughput"}, Form::sglang_batch},
+        {Tool::sglang, {"sglang.benchmark.offline_throughput"}, Form::sglang_batch},
+        {Tool::sglang, {"sglang.bench_one_batch_server"}, Form::sglang_static},
+        {Tool::sglang, {"sglang.benchmark.one_batch_server"}, Form::sglang_static},
+        {Tool::sglang, {"sglang.bench_one_batch"}, Form::sglang_static},
+        {Tool::sglang, {"sglang.bench_latency"}, Form::sglang_static},
+        {Tool::guidellm, {"guidellm", "benchmark", "run"}},
+        {Tool::guidellm, {"guidellm", "benchmark"}},
+        {Tool::guidellm, {"guidellm", "run"}},
+        {Tool::guidellm, {"guidellm"}},
+        {Tool::aiperf, {"aiperf", "profile"}},
+        {Tool::aiperf, {"genai-perf", "profile"}, Form::genai_perf},
+        {Tool::aiperf, {"genai-perf", "analyze"}, Form::genai_perf},
+        {Tool::aiperf, {"genai-perf"}, Form::genai_perf},
+        {Tool::genai_bench, {"genai-bench", "benchmark"}},
+        {Tool::llmperf, {"token_benchmark_ray.py"}},
+        {Tool::evalscope, {"evalscope", "perf"}},
+        {Tool::inference_benchmarker, {"inference-benchmarker"}},
+        {Tool::perf_analyzer, {"perf_analyzer"}},
+    };
+    return kStarts;
+}
+
+/// A program whose lines are not translated, and what does the same here.
+struct Elsewhere {
+    std::vector<std::string_view> words;
+    std::string_view here;
+};
+
+const std::vector<Elsewhere>& elsewhere() {
+    static const std::vector<Elsewhere> kElsewhere = {
+        {{"vllm", "bench", "sweep", "plot"}, "`paretoken report DIR` draws the curves of a sweep"},
+        {{"vllm", "bench", "sweep", "plot_pareto"}, "`paretoken report DIR` draws the front of a sweep"},
+        {{"vllm", "bench", "sweep", "startup"}, "the time that a server needs to start is not measured"},
+        {{"vllm", "bench", "startup"}, "the time that a server needs to start is not measured"},
+        {{"vllm", "bench", "mm-processor"}, "requests with images, audio or video are not sent"},
+        {{"benchmark_prefix_caching.py"},
+         "`paretoken cache URL` measures what prefix caching saves on a server"},
+        {{"benchmark_long_document_qa_throughput.py"},
+         "`paretoken run URL --dataset shared_prefix:groups=8,levels=2000,unique=20 --osl 50` asks about "
+         "long "
+         "documents again and again"},
+        {{"benchmark_serving_multi_turn.py"},
+         "`paretoken run URL --dataset multi_turn:turns=4,first=500,next=100 --concurrency 8` measures "
+         "conversations; a file of them is given with --dataset sharegpt --dataset-path FILE"},
+        {{"benchmark_serving_structured_output.py"},
+         "answers with a schema are asked for with --extra-body '{\"response_format\": …}' of `paretoken "
+         "run`"},
+        {{"aiperf", "plot"}, "`paretoken report DIR` draws the results"},
+        {{"aiperf", "analyze-trace"},
+         "`paretoken dataset describe FILE` describes a trace, and `paretoken "
+         "dataset audit FILE` what a prefix cache could serve of it"},
+        {{"aiperf", "chat"}, "`paretoken try URL` says how fast a server answers one person"},
+        {{"aiperf", "config"}, "`paretoken run … --print-config` writes a configuration file"},
+        {{"genai-perf", "process-export-files"}, "`paretoken import FILE… --out DIR` reads its result files"},
+        {{"genai-perf", "compare"}, "`paretoken compare A B` shows results side by side"},
+        {{"genai-perf", "config"}, "`paretoken run --config FILE` reads options from a file"},
+        {{"guidellm", "benchmark", "from-file"},
+         "`paretoken report benchmarks.json` shows its results, and `paretoken import benchmarks.json --out "
+         "DIR` keeps them"},
+        {{"guidellm", "export"}, "`paretoken export benchmarks.json --format FORMAT` writes other formats"},
+        {{"guidellm", "preprocess"},
+         "`paretoken dataset convert FILE OUT.jsonl` converts a file of requests"},
+        {{"guidellm", "mock-server"}, "`paretoken serve` runs a simulated server"},
+        {{"guidellm", "config"}, "`paretoken run --help-all` shows the options"},
+        {{"genai-bench", "excel"}, "`paretoken export DIR --format csv` writes tables"},
+        {{"genai-bench", "plot"}, "`paretoken report DIR` draws the results"},
+        {{"llm_correctness.py"}, "`paretoken run URL --probe FILE` asks questions with known answers"},
+        {{"llama-bench"},
+         "it loads a model itself; start `llama-server -m MODEL --port 8080`, and `paretoken try "
+         "http://127.0.0.1:8080` measures pp and tg by depth"},
+        {{"llama-batched-bench"},
+         "it loads a model itself; start `llama-server -m MODEL --port 8080 -np 32`, and `paretoken sweep "
+         "http://127.0.0.1:8080 --concurrency 1..32 --isl PP --osl TG` measures its -npl levels"},
+        {{"trtllm-bench"},
+         "it loads an engine itself; start `trtllm-serve MODEL`, and `paretoken run http://127.0.0.1:8000 "
+         "--concurrency N --isl IN --osl OUT` measures it"},
+        {{"k6"},
+         "its load stands in a script; --vus N is --concurrency N, --duration is --duration, and a constant "
+         "arrival rate is --arrivals constant:rate=R of `paretoken run URL`"},
+        {{"locust"},
+         "its load stands in a script; -u N is --concurrency N, -r N is --ramp-up, and -t is --duration of "
+         "`paretoken run URL`"},
+        {{"oha"},
+         "-c N is --concurrency N, -n is --num-prompts, -z is --duration, and -q R is --arrivals "
+         "constant:rate=R of `paretoken run URL`; the body is made from --isl and --osl"},
+        {{"hey"},
+         "-c N is --concurrency N, -n is --num-prompts, and -z is --duration of `paretoken run URL`; the "
+         "body "
+         "is made from --isl and --osl"},
+        {{"ab"},
+         "-c N is --concurrency N, -n is --num-prompts, and -t is --duration of `paretoken run URL`; the "
+         "body "
+         "is made from --isl and --osl"},
+        {{"wrk"},
+         "-c N is --concurrency N, and -d is --duration of `paretoken run URL`; the body is made from "
+         "--isl and --osl"},
+        {{"wrk2"},
+         "-R R is --arrivals constant:rate=R, and -d is --duration of `paretoken run URL`; the body "
+         "is made from --isl and --osl"},
+        {{"vegeta"},
+         "-rate=R is --arrivals constant:rate=R, and -duration is --duration of `paretoken run "
+         "URL`; the body is made from --isl and --osl"},
+    };
+    return kElsewhere;
+}
+
+/// Whether the words of a command at `begin` are these. A program may be given with its directory.
+bool begins_with(const Words& line, std::size_t begin, const std::vector<std::string_view>& wanted) {
+    return begin + wanted.size() <= line.size() &&
+           std::equal(wanted.begin(), wanted.end(), line.begin() + static_cast<std::ptrdiff_t>(begin),
+                      [](std::string_view want, const std::string& word) {
+                          return word == want || word.ends_with("/" + std::string(want));
+                      });
+}
+
+Translation translated_from(const Start& start, const Words& words) {
+    const OwnOptions own = [](const std::string&) { return std::optional<Values>(); };
+    return composed(words, {.tool = start.tool, .whole = true, .form = start.form}, "run", own);
+}
+
+/// The values of the options of `vllm bench sweep`.
+struct VllmSweep {
+    std::string serve;
+    std::string bench;
+    std::string serve_params;
+    std::string bench_params;
+    std::string out;
+    std::string runs = "3";
+    std::string variable;
+    std::string limits;
+    std::vector<std::string> other;
+};
+
+VllmSweep vllm_sweep_of(const Words& words) {
+    VllmSweep sweep;
+    const std::array<std::pair<std::string_view, std::string*>, 12> places = {{
+        {"--serve-cmd", &sweep.serve},
+        {"--bench-cmd", &sweep.bench},
+        {"--serve-params", &sweep.serve_params},
+        {"--bench-params", &sweep.bench_params},
+        {"--output-dir", &sweep.out},
+        {"-o", &sweep.out},
+        {"--num-runs", &sweep.runs},
+        {"--workload-var", &sweep.variable},
+        {"--sla-variable", &sweep.variable},
+        {"--sla-params", &sweep.limits},
+        {"--experiment-name", nullptr},
+        {"--after-bench-cmd", nullptr},
+    }};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string name = name_in(words[i]);
+        const auto* const place =
+            std::find_if(places.begin(), places.end(), [&](const auto& one) { return one.first == name; });
+        if (place == places.end()) {
+            if (is_option(words[i])) sweep.other.push_back(name);
+            continue;
+        }
+        const std::string value = value_after(words, i);
+        if (words[i].find('=') == std::string::npos) ++i;
+        if (place->second != nullptr)
+            *place->second = value;
+        else
+            sweep.other.push_back(name);
+    }
+    return sweep;
+}
+
+/// `vllm bench sweep serve`, `serve_workload` and `serve_sla`, which start servers and measure each.
+Translation translated_sweep(const Words& words) {
+    const VllmSweep asked = vllm_sweep_of(words);
+    if (asked.bench.empty()) throw UsageError("vllm bench sweep: --bench-cmd is missing");
+    Translation out = translation_of(commands_in(asked.bench));
+    out.command = "sweep";
+    out.several = true;
+    const auto gives = [&](const char* option) {
+        return std::find(out.words.begin(), out.words.end(), option) != out.words.end();
+    };
+    const auto drop = [&](const char* option) {
+        const auto found = std::find(out.words.begin(), out.words.end(), option);
+        if (found != out.words.end()) out.words.erase(found, found + 2);
+    };
+    const auto add = [&](const std::string& option, const std::string& value) {
+        out.words.insert(out.words.end(), {option, value});
+    };
+    if (!asked.serve.empty()) {
+        if (!out.words.empty() && out.words.front().find("://") != std::string::npos)
+            out.words.erase(out.words.begin());
+        const bool has_port = asked.serve.find("--port") != std::string::npos;
+        out.words.insert(out.words.begin(),
+                         {"--server-cmd", asked.serve + (has_port ? "" : " --port {port}")});
+        if (has_port)
+            out.notes.emplace_back(
+                "write --port {port} in --server-cmd, so that each server has a free port");
+    }
+    const bool varies_load = !asked.variable.empty();
+    const auto rate = std::find(out.words.begin(), out.words.end(), "--request-rate");
+    const bool has_rate = rate != out.words.end() && *(rate + 1) != "inf";
+    if (varies_load || !has_rate) drop("--request-rate");
+    if (varies_load) {
+        drop("--concurrency");
+        add(asked.variable == "request_rate" ? "--request-rate" : "--concurrency",
+            asked.variable == "request_rate" ? "auto:10" : "1..256");
+    } else if (!gives("--concurrency") && !has_rate) {
+        const auto count = std::find(out.words.begin(), out.words.end(), "--num-prompts");
+        add("--concurrency", count == out.words.end() ? "1000" : *(count + 1));
+        add("--ramp-up", "0s");
+    }
+    if (!asked.limits.empty()) {
+        add("--search", "slo");
+        add("--slo", "e2e_p99:1000");
+        out.notes.push_back(fmt::format("give the limits of {} with --slo, in ms", asked.limits));
+    }
+    for (const std::string& file : {asked.bench_params, asked.serve_params})
+        if (!file.empty() && !gives("--cells")) add("--cells", file);
+    if (!asked.serve_params.empty())
+        out.notes.push_back(fmt::format(
+            "--server-cmd needs a placeholder for each key of {}: --max-num-seqs {{max_num_seqs}}{}",
+            asked.serve_params,
+            asked.bench_params.empty() ? ""
+                                       : "; both files together are all combinations in one --cells file"));
+    if (asked.runs != "1") add("--repeat", asked.runs);
+    if (!asked.out.empty()) {
+        drop("--out");
+        add("--out", asked.out);
+    }
+    out.words.emplace_back("--reset-cache");
+    for (const std::string& name : asked.other) out.unneeded.push_back(name);
+    return out;
+}
+
+/// Returns the translation of one command; nothing if it is none of a known tool.
+std::optional<Translation> translation_of_command(const Words& line) {
+    constexpr std::size_t kMostBefore = 80;  // "docker run … aiperf profile"
+    const auto rest = [&](std::size_t from) {
+        return Words(line.begin() + static_cast<std::ptrdiff_t>(from), line.end());
+    };
+    for (std::size_t begin = 0; begin < line.size() && begin < kMostBefore; ++begin) {
+        for (const char* const kind : {"serve", "serve_workload", "serve_sla"})
+            if (begins_with(line, begin, {"vllm", "bench", "sweep", kind}))
+                return translated_sweep(rest(begin + 4));
+        if (begins_with(line, begin, {"inference-perf"})) return translated_inference_perf(rest(begin + 1));
+        const Elsewhere* other = nullptr;  // the longest
+        for (const Elsewhere& one : elsewhere())
+            if (begins_with(line, begin, one.words) &&
+                (other == nullptr || one.words.size() > other->words.size()))
+                other = &one;
+        if (other != nullptr)
+            throw UsageError(fmt::format("{}: {}", fmt::join(other->words, " "), other->here));
+        for (const Start& start : starts())
+            if (begins_with(line, begin, start.words))
+                return translated_from(start, rest(begin + start.words.size()));
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Translation translation_of(const std::vector<std::vector<std::string>>& commands) {
+    for (const Words& command : commands)
+        if (auto translation = translation_of_command(command)) return *std::move(translation);
+    throw UsageError(
+        "the line begins with no known tool; expected vllm bench serve …, python3 -m sglang.bench_serving …, "
+        "guidellm benchmark … or guidellm run …, aiperf profile … or genai-perf profile …, genai-bench "
+        "benchmark …, token_benchmark_ray.py …, evalscope perf …, inference-benchmarker …, or perf_analyzer "
+        "…");
+}
+
+}  // namespace paretoken::cli
