@@ -72,7 +72,7 @@ RandomDuration::RandomDuration(std::string_view given) : text_(given) {
 }
 
 Duration RandomDuration::draw(Random& random) const {
-    constexpr double kLongest = 1e9;  // seconds: nanoseconds still fit
+    constexpr double kLongest = 1e7;  // seconds, so that the sum of hundreds fits into nanoseconds
     double drawn = a_;
     switch (shape_) {
         case Shape::fixed:

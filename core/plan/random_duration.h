@@ -16,7 +16,7 @@ class RandomDuration {
     /// Throws UsageError naming the text and what was expected.
     explicit RandomDuration(std::string_view text);
 
-    Duration draw(Random& random) const;  ///< never below 0, never above 1e9 s
+    Duration draw(Random& random) const;  ///< never below 0, never above 1e7 s
     const std::string& text() const { return text_; }
 
     bool operator==(const RandomDuration&) const = default;
