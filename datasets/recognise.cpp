@@ -34,6 +34,9 @@ struct Sign {
 constexpr std::string_view kNoWaits =
     "it states no waits and no lengths of answers; write JSON lines with \"messages\", \"conversation\" and "
     "\"output_tokens\" of it";
+constexpr std::string_view kTwoTexts =
+    "a prompt is in two fields; write JSON lines with \"prompt\" (the instruction and what it is about) of "
+    "them";
 constexpr std::array kSigns = {
     Sign{{"resourceSpans"},
          "an OTLP export",
@@ -94,6 +97,8 @@ constexpr std::array kSigns = {
     Sign{{"prompt"}, "custom"},
     Sign{{"text"}, "custom", {"input_tokens"}},
     Sign{{"question"}, "custom"},
+    Sign{{"instruction", "input"}, "Alpaca's instructions", {}, kTwoTexts},
+    Sign{{"instruction", "context"}, "Dolly's instructions", {}, kTwoTexts},
     Sign{{"instruction"}, "custom"},
     Sign{{"turns"}, "custom"},
     Sign{{"prompt_tokens", "completion_tokens"}, "log"},
@@ -106,10 +111,6 @@ constexpr std::array kSigns = {
          "OpenAI's batches",
          {},
          "write JSON lines with \"messages\" and \"output_tokens\" (the body's max_tokens) of them"},
-    Sign{{"instruction"},
-         "Alpaca's or Dolly's instructions",
-         {},
-         "write JSON lines with \"prompt\" (the instruction and its input) of them"},
 };
 
 bool is_space(char c) {

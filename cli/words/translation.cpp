@@ -125,6 +125,12 @@ Values values_of(const PlanField& field) {
     return field.words ? Values::many : Values::one;
 }
 
+/// Returns whether an option of another tool gives the load nothing, so that our option of the same name is
+/// meant unless the line is one of that tool: "-v" and "--config".
+bool says_nothing(const ForeignOption& option) {
+    return option.treatment == Treatment::nothing || option.treatment == Treatment::absent;
+}
+
 constexpr std::array kOfSglang = {"sglang",    "sglang-native", "sglang-oai", "sglang-oai-chat",
                                   "vllm-chat", "lmdeploy-chat", "trt",        "truss",
                                   "gserver"};
@@ -148,8 +154,7 @@ std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOpti
         if (own(name) && own_meaning(name)) continue;
         for (const ToolRow& row : tools()) {
             const ForeignOption* const foreign = foreign_option(name, row.tool);
-            if (foreign != nullptr && own(name) && foreign->treatment == Treatment::nothing)
-                continue;  // "-v" of both
+            if (foreign != nullptr && own(name) && says_nothing(*foreign)) continue;
             if (foreign != nullptr || synonym_of(name, row.tool)) point(row.tool, 1);
         }
     }
@@ -165,6 +170,7 @@ class Reading {
             Translation& out)
         : words_(words),
           tool_(origin.tool),
+          whole_(origin.whole),
           starts_server_(origin.starts_server()),
           own_(own),
           parts_(parts),
@@ -203,8 +209,8 @@ class Reading {
         if (own && (!meaning || (meaning.field == nullptr && !meaning.foreign->always && !tool_)))
             return keep(*own);
         if (own && !own_meaning(name) && meaning.foreign != nullptr &&
-            meaning.foreign->treatment == Treatment::nothing)
-            return keep(*own);  // "-v" of both
+            (meaning.foreign->treatment == Treatment::nothing || (!whole_ && says_nothing(*meaning.foreign))))
+            return keep(*own);
         if (!meaning) return unknown(name);
         if (meaning.field != nullptr && !own_(option_of(*meaning.field)) && own) return keep(*own);
         // An option that takes several values is not the plan's field of one value with the same name.
@@ -319,6 +325,7 @@ class Reading {
 
     const std::vector<std::string>& words_;
     std::optional<Tool> tool_;
+    bool whole_;  ///< whether the line is one of the tool
     bool starts_server_;
     const OwnOptions& own_;
     Parts& parts_;

@@ -22,9 +22,9 @@ std::string said_of(std::string_view text) {
 }
 
 TEST(Recognise, names_the_fields_of_a_row_of_no_known_format) {
-    EXPECT_THAT(said_of(R"({"question": "a", "answer": "b"})"),
-                AllOf(HasSubstr("none of the known formats"),
-                      HasSubstr("the fields \"answer\", \"question\""), HasSubstr("\"prompt\"")));
+    EXPECT_THAT(said_of(R"({"ask": "a", "reply": "b"})"),
+                AllOf(HasSubstr("none of the known formats"), HasSubstr("the fields \"ask\", \"reply\""),
+                      HasSubstr("\"prompt\"")));
     EXPECT_THAT(said_of("plain text\n"), Not(HasSubstr("fields")));
 }
 
@@ -33,7 +33,9 @@ TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
                 AllOf(HasSubstr("lists of messages"), HasSubstr("{\"messages\": [...]}")));
     EXPECT_THAT(said_of(R"({"custom_id": "1", "url": "/v1/chat/completions", "body": {"messages": []}})"),
                 HasSubstr("OpenAI's batches"));
-    EXPECT_THAT(said_of(R"([{"instruction": "a", "input": "", "output": "b"}])"), HasSubstr("\"prompt\""));
+    EXPECT_THAT(said_of(R"([{"instruction": "a", "input": "b", "output": "c"}])"), HasSubstr("\"prompt\""));
+    EXPECT_THAT(said_of(R"({"instruction": "a", "context": "b", "response": "c"})"), HasSubstr("\"prompt\""));
+    EXPECT_EQ(said_of(R"({"instruction": "a", "response": "c"})"), "custom");
 }
 
 TEST(Recognise, names_what_is_no_text_or_came_in_place_of_the_data) {
