@@ -29,14 +29,17 @@ target_compile_definitions(paretoken_benchmark PUBLIC BENCHMARK_STATIC_DEFINE
 target_link_libraries(paretoken_benchmark PUBLIC Threads::Threads)
 add_library(benchmark::benchmark ALIAS paretoken_benchmark)
 
-# Portable programs are compiled for size where speed does not matter, and functions with the same code are kept once, so that they
+# Sources whose speed does not matter are compiled for size, and functions with the same code are kept once, so that the programs
 # stay small (tests/packaging/programs_test.py).
-string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 set(cold core/plan core/text simulator/answers loadgen/scrape loadgen/power datasets/audit)
 list(TRANSFORM cold REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp")
 file(GLOB_RECURSE cold ${cold})
 file(GLOB cold_files ${CMAKE_SOURCE_DIR}/datasets/*.cpp ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
-list(APPEND cold ${cold_files} ${CMAKE_SOURCE_DIR}/loadgen/probe.cpp ${CMAKE_SOURCE_DIR}/cli/main.cpp)
+list(APPEND cold ${cold_files})
+foreach(file cli/main loadgen/probe loadgen/run core/result/alerts core/result/slo core/result/validity core/run/benchmark_rules
+             core/run/power_figures core/run/server_figures simulator/faults simulator/tls)
+    list(APPEND cold ${CMAKE_SOURCE_DIR}/${file}.cpp)
+endforeach()
 set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
 add_link_options(-fuse-ld=gold -Wl,--icf=safe -Wl,-O2)
 
