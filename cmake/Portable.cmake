@@ -31,13 +31,13 @@ add_library(benchmark::benchmark ALIAS paretoken_benchmark)
 
 # Sources whose speed does not matter are compiled for size, and functions with the same code are kept once, so that the programs
 # stay small (tests/packaging/programs_test.py).
-set(cold core/plan core/text simulator/answers loadgen/scrape loadgen/power datasets/audit)
+set(cold core/plan core/run core/text simulator/answers loadgen/scrape loadgen/power datasets/audit)
 list(TRANSFORM cold REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp")
 file(GLOB_RECURSE cold ${cold})
 file(GLOB cold_files ${CMAKE_SOURCE_DIR}/datasets/*.cpp ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
 list(APPEND cold ${cold_files})
-foreach(file cli/main loadgen/probe loadgen/run core/result/alerts core/result/slo core/result/validity core/run/benchmark_rules
-             core/run/power_figures core/run/server_figures simulator/faults simulator/tls)
+list(FILTER cold EXCLUDE REGEX "/core/run/union\\.cpp$")  # it looks at every request
+foreach(file cli/main loadgen/probe loadgen/run core/result/alerts core/result/slo core/result/validity simulator/faults simulator/tls)
     list(APPEND cold ${CMAKE_SOURCE_DIR}/${file}.cpp)
 endforeach()
 set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
