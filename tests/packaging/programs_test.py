@@ -13,7 +13,7 @@ import zipfile
 
 from systems import DIST, SDIST, TARBALL, VERSION, ROOT, wheel
 
-MOST_BYTES = 12_000_000
+MOST_BYTES = 12 << 20
 # Every system with glibc has these.
 SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
 
