@@ -1,10 +1,9 @@
 #include "cards/gpu_devices.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "cards/nvml_library.h"
+#include "core/text/letter_case.h"
 
 namespace paretoken::cards {
 namespace {
@@ -52,8 +51,7 @@ GpuDevice device_of(const NvmlLibrary& nvml, Device device) {
 /// The id with only the last four digits of its domain: "00000000:65:00.0" and "0000:65:00.0" →
 /// "0000:65:00.0".
 std::string bus_of(std::string_view id) {
-    std::string text(id);
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string text = lower_case(id);
     const auto colon = text.find(':');
     constexpr std::size_t kDigits = 4;
     return colon != std::string::npos && colon > kDigits ? text.substr(colon - kDigits) : text;

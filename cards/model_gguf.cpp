@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 
 #include "cards/gguf.h"
 #include "cards/model.h"
 #include "core/error.h"
 #include "core/formats.h"
+#include "core/text/letter_case.h"
 
 namespace paretoken::cards {
 namespace {
@@ -236,9 +236,7 @@ void fill_weights(ModelCard& card, const GgufHeader& header) {
 }
 
 std::string without_ending(std::string text, std::string_view ending) {
-    std::string lower = text;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
+    const std::string lower = lower_case(text);
     if (ending.empty() || !lower.ends_with(ending) || lower.size() == ending.size()) return text;
     text.resize(text.size() - ending.size());
     while (text.size() > 1 && (text.back() == '.' || text.back() == '-' || text.back() == '_'))

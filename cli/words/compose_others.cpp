@@ -11,6 +11,7 @@
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
 #include "core/error.h"
+#include "core/text/letter_case.h"
 
 namespace paretoken::cli {
 namespace {
@@ -98,8 +99,7 @@ void compose_genai_bench(const Composing& now) {
     const auto gpu = parts.take("gpu_type");
     const auto count = parts.take("gpu_count");
     if (!gpu) return;
-    std::string name = *gpu;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string name = lower_case(*gpu);
     parts.set("gpu", count && *count != "1" ? fmt::format("{}x{}", name, *count) : name);
 }
 

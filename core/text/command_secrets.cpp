@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <vector>
+
+#include "core/text/letter_case.h"
 
 namespace paretoken {
 namespace {
-
-std::string in_lower_case(std::string_view text) {
-    std::string lower(text);
-    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return lower;
-}
 
 /// Returns the words of a command. Quotes only separate words, so that the words of `sh -c '…'` are among
 /// them.
@@ -30,7 +25,7 @@ std::vector<std::string_view> words_in(std::string_view command) {
 
 /// Returns whether the word is the scheme of an Authorization header, after which the secret follows.
 bool is_scheme(std::string_view word) {
-    const std::string lower = in_lower_case(word);
+    const std::string lower = lower_case(word);
     return lower == "bearer" || lower == "basic" || lower == "token";
 }
 
@@ -57,7 +52,7 @@ std::size_t last_word_of(std::string_view name) {
 void add_bearers(Secrets& secrets, std::string_view text) {
     const std::vector<std::string_view> words = words_in(text);
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
-        if (in_lower_case(words[i]) == "bearer" && may_be_secret(words[i + 1])) secrets.add(words[i + 1]);
+        if (lower_case(words[i]) == "bearer" && may_be_secret(words[i + 1])) secrets.add(words[i + 1]);
 }
 
 /// Returns the position after the JSON string whose opening quote is at `begin`, or the size of the text.
@@ -73,7 +68,7 @@ bool is_secret_option(std::string_view name) {
     constexpr std::array<std::string_view, 14> kWords{
         "key",        "keys",        "apikey", "token",    "secret",        "secrets", "passwd",
         "credential", "credentials", "auth",   "password", "authorization", "bearer",  "passphrase"};
-    const std::string last = in_lower_case(name.substr(last_word_of(name)));
+    const std::string last = lower_case(name.substr(last_word_of(name)));
     return std::find(kWords.begin(), kWords.end(), last) != kWords.end();
 }
 
@@ -98,7 +93,7 @@ void add_command(Secrets& secrets, std::string_view command) {
         if (equals != std::string_view::npos && is_secret_option(name) && equals + 1 < word.size())
             value = word.substr(equals + 1);
         else if (i + 1 < words.size() && (is_header || (word.starts_with('-') && is_secret_option(name)) ||
-                                          in_lower_case(word) == "bearer"))
+                                          lower_case(word) == "bearer"))
             value = words[i + 1];
         if (is_header && i + 2 < words.size() && is_scheme(value)) value = words[i + 2];
         if (!value.empty() && may_be_secret(value)) secrets.add(value);

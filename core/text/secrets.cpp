@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/text/letter_case.h"
 #include "core/text/percent_encoding.h"
 
 namespace paretoken {
@@ -25,11 +26,7 @@ constexpr std::array<std::string_view, 7> kPlainParameters = {"api-version", "ap
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
-    const auto same = [&](std::string_view other) {
-        return std::equal(name.begin(), name.end(), other.begin(), other.end(),
-                          [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-    };
-    return std::any_of(names.begin(), names.end(), same);
+    return std::find(names.begin(), names.end(), lower_case(name)) != names.end();
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <vector>
 
+#include "core/text/letter_case.h"
 #include "core/text/printable.h"
 
 namespace paretoken::datasets {
@@ -50,10 +51,7 @@ std::vector<std::size_t> ends_of_words(std::string_view text, std::size_t begin)
 }
 
 bool starts_with_any(std::string_view word, const auto& names) {
-    std::string lower(word.substr(0, 3));
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return std::find(names.begin(), names.end(), lower) != names.end();
+    return std::find(names.begin(), names.end(), lower_case(word.substr(0, 3))) != names.end();
 }
 
 bool any_word(std::string_view text, const auto& test) {

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/text/content_hash.h"
+#include "core/text/letter_case.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -104,9 +105,7 @@ void refuse_stand_in(const std::string& path, std::string_view begin) {
             "from the web page of the data",
             path));
     constexpr std::size_t kSeen = 256;
-    std::string head(begin.substr(0, kSeen));
-    std::transform(head.begin(), head.end(), head.begin(),
-                   [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const std::string head = lower_case(begin.substr(0, kSeen));
     const std::string_view text = trimmed(head);
     if (text.starts_with("<!doctype") || text.starts_with("<html"))
         throw UsageError(

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/text/letter_case.h"
 #include "datasets/files/json_row.h"
 
 namespace paretoken::datasets {
@@ -18,10 +19,7 @@ namespace {
 
 /// Returns whether a speaker is one of `names`, in letters of either case.
 bool is_one_of(std::string_view from, std::initializer_list<std::string_view> names) {
-    std::string small(from);
-    std::transform(small.begin(), small.end(), small.begin(),
-                   [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return std::find(names.begin(), names.end(), small) != names.end();
+    return std::find(names.begin(), names.end(), lower_case(from)) != names.end();
 }
 
 bool is_human(std::string_view from) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/record/record_events.h"
+#include "core/text/letter_case.h"
 #include "core/text/printable.h"
 
 namespace paretoken::protocol {
@@ -22,12 +23,7 @@ constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
 /// Returns whether an answer's model may be the one that was asked for. Servers leave out the organisation
 /// before a slash, add a date or a version ("gpt-4o-2024-08-06"), and change the case.
 bool is_same_model(std::string_view asked, std::string_view answered) {
-    const auto name_in = [](std::string_view text) {
-        std::string name(text.substr(text.rfind('/') + 1));
-        std::transform(name.begin(), name.end(), name.begin(),
-                       [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-        return name;
-    };
+    const auto name_in = [](std::string_view text) { return lower_case(text.substr(text.rfind('/') + 1)); };
     const std::string wanted = name_in(asked);
     const std::string given = name_in(answered);
     return given.starts_with(wanted) || wanted.starts_with(given);

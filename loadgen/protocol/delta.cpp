@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "core/text/letter_case.h"
 #include "loadgen/protocol/delta_shape.h"
 #include "loadgen/protocol/event_reader.h"
 #include "loadgen/protocol/protocol.h"
@@ -148,9 +149,7 @@ bool succeeded(dom::element status) {
 std::string error_of_reason(std::string_view reason, std::string_view message = {}) {
     constexpr std::array<std::string_view, 9> kOfFailures = {
         "error", "abort", "cancel", "timeout", "timed", "fail", "insufficient", "interrupt", "overload"};
-    std::string small(reason);
-    std::transform(small.begin(), small.end(), small.begin(),
-                   [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const std::string small = lower_case(reason);
     if (std::none_of(kOfFailures.begin(), kOfFailures.end(),
                      [&](std::string_view word) { return small.find(word) != std::string::npos; }))
         return {};

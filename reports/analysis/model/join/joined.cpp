@@ -1,10 +1,10 @@
 #include "reports/analysis/model/join/joined.h"
+#include "core/text/letter_case.h"
 #include "reports/analysis/model/choice.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <utility>
 
@@ -41,20 +41,11 @@ ReportPoint point_of(LoadedRun run) {
     return point;
 }
 
-}  // namespace
-
-std::string lowered(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-    return text;
-}
-
-namespace {
-
 std::string model_title(const Served& served, const RunResult& result, const cards::ModelCard* known) {
     const std::string asked = result.provenance.model;
     if (served.simulated || known == nullptr) return asked.empty() ? "unnamed model" : asked;
     const cards::ModelCard& card = *known;
-    if (lowered(card.name).find(card.weight_dtype) != std::string::npos) return card.name;
+    if (lower_case(card.name).find(card.weight_dtype) != std::string::npos) return card.name;
     return card.name + " " + card.weight_dtype;
 }
 

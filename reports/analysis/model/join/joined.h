@@ -15,8 +15,6 @@
 
 namespace paretoken::reports {
 
-std::string lowered(std::string text);
-
 AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs& inputs,
                            const std::optional<AppliedPrice>& price);
 

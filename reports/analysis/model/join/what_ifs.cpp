@@ -12,6 +12,7 @@
 #include "cards/model.h"
 #include "core/error.h"
 #include "core/result/result.h"
+#include "core/text/letter_case.h"
 #include "reports/analysis/model/front.h"
 #include "reports/analysis/model/join/figures_of_run.h"
 #include "reports/analysis/model/join/joined.h"
@@ -37,7 +38,7 @@ struct Elsewhere {
 std::string title_of(const Elsewhere& there, const std::string& hardware_here, const WhatIfSpec& spec) {
     const std::string& format = there.model.weight_dtype;
     std::string text = there.model.name;
-    if (lowered(text).find(format) == std::string::npos) text += " " + format;
+    if (lower_case(text).find(format) == std::string::npos) text += " " + format;
     text += fmt::format(", KV {}, on ", there.model.kv_dtype);
     if (!there.gpu)
         text += hardware_here;
