@@ -33,7 +33,8 @@ struct Span {
 
 /// A chat with what connects it with others.
 struct Chat {
-    std::size_t span = 0;  ///< its place among the spans of the session
+    std::size_t span = 0;                  ///< its place among the spans of the session
+    std::vector<std::size_t> around = {};  ///< places of the spans around it, the innermost first
     Row row = {};
     std::set<std::string> calls = {};    ///< ids of the tool calls in its answer
     std::string answer = {};             ///< text of its answer; empty if it has none
@@ -211,29 +212,39 @@ bool has_failed(const dom::element& span) {
     return !span["status"]["code"].get(code) && code == kError;
 }
 
+/// The spans around a span, the innermost first. A circle of parents ends the list.
+std::vector<std::size_t> around(const Session& session, std::size_t span) {
+    std::vector<std::size_t> found;
+    for (auto parent = session.by_id.find(session.spans[span].parent); parent != session.by_id.end();
+         parent = session.by_id.find(session.spans[parent->second].parent)) {
+        if (std::find(found.begin(), found.end(), parent->second) != found.end()) break;
+        found.push_back(parent->second);
+    }
+    return found;
+}
+
 Session session_of(const dom::element& object, const RowPlace& place) {
     Session session;
     dom::array spans;
     if (object["spans"].get(spans)) place.refuse("\"spans\" is not a list");
     for (const dom::element span : spans) {
-        const dom::element* attributes = nullptr;
-        dom::element found;
-        if (!span["attributes"].get(found)) attributes = &found;
-        const std::string operation =
-            attributes == nullptr ? "" : string_in(*attributes, "gen_ai.operation.name");
+        dom::element attributes;
+        const bool has_attributes = !span["attributes"].get(attributes);
+        const std::string operation = has_attributes ? string_in(attributes, "gen_ai.operation.name") : "";
         Span one{.id = string_in(span, "span_id"),
                  .parent = string_in(span, "parent_span_id"),
                  .start = seconds_in(span, "start_time", place),
                  .end = seconds_in(span, "end_time", place)};
         one.is_chat =
             operation == "chat" || (operation.empty() && string_in(span, "name").starts_with("chat "));
-        if (attributes != nullptr) one.call = string_in(*attributes, "gen_ai.tool.call.id");
+        if (has_attributes) one.call = string_in(attributes, "gen_ai.tool.call.id");
         if (one.id.empty()) place.refuse("a span lacks \"span_id\"");
-        if (one.is_chat && !has_failed(span) && attributes != nullptr)
-            session.chats.push_back(chat_of(*attributes, session.spans.size(), place));
+        if (one.is_chat && !has_failed(span) && has_attributes)
+            session.chats.push_back(chat_of(attributes, session.spans.size(), place));
         session.by_id.emplace(one.id, session.spans.size());
         session.spans.push_back(std::move(one));
     }
+    for (Chat& chat : session.chats) chat.around = around(session, chat.span);
     std::stable_sort(session.chats.begin(), session.chats.end(), [&](const Chat& a, const Chat& b) {
         return session.spans[a.span].start < session.spans[b.span].start;
     });
@@ -248,17 +259,6 @@ bool share_any(const std::set<std::string>& a, const std::set<std::string>& b) {
     return std::any_of(a.begin(), a.end(), [&](const std::string& one) { return b.contains(one); });
 }
 
-/// The spans around a span, the innermost first. A circle of parents ends the list.
-std::vector<std::size_t> around(const Session& session, std::size_t span) {
-    std::vector<std::size_t> found;
-    for (auto parent = session.by_id.find(session.spans[span].parent); parent != session.by_id.end();
-         parent = session.by_id.find(session.spans[parent->second].parent)) {
-        if (std::find(found.begin(), found.end(), parent->second) != found.end()) break;
-        found.push_back(parent->second);
-    }
-    return found;
-}
-
 /// Returns whether chat `a` is what `b` goes on from: its calls or its answer are in the prompt of `b`.
 bool content_connects(const Session& session, std::size_t a, std::size_t b) {
     const Chat& before = session.chats[a];
@@ -270,7 +270,7 @@ bool content_connects(const Session& session, std::size_t a, std::size_t b) {
 
 /// Returns the chat that made the call of the innermost tool around chat `b`, if one did.
 std::optional<std::size_t> caller_of(const Session& session, std::size_t b) {
-    for (const std::size_t outer : around(session, session.chats[b].span)) {
+    for (const std::size_t outer : session.chats[b].around) {
         const std::string& call = session.spans[outer].call;
         if (call.empty()) continue;
         for (std::size_t a = 0; a < session.chats.size(); ++a)
@@ -281,7 +281,7 @@ std::optional<std::size_t> caller_of(const Session& session, std::size_t b) {
 
 /// Returns whether chat `a` ran inside a tool whose result is in the prompt of `b`.
 bool ran_for(const Session& session, std::size_t a, std::size_t b) {
-    for (const std::size_t outer : around(session, session.chats[a].span))
+    for (const std::size_t outer : session.chats[a].around)
         if (session.chats[b].results.contains(session.spans[outer].call) &&
             span_of(session, a).end <= span_of(session, b).start)
             return true;
@@ -340,9 +340,7 @@ std::vector<std::size_t> agents_of(const Session& session) {
     for (std::size_t b = 0; b < session.chats.size(); ++b) {
         std::optional<std::size_t> from;
         for (const std::size_t a : session.chats[b].after)
-            if (a < b && !continued[a] &&
-                around(session, session.chats[a].span) == around(session, session.chats[b].span))
-                from = a;
+            if (a < b && !continued[a] && session.chats[a].around == session.chats[b].around) from = a;
         agents[b] = from ? agents[*from] : count++;
         if (from) continued[*from] = true;
     }
