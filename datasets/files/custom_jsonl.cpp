@@ -77,12 +77,12 @@ Prompt prompt_in(dom::element object, const RowPlace& place) {
     dom::array array;
     std::string_view text;
     if (!object["messages"].get(value)) return messages_in(object, "messages", place);
-    if (object[prompt_name_in(object)].get(value))
+    const std::string_view name = prompt_name_in(object);
+    if (object[name].get(value))
         place.refuse(
             "neither \"prompt\" nor \"messages\" is there; each line is an object with one of them, and "
             "optionally \"output_tokens\"");
     if (!value.get(text)) return std::string(text);
-    const std::string_view name = prompt_name_in(object);
     if (value.get(array)) place.refuse(fmt::format("\"{}\" is neither text nor token ids", name));
     if (name == "turns") return first_turn_in(array, place);
     return token_ids_of(array, place);
