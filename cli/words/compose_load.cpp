@@ -34,7 +34,7 @@ void search_goodput(const Composing& now) {
     }
     if (!now.parts.has("slo")) now.absent("profile goodput: give the limits with --slo ttft_p90:800");
     now.note("the search wants each limit met by 90 % of the requests; --slo says otherwise");
-    now.out.more.insert(now.out.more.end(), {"--search", "slo"});
+    now.option("--search", "slo");
 }
 
 /// GuideLLM's profile (or rate type), with its rates.
@@ -99,9 +99,7 @@ void set_profile_fields(const Composing& now, Fields& fields, const std::string&
 void compose_profile(const Composing& now) {
     Parts& parts = now.parts;
     const auto profile = parts.take("profile");
-    std::vector<std::string> rates;  // an option that is given again adds a rate
-    for (const std::string& text : parts.take_all("rate"))
-        for (std::string& rate : list_of(text)) rates.push_back(std::move(rate));
+    Texts rates = parts.take_list("rate");  // an option that is given again adds a rate
     if (profile) {
         Fields fields(profile->find('=') != std::string::npos || profile->starts_with('{')
                           ? group_of(*profile).value_or(Group{})
@@ -226,7 +224,7 @@ void compose_search(const Composing& now) {
     if (!parts.has("slo")) now.absent("--search-recipe: a search needs limits: --slo ttft_p95:800 (ms)");
     if (parts.take("concurrency"))
         now.note("the search doubles and bisects the number of requests in flight by itself");
-    now.out.more.insert(now.out.more.end(), {"--search", "slo"});
+    now.option("--search", "slo");
 }
 
 /// GenAI-Perf measures intervals until three of them agree.
@@ -251,7 +249,7 @@ void compose_analysis(const Composing& now) {
     if (type == "request_rate") return parts.set("request_rate", range);
     if (type == "input_sequence_length") {
         parts.take("isl");
-        now.out.more.insert(now.out.more.end(), {"--grid", "isl=" + *values});
+        now.option("--grid", "isl=" + *values);
         if (values->find(':') != std::string::npos)
             now.absent("--sweep-range of lengths: list them: --grid isl=128,256,512");
         return;
@@ -272,12 +270,12 @@ void compose_grid(const Composing& now) {
             continue;
         parts.take(field);
         now.out.several = true;
-        now.out.more.insert(now.out.more.end(), {"--grid", fmt::format("{}={}", field, values)});
+        now.option("--grid", fmt::format("{}={}", field, values));
     }
     const auto repeats = parts.take("repeats");
     if (!repeats || *repeats == "1") return;
     now.out.several = true;
-    now.out.more.insert(now.out.more.end(), {"--repeat", *repeats});
+    now.option("--repeat", *repeats);
 }
 
 /// How long a line of AIPerf runs if it does not say so.

@@ -18,9 +18,7 @@ namespace {
 
 /// The levels that an option named, each time it was given or with commas or blanks between them.
 void set_given_levels(const Composing& now, std::string_view part, std::string_view field) {
-    std::vector<std::string> levels;
-    for (const std::string& text : now.parts.take_all(part))
-        for (std::string& level : list_of(text)) levels.push_back(std::move(level));
+    const Texts levels = now.parts.take_list(part);
     if (!levels.empty()) set_levels(now, field, levels);
 }
 
@@ -148,11 +146,7 @@ void compose_evalscope(const Composing& now) {
     if (!now.whole(Tool::evalscope)) return;
     if (parts.has("dataset_path")) return;
     const std::string file = dataset + ".jsonl";
-    now.absent(
-        fmt::format("--dataset {}: nothing is downloaded; save its rows as JSON lines with \"prompt\" in {}",
-                    dataset, file));
-    parts.set("dataset_path", file);
-    now.out.file = file;
+    now.need_file("--dataset " + dataset, "save its rows as JSON lines with \"prompt\" in " + file, file);
 }
 
 /// "num_tokens=200,max_tokens=220,min_tokens=180,variance=10" as a length.

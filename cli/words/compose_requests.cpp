@@ -99,11 +99,8 @@ void need_rows(const Composing& now, std::string_view what, const std::string& d
             " (python3 -c \"from datasets import load_dataset; load_dataset('{}', {}"
             "split='{}').to_json('{}')\")",
             dataset, subset ? fmt::format("'{}', ", *subset) : "", split.value_or("train"), file);
-    now.absent(fmt::format("{}: nothing is downloaded; save its rows as JSON lines with \"prompt\" in {}{}",
-                           what, file, from));
     now.parts.take("dataset");
-    now.parts.set("dataset_path", file);
-    now.out.file = file;
+    now.need_file(what, fmt::format("save its rows as JSON lines with \"prompt\" in {}{}", file, from), file);
 }
 
 }  // namespace
@@ -122,7 +119,7 @@ std::string length_of(const std::string& mean, const std::string& deviation, con
 namespace {
 
 /// The fields of GuideLLM's data that a load here does not have, or does not need.
-void set_other_data_fields(const Composing& now, const Fields& fields) {
+void set_other_data_fields(const Composing& now, Fields& fields) {
     constexpr std::array kColumns = {
         std::pair{"timestamp_column", "timestamp"}, std::pair{"prompt_tokens_column", "input_length"},
         std::pair{"output_tokens_column", "output_length"}, std::pair{"hash_ids_column", "hash_ids"}};
@@ -131,9 +128,9 @@ void set_other_data_fields(const Composing& now, const Fields& fields) {
         const auto* const column =
             std::find_if(kColumns.begin(), kColumns.end(), [&](const auto& one) { return one.first == key; });
         if (column != kColumns.end()) {
-            if (Fields all = fields; all.value(key) != column->second)
-                now.absent(fmt::format("--data {}={}: the column of a trace has the name {}", key,
-                                       all.value(key), column->second));
+            if (const std::string value = fields.value(key); value != column->second)
+                now.absent(fmt::format("--data {}={}: the column of a trace has the name {}", key, value,
+                                       column->second));
         } else if (key.starts_with("load_kwargs") ||
                    std::find(kUnneeded.begin(), kUnneeded.end(), key) != kUnneeded.end()) {
             now.out.unneeded.push_back("--data " + key);
@@ -408,10 +405,7 @@ void set_dataset(const Composing& now, const std::string& name) {
     if (row->ours == "mooncake" && !parts.has("dataset_path")) {
         const std::string file =
             name.starts_with("mooncake-") ? name.substr(9) + "_trace.jsonl" : "trace.jsonl";
-        now.absent(
-            fmt::format("dataset {}: nothing is downloaded; save the trace of Mooncake as {}", name, file));
-        parts.set("dataset_path", file);
-        now.out.file = file;
+        now.need_file("dataset " + name, "save the trace of Mooncake as " + file, file);
     }
     if (row->ours != "synthetic") return parts.set("dataset", std::string(row->ours));
     if (!now.origin.whole) return;
@@ -492,12 +486,9 @@ void compose_requests(const Composing& now) {
                 "the lengths are used here");
     }
     if (dataset == "sharegpt" && !parts.has("dataset_path")) {
-        now.out.file = "ShareGPT_V3_unfiltered_cleaned_split.json";
-        now.absent(
-            fmt::format("dataset sharegpt: nothing is downloaded; save ShareGPT's file as {}, or give "
-                        "--dataset-name random",
-                        now.out.file));
-        parts.set("dataset_path", now.out.file);
+        const std::string file = "ShareGPT_V3_unfiltered_cleaned_split.json";
+        now.need_file("dataset sharegpt",
+                      fmt::format("save ShareGPT's file as {}, or give --dataset-name random", file), file);
     }
     if (!dataset.empty()) {
         parts.take("dataset");

@@ -66,9 +66,6 @@ constexpr std::array kBackends = {
     ForeignValue{"gserver", "", kNative},
 };
 
-constexpr std::string_view kStreams =
-    "every answer is read as a stream, because the times of tokens are what is measured";
-
 constexpr std::array kProtocols = {"chat", "completions", "responses", "messages"};
 
 void set_protocol(const Composing& now, const std::string& name) {
@@ -153,13 +150,12 @@ void compose_addresses(const Composing& now) {
         if (text.starts_with("sim:")) urls.clear();  // the simulated server is not one of several
         add_url(text);
     }
-    for (const std::string& text : parts.take_all("models"))
-        for (const std::string& name : list_of(text)) {
-            if (name.find("://") == std::string::npos && !name.starts_with("sim:"))
-                models.push_back(name);
-            else
-                add_url(name);  // the server's address stood behind the model's name
-        }
+    for (const std::string& name : parts.take_list("models")) {
+        if (name.find("://") == std::string::npos && !name.starts_with("sim:"))
+            models.push_back(name);
+        else
+            add_url(name);  // the server's address stood behind the model's name
+    }
     if (!urls.empty()) parts.set("url", urls);
     if (!models.empty()) parts.set("model", mix_of(models));
     if (const auto served = parts.take("served_model")) parts.set("model", *served);
@@ -222,8 +218,7 @@ void compose_server(const Composing& now) {
         parts.set("url", fmt::format("{}:{}", with_scheme(name), port.value_or(usual_port)));
     }
     if (parts.has("url")) parts.set("url", with_scheme(parts.value("url")));
-    for (const std::string& urls : parts.take_all("metrics_urls"))
-        for (const std::string& url : list_of(urls)) parts.add("scrape", with_scheme(url));
+    for (const std::string& url : parts.take_list("metrics_urls")) parts.add("scrape", with_scheme(url));
     if (parts.take("no_server_metrics")) parts.set("scrape", "none");
     if (const std::string path = parts.value("endpoint"); !path.empty() && !path.starts_with('/'))
         parts.set("endpoint", "/" + path);

@@ -1,6 +1,7 @@
 #pragma once
 // What the parts of the composition (composition.h) share.
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <functional>
 #include <set>
 #include <span>
@@ -23,6 +24,17 @@ struct Composing {
     bool whole(Tool tool) const { return origin.whole && origin.tool == tool; }
     void note(std::string text) const { out.notes.push_back(std::move(text)); }
     void absent(std::string text) const { out.absent.push_back(std::move(text)); }
+    /// Adds an option of the command that is no field of the plan.
+    void option(std::string_view name, std::string value) const {
+        out.more.insert(out.more.end(), {std::string(name), std::move(value)});
+    }
+    /// Names the file into which data are to be saved first, because nothing is downloaded. `advice`: what is
+    /// to be saved there.
+    void need_file(std::string_view what, std::string_view advice, const std::string& file) const {
+        absent(fmt::format("{}: nothing is downloaded; {}", what, advice));
+        parts.set("dataset_path", file);
+        out.file = file;
+    }
 };
 
 /// Reads the fields of a group, and remembers which of them were asked for.
@@ -53,6 +65,8 @@ const ForeignValue* backend_named(std::string_view name);
 const ForeignValue* dataset_named(std::string_view name);
 
 inline constexpr std::string_view kText = "only endpoints that generate text are measured";
+inline constexpr std::string_view kStreams =
+    "every answer is read as a stream, because the times of tokens are what is measured";
 
 /// Reads the number that an option has. Throws UsageError naming the option.
 double number(std::string_view option, const std::string& text);

@@ -73,7 +73,7 @@ void compose_sampling(const Composing& now) {
 void compose_records(const Composing& now) {
     Parts& parts = now.parts;
     if (parts.take("otel")) {
-        now.out.more.insert(now.out.more.end(), {"--push", "otlp"});
+        now.option("--push", "otlp");
         now.note("the address of the collector belongs into the variable OTEL_EXPORTER_OTLP_ENDPOINT");
     }
     if (!parts.take_all("trackers").empty())
@@ -193,6 +193,13 @@ Texts Parts::take_all(std::string_view name) {
     Texts all = std::move(found->second);
     texts.erase(found);
     return all;
+}
+
+Texts Parts::take_list(std::string_view name) {
+    Texts list;
+    for (const std::string& text : take_all(name))
+        for (std::string& one : list_of(text)) list.push_back(std::move(one));
+    return list;
 }
 
 std::string Parts::value(std::string_view name) const {

@@ -21,6 +21,8 @@ struct Parts {
     /// Returns the last value of a part, and removes the part.
     std::optional<std::string> take(std::string_view name);
     Texts take_all(std::string_view name);
+    /// Returns the values of a part as one list: each may itself be a list, with commas or blanks.
+    Texts take_list(std::string_view name);
     /// Returns the value of a field without removing it; empty when there is none.
     std::string value(std::string_view name) const;
     void set(std::string_view name, std::string value);

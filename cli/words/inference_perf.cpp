@@ -122,8 +122,7 @@ void set_server_of(const Composing& now, Fields& fields) {
     }
     const std::string api = fields.value("api.type");
     parts.set("endpoint_type", api == "chat" ? "chat" : "completions");
-    if (fields.value("api.streaming") != "true")
-        now.note("every answer is read as a stream, because the times of tokens are what is measured");
+    if (fields.value("api.streaming") != "true") now.note(std::string(kStreams));
 }
 
 /// Whether a field says nothing of the load.

@@ -78,8 +78,7 @@ const std::vector<Elsewhere>& elsewhere() {
          "`paretoken cache URL` measures what prefix caching saves on a server"},
         {{"benchmark_long_document_qa_throughput.py"},
          "`paretoken run URL --dataset shared_prefix:groups=8,levels=2000,unique=20 --osl 50` asks about "
-         "long "
-         "documents again and again"},
+         "long documents again and again"},
         {{"benchmark_serving_multi_turn.py"},
          "`paretoken run URL --dataset multi_turn:turns=4,first=500,next=100 --concurrency 8` measures "
          "conversations; a file of them is given with --dataset sharegpt --dataset-path FILE"},
@@ -126,12 +125,10 @@ const std::vector<Elsewhere>& elsewhere() {
          "constant:rate=R of `paretoken run URL`; the body is made from --isl and --osl"},
         {{"hey"},
          "-c N is --concurrency N, -n is --num-prompts, and -z is --duration of `paretoken run URL`; the "
-         "body "
-         "is made from --isl and --osl"},
+         "body is made from --isl and --osl"},
         {{"ab"},
          "-c N is --concurrency N, -n is --num-prompts, and -t is --duration of `paretoken run URL`; the "
-         "body "
-         "is made from --isl and --osl"},
+         "body is made from --isl and --osl"},
         {{"wrk"},
          "-c N is --concurrency N, and -d is --duration of `paretoken run URL`; the body is made from "
          "--isl and --osl"},
