@@ -153,10 +153,10 @@ Translation translated_inference_perf(const std::vector<std::string>& words) {
         throw UsageError(
             "inference-perf: its configuration file cannot be read; give its options instead, as in "
             "--load.stages '[{\"rate\": 1, \"duration\": 30}]'");
-    Translation said;
+    Translation out{.command = "run"};
     Parts parts;
     const Origin origin{.tool = Tool::inference_perf, .whole = true};
-    const Composing now{parts, origin, said};
+    const Composing now{parts, origin, out};
     Fields fields(fields_of(words));
     set_server_of(now, fields);
     set_data_of(now, fields);
@@ -165,28 +165,20 @@ Translation translated_inference_perf(const std::vector<std::string>& words) {
         set_stages(now, stages, type);
     if (const std::string count = fields.value("load.sweep.num_stages"); !count.empty()) {
         parts.set("request_rate", "auto:" + count);
-        said.several = true;
+        out.several = true;
     }
     for (const std::string& key : fields.unread()) {
         const std::string value = fields.value(key);
         if (key.starts_with("api.headers."))
             parts.add("header", fmt::format("{}: {}", key.substr(12), value));
         else if (is_of_records(key) || value.empty() || key.starts_with("load.sweep."))
-            said.unneeded.push_back("--" + key.substr(0, key.find('.', key.find('.') + 1)));
+            out.unneeded.push_back("--" + key.substr(0, key.find('.', key.find('.') + 1)));
         else if (key == "load.lora_traffic_split")
             now.absent("load.lora_traffic_split: adapters are drawn by their shares: --model A=.5,B=.5");
         else
             now.absent(fmt::format("{}: it has no counterpart", key));
     }
-    Translation out = composed(std::move(parts), origin);
-    out.several = out.several || said.several;
-    if (out.several) out.command = "sweep";
-    out.notes.insert(out.notes.begin(), said.notes.begin(), said.notes.end());
-    out.absent.insert(out.absent.begin(), said.absent.begin(), said.absent.end());
-    out.unneeded.insert(out.unneeded.end(), said.unneeded.begin(), said.unneeded.end());
-    std::sort(out.unneeded.begin(), out.unneeded.end());
-    out.unneeded.erase(std::unique(out.unneeded.begin(), out.unneeded.end()), out.unneeded.end());
-    return out;
+    return composed(std::move(parts), origin, std::move(out));
 }
 
 }  // namespace paretoken::cli

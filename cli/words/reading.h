@@ -18,8 +18,9 @@ std::string value_after(const std::vector<std::string>& words, std::size_t i);
 /// Translates words that come from `origin`; `own` are the options of our command.
 Translation composed(const std::vector<std::string>& words, Origin origin, std::string_view command,
                      const OwnOptions& own);
-/// Composes our command line from parts that are read already.
-Translation composed(Parts parts, const Origin& origin);
+/// Composes our command line from parts that are read already. `out` has what their reading noted, and `kept`
+/// the words that stay as they are.
+Translation composed(Parts parts, const Origin& origin, Translation out, const Texts& kept = {});
 
 /// Translates the options of inference-perf, "--load.stages JSON".
 Translation translated_inference_perf(const std::vector<std::string>& words);

@@ -376,20 +376,16 @@ Translation composed(const std::vector<std::string>& words, Origin origin, std::
         out.words = words;
         return out;
     }
+    return composed(std::move(parts), origin, std::move(out), reading.kept());
+}
+
+Translation composed(Parts parts, const Origin& origin, Translation out, const Texts& kept) {
     compose(parts, origin, out);
     out.words = options_for(parts.texts);
-    out.words.insert(out.words.end(), reading.kept().begin(), reading.kept().end());
+    out.words.insert(out.words.end(), kept.begin(), kept.end());
     out.words.insert(out.words.end(), out.more.begin(), out.more.end());
     std::sort(out.unneeded.begin(), out.unneeded.end());
     out.unneeded.erase(std::unique(out.unneeded.begin(), out.unneeded.end()), out.unneeded.end());
-    return out;
-}
-
-Translation composed(Parts parts, const Origin& origin) {
-    Translation out{.command = "run"};
-    compose(parts, origin, out);
-    out.words = options_for(parts.texts);
-    out.words.insert(out.words.end(), out.more.begin(), out.more.end());
     return out;
 }
 
