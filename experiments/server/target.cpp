@@ -452,27 +452,25 @@ class SocketTarget final : public Target {
         return scrape::server_scrape_of(scrape::parse_prometheus(answer.body), Clock::now());
     }
 
-    /// Returns whether the metrics of a server of no known kind are at /prometheus/metrics, and none that are
-    /// known at /metrics, as those of trtllm-serve.
-    bool has_prometheus_beside(const std::string& base, const LoadPlan& asked) const {
-        return servers_.size() == 1 && facts().server_kind.empty() &&
-               parse_scrape_places(asked.scrape).automatic &&
-               known_metrics(metrics_at(base)).sources.empty() &&
-               !known_metrics(metrics_at(base + kPrometheus)).sources.empty();
+    bool has_known_metrics(const std::string& base) const {
+        return !known_metrics(metrics_at(base)).sources.empty();
     }
 
-    /// Decides where the metrics of a server with a base are. Those of the base go before those of the root,
-    /// which may be those of another server. Returns the metrics of the root if only they are known.
+    /// Decides where the metrics of the only server are. Those of its base go before those of
+    /// /prometheus/metrics, where trtllm-serve has them, and before those of the root, which may be those of
+    /// another server. Returns the metrics of the root if only they are known.
     std::optional<ServerScrape> metrics_before(const LoadPlan& asked) {
         const std::string& base = servers_.front().endpoint.url.base;
+        const bool is_unknown = facts().server_kind.empty();
         metrics_base_ = base;
-        if (has_prometheus_beside(base, asked)) {
+        if (servers_.size() > 1 || !parse_scrape_places(asked.scrape).automatic ||
+            (base.empty() && !is_unknown) || has_known_metrics(base))
+            return std::nullopt;
+        if (is_unknown && has_known_metrics(base + kPrometheus)) {
             metrics_base_ = base + kPrometheus;
             return std::nullopt;
         }
-        if (base.empty() || servers_.size() > 1 || !parse_scrape_places(asked.scrape).automatic ||
-            !known_metrics(metrics_at(base)).sources.empty())
-            return std::nullopt;
+        if (base.empty()) return std::nullopt;
         ServerScrape root = known_metrics(metrics_at(""));
         if (root.sources.empty()) return std::nullopt;
         metrics_base_.reset();
