@@ -17,8 +17,6 @@
 namespace paretoken::cards {
 namespace {
 
-constexpr double kHoursPerMonth = 720;
-
 // --- reading
 // -------------------------------------------------------------------------------------------------
 

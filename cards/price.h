@@ -12,6 +12,8 @@
 
 namespace paretoken::cards {
 
+inline constexpr double kHoursPerMonth = 720;  ///< a month of 30 days, in every price per month
+
 /// The price of one kind of GPU or machine that is rented or owned.
 struct PricedItem {
     std::map<std::string, double> usd_per_h;  ///< by basis: "on_demand", "reserved_1y", "spot", "owned_tco"

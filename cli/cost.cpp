@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cards/model.h"
+#include "cards/price.h"
 #include "cli/commands.h"
 #include "cli/console/print.h"
 #include "cli/options/invocation.h"
@@ -251,7 +252,7 @@ Answer self_host(CLI::App&, const std::shared_ptr<Numbers>& n) {
     const double& rate = n->add("--tokens-per-s", "Tokens per second that the deployment can generate");
     return [&month, &api, &rate, n] {
         const double needed = month / positive(api, "--api-usd-per-m") * kMillion;
-        const double around_the_clock = needed / (720 * kSecondsPerHour);
+        const double around_the_clock = needed / (cards::kHoursPerMonth * kSecondsPerHour);
         const auto tokens = reports::self_host_break_even_tokens(month, api, rate);
         if (!tokens)
             return fmt::format(

@@ -15,7 +15,7 @@ namespace paretoken::reports {
 namespace {
 
 constexpr double kMillion = 1e6;
-constexpr double kSecondsPerMonth = 720 * 3600.0;
+constexpr double kSecondsPerMonth = cards::kHoursPerMonth * 3600;
 constexpr double kJoulesPerKwh = 3.6e6;
 
 std::optional<double> per_million(double usd_per_s, double tokens_per_s) {

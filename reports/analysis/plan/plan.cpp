@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cards/price.h"
 #include "core/statistics.h"
 
 namespace paretoken::reports {
@@ -96,7 +97,7 @@ void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& dem
     fleet.utilization =
         std::min(1.0, needed / (speed.load * count));  // a run may confirm more than the search
     if (!usd_per_h) return;
-    fleet.usd_per_month = *usd_per_h * count * kHoursPerMonth;
+    fleet.usd_per_month = *usd_per_h * count * cards::kHoursPerMonth;
     const double per_s = demand.requests_per_s
                              ? *demand.requests_per_s * output_tokens_per_request
                              : speed.output_tokens_per_s * count * std::min(1.0, fleet.utilization);

@@ -13,8 +13,6 @@
 
 namespace paretoken::reports {
 
-inline constexpr double kHoursPerMonth = 720;
-
 /// The lengths of the requests that a plan is made for, in tokens.
 struct PlannedLengths {
     std::string input = {};   ///< as asked: "lognormal:mean=512,cv=1"

@@ -7,14 +7,13 @@
 #include <limits>
 #include <tuple>
 
+#include "cards/price.h"
 #include "core/result/figures.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
-
-constexpr double kHoursPerMonth = 720;
 
 double requests_per_s(const ReportPoint& point) {
     return point.result.throughput.at(figure::kRequests).value_or(0);
@@ -50,7 +49,8 @@ DemandRow row_of(const Configuration& configuration, std::size_t index, const st
     row.utilization = asked.requests_per_s / (row.requests_per_s * static_cast<double>(row.replicas));
     row.queues = !point->open_loop;
     if (point->cost)
-        row.usd_per_month = point->cost->usd_per_h * static_cast<double>(row.replicas) * kHoursPerMonth;
+        row.usd_per_month =
+            point->cost->usd_per_h * static_cast<double>(row.replicas) * cards::kHoursPerMonth;
     return row;
 }
 

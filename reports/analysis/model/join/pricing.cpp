@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cards/price.h"
 #include "core/error.h"
 #include "reports/analysis/model/front.h"
 #include "reports/analysis/model/gap.h"
@@ -165,7 +166,7 @@ std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
                     .output_tokens = lengths.output,
                     .hit = cached_share(point->result),
                     .usd_per_m_total = *point->cost->usd_per_m_total,
-                    .usd_per_month = price->rate.usd_per_h * 720,
+                    .usd_per_month = price->rate.usd_per_h * cards::kHoursPerMonth,
                     .output_tokens_per_usd = 1e6 / point->cost->usd_per_m_output,
                     .target_usd_per_m = options.target_usd_per_m};
     if (options.target_usd_per_m)
