@@ -203,9 +203,10 @@ class VirtualRun {
             const std::int64_t tokens = emission.index + emission.tokens;
             const bool reasoning = tokens <= record.usage.reasoning.value_or(0);
             if (record.events.empty()) mix_.on_first_token({record.index, record.warmup}, written);
-            record.events.push_back({.time = written,
-                                     .tokens = static_cast<std::uint32_t>(emission.tokens),
-                                     .kind = reasoning ? EventKind::reasoning : EventKind::content});
+            StreamEvent& event = record.events.emplace_back();
+            event.time = written;
+            event.tokens = static_cast<std::uint32_t>(emission.tokens);
+            event.kind = reasoning ? EventKind::reasoning : EventKind::content;
             if (!emission.last) continue;
             give_ups_.erase({record.closed, emission.id});
             record.finished = written;

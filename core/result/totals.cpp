@@ -207,19 +207,19 @@ void TotalsTimeline::add_output(const RequestRecord& record, bool good) {
 /// Adds events. Consecutive events of one bin are credited together, which gives the same sum.
 void TotalsTimeline::add_events(const std::vector<StreamEvent>& events, double scale,
                                 const Answered& request) {
-    Totals* bin = nullptr;
-    double from = 0;
+    const auto earlier = [](const StreamEvent& a, const StreamEvent& b) { return a.time < b.time; };
+    const bool ordered = std::is_sorted(events.begin(), events.end(), earlier);
     double streamed = 0;
-    for (const StreamEvent& event : events) {
-        Totals* const own = bin_of(event.time);
-        if (own != bin) {
-            if (bin != nullptr) credit(*bin, scale * from, scale * streamed, request);
-            bin = own;
-            from = streamed;
-        }
-        streamed += event.tokens;
+    for (auto at = events.begin(); at != events.end();) {
+        Totals* const bin = bin_of(at->time);
+        const auto stays = [&](const StreamEvent& event) { return bin_of(event.time) == bin; };
+        // In order, events of one bin follow each other; only those before and after the span have no bin.
+        const auto next = ordered && bin != nullptr ? std::partition_point(at, events.end(), stays)
+                                                    : std::find_if_not(at, events.end(), stays);
+        const double from = streamed;
+        for (; at != next; ++at) streamed += at->tokens;
+        if (bin != nullptr) credit(*bin, scale * from, scale * streamed, request);
     }
-    if (bin != nullptr) credit(*bin, scale * from, scale * streamed, request);
 }
 
 void TotalsTimeline::credit(Totals& totals, double from, double to, const Answered& request) {

@@ -45,13 +45,18 @@ Unsigned get(const char* in) {
     return value;
 }
 
-/// LEB128: seven bits per byte, the lowest bits first.
+constexpr std::size_t kLongestVarint = 10;
+
+/// LEB128: seven bits per byte, the lowest bits first. Returns the end of what was written.
+char* put_varint(char* out, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) *out++ = static_cast<char>(value | 0x80);
+    *out++ = static_cast<char>(value);
+    return out;
+}
+
 void append_varint(std::string& out, std::uint64_t value) {
-    while (value >= 0x80) {
-        out += static_cast<char>(value | 0x80);
-        value >>= 7;
-    }
-    out += static_cast<char>(value);
+    char bytes[kLongestVarint];
+    out.append(bytes, put_varint(bytes, value));
 }
 
 /// Maps positive and negative numbers of small magnitude to small unsigned numbers.
@@ -73,18 +78,23 @@ class Bytes {
         return static_cast<unsigned char>(*at_++);
     }
     std::uint64_t varint() {
-        std::uint64_t value = 0;
-        for (unsigned shift = 0; shift < 64; shift += 7) {
-            const unsigned next = byte();
-            value |= static_cast<std::uint64_t>(next & 0x7f) << shift;
-            if (next < 0x80) return value;
-        }
-        return fail();
+        if (left() < kLongestVarint) return varint_of([this] { return byte(); });
+        return varint_of([this] { return static_cast<unsigned char>(*at_++); });  // no byte needs a check
     }
     std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
     bool failed() const { return failed_; }
 
   private:
+    template <class NextByte>
+    std::uint64_t varint_of(NextByte next_byte) {
+        std::uint64_t value = 0;
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+            const unsigned next = next_byte();
+            value |= static_cast<std::uint64_t>(next & 0x7f) << shift;
+            if (next < 0x80) return value;
+        }
+        return fail();
+    }
     unsigned fail() {
         failed_ = true;
         at_ = end_;
@@ -96,7 +106,24 @@ class Bytes {
     bool failed_ = false;
 };
 
+#if defined(__x86_64__)
+/// Returns the CRC-32C by the instruction of the processor, which takes eight bytes at a time.
+__attribute__((target("sse4.2"))) std::uint32_t checksum_by_instruction(std::string_view bytes) {
+    std::uint64_t crc = 0xFFFFFFFF;
+    const char* at = bytes.data();
+    std::size_t left = bytes.size();
+    for (; left >= sizeof(std::uint64_t); at += sizeof(std::uint64_t), left -= sizeof(std::uint64_t))
+        crc = __builtin_ia32_crc32di(crc, get<std::uint64_t>(at));
+    auto rest = static_cast<std::uint32_t>(crc);
+    for (; left > 0; ++at, --left) rest = __builtin_ia32_crc32qi(rest, static_cast<unsigned char>(*at));
+    return ~rest;
+}
+#endif
+
 std::uint32_t checksum_of(std::string_view bytes) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("sse4.2")) return checksum_by_instruction(bytes);
+#endif
     boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc32c;
     crc32c.process_bytes(bytes.data(), bytes.size());
     return crc32c.checksum();
@@ -144,13 +171,14 @@ bool read_attributes(Bytes& bytes, std::vector<StreamEvent>& events) {
         if (bytes.failed() || run == 0 || run > events.size() - i ||
             (attributes & kKindMask) > static_cast<unsigned>(EventKind::tool_call) || tokens > UINT32_MAX)
             return false;
-        const StreamEvent event{.time = {},
-                                .tokens = static_cast<std::uint32_t>(tokens),
-                                .kind = static_cast<EventKind>(attributes & kKindMask),
-                                .same_read = (attributes & kSameRead) != 0,
-                                .kernel_stamp = (attributes & kUserStamp) == 0};
-        std::fill_n(events.begin() + static_cast<std::ptrdiff_t>(i), run, event);
-        i += run;
+        for (const std::size_t end = i + run; i < end; ++i) {
+            // Member by member: copying an event of 15 bytes makes the processor wait for its own stores.
+            StreamEvent& event = events[i];
+            event.tokens = static_cast<std::uint32_t>(tokens);
+            event.kind = static_cast<EventKind>(attributes & kKindMask);
+            event.same_read = (attributes & kSameRead) != 0;
+            event.kernel_stamp = (attributes & kUserStamp) == 0;
+        }
     }
     return true;
 }
@@ -235,11 +263,15 @@ void append_frame(std::string& out, const RequestKey& key, std::span<const Strea
     out += static_cast<char>(key.warmup ? kWarmup : 0);
     append_varint(out, events.size());
     append_attributes(out, events);
+    const std::size_t times = out.size();
+    out.resize(times + events.size() * kLongestVarint);
+    char* end = out.data() + times;
     TimePoint before = zero;
     for (const StreamEvent& event : events) {
-        append_varint(out, zigzag(nanoseconds_between(before, event.time)));
+        end = put_varint(end, zigzag(nanoseconds_between(before, event.time)));
         before = event.time;
     }
+    out.resize(static_cast<std::size_t>(end - out.data()));
     char* const frame = out.data() + begin;
     const std::size_t length = out.size() - begin - kFrameHeaderBytes;
     put(frame, static_cast<std::uint32_t>(length));

@@ -74,6 +74,17 @@ TEST(Totals, credit_output_tokens_at_the_time_of_their_events) {
     EXPECT_EQ(output_by_bin(timeline), (std::vector<double>{0, 1, 1, 1, 1}));
 }
 
+TEST(Totals, do_not_depend_on_the_order_of_a_requests_events) {
+    RequestRecord record = script::answered(kStart - 2s, {.ttft = 1s, .gap = 250ms, .tokens = 40});
+    TotalsTimeline ordered({kStart, kStart + 5s}, 5);
+    ordered.add(record);
+    std::reverse(record.events.begin(), record.events.end());
+    TotalsTimeline reversed({kStart, kStart + 5s}, 5);
+    reversed.add(record);
+    EXPECT_EQ(output_by_bin(ordered), (std::vector<double>{4, 4, 4, 4, 4}));
+    EXPECT_EQ(output_by_bin(reversed), output_by_bin(ordered));
+}
+
 TEST(Totals, spread_output_tokens_without_events_between_the_first_and_the_last) {
     auto record = script::answered(kStart, {.ttft = 1s, .gap = 1s, .tokens = 4});
     record.events.clear();

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/crc.hpp>
+#include <cstring>
 #include <fstream>
 #include <limits>
 
@@ -64,6 +66,18 @@ TEST(Events, of_any_request_are_read_back_as_they_were) {
         EXPECT_EQ(frame.events, any_events(seed)) << seed;
     }
     EXPECT_TRUE(rest.empty());
+}
+
+TEST(Events, have_the_same_checksum_on_every_processor) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        std::string bytes;
+        append_frame(bytes, any_key(seed), any_events(seed), kZero);
+        boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc32c;
+        crc32c.process_bytes(bytes.data() + 8, bytes.size() - 8);
+        std::uint32_t stored = 0;
+        std::memcpy(&stored, bytes.data() + 4, sizeof stored);
+        EXPECT_EQ(stored, crc32c.checksum()) << seed;
+    }
 }
 
 TEST(Events, of_extreme_times_are_read_back_as_they_were) {
