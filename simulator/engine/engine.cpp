@@ -273,13 +273,17 @@ class BatchingEngine final : public Engine {
 
     /// Allocates blocks for all known tokens, including blocks in the cache, or allocates nothing. With
     /// AdmissionRule::no_evict, the tokens of the answer get their blocks too. At least one token is left to
-    /// compute, because its output is needed.
-    bool take_up(Sequence& sequence) {
+    /// compute, because its output is needed. `budget`: the tokens that this step can still compute.
+    bool take_up(Sequence& sequence, std::int64_t budget) {
         Holding& holding = *sequence.holding;
         const auto most = static_cast<std::size_t>((sequence.known() - 1) / profile_.block_tokens);
         const std::span names = std::span(holding.names).first(std::min(holding.names.size(), most));
         const std::size_t hit = cache_.contiguous_hit(names);
         const std::size_t found = hit + host_.wanted(names.subspan(hit));
+        const std::int64_t known_before = static_cast<std::int64_t>(found) * profile_.block_tokens;
+        const bool beside_another = step_.work.prefill_token_pairs > 0;
+        if (profile_.chunked_prefill == 0 && beside_another && sequence.known() - known_before > budget)
+            return false;
         const std::int64_t wanted = blocks_for(tokens_to_hold(sequence));
         if (!allocate(names.first(hit), wanted - static_cast<std::int64_t>(hit), holding.blocks))
             return false;
@@ -287,7 +291,7 @@ class BatchingEngine final : public Engine {
         step_.work.loaded_tokens += static_cast<std::int64_t>(found - hit) * profile_.block_tokens;
         holding.named = found;
         sequence.room = wanted * profile_.block_tokens;
-        sequence.computed = static_cast<std::int64_t>(found) * profile_.block_tokens;
+        sequence.computed = known_before;
         return true;
     }
 
@@ -363,7 +367,7 @@ class BatchingEngine final : public Engine {
         while (budget > 0 && !waiting_.empty() && waiting_.front().holding->arrived <= step_.begin &&
                static_cast<std::int64_t>(running_.size()) < profile_.max_num_seqs) {
             Sequence& next = waiting_.front();
-            if (!take_up(next)) return;
+            if (!take_up(next, budget)) return;
             if (!next.holding->admitted) note_admission(next);
             schedule(next, std::min(next.known() - next.computed, budget), 0, budget);
             running_.push_back(std::move(next));

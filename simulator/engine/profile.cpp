@@ -81,6 +81,7 @@ const Field kFields[] = {
     {"decode_attention_s_per_pair", &Profile::decode_attention_s_per_pair, Needs::batching, Least::zero,
      Missing::allowed},
     {"admission", &Profile::admission, Needs::batching, Least::zero, Missing::allowed},
+    {"chunked_prefill", &Profile::chunked_prefill, Needs::batching, Least::zero, Missing::allowed},
     {"kv_offload_bytes", &Profile::kv_offload_bytes, Needs::batching, Least::zero, Missing::allowed},
     {"kv_offload_bytes_per_s", &Profile::kv_offload_bytes_per_s, Needs::batching, Least::above_zero,
      Missing::allowed},
@@ -490,7 +491,7 @@ Profile at_its_fastest(Profile profile) {
 
 /// Makes the profile of a model on GPUs from the changes that choose its deployment, which it takes away.
 Profile profile_of_cards(const std::string& name, std::string_view spec, std::vector<Change>& changes) {
-    CardChoices choices;
+    CardChoices choices = usual_choices(name);
     for (const Change& change : changes) choices.cache_is_given |= change.field == "blocks";
     std::erase_if(changes,
                   [&](const Change& change) { return choose(choices, change.field, change.value, spec); });

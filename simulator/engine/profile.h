@@ -63,9 +63,9 @@ struct LaterChange {
 /// The profile. A JSON file has the names of these fields as keys, except for `name` and `model`, which are
 /// set by the program, and `later`. Its keys "name" and "about" are remarks. A file must have every field
 /// that its timing uses. Only the fields with defaults in kFields (simulator/engine/profile.cpp) may be left
-/// out: `timing`, `hiccup`, `drift`, `admission`, `prefix_cache`, `reasoning`, `answers`, `kv_offload_bytes`,
-/// `kv_offload_bytes_per_s`,
-/// `attention_flops_per_pair`, and those for communication, speculation, experts and windows.
+/// out: `timing`, `hiccup`, `drift`, `admission`, `chunked_prefill`, `prefix_cache`, `reasoning`, `answers`,
+/// `kv_offload_bytes`, `kv_offload_bytes_per_s`, `attention_flops_per_pair`, and those for communication,
+/// speculation, experts and windows.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
     /// The served model: the name without folder and changes or, for a profile made from cards, the name of
@@ -100,6 +100,9 @@ struct Profile {
     Hiccups hiccup = {};            ///< LENGTH/EVERY: "20ms/2s", "5ms-20ms/2s"
     std::int64_t prefix_cache = 1;  ///< 0 means no prefix cache
     AdmissionRule admission = AdmissionRule::prompt;
+    /// 0 means that a prompt is not divided to fill up a step that computes another one: it waits if it does
+    /// not fit (TensorRT-LLM's default).
+    std::int64_t chunked_prefill = 1;
     /// Memory of the host for KV blocks that are displaced from the GPU; 0 means none.
     double kv_offload_bytes = 0;
     /// Speed of copying such blocks back: by default what a x16 link of PCI Express 4.0 reaches.

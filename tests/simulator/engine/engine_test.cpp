@@ -126,6 +126,23 @@ TEST(Engine, WithNoEvictARequestWaitsUntilItsWholeAnswerFits) {
     EXPECT_GT(preempting->state().preemptions, 0U);
 }
 
+TEST(Engine, WithoutChunksAPromptThatDoesNotFitBesideAnotherWaitsForTheNextStep) {
+    Profile profile = simple_profile();
+    profile.max_batched_tokens = 100;
+    const auto first_tokens = [&] {
+        const auto engine = engine_of(profile, 0);
+        for (const std::uint64_t id : {1U, 2U, 3U})
+            engine->submit({.id = id, .prompt_tokens = id == 3 ? 250 : 60, .output_tokens = 1}, kStart);
+        std::vector<std::int64_t> tokens;
+        while (engine->begin_step()) tokens.push_back(engine->end_step().work.tokens);
+        return tokens;
+    };
+    EXPECT_THAT(first_tokens(), ElementsAre(100, 100, 100, 70)) << "in chunks, steps are full";
+    profile.chunked_prefill = 0;
+    EXPECT_THAT(first_tokens(), ElementsAre(60, 60, 100, 100, 50))
+        << "only a prompt that no step could hold is divided";
+}
+
 TEST(Engine, StepsOfADriftingServerTakeEverLonger) {
     Profile profile = simple_profile();
     profile.drift = 3600;  // a whole step longer per second
