@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
@@ -98,7 +99,7 @@ GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
     const JsonValue value = parse_json_value(text, name);
     const JsonCursor root(value, name);
     root.expect_only({"title", "aliases", "memory_gb", "memory_gib_reported", "memory_gb_per_s",
-                      "dense_tflops", "tdp_w", "link", "link_gb_per_s", "source", "as_of"});
+                      "dense_tflops", "cores", "tdp_w", "link", "link_gb_per_s", "source", "as_of"});
     GpuCard card;
     card.name = name;
     card.title = root.at("title", "a name for people").string();
@@ -110,6 +111,7 @@ GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
     card.memory_bytes_per_s = root.at("memory_gb_per_s", "gigabytes per second").positive() * kGiga;
     for (const auto& [dtype, tera] : root.at("dense_tflops", "TFLOPS by dtype").members())
         card.flops[dtype] = tera.positive() * kTera;
+    if (const auto cores = root.find("cores")) card.cores = static_cast<std::uint32_t>(cores->positive());
     if (const auto watts = root.find("tdp_w")) card.tdp_w = watts->positive();
     if (const auto link = root.find("link")) card.link = link->string();
     if (const auto link = root.find("link_gb_per_s")) card.link_bytes_per_s = link->positive() * 1e9;
@@ -181,6 +183,35 @@ std::string letters_and_digits(std::string_view name) {
 std::string normalised_hardware(std::string_view name) {
     if (const auto gpu = find_gpu(name); gpu && !name.starts_with("sim:")) return gpu->name;
     return letters_and_digits(name);
+}
+
+GpuCard read_cpu_card(const std::filesystem::path& path) {
+    GpuCard card = parse_gpu_card(read_card_file(path), path.string());
+    const auto f32 = card.flops.find("f32");
+    if (!card.cores || f32 == card.flops.end())
+        throw UsageError(fmt::format(
+            "{}: the card of a CPU needs \"cores\" and \"f32\" in \"dense_tflops\"; paretoken micro --card "
+            "FILE writes one",
+            path.string()));
+    for (const char* const arithmetic : {"bf16", "f16", "fp8", "int8"})
+        card.flops.emplace(arithmetic, f32->second);
+    return card;
+}
+
+std::string cpu_card_text(const GpuCard& card) {
+    constexpr double kGiga = 1e9;
+    constexpr double kTera = 1e12;
+    constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+    nlohmann::ordered_json text{{"title", card.title},
+                                {"aliases", card.aliases},
+                                {"cores", card.cores.value_or(1)},
+                                {"memory_gb", card.memory_bytes / kGiga},
+                                {"memory_gib_reported", card.reported_bytes / kGibibyte},
+                                {"memory_gb_per_s", card.memory_bytes_per_s / kGiga}};
+    for (const auto& [dtype, flops] : card.flops) text["dense_tflops"][dtype] = flops / kTera;
+    text["source"] = card.source;
+    text["as_of"] = card.as_of;
+    return text.dump(2) + "\n";
 }
 
 GpuCard gpu_card(std::string_view text) {

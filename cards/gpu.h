@@ -3,6 +3,7 @@
 // them if nothing was measured, and the simulated server uses them too. FLOP are dense (without structured
 // sparsity); every card names the source of its figures.
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@ struct GpuCard {
     double reported_bytes = 0;  ///< size that the driver reports; engines take their shares of it
     double memory_bytes_per_s = 0;
     std::map<std::string, double> flops;  ///< dense FLOP per second by dtype: "bf16", "fp8", "int8", "fp4"
+    std::optional<std::uint32_t> cores = {};  ///< threads that compute; only in the card of a CPU
     std::optional<double> tdp_w;
     std::string link;                        ///< link to the machine's other GPUs: "NVLink 4", "PCIe 5.0"
     std::optional<double> link_bytes_per_s;  ///< that link's speed in one direction
@@ -54,6 +56,14 @@ std::string letters_and_digits(std::string_view name);
 /// card that find_gpu() finds, so that aliases are equal. It is letters_and_digits() of the name if there is
 /// no such card, and for every simulated server ("sim:…").
 std::string normalised_hardware(std::string_view name);
+
+/// Reads the card of a CPU from a file, which `paretoken micro --card` writes. It has the keys of a GPU's
+/// card and "cores", and the FLOP/s of 32-bit numbers ("f32"), which it gets for every other kind of
+/// arithmetic that it lacks. Throws a UsageError that names the file and what is wrong.
+GpuCard read_cpu_card(const std::filesystem::path& path);
+
+/// Returns the text of such a file.
+std::string cpu_card_text(const GpuCard& card);
 
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.
 GpuCard gpu_card(std::string_view text);

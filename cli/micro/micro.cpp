@@ -30,6 +30,7 @@
 #include "reports/analysis/micro/micro_fit.h"
 #include "reports/analysis/micro/micro_results.h"
 #include "reports/analysis/micro/micro_rows.h"
+#include "reports/files/file_io.h"
 
 namespace paretoken::cli {
 namespace {
@@ -45,6 +46,7 @@ struct MicroOptions {
     std::string model_card;
     std::string out = "micro.json";
     std::string page;  // empty: no page
+    std::string card;  // empty: no card of the CPU
     Presentation shown;
 };
 
@@ -362,6 +364,10 @@ void micro(const MicroOptions& options) {
         print("{}\n", options.page);
     }
     refuse_bad_result(file);
+    if (!options.card.empty()) {
+        reports::write_file_atomically(options.card, cards::cpu_card_text(reports::cpu_card_of(file)));
+        print("{}\n", options.card);
+    }
     std::fflush(stdout);
     if (!is_worth_keeping(file))
         print(
@@ -398,6 +404,9 @@ void add_micro(CLI::App& app) {
     command->add_option("--out", options->out, "File for the result")->capture_default_str();
     command->add_option("--report", options->page,
                         "Also write the result as a page with charts (.html) or as tables (.md)");
+    command->add_option("--card", options->card,
+                        "Also write a card of this CPU (.json), with which the simulated server predicts "
+                        "llama.cpp here: sim:MODEL/cpu:FILE/q8_0");
     add_presentation_options(*command, options->shown, Shows::text);
     add_micro_compare(*command);
     command->callback([options, command] {

@@ -17,20 +17,27 @@
 namespace paretoken::sim {
 namespace {
 
-constexpr double kStepSeconds = 1.0e-3;    // launch, scheduling, sampling
-constexpr double kSequenceSeconds = 4e-6;  // per step and sequence
-constexpr double kOverlapExponent = 1.7;   // overlap of reading weights and multiplying
-constexpr std::int64_t kExpertTile = 64;   // rows of a tile of grouped products
+constexpr double kStepSeconds = 1.0e-3;          // launch, scheduling, sampling
+constexpr double kSequenceSeconds = 4e-6;        // per step and sequence
+constexpr double kCpuStepSeconds = 0.3e-3;       // the same of llama.cpp on a CPU
+constexpr double kCpuSequenceSeconds = 0.05e-3;  // mostly sampling
+constexpr double kCpuOverlapExponent = 4;        // a core reads ahead while it multiplies
+constexpr double kOverlapExponent = 1.7;         // overlap of reading weights and multiplying
+constexpr std::int64_t kExpertTile = 64;         // rows of a tile of grouped products
 constexpr std::int64_t kBlockTokens = 16;
 constexpr std::int64_t kContextWithoutCard = 131072;
 constexpr double kJitter = 0.03;
 constexpr double kAnswerTokens = 200;
 constexpr std::size_t kMostTypes = 2;  // types after the GPU: weights and KV cache
 
+constexpr std::string_view kCpu = "/cpu:";  // before the file with a CPU's card
+constexpr std::string_view kCardSuffix = ".json";
+
 struct CardSpec {
     std::string model;
-    std::string gpu;
-    std::vector<std::string> types;
+    std::string gpu;  ///< or the file with the card of a CPU
+    std::vector<std::string> types = {};
+    bool on_cpu = false;
 };
 
 std::vector<std::string> parts_of(std::string_view spec) {
@@ -55,7 +62,36 @@ std::size_t place_of_gpu(const std::vector<std::string>& parts) {
     return at;
 }
 
+bool names_cpu(std::string_view spec) {
+    return spec.find(kCpu) != std::string_view::npos;
+}
+
+/// Throws if a spec has more types after its hardware than there are.
+CardSpec checked(CardSpec read, const std::string& spec) {
+    if (read.types.size() > kMostTypes)
+        throw UsageError(fmt::format("{}: write MODEL/{}[/WEIGHTS[/KV]]; remove \"{}\"", spec,
+                                     read.on_cpu ? "cpu:FILE" : "GPU[xN]", read.types.back()));
+    return read;
+}
+
+/// Reads MODEL/cpu:FILE[/WEIGHTS[/KV]]; the file may have slashes in its name, which ends in .json.
+CardSpec parse_cpu_spec(const std::string& spec) {
+    const std::size_t at = spec.find(kCpu);
+    const std::size_t file = at + kCpu.size();
+    const std::size_t suffix = spec.find(kCardSuffix, file);
+    const std::size_t end = suffix + kCardSuffix.size();
+    if (suffix == std::string::npos || (end != spec.size() && spec[end] != '/'))
+        throw UsageError(fmt::format(
+            "{}: write MODEL/cpu:FILE[/WEIGHTS[/KV]] with the file of a CPU's card, whose name ends "
+            "in .json; paretoken micro --card FILE writes one",
+            spec));
+    CardSpec read{.model = spec.substr(0, at), .gpu = spec.substr(file, end - file), .on_cpu = true};
+    if (end != spec.size()) read.types = parts_of(std::string_view(spec).substr(end + 1));
+    return checked(std::move(read), spec);
+}
+
 CardSpec parse_card_spec(const std::string& spec) {
+    if (names_cpu(spec)) return parse_cpu_spec(spec);
     const std::vector<std::string> parts = parts_of(spec);
     const std::size_t at = place_of_gpu(parts);
     if (at == 0) {
@@ -66,10 +102,7 @@ CardSpec parse_card_spec(const std::string& spec) {
     }
     CardSpec read{.model = parts[0], .gpu = parts[at], .types = {parts.begin() + at + 1, parts.end()}};
     for (std::size_t i = 1; i < at; ++i) read.model += "/" + parts[i];
-    if (read.types.size() > kMostTypes)
-        throw UsageError(
-            fmt::format("{}: write MODEL/GPU[xN][/WEIGHTS[/KV]]; remove \"{}\"", spec, read.types.back()));
-    return read;
+    return checked(std::move(read), spec);
 }
 
 cards::ModelCard model_of(const CardSpec& read) {
@@ -232,7 +265,11 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
     const double head = cards::output_head_flops(model);
     const double routed = model.moe ? cards::routed_flops_per_token(model) : 0;
     const double linear = linear_flops_per_s(model, gpu, reached, spec) * ranks;
-    profile.linear_s_per_token = (cards::linear_flops_per_token(model) - head - routed) / linear;
+    const double body = cards::linear_flops_per_token(model) - head - routed;
+    profile.linear_s_per_token = body / linear;
+    if (reached.linear_vector > 0)
+        profile.sequence_s +=
+            body / (flops_of(gpu, "bf16", spec) * ranks * reached.linear_vector) - profile.linear_s_per_token;
     profile.lm_head_flops_per_s = flops_of(gpu, "bf16", spec) * ranks * reached.output_head;
     profile.attention_flops_per_s =
         ranks * attention_flops_per_s(model, gpu, reached.attention, reached.attention_narrow, spec);
@@ -244,6 +281,9 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
         profile.expert_tile = kExpertTile;
         profile.expert_imbalance = expert_imbalance(model, ranks, choices);
     }
+    if (reached.decode_attention > 0)
+        profile.decode_attention_s_per_pair =
+            model.attention_flops_per_pair / (flops_of(gpu, "bf16", spec) * ranks * reached.decode_attention);
     if (model.mla)
         profile.decode_attention_s_per_pair =
             latent_flops_per_pair(model) /
@@ -259,10 +299,10 @@ void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::G
     profile.weight_bytes_per_s = gpu.memory_bytes_per_s * at_once * choices.reached.weight_bandwidth;
     profile.kv_bytes_per_s =
         gpu.memory_bytes_per_s / kv_share(model, deployment, choices.parallel) * choices.reached.kv_bandwidth;
-    profile.linear_overlap_exponent = kOverlapExponent;
+    profile.linear_overlap_exponent = gpu.cores ? kCpuOverlapExponent : kOverlapExponent;
+    profile.step_s = gpu.cores ? kCpuStepSeconds : kStepSeconds;
+    profile.sequence_s = gpu.cores ? kCpuSequenceSeconds : kSequenceSeconds;
     fill_arithmetic(profile, model, gpu, at_once, choices, spec);
-    profile.step_s = kStepSeconds;
-    profile.sequence_s = kSequenceSeconds;
     const LinkTimes link =
         times_among(choices.link.value_or(usual_link(gpu, ranks)), gpu, ranks, choices.reached.link_share);
     const Communication exchanges = communication_of(model, choices.parallel, ranks, link);
@@ -283,7 +323,9 @@ void fill_engine(Profile& profile, const cards::Deployment& deployment, const Ca
     const std::uint64_t groups = choices.parallel == Parallelism::dep ? deployment.tensor_parallel : 1;
     profile.max_num_seqs = static_cast<std::int64_t>(deployment.batch.sequences * groups);
     profile.max_batched_tokens = static_cast<std::int64_t>(deployment.batch.tokens * groups);
-    if (choices.engine == cards::Engine::trtllm) profile.admission = AdmissionRule::no_evict;
+    if (choices.engine != cards::Engine::trtllm) return;
+    profile.admission = AdmissionRule::no_evict;
+    profile.chunked_prefill = 0;
 }
 
 struct NamedEfficiency {
@@ -301,6 +343,8 @@ constexpr NamedEfficiency kEfficiencies[] = {
     {"attention_narrow", &CardEfficiencies::attention_narrow},
     {"latent_attention", &CardEfficiencies::latent_attention},
     {"output_head", &CardEfficiencies::output_head},
+    {"linear_vector", &CardEfficiencies::linear_vector},
+    {"decode_attention", &CardEfficiencies::decode_attention},
     {"experts", &CardEfficiencies::experts},
     {"expert_skew", &CardEfficiencies::expert_skew},
     {"link_share", &CardEfficiencies::link_share},
@@ -323,19 +367,35 @@ void set_efficiency(CardEfficiencies& reached, std::string_view name, std::strin
 
 }  // namespace
 
+CardChoices usual_choices(std::string_view spec) {
+    if (!names_cpu(spec)) return {};
+    constexpr double kMatrix = 0.56;
+    constexpr double kVector = 0.19;
+    return {.engine = cards::Engine::llamacpp,
+            .reached = {.weight_bandwidth = 0.9,
+                        .kv_bandwidth = 0.9,
+                        .linear = kMatrix,
+                        .linear_narrow = kMatrix,
+                        .linear_decoded = kMatrix,
+                        .attention = 0.3,
+                        .output_head = kVector,
+                        .linear_vector = kVector,
+                        .decode_attention = 0.06}};
+}
+
 bool names_cards(std::string_view spec) {
-    return spec.find('/') != std::string_view::npos && !spec.ends_with(".json");
+    return names_cpu(spec) || (spec.find('/') != std::string_view::npos && !spec.ends_with(kCardSuffix));
 }
 
 std::uint32_t gpu_count_of(std::string_view profile) {
     const std::vector<std::string> parts = parts_of(profile.substr(0, profile.find('?')));
     const std::size_t at = place_of_gpu(parts);
-    return at == 0 ? 1 : cards::parse_gpu_spec(parts[at]).count;
+    return at == 0 || names_cpu(profile) ? 1 : cards::parse_gpu_spec(parts[at]).count;
 }
 
 std::optional<cards::ModelCard> model_of_card_profile(std::string_view profile) {
     const std::string_view spec = profile.substr(0, profile.find('?'));
-    if (!names_cards(spec) || place_of_gpu(parts_of(spec)) == 0) return {};
+    if (!names_cpu(spec) && (!names_cards(spec) || place_of_gpu(parts_of(spec)) == 0)) return {};
     return model_of(parse_card_spec(std::string(spec)));
 }
 
@@ -410,8 +470,8 @@ Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences) 
 
 Profile card_profile(const std::string& spec, const CardChoices& choices) {
     const CardSpec read = parse_card_spec(spec);
-    const cards::GpuSpec gpus = cards::parse_gpu_spec(read.gpu);
-    const cards::GpuCard gpu = cards::gpu_card(gpus.name);
+    const cards::GpuSpec gpus = read.on_cpu ? cards::GpuSpec{} : cards::parse_gpu_spec(read.gpu);
+    const cards::GpuCard gpu = read.on_cpu ? cards::read_cpu_card(read.gpu) : cards::gpu_card(gpus.name);
     const cards::ModelCard model = model_of(read);
     const cards::Deployment deployment = deployment_on(gpu, gpus.count, choices);
     return profile_on(model, gpu, deployment, choices, spec);

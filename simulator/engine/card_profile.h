@@ -1,9 +1,10 @@
 #pragma once
 // Makes profiles of a model on GPUs from their cards: "llama3-70b/h200x2/fp8" is
-// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks. Step times are bytes ÷ (the datasheet's bandwidth · an
-// efficiency) and FLOP ÷ (the datasheet's FLOP/s · an efficiency), plus fixed times and the exchanges between
-// ranks. The engine decides the memory for the KV cache, the batch limits and the admission. The sources of
-// the efficiencies and the rows that they were fitted to are in docs/simulator.md.
+// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks; "smollm2-135m/cpu:FILE/q8_0" is a model on the CPU whose card
+// is in a file, whose name ends in .json. Step times are bytes ÷ (the datasheet's bandwidth · an efficiency)
+// and FLOP ÷ (the datasheet's FLOP/s · an efficiency), plus fixed times and the exchanges between ranks. The
+// engine decides the memory for the KV cache, the batch limits and the admission. The sources of the
+// efficiencies and the rows that they were fitted to are in docs/simulator.md.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,9 +31,11 @@ struct CardEfficiencies {
     double attention_narrow = 0.35;  ///< the same with an fp8 cache, as share of the fp8 figure
     double latent_attention = 0.5;   ///< attention of decodes on latent caches, likewise
     double output_head = 0.61;       ///< output head, as share of the bf16 figure
-    double experts = 0.5;      ///< arithmetic and reading of experts, as share of what dense layers reach
-    double expert_skew = 0.7;  ///< standard deviation ÷ mean of how often experts are chosen
-    double link_share = 0;     ///< bandwidth of the link; 0: the share of its kind (LinkTimes)
+    double linear_vector = 0;     ///< products of one row, as in decoding; 0: as fast as those of many rows
+    double decode_attention = 0;  ///< arithmetic of decode attention, as share of the bf16 figure; 0: ignored
+    double experts = 0.5;         ///< arithmetic and reading of experts, as share of what dense layers reach
+    double expert_skew = 0.7;     ///< standard deviation ÷ mean of how often experts are chosen
+    double link_share = 0;        ///< bandwidth of the link; 0: the share of its kind (LinkTimes)
 };
 
 /// What a spec says about a deployment besides model, GPUs and types, as changes after the "?":
@@ -50,7 +53,11 @@ struct CardChoices {
 /// messages. Throws UsageError for a wrong value.
 bool choose(CardChoices& choices, std::string_view name, std::string_view value, std::string_view spec);
 
-/// Returns whether a spec may have the form MODEL/GPU: it contains a slash and does not end in .json.
+/// Returns the usual choices for the hardware of a spec: a CPU has other shares, and llama.cpp as its engine.
+CardChoices usual_choices(std::string_view spec);
+
+/// Returns whether a spec may have the form MODEL/GPU: it contains a slash and does not end in .json, or it
+/// names the card of a CPU.
 bool names_cards(std::string_view spec);
 
 /// Returns the model that a profile of the form MODEL/GPU serves, with the types that the spec names; nothing

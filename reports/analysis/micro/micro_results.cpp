@@ -229,6 +229,30 @@ std::vector<MicroResults> parse_micro_results(std::string_view json, const std::
     return results_of(parse_micro_file(json, where));
 }
 
+cards::GpuCard cpu_card_of(const MicroFile& file) {
+    for (const MicroResults& micro : results_of(file)) {
+        const auto f32 = micro.flops_per_s.find("f32_fma");
+        if (micro.device.backend != MicroBackend::cpu || !micro.device.memory_bytes ||
+            !micro.read_bytes_per_s || f32 == micro.flops_per_s.end())
+            continue;
+        cards::GpuCard card;
+        card.cores = static_cast<std::uint32_t>(
+            parse_row_name(f32->second.row).number("threads").value_or(micro.device.cores.value_or(1)));
+        card.title =
+            fmt::format("{}, {} thread{}", micro.device.name, *card.cores, *card.cores == 1 ? "" : "s");
+        card.memory_bytes = card.reported_bytes = *micro.device.memory_bytes;
+        card.memory_bytes_per_s = micro.read_bytes_per_s->value;
+        card.flops["f32"] = f32->second.value;
+        card.source = "paretoken micro";
+        card.as_of = file.date.substr(0, std::string_view("2026-11").size());
+        return card;
+    }
+    throw UsageError(
+        fmt::format("{}: a card of this CPU needs valid rows ceiling/read and ceiling/flops/kind:f32_fma; "
+                    "measure them without --filter",
+                    file.where));
+}
+
 std::vector<MicroResults> merged(const std::vector<MicroResults>& results) {
     std::vector<MicroResults> out;
     for (const MicroResults& one : results) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cards/gpu.h"
 #include "reports/analysis/micro/micro_rows.h"
 
 namespace paretoken::reports {
@@ -73,6 +74,10 @@ std::vector<MicroResults> parse_micro_results(std::string_view json, const std::
 /// The results of each device with rows, from a file that was already parsed. Throws a UsageError that names
 /// the file and the row if a row lacks a figure that its name requires.
 std::vector<MicroResults> results_of(const MicroFile& file);
+
+/// Returns the card of the CPU (cards::read_cpu_card) from its ceilings of reading memory and of
+/// multiply-adds of 32-bit numbers. Throws a UsageError if the file lacks one of them.
+cards::GpuCard cpu_card_of(const MicroFile& file);
 
 /// Merges the results of each device from several files (e.g. probes before and after a sweep) into one
 /// result per device. Two devices are the same if their UUIDs are equal. If one of them has no UUID, they are

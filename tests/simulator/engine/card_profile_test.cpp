@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "cards/fit.h"
@@ -78,6 +79,8 @@ TEST(CardProfile, TheEngineDecidesTheBatchTheMemoryAndTheAdmission) {
     const Profile trtllm = profile_named("llama3-8b/h200/fp8/fp8?engine=trtllm");
     EXPECT_EQ(vllm.admission, AdmissionRule::prompt);
     EXPECT_EQ(trtllm.admission, AdmissionRule::no_evict);
+    EXPECT_EQ(vllm.chunked_prefill, 1);
+    EXPECT_EQ(trtllm.chunked_prefill, 0);
     EXPECT_EQ(vllm.max_num_seqs, 1024);
     EXPECT_EQ(trtllm.max_num_seqs, 2048);
     EXPECT_NE(vllm.blocks, trtllm.blocks);
@@ -181,6 +184,75 @@ TEST(CardProfile, ItsNameTellsHowManyGpusThereAre) {
     EXPECT_EQ(gpu_count_of("llama3-8b/h100"), 1U);
     EXPECT_EQ(gpu_count_of("llama3-8b-h100-bf16?max_num_seqs=4"), 1U);
     EXPECT_EQ(cards::find_gpu("sim:llama3-70b/h200x2/fp8")->name, "h200") << "what prices are looked up by";
+}
+
+cards::GpuCard two_cores() {
+    cards::GpuCard cpu;
+    cpu.title = "a CPU";
+    cpu.cores = 2;
+    cpu.memory_bytes = cpu.reported_bytes = 8e9;
+    cpu.memory_bytes_per_s = 50e9;
+    cpu.flops["f32"] = 200e9;
+    cpu.source = "a test";
+    cpu.as_of = "2026-11";
+    return cpu;
+}
+
+/// Writes a file in a folder of its own, and returns its path.
+std::string file_with(const char* name, const std::string& text) {
+    const auto folder = std::filesystem::path(testing::TempDir()) / "cpu cards";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / name) << text;
+    return (folder / name).string();
+}
+
+TEST(CardProfile, OfACpuIsMadeFromTheFileOfItsCard) {
+    const std::string file = file_with("cpu.json", cards::cpu_card_text(two_cores()));
+    const std::string spec = "smollm2-135m/cpu:" + file + "/q8_0";
+    EXPECT_TRUE(names_cards("smollm2-135m/cpu:" + file));
+    EXPECT_EQ(model_of_card_profile(spec)->weight_dtype, "q8_0");
+    EXPECT_EQ(gpu_count_of(spec), 1U);
+    const Profile profile = profile_named(spec);
+    EXPECT_EQ(profile.model, "smollm2-135m");
+    EXPECT_NEAR(profile.weight_bytes, 134.5e6 * 34 / 32, 1e6);
+    EXPECT_EQ(profile.admission, AdmissionRule::prompt);
+    EXPECT_EQ(profile.max_num_seqs, profile_named("smollm2-135m/l4/q8_0?engine=llamacpp").max_num_seqs)
+        << "llama.cpp is the usual engine";
+    const Profile wider = profile_named("smollm2-135m/cpu:" + file + "?reach.linear_decoded=1");
+    EXPECT_EQ(wider.linear_s_per_token, profile_named("smollm2-135m/cpu:" + file).linear_s_per_token)
+        << "16-bit weights are not decoded";
+    EXPECT_LT(profile_named(spec + "?reach.linear_decoded=1").linear_s_per_token, profile.linear_s_per_token);
+}
+
+TEST(CardProfile, OfACpuTakesTheTimesThatLlamaCppTookWithin25Percent) {
+    cards::GpuCard epyc = two_cores();
+    epyc.cores = 1;
+    epyc.memory_bytes_per_s = 33.9e9;
+    epyc.flops["f32"] = 118e9;
+    const std::string file = file_with("epyc.json", cards::cpu_card_text(epyc));
+    const Profile profile = profile_named("smollm2-135m/cpu:" + file + "/q8_0");
+    // Processor time in seconds of llama.cpp's server, one thread, for 1 to 4 requests of 224 prompt tokens
+    // and 33 output tokens at once.
+    constexpr double kMeasured[] = {1.190, 2.658, 3.866, 4.546};
+    const double prompt =
+        step_seconds(profile, {.tokens = 224, .sequences = 1, .prefill_token_pairs = 224.0 * 224 / 2});
+    for (std::int64_t requests = 1; requests <= 4; ++requests) {
+        const StepWork decode{
+            .tokens = requests, .sequences = requests, .decode_context_tokens = requests * 240};
+        const double predicted = static_cast<double>(requests) * prompt + 32 * step_seconds(profile, decode);
+        EXPECT_NEAR(predicted / kMeasured[requests - 1], 1, .25) << requests;
+    }
+}
+
+TEST(CardProfile, OfACpuWithoutAUsableCardIsRefused) {
+    cards::GpuCard no_cores = two_cores();
+    EXPECT_THAT(refusal_of("smollm2-135m/cpu:card/q8_0"), HasSubstr("ends in .json"));
+    EXPECT_THAT(refusal_of("smollm2-135m/cpu:/nonesuch/cpu.json/q8_0"), HasSubstr("/nonesuch/cpu.json"));
+    const std::string good = file_with("good.json", cards::cpu_card_text(two_cores()));
+    EXPECT_THAT(refusal_of("smollm2-135m/cpu:" + good + "/q8_0/f16/f16"), HasSubstr("remove \"f16\""));
+    no_cores.flops = {{"bf16", 1e12}};
+    const std::string narrow = file_with("narrow.json", cards::cpu_card_text(no_cores));
+    EXPECT_THAT(refusal_of("smollm2-135m/cpu:" + narrow), AllOf(HasSubstr("f32"), HasSubstr("micro --card")));
 }
 
 TEST(CardProfile, TakesChangesLikeAnyOther) {

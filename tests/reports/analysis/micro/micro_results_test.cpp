@@ -47,6 +47,20 @@ const std::string kRows =
     "," + row("attention/kv:f16/batch:4/backend:cpu/threads:2", R"("bytes_per_second": 3.5e10, "valid": 1)") +
     "," + row("launch/graph_node", R"("median_s": 1e-6)");
 
+TEST(MicroResults, OfACpuGiveItsCard) {
+    const std::string device =
+        R"({"id": "cpu", "backend": "cpu", "name": "AMD EPYC", "cores": 2, "memory_bytes": 8e9})";
+    const cards::GpuCard card = cpu_card_of(parse_micro_file(micro_json(kRows, device), "micro.json"));
+    EXPECT_EQ(card.cores, 2U);
+    EXPECT_EQ(card.memory_bytes_per_s, 4.5e10);
+    EXPECT_EQ(card.flops.at("f32"), 2e11);
+    EXPECT_EQ(card.reported_bytes, 8e9);
+    EXPECT_EQ(card.title + " of " + card.as_of, "AMD EPYC, 2 threads of 2026-11");
+    const std::string no_reads =
+        row("ceiling/flops/kind:f32_fma/backend:cpu/threads:2", R"("flops_per_second": 2.0e11)");
+    EXPECT_THROW(cpu_card_of(parse_micro_file(micro_json(no_reads, device), "micro.json")), UsageError);
+}
+
 TEST(MicroResults, KeepTheBestValidRowOfEachKind) {
     const MicroResults results = first_of(micro_json(kRows), "micro.json");
     EXPECT_EQ(title_of(results.device), "AMD EPYC (2 cores)");
