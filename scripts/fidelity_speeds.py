@@ -146,9 +146,9 @@ def load_of(row, replicas):
         requests = min(data_set_of(row)[1] * FULL_WAVES // replicas, 12000)
         return [*lengths, "--concurrency", str(requests), "--num-prompts", str(requests)]
     lengths = ["--isl", isl, "--osl", osl]
-    if load == "closed loop":
+    if load == "closed loop":  # the clients of these rows open all slots at once, and the wave of prompts comes back each round
         streams = int(row["concurrency"])
-        return [*lengths, "--concurrency", str(streams), "--num-prompts", str(max(10, 6 * streams))]
+        return [*lengths, "--concurrency", str(streams), "--ramp-up", "0s", "--num-prompts", str(max(10, 6 * streams))]
     return [*lengths, "--concurrency", row["num_prompts"], "--num-prompts", row["num_prompts"]]
 
 

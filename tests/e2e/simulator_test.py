@@ -51,6 +51,14 @@ class PublishedSpeeds(Case):
                 self.assertLessEqual(median, most)
                 self.assertGreaterEqual(within, share)
 
+    def test_the_times_of_first_and_later_tokens_are_met_in_every_class_that_has_some(self):
+        times = re.findall(r"^\| ([^|]+) \| (TPOT|TTFT) \| \d+ \| ([\d.]+) \| [\d.]+ \| [\d.]+ \| (\d+)% \|", self.text, re.MULTILINE)
+        self.assertIn("TTFT", [metric for _, metric, _, _ in times])
+        for name, metric, median, within in times:
+            with self.subTest(name, metric=metric):
+                self.assertTrue(.8 <= float(median) <= 1.15)
+                self.assertGreaterEqual(int(within), 80)
+
     def test_the_documents_have_the_table_of_this_program(self):
         self.assertIn(self.text.strip(), (ROOT / "docs" / "simulator.md").read_text())
 
