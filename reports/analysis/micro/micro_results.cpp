@@ -21,7 +21,7 @@ void raise(std::optional<MeasuredFigure>& best, double value, const std::string&
 
 template <class Key>
 void keep_best(std::map<Key, MeasuredFigure>& best, const Key& key, double value, const std::string& row) {
-    const auto [found, added] = best.try_emplace(key, value, row);
+    const auto [found, added] = best.try_emplace(key, MeasuredFigure{value, row});
     if (!added && found->second.value < value) found->second = {value, row};
 }
 
