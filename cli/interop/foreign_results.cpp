@@ -39,7 +39,9 @@ ForeignResults::~ForeignResults() {
 }
 
 std::string ForeignResults::directory_of(const std::string& path) {
-    if (holds_own_results(path) || reports::foreign_files(path).empty()) return path;
+    std::error_code error;
+    const bool is_file = fs::is_regular_file(path, error);
+    if (!is_file && (holds_own_results(path) || reports::foreign_files(path).empty())) return path;
     if (directory_.empty()) directory_ = new_temporary_directory();
     const fs::path into = directory_ / fs::absolute(path).lexically_normal().relative_path();
     reports::import_runs(path, into);

@@ -50,9 +50,11 @@ class Import(Case):
                          "--gpu", "h100-sxm", "--price", "2026-11-cloud", "--anyway", "--out", page, "--format", "html,md")
         self.assertEqual(done.returncode, 0, done.stderr)
         text = page.with_suffix(".md").read_text()
+        said = " ".join(done.stdout.split())
         for tool in ("vLLM bench serve", "AIPerf 0.13.0", "GuideLLM 0.8.1"):
             self.assertIn(f"measured by {tool}", text)
-        self.assertIn("per million", done.stdout)
+            self.assertIn(f"1 point, measured by {tool}, 2026-11-21.", said)
+        self.assertIn("per million", said)
 
     def test_an_import_is_a_run_like_any_other(self):
         out = self.directory / "imported"
@@ -74,6 +76,8 @@ class Import(Case):
         done = paretoken("import", file, "--out", self.directory / "out")
         self.assertEqual(done.returncode, 2)
         self.assertIn("GuideLLM", done.stderr)
+        for command in (("report",), ("export", "--format", "json")):
+            self.fails_clearly(paretoken(*command, file), 2, "mine.json: it has no results of another load generator")
 
     def gate(self, baseline, candidate):
         return paretoken("gate", "--baseline", *baseline, "--candidate", *candidate)
@@ -99,6 +103,11 @@ class Import(Case):
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
         alone = paretoken("compare", a)
         self.assertEqual(alone.returncode, 2)
+        mixed = self.directory / "mixed"
+        mixed.mkdir()
+        shutil.copy(a, mixed)
+        shutil.copy(SAMPLES / "guidellm" / "benchmarks.json", mixed)
+        self.fails_clearly(paretoken("compare", a, mixed), 2, "GuideLLM 0.8.1", "side of their own")
 
     def summary_of(self, path):
         """Takes the requests out of a file of vLLM, as a benchmark without --save-detailed writes it."""
@@ -165,11 +174,17 @@ class Import(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("ttft_p50 as vLLM bench defines it", done.stdout)
 
-    def test_a_gate_refuses_files_of_different_tools(self):
+    def test_a_gate_refuses_files_of_different_tools_and_versions(self):
         baseline = [vllm_file(self.directory / f"a{i}.json", i) for i in range(3)]
         done = self.gate(baseline, [SAMPLES / "aiperf"] )
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("measured by: vLLM bench serve and AIPerf 0.13.0", done.stderr)
+        sample = SAMPLES / "guidellm" / "benchmarks.json"
+        older = self.directory / "older.json"
+        older.write_text(sample.read_text().replace('"guidellm_version":"0.8.1"', '"guidellm_version":"0.7.0"'))
+        done = self.gate([sample], [older])
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("measured by: GuideLLM 0.8.1 and GuideLLM 0.7.0", done.stderr)
 
 
 class Definitions(Case):

@@ -65,6 +65,8 @@ std::string how_far_to_trust(const Configuration& configuration) {
         text = fmt::format("{} of {} valid", valid, points);
     else
         text = fmt::format("{}, {}", warned > 0 ? "Valid with warnings" : "Valid", points);
+    if (const std::string& other = configuration.points.front().result.provenance.measured_by; !other.empty())
+        text += ", measured by " + other;
     return date.empty() ? text + "." : text + ", " + date + ".";
 }
 

@@ -23,12 +23,15 @@ namespace paretoken::reports {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 std::string beginning_of(const fs::path& file) {
     constexpr std::size_t kEnough = std::size_t{256} << 10;
     std::string text(kEnough, '\0');
     std::ifstream in(file, std::ios::binary);
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     text.erase(0, std::min(text.size(), text.find_first_not_of(" \t\r\n")));
     return text;
 }
@@ -46,8 +49,47 @@ bool repeats_others(const fs::path& file) {
                        (name.substr(0, name.size() - kLlmperf.size()) + "_individual_responses.json"),
                    error))
         return true;
+    if (name.find(".partial.stage_") != name.npos &&
+        fs::exists(file.parent_path() / "per_request_lifecycle_metrics.json", error))
+        return true;
     return name == "warmup.json" || name.ends_with(".failure.json") || name.ends_with("_aggregate.json") ||
            std::any_of(file.begin(), file.end(), [](const fs::path& part) { return part == "phases"; });
+}
+
+/// What a file is that begins with these bytes, and what to do; empty if they tell nothing.
+std::string_view kind_of_bytes(std::string_view text) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kKinds = {{
+        {"\x1f\x8b", "it is compressed; `gunzip -k` unpacks it"},
+        {"\x28\xb5\x2f\xfd", "it is compressed; `zstd -d` unpacks it"},
+        {"\xfd\x37zXZ", "it is compressed; `unxz -k` unpacks it"},
+        {"BZh", "it is compressed; `bunzip2 -k` unpacks it"},
+        {"PK\x03\x04", "it is an archive; `unzip` unpacks it"},
+        {"\xff\xfe", "its text is in UTF-16; save it as UTF-8"},
+        {"\xfe\xff", "its text is in UTF-16; save it as UTF-8"},
+        {"<", "it is a page or XML; give the JSON file of the same benchmark"},
+        {"[", "it is a list; give the files of the single runs, or the directory that they are in"},
+    }};
+    for (const auto& [bytes, what] : kKinds)
+        if (text.starts_with(bytes)) return what;
+    return "";
+}
+
+/// Why there is no foreign file at `path`, as a clause.
+std::string why_none(const fs::path& path) {
+    std::error_code error;
+    if (!fs::exists(path, error)) return "there is no such file or directory";
+    if (fs::is_directory(path, error)) return "it has no result file of another load generator";
+    if (!fs::is_regular_file(path, error)) return "it is not a regular file; save what it gives in one";
+    const std::string name = path.filename().string();
+    if (name == "run.json" || name == "sweep.json" || name == "gate.json")
+        return "it is a result of this program; give the directory that it is in";
+    if (name.ends_with("_aggregate.json") || name.ends_with("_collated.json"))
+        return "it has only aggregates over runs; give the files of the single runs";
+    if (name.ends_with(".csv")) return "it is a table; give the JSON file of the same benchmark";
+    const std::string text = beginning_of(path);
+    if (text.empty()) return "it is empty";
+    if (const std::string_view what = kind_of_bytes(text); !what.empty()) return std::string(what);
+    return "it has no results of another load generator that are known";
 }
 
 /// Throws a UsageError if the times of a request cannot be true. `where` names its file.
@@ -182,9 +224,8 @@ std::vector<fs::path> import_runs(const fs::path& path, const fs::path& director
     if (files.empty()) {
         std::vector<std::string_view> tools;
         for (const ForeignFormat& format : foreign_formats()) tools.push_back(format.tool);
-        throw UsageError(
-            fmt::format("{}: no file with requests of another load generator; these are read: {}",
-                        path.string(), fmt::join(tools, ", ")));
+        throw UsageError(fmt::format("{}: {}. Results of these are read, as JSON, JSONL, YAML or SQLite: {}",
+                                     path.string(), why_none(path), fmt::join(tools, ", ")));
     }
     std::vector<std::pair<std::string, ForeignRun>> runs;
     for (const fs::path& file : files)

@@ -105,6 +105,10 @@ bool is_guidellm(std::string_view text) {
 std::vector<ForeignRun> guidellm_runs(const std::filesystem::path& file) {
     const std::string where = file.string();
     const Json json = foreign_json(read_file(file), where);
+    if (const Json& version = at_path(json, {"metadata", "version"});
+        !version.is_null() && version != 1 && version != 2)
+        refuse_foreign(where, fmt::format("version {} of GuideLLM's files is not known; 1 and 2 are read",
+                                          version.dump()));
     const Json& benchmarks = at_path(json, {"benchmarks"});
     if (!benchmarks.is_array() || benchmarks.empty()) refuse_foreign(where, "it holds no benchmark");
     std::vector<ForeignRun> runs;

@@ -77,7 +77,7 @@ ForeignLoad vllm_load(const Json& result) {
 ForeignRun vllm_summary(const Json& result, const std::string& where) {
     Reported reported{.by = "vLLM bench"};
     add_statistics_in_ms(reported, result);
-    if (reported.figures.empty())
+    if (reported.figures.empty() || result.contains("total_input_sequences"))
         refuse_foreign(
             where,
             "it has neither times of single requests nor a summary of them (results of pooling models "

@@ -249,6 +249,63 @@ TEST(ForeignRuns, of_a_file_that_no_tool_wrote_are_refused_with_the_tools_that_a
                 HasSubstr("AIPerf"));
 }
 
+/// The message with which an import of a file with this name and content is refused.
+std::string refusal_of(const std::string& name, const std::string& text) {
+    const TemporaryDirectory directory;
+    write_file_atomically(directory.path() / name, text);
+    return message_of<UsageError>([&] { import_runs(directory.path() / name, directory.path() / "out"); });
+}
+
+TEST(ForeignRuns, of_files_that_cannot_be_read_are_refused_with_what_to_do) {
+    EXPECT_THAT(refusal_of("a.json", " \n"), HasSubstr("a.json: it is empty"));
+    EXPECT_THAT(refusal_of("a.json.gz", "\x1f\x8b\x08"), HasSubstr("gunzip"));
+    EXPECT_THAT(refusal_of("a.json.zst", "\x28\xb5\x2f\xfd"), HasSubstr("zstd -d"));
+    EXPECT_THAT(refusal_of("a.json", "\xff\xfe{"), HasSubstr("UTF-16"));
+    EXPECT_THAT(refusal_of("benchmarks.csv", "a,b\n1,2\n"), HasSubstr("JSON file of the same benchmark"));
+    EXPECT_THAT(refusal_of("a.json", "<!doctype html>"), HasSubstr("it is a page"));
+    EXPECT_THAT(refusal_of("summary.json", R"([{"model_id":"m"}])"), HasSubstr("single runs"));
+    EXPECT_THAT(refusal_of("run.json", "{}"), HasSubstr("give the directory"));
+    EXPECT_THAT(refusal_of("profile_export_aiperf_aggregate.json", "{}"), HasSubstr("only aggregates"));
+    const TemporaryDirectory directory;
+    const auto refused = [&](const fs::path& path) {
+        return message_of<UsageError>([&] { import_runs(path, directory.path() / "out"); });
+    };
+    EXPECT_THAT(refused(directory.path()), HasSubstr("it has no result file"));
+    EXPECT_THAT(refused(directory.path() / "none"), HasSubstr("there is no such file"));
+    EXPECT_THAT(refused("/dev/null"), HasSubstr("not a regular file"));
+}
+
+TEST(ForeignRuns, of_versions_and_models_that_are_not_known_are_refused_by_name) {
+    std::string text = read_file(sample("guidellm") / "benchmarks.json");
+    text.replace(text.find("\"version\":2"), 11, "\"version\":9");
+    EXPECT_THAT(refusal_of("benchmarks.json", text), HasSubstr("version 9 of GuideLLM's files"));
+    EXPECT_THAT(refusal_of("report.json", R"({"version":9.5,"results":{"request_performance":{}}})"),
+                HasSubstr("Benchmark Report 9.5 is not known"));
+    EXPECT_THAT(refusal_of("pooling.json",
+                           R"({"model_id":"m","completed":1,"request_throughput":1.0,"mean_e2el_ms":3,)"
+                           R"("total_input_sequences":1})"),
+                HasSubstr("pooling models"));
+}
+
+TEST(ForeignRuns, with_a_byte_order_mark_are_read) {
+    const TemporaryDirectory directory;
+    write_file_atomically(directory.path() / "a.json",
+                          "\xef\xbb\xbf" + read_file(sample("vllm-bench") / "result.json"));
+    EXPECT_EQ(import_runs(directory.path() / "a.json", directory.path() / "out").size(), 1U);
+}
+
+TEST(ForeignRuns, of_a_stage_are_not_read_twice_from_its_report_and_its_requests) {
+    const TemporaryDirectory directory;
+    const auto copy = [&](const std::string& from, const std::string& to) {
+        write_file_atomically(directory.path() / to, read_file(sample(from)));
+    };
+    copy("summaries/benchmark-report-0.1.json", "inference-perf.partial.stage_0.json");
+    ASSERT_EQ(foreign_files(directory.path()).size(), 1U);
+    copy("inference-perf/per_request_lifecycle_metrics.json", "per_request_lifecycle_metrics.json");
+    EXPECT_THAT(foreign_files(directory.path()),
+                ElementsAre(directory.path() / "per_request_lifecycle_metrics.json"));
+}
+
 TEST(ForeignRuns, of_llama_bench_and_of_its_batched_sibling_are_the_rates_of_each_test) {
     const TemporaryDirectory directory;
     ASSERT_EQ(import_runs(sample("llama-bench"), directory.path()).size(), 4U);
