@@ -168,8 +168,8 @@ std::string longer_queue(const GateInput& input) {
     const auto ttft_after = mean_ttft_s(input.candidate);
     if (!before || !after || !ttft_before || !ttft_after || *ttft_after <= *ttft_before) return "";
     if (*after - *before < kMostOfIt * (*ttft_after - *ttft_before)) return "";
-    return fmt::format("requests wait {:.3g} ms in the queue on average, and {:.3g} ms in the baseline",
-                       *after * 1e3, *before * 1e3);
+    return fmt::format("requests wait {} ms in the queue on average, and {} ms in the baseline",
+                       number_text(*after * 1e3), number_text(*before * 1e3));
 }
 
 /// Returns a sentence such as " The servers' own metrics: requests waiting 0.1 before, 6.3 now."; empty if
