@@ -6,7 +6,7 @@ import pathlib
 import re
 import subprocess
 
-from compare.truth import PERCENTILES, Reported, Request
+from compare.truth import PERCENTILES, Reported, Request, named, percentile
 
 
 @dataclasses.dataclass
@@ -68,6 +68,17 @@ def by_definitions(program, folder):
                    for row in json.loads(subprocess.run([program, "show", folder, "--definitions", name, "--json"],
                                                         capture_output=True, text=True, check=True).stdout)["rows"]}
             for name in DEFINITIONS}
+
+
+def after_import(program, source, folder):
+    """What paretoken computes of another client's times of requests, by its own definitions: {figure: {p50, p99}} in
+    seconds. Times of the whole run, as the client's own figures have them; ITL of its window."""
+    subprocess.run([program, "import", source, "--out", folder], check=True, stdout=subprocess.DEVNULL)
+    records = [record for record in read_json_lines(folder / "requests.jsonl") if record["outcome"] == "ok"]
+    itl = read_json(folder / "run.json")["metrics"].get("itl_s", {})
+    times = {figure: named({p: percentile([record[end] - record["sent_s"] for record in records], p) for p in PERCENTILES})
+             for figure, end in (("ttft", "first_event_s"), ("e2e", "last_event_s"))}
+    return times | {"itl": {f"p{p}": itl.get(f"p{p}") for p in PERCENTILES}}
 
 
 # vLLM bench -----------------------------------------------------------------------------------------------------------
@@ -180,7 +191,8 @@ def read_aiperf(job, log):
 
 @dataclasses.dataclass
 class Client:
-    """`program` is the file to run in the environment's bin/; `offline` what keeps it from looking for a hub."""
+    """`program` is the file to run in the environment's bin/; `offline` what keeps it from looking for a hub; `result` what
+    `paretoken import` takes of its folder."""
     name: str
     title: str
     command: object
@@ -188,6 +200,7 @@ class Client:
     package: str = ""  # as pip knows it; empty for what is built here
     program: str = ""
     offline: dict = dataclasses.field(default_factory=dict)
+    result: str = "result.json"
 
 
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -197,5 +210,5 @@ CLIENTS = {client.name: client for client in (
     Client("vllm", "vLLM bench", vllm_command, read_vllm, "vllm", "vllm", OFFLINE | {"VLLM_TARGET_DEVICE": "cpu"}),
     Client("guidellm", "GuideLLM", guidellm_command, read_guidellm, "guidellm", "guidellm", OFFLINE),
     # Refuses a tokenizer in a local folder when told to be offline; with one it asks for nothing.
-    Client("aiperf", "AIPerf", aiperf_command, read_aiperf, "aiperf", "aiperf"),
+    Client("aiperf", "AIPerf", aiperf_command, read_aiperf, "aiperf", "aiperf", result="result"),
 )}

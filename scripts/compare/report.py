@@ -154,6 +154,17 @@ def definitions_table(result):
     return table(head, set(head) - {"definitions of"}, rows)
 
 
+def imported_table(result):
+    """What other clients reported, and what `paretoken import` computes of the same file, beside the truth."""
+    head = ["streams", "client", "TTFT p50", "TTFT p99", "ITL p50", "ITL p99", "e2e p50", "e2e p99"]
+    rows = [[str(row["streams"]), CLIENTS[row["client"]].title,
+             *(f"{cell(row, figure, p)} → {milliseconds(row['imported_s'][figure][p])}"
+               for figure in ("ttft", "itl", "e2e") for p in ("p50", "p99"))]
+            for streams in result["levels"] for client in result["versions"]
+            for row in rows_of(result, client, streams, result["osl"][0])[-1:] if "imported_s" in row]
+    return table(head, set(head) - {"client"}, rows)
+
+
 def cost_table(result):
     head = ["client", "version", "CPU per event", "to paretoken's", "start to first request", "peak memory",
             "processes"]
@@ -222,6 +233,11 @@ def markdown(result):
         "The requests of paretoken's runs, computed by the definitions of each client (`paretoken show DIR --definitions "
         "NAME`, docs/definitions.md). What differs here is a matter of words; what differs above beyond that is the client.",
         definitions_table(result),
+        "## After import",
+        "`paretoken import` reads the result file of each client and computes our metrics from *its* times of requests. Each "
+        "cell is *true value → reported by the client → computed after import* in milliseconds. What an import cannot mend is "
+        "the client's own delay.",
+        imported_table(result),
         "## Cost of the clients",
         cost_table(result),
         "- CPU per event: CPU time (user and system, all processes) from the first request to the end. It is the increase "

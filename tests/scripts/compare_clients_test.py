@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ SAMPLES = pathlib.Path(__file__).resolve().parent / "samples" / "clients"
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from compare import report, truth  # noqa: E402
-from compare.clients import (CLIENTS, VLLM_ID, Job, aiperf_doubts, read_aiperf, read_guidellm,  # noqa: E402
+from compare.clients import (CLIENTS, VLLM_ID, Job, after_import, aiperf_doubts, read_aiperf, read_guidellm,  # noqa: E402
                              read_paretoken, read_vllm)
 from compare.process import Failure, quiet_environment, supervised  # noqa: E402
 
@@ -235,6 +236,22 @@ class TableAndChart(unittest.TestCase):
         text = report.markdown(result_of([row("paretoken", 8, 32, 0.020006, by_definitions_s=defined)]))
         self.assertIn("| 8 | paretoken | 20.01 |", text)
         self.assertIn("| 8 | GuideLLM | 20.10 | 20.20 | 9.90 | – | – | – |", text)
+
+    def test_figures_after_import_stand_beside_the_truth_and_those_that_the_client_reported(self):
+        imported = {figure: {"p50": 0.0215, "p99": 0.0225} for figure in ("ttft", "itl", "e2e")}
+        text = report.markdown(result_of([row("vllm", 8, 32, 0.025, imported_s=imported)]))
+        self.assertIn("| 8 | vLLM bench | 20.00 → 25.00 → 21.50 |", text)
+
+    def test_a_result_of_a_client_is_imported_and_its_times_of_requests_become_our_figures(self):
+        program = ROOT / "build" / "release" / "paretoken"
+        if not program.exists():
+            self.skipTest("the release build is missing")
+        sample = ROOT / "tests" / "reports" / "files" / "interop" / "samples" / "vllm-bench" / "result.json"
+        with tempfile.TemporaryDirectory() as folder:
+            figures = after_import(program, sample, pathlib.Path(folder) / "imported")
+        ttfts = json.loads(sample.read_text())["ttfts"]
+        self.assertAlmostEqual(figures["ttft"]["p50"], statistics.median(ttfts), places=4)
+        self.assertGreater(figures["e2e"]["p50"], figures["ttft"]["p50"])
 
     def test_a_disturbed_machine_and_what_is_missing_are_said(self):
         text = report.markdown(result_of([row("paretoken", 8, 32, 0.02, machine_lost_before=0.4)],
