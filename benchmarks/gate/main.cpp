@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "core/evidence/sequential.h"
-#include "core/evidence/unpaired.h"
 #include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "core/record/event_source.h"
@@ -27,6 +26,7 @@
 #include "experiments/server/resolve.h"
 #include "loadgen/run.h"
 #include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/history.h"
 
 namespace paretoken::gate_errors {
 namespace {
@@ -239,63 +239,73 @@ struct Store {
     double effect = 0;  ///< standard deviation of the effect of a day and host, which all metrics share
 };
 
-struct StoredOutcome {
-    bool failed = false;
-    bool passed = false;
-    std::uint64_t runs = kPairs;
-    double least_shown = 0;  ///< shift of metric 0 that 16 runs of the candidate find with 80 % power
-};
+/// The names under which usual_metrics() are judged.
+constexpr std::array kNames{"output_tokens_per_s", "ttft_p50", "itl_p50", "e2e_p50", "ttft_p95", "tpot_p95",
+                            "stall_p95",           "tpot_p50", "e2e_p95"};
 
-/// Draws the noise of single runs; a pair has that of two of them.
-StoredOutcome gated_by_store(const Store& store, const std::vector<Metric>& metrics, std::uint64_t seed) {
+reports::GatePolicy policy_of(const std::vector<Metric>& metrics) {
+    reports::GatePolicy policy = reports::default_policy();
+    policy.metrics.clear();
+    for (std::size_t m = 0; m < metrics.size(); ++m)
+        policy.metrics.push_back({.name = kNames[m], .tolerance = std::expm1(metrics[m].limit)});
+    return policy;
+}
+
+/// A run of a day on which all metrics differ by `level`; its own noise is that of a pair ÷ √2.
+reports::GateRun stored_run(const std::vector<Metric>& metrics, bool is_candidate, const std::string& day,
+                            double level, Random& random) {
+    reports::GateRun run;
+    run.result.provenance.started_at = day + "T09:00:00Z";
+    for (std::size_t m = 0; m < metrics.size(); ++m) {
+        const double worse = level + (is_candidate ? metrics[m].shift : 0) +
+                             metrics[m].deviation / std::sqrt(2.0) * random.normal();
+        const reports::GateQuantity quantity = reports::quantity_named(kNames[m]);
+        if (quantity.kind == reports::GateKind::figure) {
+            run.result.throughput.set(quantity.key, std::exp(-worse));
+            continue;
+        }
+        auto& summaries = run.result.metrics;
+        const std::string key = quantity.key + "_s";
+        if (run.result.metric(key) == nullptr) summaries.push_back({.key = key, .n = 400});
+        const auto summary = std::find_if(summaries.begin(), summaries.end(),
+                                          [&](const MetricSummary& of) { return of.key == key; });
+        summary->percentiles.push_back({.p = quantity.p, .value = std::exp(worse)});
+    }
+    return run;
+}
+
+/// The runs of one gate with a stored baseline; a day of the candidate's runs is in no session of it.
+reports::GateInput stored_input(const Store& store, const std::vector<Metric>& metrics, std::uint64_t seed) {
     Random random(derived_seed(seed, "store"));
-    const reports::GatePolicy policy = reports::default_policy();
+    reports::GateInput input{
+        .baseline = {}, .candidate = {}, .design = reports::GateDesign::stored, .looks = {}};
     std::vector<double> levels(store.days);
     for (double& level : levels) level = store.effect * random.normal();
     const double today = store.effect * random.normal();
-    const auto value = [&](const Metric& metric, double level) {
-        return level + metric.deviation / std::sqrt(2.0) * random.normal();
-    };
-    std::vector<std::vector<Session>> baseline(metrics.size(), std::vector<Session>(store.days));
-    std::vector<std::vector<double>> candidate(metrics.size());
-    for (std::size_t m = 0; m < metrics.size(); ++m) {
-        for (std::size_t run = 0; run < store.runs; ++run)
-            baseline[m][run % store.days].push_back(value(metrics[m], levels[run % store.days]));
-        for (std::size_t run = 0; run < kPairs; ++run)
-            candidate[m].push_back(value(metrics[m], today) + metrics[m].shift);
+    for (std::size_t run = 0; run < store.runs; ++run) {
+        const std::size_t day = run % store.days;
+        input.baseline.push_back(
+            stored_run(metrics, false, fmt::format("2026-11-{:02}", day + 1), levels[day], random));
     }
-    StoredOutcome outcome;
-    std::vector<bool> passed(metrics.size(), false);
-    for (const Look& look : planned_looks(kPairs, policy.alpha, policy.beta)) {
-        std::vector<double> p;
-        for (std::size_t m = 0; m < metrics.size(); ++m) {
-            const auto first = std::span(candidate[m]).first(look.pairs);
-            const auto measured = variance_between(baseline[m]);
-            const SetDifference difference = set_difference(baseline[m], first, false);
-            const Shift shift = shift_of(difference, measured, look.pairs);
-            const Shift cautious = cautious_shift(difference, measured, policy.day_spread, look.pairs);
-            p.push_back(p_above(cautious, metrics[m].limit));
-            if (p_below(shift, metrics[m].limit) <= look.beta) passed[m] = true;
-        }
-        for (const bool one : rejected_by_holm(p, look.alpha)) outcome.failed = outcome.failed || one;
-        outcome.runs = look.pairs;
-        outcome.passed = std::find(passed.begin(), passed.end(), false) == passed.end();
-        if (outcome.failed || outcome.passed) break;
-    }
-    outcome.passed = outcome.passed && !outcome.failed;
-    const Look last = planned_looks(kPairs, policy.alpha, policy.beta).back();
-    outcome.least_shown = detectable_shift(
-        cautious_shift(set_difference(baseline[0], candidate[0], false), variance_between(baseline[0]),
-                       policy.day_spread, kPairs),
-        metrics[0].limit, {.fail = last.alpha / static_cast<double>(metrics.size()), .pass = last.beta});
-    return outcome;
+    for (std::size_t run = 0; run < kPairs; ++run)
+        input.candidate.push_back(stored_run(metrics, true, "2026-12-01", today, random));
+    return input;
+}
+
+reports::GateReport gated_by_store(const Store& store, const std::vector<Metric>& metrics, std::uint64_t seed,
+                                   bool last_look_only = false) {
+    const reports::GatePolicy policy = policy_of(metrics);
+    reports::GateInput input = stored_input(store, metrics, seed);
+    input.looks = reports::looks_of(policy);
+    if (last_look_only) input.looks.erase(input.looks.begin(), input.looks.end() - 1);
+    return reports::decided_with_history(policy, std::move(input), {}, {});
 }
 
 void print_unpaired(const Options& options) {
     fmt::print(
         "| baseline | effect of a day and host | A/A fails | A/A passes | runs | throughput −8 % fails | "
         "throughput: shift found with 80 % power |\n|:--|--:|--:|--:|--:|--:|--:|\n");
-    for (const double effect : {0.0, .02})
+    for (const double effect : {0.0, .02, .04})
         for (const std::size_t runs : {3U, 5U, 10U})
             for (const std::size_t days : {std::size_t{1}, runs}) {
                 const Store store{.runs = runs, .days = days, .effect = effect};
@@ -305,19 +315,22 @@ void print_unpaired(const Options& options) {
                 std::atomic<std::uint64_t> found{0};
                 std::vector<double> shown(options.gates);
                 in_parallel(options, [&](std::uint64_t gate) {
-                    const StoredOutcome equal = gated_by_store(store, usual_metrics(), gate);
-                    failed += equal.failed ? 1 : 0;
-                    passed += equal.passed ? 1 : 0;
-                    measured += equal.runs;
-                    shown[gate] = equal.least_shown;
+                    const auto equal = gated_by_store(store, usual_metrics(), gate);
+                    failed += equal.verdict == reports::GateVerdict::fail ? 1 : 0;
+                    passed += equal.verdict == reports::GateVerdict::pass ? 1 : 0;
+                    measured += equal.pairs;
+                    shown[gate] =
+                        gated_by_store(store, usual_metrics(), gate, true).rows[0].detectable.value_or(0);
                     auto metrics = usual_metrics();
                     metrics[0].shift = -std::log(.92);
-                    found += gated_by_store(store, metrics, gate).failed ? 1 : 0;
+                    const auto worse = gated_by_store(store, metrics, gate);
+                    found += worse.verdict == reports::GateVerdict::fail ? 1 : 0;
                 });
                 std::nth_element(shown.begin(), shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2),
                                  shown.end());
                 fmt::print("| {} runs, {} | {} | {} | {} | {:.1f} | {} | {:.1f} % |\n", runs,
-                           days == 1 ? "one day" : "one each day", effect > 0 ? "2 %" : "none",
+                           days == 1 ? "one day" : "one each day",
+                           effect > 0 ? fmt::format("{:.0f} %", 100 * effect) : "none",
                            percent(failed, options), percent(passed, options),
                            static_cast<double>(measured) / static_cast<double>(options.gates),
                            percent(found, options), reports::percent_of(shown[shown.size() / 2]));

@@ -64,11 +64,14 @@ std::optional<Variance> variance_between(std::span<const Session> sessions) {
 }
 
 Variance with_assumed(const std::optional<Variance>& measured, double assumed_deviation) {
-    constexpr double kDegrees = 8;
+    constexpr double kWeight = 8;
+    constexpr double kCertain = 1e9;  // an assumption is not an estimate, so that it has no error of its own
     const Variance known = measured.value_or(Variance{0, 0});
-    const double degrees = kDegrees + known.degrees_of_freedom;
-    return {(kDegrees * squared(assumed_deviation) + known.degrees_of_freedom * known.value) / degrees,
-            degrees};
+    const double whole = kWeight + known.degrees_of_freedom;
+    const Variance assumed{squared(assumed_deviation), kCertain};
+    if (!measured) return assumed;
+    return sum_of(
+        std::array{scaled(assumed, kWeight / whole), scaled(known, known.degrees_of_freedom / whole)});
 }
 
 SetDifference set_difference(std::span<const Session> baseline, std::span<const double> candidate,

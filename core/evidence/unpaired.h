@@ -28,7 +28,7 @@ struct Variance {
 std::optional<Variance> variance_between(std::span<const Session> sessions);
 
 /// Returns `measured` combined with an assumed standard deviation, which weighs as much as 8 degrees of
-/// freedom. A few sessions alone would give intervals that are too wide to be of use.
+/// freedom. The assumption is taken as certain: only the measured part has an error of its own.
 Variance with_assumed(const std::optional<Variance>& measured, double assumed_deviation);
 
 /// The difference between two sets and the parts of its error.
