@@ -276,6 +276,39 @@ class Export(Case):
                                aiperf["time_to_first_token"]["p95"], delta=1e-6)
         self.assertRegex(report["run"]["time"]["duration"], r"^PT[\d.]+S$")
 
+    def test_a_benchmark_report_keeps_the_rules_of_its_schema(self):
+        report = json.loads(self.exported("benchmark-report"))
+        self.assertEqual(set(report), {"version", "run", "scenario", "results"})
+        self.assertEqual(set(report["run"]), {"uid", "description", "time"})
+        self.assertLessEqual(set(report["results"]), {"request_performance", "observability"})
+        aggregate = report["results"]["request_performance"]["aggregate"]
+        units = {"requests": {"input_length": "count", "output_length": "count"},
+                 "latency": {"time_to_first_token": "s", "time_per_output_token": "s/token", "inter_token_latency": "s/token",
+                             "request_latency": "s"},
+                 "throughput": {"input_token_rate": "tokens/s", "output_token_rate": "tokens/s", "total_token_rate": "tokens/s",
+                                "request_rate": "queries/s"}}
+        self.assertEqual(set(aggregate), set(units))
+        for group, fields in units.items():
+            self.assertEqual(set(aggregate[group]) - {"total", "failures", "incomplete"}, set(fields))
+            for name, unit in fields.items():
+                statistic = aggregate[group][name]
+                self.assertEqual(statistic["units"], unit, name)
+                self.assertGreater(statistic["mean"], 0, name)
+                self.assertLessEqual(set(statistic), {"units", "mean", "stddev", "min", "p0p1", "p1", "p5", "p10", "p25", "p50",
+                                                      "p75", "p90", "p95", "p99", "p99p9", "max"})
+        load = report["scenario"]["load"]
+        self.assertEqual(set(load), {"metadata", "standardized", "native"})
+        standardized = load["standardized"]
+        self.assertEqual((standardized["tool"], standardized["source"]), ("paretoken", "unknown"))
+        self.assertIn(standardized["input_seq_len"]["distribution"], ("fixed", "other"))
+        self.assertIsInstance(standardized["concurrency"], int)
+        back = self.directory / "back"
+        file = self.directory / "report.json"
+        file.write_text(json.dumps(report))
+        self.succeeds(paretoken("import", file, "--out", back))
+        run = json.loads((back / "run.json").read_text())
+        self.assertEqual((run["concurrency"], run["reported"]["requests"]), (8, 400))
+
     def test_files_for_histories_of_benchmarks_have_values_and_intervals(self):
         measures = next(iter(json.loads(self.exported("bencher")).values()))
         ttft = measures["ttft-p50-s"]

@@ -55,6 +55,24 @@ OrderedJson observability_of(const RunResult& result) {
               {"metrics", metrics}}}};
 }
 
+/// The load; null if the lengths of prompts are not known, which the schema demands.
+OrderedJson load_of(const RunResult& result, const std::vector<double>& input_tokens) {
+    const auto lengths = spread_of(input_tokens);
+    if (!lengths) return nullptr;
+    const bool ours = result.provenance.measured_by.empty();
+    OrderedJson standardized{
+        {"tool", ours ? "paretoken" : result.provenance.measured_by},
+        {"tool_version", ours ? result.provenance.version : "unknown"},
+        {"source", "unknown"},
+        {"input_seq_len",
+         {{"distribution", lengths->least == lengths->most ? "fixed" : "other"}, {"value", lengths->mean}}}};
+    if (result.concurrency) standardized["concurrency"] = *result.concurrency;
+    if (result.request_rate) standardized["rate_qps"] = *result.request_rate;
+    return {{"metadata", {{"cfg_id", result.workload.fingerprint}}},
+            {"standardized", standardized},
+            {"native", {{"config", {{"model", result.provenance.model}}}}}};
+}
+
 }  // namespace
 
 std::string benchmark_report_text(const ExportedRun& run) {
@@ -79,6 +97,8 @@ std::string benchmark_report_text(const ExportedRun& run) {
         {"description", result.provenance.model},
         {"time",
          {{"start", result.provenance.started_at}, {"duration", fmt::format("PT{:.3f}S", duration)}}}};
+    if (OrderedJson load = load_of(result, successes.input_tokens); !load.is_null())
+        json["scenario"]["load"] = std::move(load);
     json["results"] = {
         {"request_performance",
          {{"aggregate",
