@@ -8,10 +8,10 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/radix_sort.h"
 #include "core/result/metrics.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
@@ -29,13 +29,14 @@ struct Step {
 
 /// Returns the steps of the number of requests in the system. `from`: the time from which a request counts.
 std::vector<Step> steps_from(const RequestTable& records, TimePoint RequestRecord::*from) {
-    std::vector<Step> changes;
+    std::vector<Step> changes(2 * records.size());
+    std::size_t row = 0;
     for (const auto& record : records) {
-        changes.push_back({record.*from, +1});
-        changes.push_back({end_of(record), -1});
+        changes[row] = {end_of(record), -1};
+        changes[records.size() + row++] = {record.*from, +1};
     }
-    std::sort(changes.begin(), changes.end(),
-              [](const Step& a, const Step& b) { return std::tie(a.at, a.level) < std::tie(b.at, b.level); });
+    // Of changes at one time, ends come first.
+    radix_sort(changes, [](const Step& step) { return radix_key(nanoseconds_since_boot(step.at)); });
     int level = 0;
     for (auto& step : changes) step.level = level += step.level;
     return changes;
@@ -43,10 +44,13 @@ std::vector<Step> steps_from(const RequestTable& records, TimePoint RequestRecor
 
 double mean_level(const std::vector<Step>& steps, TimeSpan span) {
     double held = 0;  // level × seconds
-    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-        const auto from = std::max(steps[i].at, span.begin);
-        const auto to = std::min(steps[i + 1].at, span.end);
-        if (from < to) held += steps[i].level * seconds(to - from);
+    auto step = std::upper_bound(steps.begin(), steps.end(), span.begin,
+                                 [](TimePoint at, const Step& of) { return at < of.at; });
+    if (step != steps.begin()) --step;
+    for (; step != steps.end() && step + 1 != steps.end() && step->at < span.end; ++step) {
+        const auto from = std::max(step->at, span.begin);
+        const auto to = std::min((step + 1)->at, span.end);
+        if (from < to) held += step->level * seconds(to - from);
     }
     return span.length() > Duration{} ? held / seconds(span.length()) : 0;
 }

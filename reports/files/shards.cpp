@@ -76,11 +76,14 @@ class ShardFiles {
   public:
     ShardFiles(const fs::path& directory, const RequestTable& records)
         : lines_(record_files_in(directory).lines), events_(record_files_in(directory).events) {
-        find_lines(records.size());
+        line_at_.reserve(records.size());
         find_frames(records);
     }
     /// The line of a row with its end.
-    std::string_view line(std::uint32_t row) { return lines_.bytes(line_at_[row].at, line_at_[row].bytes); }
+    std::string_view line(std::uint32_t row) {
+        while (line_at_.size() <= row) find_next_line();
+        return lines_.bytes(line_at_[row].at, line_at_[row].bytes);
+    }
     /// The frame of a row; empty if it has none.
     std::string_view frame(std::uint32_t row) {
         return events_.bytes(frame_at_[row].at, frame_at_[row].bytes);
@@ -89,20 +92,17 @@ class ShardFiles {
   private:
     static constexpr std::size_t kLook = std::size_t{1} << 16;  ///< bytes of most lines and frames
 
-    void find_lines(std::size_t rows) {
-        line_at_.reserve(rows);
-        for (std::uint64_t at = 0; line_at_.size() < rows;) {
-            std::size_t look = kLook;
-            std::string_view bytes = lines_.bytes(at, look);
-            std::size_t end = bytes.find('\n');
-            while (end == std::string_view::npos && bytes.size() == look) {
-                bytes = lines_.bytes(at, look *= 2);
-                end = bytes.find('\n');
-            }
-            const auto length = static_cast<std::uint32_t>(std::min(end, bytes.size() - 1) + 1);
-            if (length > 1) line_at_.push_back({at, length});
-            at += length;
+    void find_next_line() {
+        std::size_t look = kLook;
+        std::string_view bytes = lines_.bytes(searched_, look);
+        std::size_t end = bytes.find('\n');
+        while (end == std::string_view::npos && bytes.size() == look) {
+            bytes = lines_.bytes(searched_, look *= 2);
+            end = bytes.find('\n');
         }
+        const auto length = static_cast<std::uint32_t>(std::min(end, bytes.size() - 1) + 1);
+        if (length > 1) line_at_.push_back({searched_, length});
+        searched_ += length;
     }
     /// The frames are in the order of the lines, but some requests may have none.
     void find_frames(const RequestTable& records) {
@@ -127,6 +127,7 @@ class ShardFiles {
 
     FileWindow lines_;
     FileWindow events_;
+    std::uint64_t searched_ = 0;  ///< bytes in which the lines were found
     std::vector<Extent> line_at_;
     std::vector<Extent> frame_at_;
 };
@@ -176,24 +177,30 @@ bool recorded_nothing(const fs::path& directory) {
            (!fs::exists(lines) || fs::file_size(lines, error) == 0);
 }
 
-/// Returns what a shard's own result says of its client and its host.
-ShardResult result_of_shard(StoredRun& stored, const ClockErrors& clocks) {
+/// Judges the client and the host of a shard by its own result.
+void judge_client(StoredRun& stored, ShardResult& result) {
     const auto events = std::exchange(stored.recorded.events, nullptr);  // they would only cost time
     const RunResult own = result_of(stored.recorded, stored.judging);
     stored.recorded.events = events;
-    const Shard& shard = *stored.recorded.begun.shard;
-    ShardResult result{.number = shard.number,
-                       .host = own.provenance.host,
-                       .requests = own.counts.requests + own.counts.warmup,
-                       .failed = own.counts.failed,
-                       .ended = !own.partial};
-    if (const auto found = clocks.find(result.number); found != clocks.end())
-        result.clock_error_s = found->second;
     for (const Reason& reason : own.validity.reasons) {
         if (!is_of_host(reason.check) || reason.severity <= result.verdict) continue;
         result.verdict = reason.severity;
         result.reason = reason.text;
     }
+}
+
+ShardResult result_of_shard(StoredRun& stored, const ClockErrors& clocks) {
+    const Recorded& recorded = stored.recorded;
+    ShardResult result{.number = recorded.begun.shard->number,
+                       .host = recorded.begun.provenance.host,
+                       .ended = recorded.ended && !recorded.observed.interrupted};
+    for (const RequestRecord& record : recorded.observed.records) {
+        result.requests += record.outcome == Outcome::cancelled && !record.warmup ? 0 : 1;
+        result.failed += is_failure(record.outcome) && !record.warmup ? 1 : 0;
+    }
+    if (const auto found = clocks.find(result.number); found != clocks.end())
+        result.clock_error_s = found->second;
+    if (!recorded.begun.shape.virtual_time) judge_client(stored, result);
     return result;
 }
 
@@ -241,19 +248,23 @@ ReadShards read_shards(std::vector<fs::path> directories, const ClockErrors& clo
     return shards;
 }
 
-/// Writes requests.jsonl and events.bin with the requests of all shards in the order in which they ended.
-void write_records(const ReadShards& shards, std::span<const PlacedRow> order, const fs::path& out) {
+std::vector<ShardFiles> files_of(const ReadShards& shards) {
     std::vector<ShardFiles> files;
     for (std::size_t i = 0; i < shards.parts.size(); ++i)
         files.emplace_back(shards.directories[i], shards.parts[i].recorded.observed.records);
-    Output lines(record_files_in(out).lines);
+    return files;
+}
+
+void write_events(std::vector<ShardFiles>& files, std::span<const PlacedRow> order, const fs::path& out) {
     Output events(record_files_in(out).events);
     events.add(events_header({}));
-    for (const PlacedRow& placed : order) {
-        events.add(files[placed.part].frame(placed.row));
-        lines.add(files[placed.part].line(placed.row));
-    }
+    for (const PlacedRow& placed : order) events.add(files[placed.part].frame(placed.row));
     events.close();
+}
+
+void write_lines(std::vector<ShardFiles>& files, std::span<const PlacedRow> order, const fs::path& out) {
+    Output lines(record_files_in(out).lines);
+    for (const PlacedRow& placed : order) lines.add(files[placed.part].line(placed.row));
     lines.close();
 }
 
@@ -298,21 +309,28 @@ RunResult join_shards(const std::vector<fs::path>& directories, const fs::path& 
                       const ClockErrors& clocks) {
     Recorded joined;
     Judging judging;
+    std::vector<PlacedRow> order;
+    std::vector<ShardFiles> files;
     {
         ReadShards shards = read_shards(directories, clocks);
-        const std::vector<PlacedRow> order = order_of(shards.parts);
+        order = order_of(shards.parts);
         joined = joined_records(shards, order);  // refuses shards that do not belong together
         judging = std::move(shards.judging);
         ensure_directory(out);
         remove_run(out);
-        write_records(shards, order, out);
+        files = files_of(shards);
         copy_others(shards, out);
     }  // the records of the shards need as much memory as those of the whole
     write_begun(out, joined.begun, judging);
+    write_events(files, order, out);
     // The events are read in the order of the requests, so that sums are those of one process bit by bit.
     joined.events = std::make_shared<EventsFile>(record_files_in(out).events, TimePoint{});
-    write_ended(out, joined);
+    std::future<void> written = std::async(std::launch::async, [&] {
+        write_lines(files, order, out);
+        write_ended(out, joined);
+    });
     RunResult result = result_of(joined, judging);
+    written.get();
     write_run(out, result);
     return result;
 }
