@@ -15,9 +15,11 @@
 
 #include "cli/commands.h"
 #include "cli/console/print.h"
+#include "cli/options/invocation.h"
 #include "cli/options/unknown_words.h"
 #include "cli/words/our_words.h"
 #include "core/error.h"
+#include "core/plan/shard.h"
 #include "core/version.h"
 #include "reports/document/table.h"
 
@@ -84,6 +86,10 @@ int main(int argc, char** argv) {
           paretoken::cli::add_merge,     paretoken::cli::add_help,    paretoken::cli::add_translate}) {
         add(app);
     }
+    for (const char* const command : {"try", "gate", "cache", "watch"})
+        app.get_subcommand(command)->preparse_callback([command](std::size_t) {
+            paretoken::require_one_process(command, paretoken::cli::variable_of_environment);
+        });
     try {
         paretoken::cli::refuse_empty_values(app);
         paretoken::cli::let_the_last_value_win(app);

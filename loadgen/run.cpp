@@ -166,7 +166,8 @@ StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began) 
 
 Share share_of(const LoadOptions& options, std::uint32_t worker) {
     return {.worker = options.shard.number + worker * options.shard.count,
-            .workers = options.workers * options.shard.count};
+            .workers = options.workers * options.shard.count,
+            .shards = options.shard.count};
 }
 
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits) {

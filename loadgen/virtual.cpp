@@ -54,7 +54,7 @@ class VirtualRun {
           seed_(load.classes.front().seed),
           engine_(
               sim::engine_of(options.profile, server_seed(seed_, options.server_number), options.server_age)),
-          mix_(load.classes, {load.shard.number, load.shard.count}, kVirtualBegin),
+          mix_(load.classes, {load.shard.number, load.shard.count, load.shard.count}, kVirtualBegin),
           monitor_(monitor_options(load, kVirtualBegin)),
           prefix_cache_(caches_prefixes(options.profile)) {}
 

@@ -144,6 +144,18 @@ LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable) {
     return plan;
 }
 
+void require_one_process(std::string_view command, const ReadsVariable& variable) {
+    for (const LauncherRow& row : kLaunchers) {
+        const auto launched = row.starts_copies ? rank_from(row, variable) : std::nullopt;
+        if (!launched) continue;
+        throw UsageError(
+            fmt::format("{} started {} processes of `paretoken {}`, which cannot be divided, so that each "
+                        "would measure by itself; start one process of it. `paretoken run` and `paretoken "
+                        "sweep` can be divided",
+                        launched->launcher, launched->size.value_or(0), command));
+    }
+}
+
 double parse_start_at(std::string_view text) {
     if (const auto utc = epoch_of_utc(std::string(text))) return static_cast<double>(*utc);
     try {

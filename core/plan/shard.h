@@ -45,6 +45,10 @@ std::string shards_text(std::span<const std::uint32_t> numbers);
 /// each would make the whole load. Throws UsageError.
 LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable);
 
+/// Refuses a command that cannot be divided, if a launcher started several processes of it, because each
+/// would measure the whole. Throws UsageError.
+void require_one_process(std::string_view command, const ReadsVariable& variable);
+
 /// Returns the text of the Unix time at which a load begins (--start-at), or of a UTC time, in seconds.
 /// Throws UsageError if the text is neither.
 double parse_start_at(std::string_view text);

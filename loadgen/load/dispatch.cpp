@@ -16,7 +16,8 @@ Slots::Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, std
     : capped_(cap.has_value()) {
     if (!ramp_up) {
         for (std::uint64_t slot = share.worker; slot < cap.value_or(0); slot += share.workers) ++unopened_;
-        opens_at_ = begin;
+        first_opens_at_ = opens_at_ =
+            begin + kLongestBetweenOpenings * (share.worker % share.shards) / share.shards;
         apart_ = kLongestBetweenOpenings;
         return;
     }
@@ -44,9 +45,9 @@ void Slots::open_next(TimePoint at) {
     opens_at_ = std::min(opens_at_, at);
 }
 
-void Slots::open_within(TimePoint at, Duration time) {
+void Slots::open_within_time_of_first(TimePoint at) {
     if (unopened_ == 0) return;
-    apart_ = std::min(apart_, time / static_cast<std::int64_t>(unopened_));
+    apart_ = std::min(apart_, (at - first_opens_at_) / static_cast<std::int64_t>(unopened_));
     open_next(at + apart_);
 }
 
@@ -204,7 +205,7 @@ void Dispatcher::on_first_token(const RequestKey& request, TimePoint at) {
 void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed, const Ended& ended) {
     on_first_token(request, slot_free);
     last_end_ = std::max(last_end_, slot_free);
-    if (!std::exchange(any_ended_, true)) slots_.open_within(slot_free, slot_free - begin_);
+    if (!std::exchange(any_ended_, true)) slots_.open_within_time_of_first(slot_free);
     --in_flight_;
     failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;
     const Duration rest =

@@ -61,7 +61,8 @@ class Slots {
     Slots() = default;  ///< slots without a cap
 
     /// Makes worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`, or
-    /// one by one without it.
+    /// one by one without it. The first slots of the shards then open at different times within a second,
+    /// because no shard knows when a request of another one has its first token.
     Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, std::optional<Duration> ramp_up);
 
     bool capped() const { return capped_; }
@@ -77,13 +78,15 @@ class Slots {
     bool is_opening_next() const { return unopened_ > 0 && (free_.empty() || opens_at_ <= free_.top()); }
     /// Opens the next of the slots that open one by one, unless its time has come before.
     void open_next(TimePoint at);
-    /// Spreads the slots that have not opened yet evenly over a time that begins at `at`.
-    void open_within(TimePoint at, Duration time);
+    /// Spreads the slots that have not opened yet evenly over a time that begins at `at`, the end of the
+    /// first request, and is as long as that request was.
+    void open_within_time_of_first(TimePoint at);
 
   private:
     bool capped_ = false;
     std::priority_queue<TimePoint, std::vector<TimePoint>, std::greater<>> free_;
     std::uint64_t unopened_ = 0;
+    TimePoint first_opens_at_{};
     TimePoint opens_at_{};  ///< latest time at which the next of them opens
     Duration apart_{};      ///< longest time between two openings
 };

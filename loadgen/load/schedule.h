@@ -42,7 +42,8 @@ struct Ended {
 /// The share of the schedule that a worker takes.
 struct Share {
     std::uint32_t worker = 0;
-    std::uint32_t workers = 1;
+    std::uint32_t workers = 1;  ///< those of all shards together
+    std::uint32_t shards = 1;   ///< number of processes, which are dealt the workers one by one
 };
 
 /// The indexes of the requests of one class: `part`, `part` + `parts`, `part` + 2·`parts`, …

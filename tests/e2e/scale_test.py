@@ -148,14 +148,55 @@ class Scale(Case):
                           self.directory / "twice")
         self.fails_clearly(twice, 2, "is given twice")
 
-    def test_mpirun_makes_one_run(self):
+    def by_mpirun(self, *arguments, processes=3):
+        """Runs a command under mpirun."""
         mpirun = shutil.which("mpirun")
         if mpirun is None or not (BINARY.parent / "paretoken-mpi.so").exists():
             self.skipTest("no mpirun, or paretoken was built without MPI")
+        return subprocess.run([mpirun, "--allow-run-as-root", "--oversubscribe", "-n", str(processes), BINARY, *map(str, arguments)],
+                              capture_output=True, text=True, timeout=120, env=environment(), check=False)
+
+    def test_mpirun_makes_one_run(self):
         with simulated_server(*PROFILE) as server:
-            done = subprocess.run(
-                [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "3", BINARY, "run", server, *LOAD,
-                 "--num-prompts", "90", "--out", self.directory / "out"],
-                capture_output=True, text=True, timeout=120, env=environment(), check=False)
+            done = self.by_mpirun("run", server, *LOAD, "--num-prompts", 90, "--out", self.directory / "out")
         self.assertIn(done.returncode, (0, 4), done.stderr)
         self.assertEqual([shard["requests"] for shard in run_json(self.directory / "out")["shards"]], [30, 30, 30])
+
+    def test_mpirun_divides_every_kind_of_load(self):
+        trace = self.directory / "trace.jsonl"
+        trace.write_text("".join(json.dumps({"timestamp": 50 * row, "input_length": 600, "output_length": 4, "hash_ids": [0, row + 1]})
+                                 + "\n" for row in range(12)))
+        loads = {"turns": ("--dataset", "multi_turn:turns=3,first=40,next=10,osl=4", "--concurrency", 6, "--num-prompts", 18),
+                 "prefixes": ("--dataset", "shared_prefix:groups=2,levels=100,unique=20,osl=4", "--request-rate", 60, "--num-prompts", 54),
+                 "classes": ("--class", "a:concurrency=3,isl=20,osl=8", "--class", "b:rate=20,isl=30,osl=4", "--duration", "1s"),
+                 "trace": ("--dataset-path", trace, "--num-prompts", "all")}
+        with simulated_server(*PROFILE) as server:
+            for name, load in loads.items():
+                with self.subTest(name):
+                    done = self.by_mpirun("run", server, *load, "--out", self.directory / name)
+                    self.assertIn(done.returncode, (0, 4), done.stderr)
+                    run = run_json(self.directory / name)
+                    shards = [shard["requests"] for shard in run["shards"]]
+                    self.assertEqual(sum(shards), run["counts"]["requests"])
+                    self.assertTrue(all(shards), shards)
+                    if name != "classes":
+                        self.assertEqual(run["counts"]["ok"], {"turns": 54, "prefixes": 54, "trace": 12}[name])
+                    lines = (self.directory / name / "requests.jsonl").read_text().splitlines()
+                    self.assertEqual(len({json.loads(line)["index"] for line in lines}), len(lines))
+            for name, search in (("ladder", ("--concurrency", "3,6")),
+                                 ("search", ("--search", "slo", "--slo", "ttft_p90:10s", "--concurrency", "3..4"))):
+                with self.subTest(name):
+                    done = self.by_mpirun("sweep", server, "--isl", 32, "--osl", 8, "--num-prompts", 24, *search, "--out",
+                                          self.directory / name)
+                    self.assertIn(done.returncode, (0, 4, 5), done.stderr)
+                    points = json.loads((self.directory / name / "sweep.json").read_text())["points"]
+                    self.assertTrue(points)
+                    for point in points:
+                        self.assertEqual(len(run_json(self.directory / name / point["directory"])["shards"]), 3)
+
+    def test_commands_that_measure_as_one_process_are_refused_under_a_launcher(self):
+        launched = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}
+        for command in ("gate", "cache", "watch", "try"):
+            self.fails_clearly(paretoken(command, "http://127.0.0.1:9", env=launched), 2,
+                               f"Open MPI started 3 processes of `paretoken {command}`", "start one process")
+        self.fails_clearly(paretoken("gate", "--shard", "0/2"), 2, "--shard")

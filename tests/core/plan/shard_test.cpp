@@ -101,6 +101,18 @@ TEST(Shard, that_is_not_clear_is_refused_with_what_to_do) {
     EXPECT_THAT(refused(alone, {}), HasSubstr("different numbers"));
 }
 
+TEST(Shard, cannot_be_made_of_a_command_that_measures_as_one_process) {
+    EXPECT_THAT(
+        message_of<UsageError>([] {
+            require_one_process("gate", in({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}));
+        }),
+        AllOf(HasSubstr("Open MPI started 4 processes of `paretoken gate`"), HasSubstr("start one")));
+    for (const Variables& alone :
+         {Variables{}, Variables{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}},
+          Variables{{"JOB_COMPLETION_INDEX", "2"}}, Variables{{"RANK", "1"}, {"WORLD_SIZE", "4"}}})
+        EXPECT_NO_THROW(require_one_process("gate", in(alone)));
+}
+
 TEST(Shard, starts_at_a_time_of_either_form) {
     EXPECT_EQ(parse_start_at("2026-11-21T09:38:00Z"), 1795253880);
     EXPECT_EQ(parse_start_at("1795253880.5"), 1795253880.5);

@@ -206,6 +206,22 @@ TEST(Dispatcher, OpensTheSlotsThatAreLeftWithinTheTimeOfTheFirstRequest) {
         << "the slot that came free and the one that its first token opens, and then the others";
 }
 
+TEST(Dispatcher, TheFirstSlotsOfShardsOpenAtDifferentTimes) {
+    for (std::uint32_t shard = 0; shard < 4; ++shard) {
+        const Share share{.worker = shard, .workers = 4, .shards = 4};
+        Dispatcher d = dispatcher("at_once", {.requests = 40}, 20, {.ramp_up = std::nullopt}, share);
+        const TimePoint first = at(250 * static_cast<int>(shard));
+        if (shard > 0) EXPECT_EQ(std::get<Wait>(d.next(at(0))).until, first);
+        const auto opened = starts(d, first);
+        ASSERT_EQ(opened.size(), 1U);
+        EXPECT_EQ(opened[0].scheduled, first);
+        d.finished({.index = opened[0].planned.index}, first + milliseconds(80), false);
+        EXPECT_EQ(starts(d, first + milliseconds(80)).size(), 2U) << "the free slot, and the second one";
+        EXPECT_EQ(std::get<Wait>(d.next(first + milliseconds(80))).until, first + milliseconds(100))
+            << "four slots were left to open within the 80 ms of the first request";
+    }
+}
+
 TEST(Dispatcher, ASlotPausesForTheThinkTimeAndThenTheNextRequestIsDue) {
     Dispatcher d =
         dispatcher("at_once", {.requests = 3}, 1, {.think_time = RandomDuration("exponential:mean=2s")});
