@@ -39,7 +39,7 @@ class BegunInside final : public Dataset {
             Random random(derived_seed(seed, "start inside", number));
             const double share = shares.low + (shares.high - shares.low) * random.uniform();
             const auto before = static_cast<std::uint32_t>(share * static_cast<double>(whole->turns.size()));
-            CutJob cut = cut_job(*whole, before);
+            CutJob cut = cut_job(*whole, before, shares.further);
             for (const JobTurn& turn : cut.graph.turns)
                 if (turn.history && inner_->needs_replies())
                     throw UsageError(fmt::format(
@@ -110,17 +110,27 @@ class BegunInside final : public Dataset {
 }  // namespace
 
 BeginShares parse_begin_shares(std::string_view text) {
-    const std::size_t dots = text.find("..");
-    const auto low = text.substr(0, dots);
-    const auto high = dots == std::string_view::npos ? low : text.substr(dots + 2);
-    const BeginShares shares{parse_number(low), parse_number(high)};
-    if (!(shares.low >= 0) || !(shares.low <= shares.high) || !(shares.high < 1))
-        throw UsageError(fmt::format(
-            "{} {}: expected shares of a job's turns from 0 to below 1, such as 0.25..0.75", kOption, text));
+    const std::size_t plus = text.find('+');
+    const std::string_view range = text.substr(0, plus);
+    const std::size_t dots = range.find("..");
+    const auto low = range.substr(0, dots);
+    const auto high = dots == std::string_view::npos ? low : range.substr(dots + 2);
+    constexpr double kMost = 65535;
+    const double further = plus == std::string_view::npos ? 0 : parse_number(text.substr(plus + 1));
+    const BeginShares shares{parse_number(low), parse_number(high),
+                             static_cast<std::uint32_t>(std::clamp(further, 0.0, kMost))};
+    if (!(shares.low >= 0) || !(shares.low <= shares.high) || !(shares.high < 1) || further != shares.further)
+        throw UsageError(
+            fmt::format("{} {}: expected shares of a job's turns from 0 to below 1, such as 0.25..0.75, or "
+                        "also a number of further turns for the warm-up: 0.25..0.75+10",
+                        kOption, text));
     return shares;
 }
 
-CutJob cut_job(const JobGraph& whole, std::uint32_t before) {
+namespace {
+
+/// Leaves out the first turns of a job; those of agents that go on become primers.
+CutJob without_first_turns(const JobGraph& whole, std::uint32_t before) {
     CutJob cut;
     if (before == 0) {
         cut.graph = whole;
@@ -157,6 +167,19 @@ CutJob cut_job(const JobGraph& whole, std::uint32_t before) {
         cut.turns.push_back(turn);
         cut.graph.turns.push_back(std::move(kept));
     }
+    return cut;
+}
+
+}  // namespace
+
+CutJob cut_job(const JobGraph& whole, std::uint32_t before, std::uint32_t further) {
+    CutJob cut = without_first_turns(whole, before);
+    JobGraph& graph = cut.graph;
+    const auto most = static_cast<std::uint32_t>(graph.turns.size() - 1);
+    const std::uint32_t end = std::min(most, graph.primers + std::min(further, most));
+    for (std::uint32_t turn = graph.primers; turn < end; ++turn)
+        graph.turns[turn].delay = graph.turns[turn].tool = Duration{};
+    graph.primers = std::max(graph.primers, end);
     return cut;
 }
 

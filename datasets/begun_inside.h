@@ -1,7 +1,8 @@
 #pragma once
 // Jobs that begin in their middle, so that a closed loop of jobs does not begin with all of them at their
 // first turns. The turns before are left out, but for one primer turn of each agent that goes on, whose
-// prompt a cache then has. Primers ask for one token.
+// prompt a cache then has, and for some further turns that are sent without their pauses. All of these ask
+// for one token.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,15 +13,17 @@
 
 namespace paretoken::datasets {
 
-/// The shares of a job's turns between which it begins, drawn uniformly.
+/// Where jobs begin.
 struct BeginShares {
-    double low = .25;
+    double low = .25;  ///< the share of a job's turns is drawn uniformly from `low` to `high`
     double high = .75;
+    std::uint32_t further = 0;  ///< number of turns after the primers that only prepare the server's cache
 
     bool operator==(const BeginShares&) const = default;
 };
 
-/// Reads "0.25..0.75", or "0.5" for always the same. Throws UsageError unless 0 ≤ low ≤ high < 1.
+/// Reads "0.25..0.75+10", or "0.5" for always the same share and no further turns. Throws UsageError unless
+/// 0 ≤ low ≤ high < 1.
 BeginShares parse_begin_shares(std::string_view text);
 
 /// A job without its first turns.
@@ -29,10 +32,11 @@ struct CutJob {
     std::vector<std::uint32_t> turns;  ///< the turn of the whole job that each turn is
 };
 
-/// Leaves out the first `before` turns of a job; at least one turn must be left. JobGraph::primers is the
-/// number of primer turns, which come first and start together. A turn that waited for a turn that is left
-/// out waits for its agent's primer instead, or for the first primer if it has none.
-CutJob cut_job(const JobGraph& whole, std::uint32_t before);
+/// Leaves out the first `before` turns of a job; at least one turn must be left. The primer turns come first
+/// and start together. A turn that waited for a turn that is left out waits for its agent's primer instead,
+/// or for the first primer if it has none. The next `further` turns, but for the last one of the job, lose
+/// their pauses. JobGraph::primers counts these too.
+CutJob cut_job(const JobGraph& whole, std::uint32_t before, std::uint32_t further = 0);
 
 /// Returns the dataset with its first `jobs` jobs begun inside. Throws UsageError
 /// if the dataset states no jobs, or if turns of these jobs continue the server's answers.

@@ -31,7 +31,7 @@ struct JobTurn {
 struct JobGraph {
     std::vector<JobTurn> turns = {};
     /// The number of first turns that only prepare the server's cache, because the job begins in its middle
-    /// (datasets/begun_inside.h); 0 for a whole job.
+    /// (datasets/begun_inside.h); 0 for a whole job. They ask for one token.
     std::uint32_t primers = 0;
 
     bool operator==(const JobGraph&) const = default;

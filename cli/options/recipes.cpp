@@ -84,7 +84,7 @@ std::span<const Recipe> recipes() {
           {"seed", "42"},
           {"concurrency", "16"},
           {"ramp_up", "0s"},
-          {"start_inside", "0.25..0.75"},
+          {"start_inside", "0.25..0.75+10"},
           {"idle_system_cap", "10s"},
           {"max_failed", "10%"},
           {"rules", "agentx"}},

@@ -79,8 +79,9 @@ constexpr std::array kAgentx{
          [](const RunResult& run) {
              return Found{run.counts.unstreamed == 0, fmt::format("{} were not", run.counts.unstreamed)};
          }},
-    Rule{"start", "slots begin inside their first job, at 0.25 to 0.75 of it",
-         [](const RunResult& run) { return has(run, "start_inside", "0.25..0.75"); }},
+    Rule{"start",
+         "slots begin inside their first job, at 0.25 to 0.75 of it, after ten turns of one token each",
+         [](const RunResult& run) { return has(run, "start_inside", "0.25..0.75+10"); }},
     Rule{"pauses", "as recorded", has_recorded_pauses},
     Rule{"idle", "pauses of the idle system are cut to 10 s",
          [](const RunResult& run) { return has(run, "idle_system_cap", "10s"); }},
@@ -132,9 +133,7 @@ constexpr std::array kMlperfAgentic{
          }},
     Rule{"salt", "after the system prompt, so that trajectories of a pass share it",
          [](const RunResult& run) {
-             return Found{false, of_plan(run, "salt_prompts") == "true"
-                                     ? "--salt-prompts puts it before the system prompt"
-                                     : "there is none"};
+             return Found{of_plan(run, "salt_prompts") == "true", "there is none"};
          }},
     kComplete,
 };

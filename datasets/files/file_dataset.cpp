@@ -238,7 +238,9 @@ class FileDataset final : public Dataset {
         return prompt;
     }
 
-    /// Puts a few words or ids before the prompt that no other run has; their number is always the same.
+    /// Puts a few words or ids before the prompt that no other run has; their number is always the same. A
+    /// system prompt before the user's first message in a conversation or job has words of the pass over the
+    /// file instead, so that all jobs of the pass share it, and the user's message those of the play.
     void add_salt(Request& request, std::uint64_t index) const {
         if (auto* ids = std::get_if<TokenIds>(&request.prompt)) {
             TokenIds salted = std::get<TokenIds>(salted_with(ids_maker_, index));
@@ -247,19 +249,27 @@ class FileDataset final : public Dataset {
             request.wanted_input_tokens = static_cast<std::int64_t>(ids->size());
             return;
         }
-        const std::string words =
-            maker_.writer().of_words(kSaltWords, derived_seed(seed_, "salt opening " + salt_, index),
-                                     Random(derived_seed(seed_, "salt " + salt_, index))) +
-            ": ";
+        const std::string words = salt_words("salt", index);
         if (auto* text = std::get_if<std::string>(&request.prompt)) {
             text->insert(0, words);
             return;
         }
-        for (Message& message : std::get<Messages>(request.prompt)) {
-            if (!message.parts.empty()) continue;
-            message.content.insert(0, words);
-            return;
-        }
+        auto& messages = std::get<Messages>(request.prompt);
+        const auto is_text = [](const Message& message) { return message.parts.empty(); };
+        const auto first = std::find_if(messages.begin(), messages.end(), is_text);
+        if (first == messages.end()) return;
+        const auto of_user = std::find_if(first, messages.end(), [&](const Message& message) {
+            return is_text(message) && message.role == "user";
+        });
+        const bool is_shared = has_conversations() && of_user != first && of_user != messages.end();
+        if (is_shared) first->content.insert(0, salt_words("salt of pass", index / jobs().size()));
+        (is_shared ? of_user : first)->content.insert(0, words);
+    }
+
+    std::string salt_words(const std::string& what, std::uint64_t number) const {
+        return maker_.writer().of_words(kSaltWords, derived_seed(seed_, what + " opening " + salt_, number),
+                                        Random(derived_seed(seed_, what + " " + salt_, number))) +
+               ": ";
     }
 
     Prompt salted_with(const PromptMaker& maker, std::uint64_t index) const {

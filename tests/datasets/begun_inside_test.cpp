@@ -43,6 +43,16 @@ TEST(CutJob, AnAgentThatHasNotBegunFollowsTheFirstPrimer) {
     EXPECT_THAT(cut.graph.turns[2].after, ElementsAre(0U));
 }
 
+TEST(CutJob, HasFurtherTurnsForTheWarmUpThatKeepTheirOrderWithoutPauses) {
+    const CutJob cut = cut_job(three_agents(), 3, 1);
+    EXPECT_EQ(cut.turns, cut_job(three_agents(), 3).turns);
+    EXPECT_EQ(cut.graph.primers, 3U);
+    EXPECT_THAT(cut.graph.turns[2].after, ElementsAre(1U));
+    EXPECT_EQ(cut.graph.turns[2].tool, Duration{});
+    EXPECT_EQ(cut_job(three_agents(), 3, 10).graph.primers, 4U) << "one turn is left to measure";
+    EXPECT_EQ(cut_job(three_agents(), 0, 10).graph.primers, 5U);
+}
+
 TEST(CutJob, OfNothingIsTheWholeJob) {
     const CutJob cut = cut_job(three_agents(), 0);
     EXPECT_EQ(cut.graph, three_agents());
@@ -111,7 +121,9 @@ TEST(BegunInside, NeedsJobsWhosePromptsDoNotDependOnAnswers) {
 TEST(BeginShares, AreARangeOrOneShare) {
     EXPECT_EQ(parse_begin_shares("0.25..0.75"), (BeginShares{.25, .75}));
     EXPECT_EQ(parse_begin_shares("0.5"), (BeginShares{.5, .5}));
-    for (const char* const wrong : {"", "x", "1", "-0.1..0.5", "0.7..0.2", "0.5..1"})
+    EXPECT_EQ(parse_begin_shares("0.25..0.75+10"), (BeginShares{.25, .75, 10}));
+    for (const char* const wrong :
+         {"0.5+", "0.5+-1", "0.5+1.5", "0.5+1e99", "", "x", "1", "-0.1..0.5", "0.7..0.2", "0.5..1"})
         EXPECT_THROW((void)parse_begin_shares(wrong), UsageError) << wrong;
 }
 

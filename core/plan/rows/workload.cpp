@@ -197,7 +197,8 @@ constexpr std::array kWorkloadRows = {
               .kind = workload,
               .of_class = true,
               .help = "Closed loop of jobs: the first job of each slot begins at a share of its turns, drawn "
-                      "from 0.25..0.75, after a primer turn of each of its agents, which is a warm-up",
+                      "from 0.25..0.75, after a primer turn of each of its agents, which is a warm-up; "
+                      "0.25..0.75+10: the ten turns after them are warm-ups too, without pauses",
               .value = member<&RequestClass::start_inside>},
     PlanField{.name = "isl",
               .flags = "--isl",
@@ -299,7 +300,9 @@ constexpr std::array kWorkloadRows = {
         .group = "Workload",
         .type = flag,
         .kind = workload,
-        .help = "Put a few words of the salt, always the same number, before prompts that come from a file",
+        .help = "Put a few words of the salt, always the same number, before prompts that come from a file; "
+                "in jobs and conversations, before the user's first message, so that they share a system "
+                "prompt",
         .value = member<&LoadPlan::salt_prompts>},
 };
 

@@ -42,7 +42,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"think_time", {"exponential:mean=2s"}},
         {"tool_scale", {"0.5"}},
         {"idle_cap", {"60s"}},
-        {"start_inside", {"0.25..0.75"}},
+        {"start_inside", {"0.25..0.75+10"}},
         {"idle_system_cap", {"10s"}},
         {"rules", {"agentx"}},
         {"session_header", {"X-Session=job"}},

@@ -210,6 +210,40 @@ TEST(CustomJsonl, AreSaltedOnlyWhenAskedForAndKeepTheirLengths) {
     EXPECT_EQ(one->request(2).wanted_input_tokens, 6);
 }
 
+TEST(CustomJsonl, TheSaltOfAJobStandsBehindASystemPromptThatAllJobsOfAPassShare) {
+    const std::string row =
+        R"({"messages":[{"role":"system","content":"rules"},{"role":"user","content":"hi"}],)"
+        R"("job":"J","conversation":"C","id":"T"})";
+    std::string rows;
+    for (const char* const job : {"a", "b"})
+        for (const char* const agent : {"main", "helper"}) {
+            std::string own = row;
+            own.replace(own.find("J"), 1, job).replace(own.find("\"C\"") + 1, 1, agent);
+            rows += own.replace(own.find("\"T\"") + 1, 1, agent) + "\n";
+        }
+    const File file(rows);
+    const auto of_salt = [&](const std::string& salt) {
+        return make_dataset(
+            {.spec = parse_spec("custom"), .salt = salt, .path = file.path(), .salt_prompts = true});
+    };
+    const auto dataset = of_salt("one");
+    const Prompt none = Messages{};
+    const auto opening = [&](std::uint64_t play) {
+        return std::get<Messages>(dataset->request(play).prompt);
+    };
+    const auto of_helper = [&](std::uint64_t play) {
+        return std::get<Messages>(dataset->follow_up(play, 1, {.prompt = none, .reply = ""}).prompt);
+    };
+    EXPECT_THAT(opening(0)[0].content, ::testing::EndsWith(": rules"));
+    EXPECT_THAT(opening(0)[1].content, ::testing::EndsWith(": hi"));
+    EXPECT_EQ(opening(0), of_helper(0)) << "one salt for all agents of a play";
+    EXPECT_EQ(opening(0)[0], opening(1)[0]) << "the jobs of a pass share the system prompt";
+    EXPECT_NE(opening(0)[1], opening(1)[1]);
+    EXPECT_NE(opening(0)[0], opening(2)[0]) << "the next pass has another one";
+    EXPECT_NE(opening(0)[1], opening(2)[1]);
+    EXPECT_NE(opening(0)[0], std::get<Messages>(of_salt("two")->request(0).prompt)[0]);
+}
+
 TEST(CustomJsonl, BeginsAgainAtTheEnd) {
     const auto dataset = dataset_of("{\"prompt\":\"a\"}\n{\"prompt\":\"b\"}\n");
     EXPECT_EQ(dataset->request(5).prompt, Prompt("b"));
