@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import tempfile
 import unittest
+import urllib.request
 
 from harness import ROOT, Case, llamacpp, llamacpp_model, paretoken, request_lines, run_json
 from pages import Browser, look_at
@@ -21,6 +22,28 @@ def micro_of_this_machine():
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return directory / "micro.json"
+
+
+def conversation_of(job, turns):
+    """Returns the messages of a job whose turns after the first one have the result of a tool."""
+    messages = [{"role": "system", "content": "You look into folders with a tool."},
+                {"role": "user", "content": f"What is in folder {job + 10}?"}]
+    for turn in range(1, turns):
+        call = {"id": f"call{turn}", "type": "function", "function": {"name": "list", "arguments": f'{{"page": {turn}}}'}}
+        messages += [{"role": "assistant", "content": None, "tool_calls": [call]},
+                     {"role": "tool", "tool_call_id": f"call{turn}", "content": f"page {turn}: readme.txt, notes.txt, plan.txt"}]
+    return messages
+
+
+def tokens_of(address, messages):
+    """Returns the tokens of a prompt as the server's own template and tokenizer count them."""
+    def asked(path, body):
+        request = urllib.request.Request(address + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    prompt = asked("/apply-template", {"messages": messages})["prompt"]
+    return len(asked("/tokenize", {"content": prompt, "add_special": True, "parse_special": True})["tokens"])
 
 
 class RealServer(Case):
@@ -117,6 +140,31 @@ class RealServer(Case):
             self.assertEqual(point["on_front"], not any(beats(other, point) for other in valid), point["why_not"])
         with Browser() as browser:
             look_at(self, browser, page, "dark")
+
+    def test_jobs_with_tool_messages_end_and_find_more_of_each_turn_in_the_cache(self):
+        jobs, turns = 20, 3
+        path, out = self.directory / "jobs.jsonl", self.directory / "run"
+        prompts = [conversation_of(job, turns) for job in range(jobs)]
+        with path.open("w") as rows:
+            for job, messages in enumerate(prompts):
+                for turn, new in enumerate((messages[:2], *(messages[at:at + 2] for at in range(2, 2 * turns, 2)))):
+                    rows.write(json.dumps({"job": str(job), "conversation": "main", "id": str(turn), "output_tokens": 2,
+                                           "tool_s": 0.01 if turn else 0, "messages": new}) + "\n")
+        with llamacpp() as address:
+            self.measures(paretoken("run", address, "--dataset-path", path, "--num-prompts", "all", "--concurrency", 2, "--replies",
+                                    "recorded", "--out", out, timeout=300))
+            # Every job has prompts of the same length, because their numbers have two digits.
+            lengths = [tokens_of(address, prompts[0][:2 * (turn + 1)]) for turn in range(turns)]
+        result, by_turn = run_json(out), [[] for _ in range(turns)]
+        for record in request_lines(out):
+            by_turn[record["index"] - record["job"]].append(record)
+        self.assertEqual((result["jobs"]["ok"], result["jobs"]["failed"]), (jobs, 0))
+        for turn, records in enumerate(by_turn):
+            self.assertEqual(len(records), jobs)
+            self.assertEqual({record["prompt_tokens"] for record in records}, {lengths[turn]}, turn)
+        cached = [sum(record["cached_prompt_tokens"] for record in records) / jobs for records in by_turn]
+        self.assertEqual(cached, sorted(set(cached)), "the hits grow with the turns")
+        self.assertGreater(cached[-1], lengths[0], "turns find what the turns before them left")
 
     def test_connections_that_the_server_closes_are_no_failures(self):
         out = self.directory / "run"
