@@ -196,7 +196,8 @@ JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
         cache.next_job();
         for (std::uint32_t number = 0; number < graph->turns.size(); ++number) {
             const JobTurn& turn = graph->turns[number];
-            const Row row = file.turn(job, number);
+            Row row = file.turn(job, number);
+            row.conversation = fmt::format("{}", turn.agent);
             const std::int64_t tokens = row.prompt ? 0 : row.input_tokens.value_or(0);
             if (tokens < std::exchange(last[turn.agent], tokens)) ++jobs.shrinking;
             if (turn.number == 0 && turn.background) ++jobs.background_agents;

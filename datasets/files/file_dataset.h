@@ -69,6 +69,8 @@ struct Row {
     /// What the user should know of the row, as a continuation of "rows "; empty if there is nothing.
     std::string_view remark = {};
     std::vector<std::string> unknown_fields = {};  ///< names of fields that have no effect
+
+    bool operator==(const Row&) const = default;
 };
 
 /// Returns the name of the i-th block of a row, for one play of its job, among all rows and plays.

@@ -62,9 +62,16 @@ void set_content(Message& message, dom::element content, const RowPlace& place) 
 
 }  // namespace
 
+namespace {
+thread_local dom::parser parser;
+}  // namespace
+
+void release_parser() {
+    parser = dom::parser();
+}
+
 const dom::element& object_of(std::string_view text, const RowPlace& place) {
     static_assert(RowFile::kPadding >= simdjson::SIMDJSON_PADDING);
-    thread_local dom::parser parser;
     thread_local dom::element object;
     if (const auto error = parser.parse(text.data(), text.size(), false).get(object))
         place.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "datasets/files/json_row.h"
 
 namespace paretoken::datasets {
 
@@ -67,6 +68,7 @@ TurnFile::TurnFile(const std::string& path, const RowFormat& format, bool with_r
     reader_.require_rows(*file_);
     jobs_.finish(path);
     file_->leave_out(reader_.left_out());
+    release_parser();
 }
 
 void TurnFile::add(Row row, bool with_replies, const RowPlace& place,

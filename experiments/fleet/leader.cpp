@@ -344,8 +344,10 @@ Companions::Gathered Leader::gather(const fs::path& directory) {
             std::unique_lock lock(mutex_);
             changed_.wait(lock, [&] { return peer->sent || peer->lost || peer->failure; });
             if (peer->failure)
-                throw RuntimeError(fmt::format("the results of {}: {}; it keeps them there", peer->name(),
-                                               peer->failure->what()));
+                throw RuntimeError(fmt::format(
+                    "the results of {}: {}; it keeps them there, and those of the other shards are in {} "
+                    "(paretoken merge joins what is there)",
+                    peer->name(), peer->failure->what(), directory.string()));
             if (!peer->sent) continue;
         }
         if (peer->clock_error) gathered.clock_errors_s[number] = seconds(*peer->clock_error);

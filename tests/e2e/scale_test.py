@@ -196,7 +196,8 @@ class Scale(Case):
 
     def test_commands_that_measure_as_one_process_are_refused_under_a_launcher(self):
         launched = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}
-        for command in ("gate", "cache", "watch", "try"):
-            self.fails_clearly(paretoken(command, "http://127.0.0.1:9", env=launched), 2,
-                               f"Open MPI started 3 processes of `paretoken {command}`", "start one process")
+        for command in (("gate", "--baseline", "http://127.0.0.1:9"), ("cache", "http://127.0.0.1:9"),
+                        ("watch", "http://127.0.0.1:9"), ("try", "http://127.0.0.1:9")):
+            self.fails_clearly(paretoken(*command, env=launched), 2,
+                               f"Open MPI started 3 processes of `paretoken {command[0]}`", "start one process")
         self.fails_clearly(paretoken("gate", "--shard", "0/2"), 2, "--shard")

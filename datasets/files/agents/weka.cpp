@@ -4,6 +4,8 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +19,7 @@ namespace paretoken::datasets {
 namespace {
 
 namespace dom = simdjson::dom;
+namespace ondemand = simdjson::ondemand;
 
 constexpr double kSameTime = 1e-6;  // seconds within which two times are one
 
@@ -71,6 +74,58 @@ WekaTurn turn_of(const dom::element& request, double from, const RowPlace& place
     turn.row.output_tokens = std::max<std::int64_t>(needed_tokens_in(request, "out", place), 1);
     turn.row.blocks = blocks_in(request, "hash_ids", place);
     return turn;
+}
+
+simdjson::simdjson_result<std::string_view> raw_text_of(ondemand::value value) {
+    ondemand::object object;
+    ondemand::array array;
+    if (!value.get_object().get(object)) return object.raw_json();
+    if (!value.get_array().get(array)) return array.raw_json();
+    return value.raw_json_token();
+}
+
+constexpr std::array<std::string_view, 3> kFacts = {"id", "block_size", "hash_id_scope"};
+
+/// Calls `visit` with the text of each of a job's "requests", and returns kFacts as a JSON object. A job may
+/// have 100 MB of hash ids, so that its requests are parsed one by one.
+std::string visit_requests(std::string_view text, const RowPlace& place,
+                           const std::function<void(std::string_view request)>& visit) {
+    const auto check = [&](simdjson::error_code error) {
+        if (error) place.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));
+    };
+    ondemand::parser parser;
+    ondemand::document document;
+    check(
+        parser
+            .iterate(simdjson::padded_string_view(text.data(), text.size(), text.size() + RowFile::kPadding))
+            .get(document));
+    ondemand::object object;
+    if (document.get_object().get(object)) place.refuse("no JSON object");
+    std::string facts = "{";
+    bool found = false;
+    for (auto read : object) {
+        ondemand::field field;
+        check(std::move(read).get(field));
+        std::string_view key;
+        std::string_view raw;
+        check(field.unescaped_key().get(key));
+        if (std::find(kFacts.begin(), kFacts.end(), key) != kFacts.end()) {
+            check(raw_text_of(field.value()).get(raw));
+            facts += fmt::format("{}\"{}\":{}", facts.size() > 1 ? "," : "", key, raw);
+        }
+        if (key != "requests") continue;
+        found = true;
+        ondemand::array requests;
+        if (field.value().get_array().get(requests)) place.refuse("\"requests\" is not a list");
+        for (auto request : requests) {
+            ondemand::value value;
+            check(std::move(request).get(value));
+            check(raw_text_of(value).get(raw));
+            visit(raw);
+        }
+    }
+    if (!found) place.refuse("\"requests\" is not a list");
+    return facts + "}";
 }
 
 dom::array requests_in(const dom::element& object, const RowPlace& place) {
@@ -202,21 +257,20 @@ std::int64_t block_tokens_in(const dom::element& object, const RowPlace& place) 
 }
 
 Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
-    const dom::element& object = object_of(text, place);
+    WekaJob job{.turns = {}, .agents = {WekaAgent{}}};
+    std::string facts = visit_requests(text, place, [&](std::string_view request) {
+        const dom::element& entry = object_of(request, place);
+        if (is_sub_agent(entry)) return add_sub_agent(job, entry, relative, place);
+        job.agents.front().turns.push_back(job.turns.size());
+        job.turns.push_back(turn_of(entry, 0, place));
+    });
+    facts.reserve(facts.size() + RowFile::kPadding);
+    const dom::element& object = object_of(facts, place);
     const std::string id = name_in(object, "id", place);
     if (id.empty()) place.refuse("\"id\" is missing");
     const std::string scope = text_in(object, "hash_id_scope", place);
     if (!scope.empty() && scope != "local" && scope != "global")
         place.refuse(fmt::format("\"hash_id_scope\" is '{}'; known are local and global", scope));
-    WekaJob job{.turns = {}, .agents = {WekaAgent{}}};
-    for (const dom::element entry : requests_in(object, place)) {
-        if (is_sub_agent(entry)) {
-            add_sub_agent(job, entry, relative, place);
-            continue;
-        }
-        job.agents.front().turns.push_back(job.turns.size());
-        job.turns.push_back(turn_of(entry, 0, place));
-    }
     std::erase_if(job.agents, [](const WekaAgent& agent) { return agent.turns.empty(); });
     if (job.agents.empty()) {
         Row none;
@@ -232,19 +286,17 @@ Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
     return row_of(job, id, block_tokens_in(object, place), scope != "global");
 }
 
-/// Returns whether the times of a sub-agent's requests count from its start; nothing if a job does not show
-/// it. Times from the job's start are never before that of the sub-agent.
-std::optional<bool> counts_from_agent(const dom::element& object, const RowPlace& place) {
-    for (const dom::element entry : requests_in(object, place)) {
-        if (!is_sub_agent(entry)) continue;
-        const double spawned = needed_number_in(entry, "t", place);
-        for (const dom::element request : requests_in(entry, place)) {
-            if (needed_number_in(request, "t", place) < spawned - kSameTime) return true;
-            const auto duration_ms = number_in(entry, "duration_ms", place);
-            // A request that begins after the sub-agent's end would not be its own.
-            if (duration_ms && needed_number_in(request, "t", place) > *duration_ms / 1e3 + kSameTime)
-                return false;
-        }
+/// Returns whether the times of a sub-agent's requests count from its start; nothing if it does not show it.
+/// Times from the job's start are never before that of the sub-agent.
+std::optional<bool> counts_from_agent(const dom::element& entry, const RowPlace& place) {
+    if (!is_sub_agent(entry)) return std::nullopt;
+    const double spawned = needed_number_in(entry, "t", place);
+    for (const dom::element request : requests_in(entry, place)) {
+        if (needed_number_in(request, "t", place) < spawned - kSameTime) return true;
+        const auto duration_ms = number_in(entry, "duration_ms", place);
+        // A request that begins after the sub-agent's end would not be its own.
+        if (duration_ms && needed_number_in(request, "t", place) > *duration_ms / 1e3 + kSameTime)
+            return false;
     }
     return std::nullopt;
 }
@@ -256,8 +308,10 @@ std::optional<bool> look_for_relative_times(const std::string& path) {
     };
     try {
         const RowFile file(path, RowLayout::objects, [](std::string_view text, const RowPlace& place) {
-            if (const auto relative = counts_from_agent(object_of(text, place), place))
-                throw Found{*relative};
+            visit_requests(text, place, [&](std::string_view request) {
+                if (const auto relative = counts_from_agent(object_of(request, place), place))
+                    throw Found{*relative};
+            });
         });
     } catch (const Found& found) {
         return found.relative;
