@@ -153,8 +153,8 @@ class Scale(Case):
         mpirun = shutil.which("mpirun")
         if mpirun is None or not (BINARY.parent / "paretoken-mpi.so").exists():
             self.skipTest("no mpirun, or paretoken was built without MPI")
-        return subprocess.run([mpirun, "--allow-run-as-root", "--oversubscribe", "-n", str(processes), BINARY, *map(str, arguments)],
-                              capture_output=True, text=True, timeout=120, env=environment(), check=False)
+        command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", str(processes), BINARY, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment(), check=False)
 
     def test_mpirun_makes_one_run(self):
         with simulated_server(*PROFILE) as server:
@@ -164,10 +164,11 @@ class Scale(Case):
 
     def test_mpirun_divides_every_kind_of_load(self):
         trace = self.directory / "trace.jsonl"
-        trace.write_text("".join(json.dumps({"timestamp": 50 * row, "input_length": 600, "output_length": 4, "hash_ids": [0, row + 1]})
-                                 + "\n" for row in range(12)))
+        rows = [{"timestamp": 50 * row, "input_length": 600, "output_length": 4, "hash_ids": [0, row + 1]} for row in range(12)]
+        trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
         loads = {"turns": ("--dataset", "multi_turn:turns=3,first=40,next=10,osl=4", "--concurrency", 6, "--num-prompts", 18),
-                 "prefixes": ("--dataset", "shared_prefix:groups=2,levels=100,unique=20,osl=4", "--request-rate", 60, "--num-prompts", 54),
+                 "prefixes": ("--dataset", "shared_prefix:groups=2,levels=100,unique=20,osl=4", "--request-rate", 60,
+                              "--num-prompts", 54),
                  "classes": ("--class", "a:concurrency=3,isl=20,osl=8", "--class", "b:rate=20,isl=30,osl=4", "--duration", "1s"),
                  "trace": ("--dataset-path", trace, "--num-prompts", "all")}
         with simulated_server(*PROFILE) as server:
