@@ -55,7 +55,8 @@ struct Progress {
         constexpr std::size_t kGaps = 8;
         const std::size_t step = std::max<std::size_t>(events.size() / kGaps, 1);
         for (std::size_t i = 1; i < events.size(); i += step)
-            if (!events[i].same_read) itl.add(events[i].time - events[i - 1].time);
+            if (!events[i].same_read && events[i].choice == events[i - 1].choice)
+                itl.add(events[i].time - events[i - 1].time);
     }
 };
 

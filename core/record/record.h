@@ -57,6 +57,7 @@ struct StreamEvent {
     EventKind kind = EventKind::content;
     bool same_read = false;  ///< whether one read completed this event and the one before: the gap is unknown
     bool kernel_stamp = true;  ///< whether `time` is the kernel's receive stamp, not the clock after the read
+    std::uint8_t choice = 0;   ///< its choice, if the answer has several (`n` in the request's body)
 
     bool operator==(const StreamEvent&) const = default;
 };
@@ -156,10 +157,14 @@ struct RequestRecord {
     bool resent = false;
 
     TokenUsage usage;
-    std::int64_t streamed_tokens = 0;     ///< sum of events[].tokens
-    std::int64_t first_group_tokens = 0;  ///< tokens that arrived with the first read that brought any
-    std::int64_t chunks = 0;              ///< number of events
-    std::int64_t grouped_chunks = 0;      ///< number of events with same_read
+    std::int64_t streamed_tokens = 0;  ///< sum of events[].tokens
+    /// Tokens that arrived with the first read that brought any; for several choices the sum over these.
+    std::int64_t first_group_tokens = 0;
+    /// The times from the first to the last event of each choice, summed. Absent if the answer has one
+    /// choice.
+    std::optional<Duration> decoding;
+    std::int64_t chunks = 0;          ///< number of events
+    std::int64_t grouped_chunks = 0;  ///< number of events with same_read
     TokenSource token_source = TokenSource::one_per_chunk;
     /// Whether output is known to have been missed: events had text under names that are not known, or the
     /// usage counts reasoning and no event had any. The first event may then be late.

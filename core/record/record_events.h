@@ -1,14 +1,40 @@
 #pragma once
 // Derives the fields of a record that the events of its answer determine, for answers over sockets and for
 // those of virtual time. The functions are pure.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "core/record/record.h"
 
 namespace paretoken {
 
+/// Calls `visit(events)` with the events of each choice of an answer. For one choice these are all events;
+/// for several, same_read tells whether the read also completed the choice's own event before.
+template <class Visit>
+void for_each_choice(const std::vector<StreamEvent>& events, Visit visit) {
+    const auto other = [&](const StreamEvent& event) { return event.choice != events.front().choice; };
+    if (std::none_of(events.begin(), events.end(), other)) return visit(events);
+    std::vector<StreamEvent> own;
+    for (unsigned choice = 0; choice <= UINT8_MAX; ++choice) {
+        own.clear();
+        bool same_read = false;
+        for (const StreamEvent& event : events) {
+            same_read = same_read && event.same_read;
+            if (event.choice != choice) continue;
+            own.push_back(event);
+            own.back().same_read = std::exchange(same_read, true);
+        }
+        if (!own.empty()) visit(own);
+    }
+}
+
 /// Sets the fields of `record` that its events determine. The events are in the order of arrival. The counts
 /// are chunks, grouped_chunks (events that came in the same read as the event before), streamed_tokens and
-/// first_group_tokens (tokens of the first event and of those that came in the same read). The times are
-/// first_event, first_answer (the first event that is not reasoning) and last_event. longest_gap is the
+/// first_group_tokens (tokens of each choice's first event and of those that came in the same read). The
+/// times are first_event, first_answer (the first event that is not reasoning), last_event, and `decoding` if
+/// there are several choices. longest_gap is the
 /// longest gap between two consecutive events. It ignores the gap before an event that came in the same read
 /// as the event before it, because this gap is unknown. If an event has an earlier stamp than the event
 /// before it, the gap between them counts as 0. Without events the counts are 0 and the others absent.

@@ -122,9 +122,9 @@ void RequestTable::add(const RequestRecord& record) {
     row.finish_reason =
         static_cast<std::uint16_t>(finish_reasons_.number_of(record.finish_reason, kMostFinishReasons));
     row.answered_model = static_cast<std::uint8_t>(models_.number_of(record.answered_model, kMostModels));
-    if (record.connect) {
-        row.connect = static_cast<std::uint32_t>(connects_.size());
-        connects_.push_back(*record.connect);
+    if (record.connect || record.decoding) {
+        row.rare = static_cast<std::uint32_t>(rares_.size());
+        rares_.push_back({record.connect, record.decoding});
     }
     rows_.push_back(row);
 }
@@ -170,8 +170,8 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.last_event = optional_time(row.last_event);
     record.finished = optional_time(row.finished);
     record.closed = time_of(row.closed);
-    record.connect = std::nullopt;
-    if (row.connect != 0) record.connect = connects_[row.connect];
+    record.connect = rares_[row.rare].connect;
+    record.decoding = rares_[row.rare].decoding;
     record.resent = row.resent;
     record.usage = {.prompt = optional_count(row.prompt),
                     .cached_prompt = optional_count(row.cached_prompt),

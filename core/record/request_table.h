@@ -1,12 +1,12 @@
 #pragma once
 // The packed scalars of finished requests, which a run keeps in memory after their events are on the disk.
 // Scalars are all fields of a RequestRecord (core/record/record.h) except its id, its answer and its
-// events, which are not kept. A row takes kBytesPerRequest; a request that opened a connection takes its
-// connect times in addition. Equal texts are stored once. At most kMostErrors different error texts,
-// kMostFinishReasons finish reasons, kMostSlos texts of SLOs and kMostModels models are stored; once there
-// are so many, a request with a new text gets an empty one. Counts of tokens and events are clamped to 2^31
-// − 1. All other values are restored exactly, if the worker and the target are below 255 and the turn below
-// 65536.
+// events, which are not kept. A row takes kBytesPerRequest; a request that opened a connection, or whose
+// answer has several choices, takes 56 bytes in addition. Equal texts are stored once. At most kMostErrors
+// different error texts, kMostFinishReasons finish reasons, kMostSlos texts of SLOs and kMostModels models
+// are stored; once there are so many, a request with a new text gets an empty one. Counts of tokens and
+// events are clamped to 2^31 − 1. All other values are restored exactly, if the worker and the target are
+// below 255 and the turn below 65536.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -101,7 +101,7 @@ class RequestTable {
 
     /// A packed record. Times are in nanoseconds since boot. An absent value is the smallest value of its
     /// type; an absent target is 255. The class, the error, the SLO, the finish reason and the model are
-    /// numbers of texts (Texts), and `connect` is an index into `connects_`.
+    /// numbers of texts (Texts), and `rare` is an index into `rares_`.
     struct Row {
         std::uint64_t index;
         std::int64_t conversation;
@@ -113,7 +113,7 @@ class RequestTable {
         std::int32_t prompt, cached_prompt, completion, reasoning;
         std::int32_t streamed_tokens, first_group_tokens, chunks, grouped_chunks;
         std::int32_t wanted_input_tokens, wanted_output_tokens;
-        std::uint32_t request_class, connect;
+        std::uint32_t request_class, rare;
         std::uint32_t first_early, last_early;  ///< microseconds; 0 if absent
         std::uint16_t error, slo;
         std::uint8_t worker, target;
@@ -125,6 +125,12 @@ class RequestTable {
         std::uint8_t answered_model;
     };
     static_assert(sizeof(Row) == kBytesPerRequest);
+
+    /// The scalars that few requests have.
+    struct Rare {
+        std::optional<ConnectTimes> connect;
+        std::optional<Duration> decoding;
+    };
 
     static Row packed(const RequestRecord& record);
 
@@ -147,8 +153,7 @@ class RequestTable {
     };
 
     Rows rows_;
-    std::vector<ConnectTimes> connects_{
-        ConnectTimes{}};  ///< times of requests that opened a connection; entry 0: none
+    std::vector<Rare> rares_{Rare{}};  ///< entry 0: none
     Texts classes_;
     Texts slos_;
     Texts errors_;

@@ -4,6 +4,8 @@
 #include <array>
 #include <cassert>
 
+#include "core/record/record_events.h"
+
 namespace paretoken {
 namespace {
 
@@ -37,8 +39,9 @@ std::optional<double> send_lag(const RequestRecord& r) {
 }
 
 std::optional<double> tpot(const RequestRecord& r) {
-    return ratio_of(between(r.first_event, r.last_event),
-                    static_cast<double>(r.streamed_tokens - r.first_group_tokens));
+    const auto decoding =
+        r.decoding ? std::optional(seconds(*r.decoding)) : between(r.first_event, r.last_event);
+    return ratio_of(decoding, static_cast<double>(r.streamed_tokens - r.first_group_tokens));
 }
 
 std::optional<double> norm_latency(const RequestRecord& r) {
@@ -82,9 +85,9 @@ void for_each_group(const std::vector<StreamEvent>& events, Visit visit) {
     }
 }
 
-void icl(const RequestRecord& r, std::vector<PooledValue>& pool) {
+void icl_of_choice(const std::vector<StreamEvent>& events, std::vector<PooledValue>& pool) {
     std::optional<TimePoint> previous;
-    for_each_group(r.events, [&](const Group& group) {
+    for_each_group(events, [&](const Group& group) {
         if (previous) pool.push_back({group.at, seconds(group.at - *previous), 1});
         previous = group.at;
     });
@@ -93,11 +96,11 @@ void icl(const RequestRecord& r, std::vector<PooledValue>& pool) {
 // A group without tokens (if usage is spread over text) lengthens the gap of the next group; behind the last
 // group with tokens, it lengthens the gap of that one. The values thus sum up to the time from the first
 // event to the last, and their mean is the time per output token.
-void itl(const RequestRecord& r, std::vector<PooledValue>& pool) {
+void itl_of_choice(const std::vector<StreamEvent>& events, std::vector<PooledValue>& pool) {
     const std::size_t before = pool.size();
     std::optional<TimePoint> previous;
     TimePoint last;
-    for_each_group(r.events, [&](const Group& group) {
+    for_each_group(events, [&](const Group& group) {
         last = group.at;
         if (previous && group.tokens == 0) return;
         if (previous) pool.push_back({group.at, seconds(group.at - *previous) / group.tokens, group.tokens});
@@ -107,6 +110,13 @@ void itl(const RequestRecord& r, std::vector<PooledValue>& pool) {
     PooledValue& end = pool.back();
     end.at = last;
     end.value += seconds(last - *previous) / static_cast<double>(end.weight);
+}
+
+/// Pools the values of each choice of the answer.
+template <auto kOfChoice>
+void by_choice(const RequestRecord& r, std::vector<PooledValue>& pool) {
+    if (r.events.empty()) return;
+    for_each_choice(r.events, [&](const std::vector<StreamEvent>& events) { kOfChoice(events, pool); });
 }
 
 constexpr Metric per_request(std::string_view tag, std::string_view unit, std::string_view title,
@@ -163,11 +173,11 @@ constexpr std::array kMetrics = {
     decoding(
         pooled("itl", "s", "Inter-token latency", Better::lower,
                "Gaps between arrivals, each spread evenly over the tokens it brought; pooled over tokens.",
-               {Fact::first_event, Fact::event_times, Fact::output_tokens}, itl)),
+               {Fact::first_event, Fact::event_times, Fact::output_tokens}, by_choice<itl_of_choice>)),
     decoding(
         pooled("icl", "s", "Inter-chunk latency", Better::lower,
                "Gaps between arrivals (chunks completed by one read are one arrival); pooled over arrivals.",
-               {Fact::first_event, Fact::event_times}, icl)),
+               {Fact::first_event, Fact::event_times}, by_choice<icl_of_choice>)),
     decoding(
         per_request("tpot", "s", "Time per output token", Better::lower,
                     "From first to last event, over the output tokens that came after the first arrival.",

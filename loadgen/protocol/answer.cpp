@@ -347,7 +347,8 @@ void AnswerReader::write_events() {
     std::vector<StreamEvent>& events = record_->events;
     events.reserve(log_.size());
     for (const Chunk& chunk : log_) {
-        events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp});
+        events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp,
+                          chunk.choice});
     }
 }
 

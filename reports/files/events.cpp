@@ -178,7 +178,31 @@ bool read_attributes(Bytes& bytes, std::vector<StreamEvent>& events) {
             event.kind = static_cast<EventKind>(attributes & kKindMask);
             event.same_read = (attributes & kSameRead) != 0;
             event.kernel_stamp = (attributes & kUserStamp) == 0;
+            event.choice = 0;
         }
+    }
+    return true;
+}
+
+/// Appends the choices as runs of equal values, if the answer has several.
+void append_choices(std::string& out, std::span<const StreamEvent> events) {
+    const auto further = [](const StreamEvent& event) { return event.choice != 0; };
+    if (std::none_of(events.begin(), events.end(), further)) return;
+    for (std::size_t i = 0; i < events.size();) {
+        std::size_t end = i + 1;
+        while (end < events.size() && events[end].choice == events[i].choice) ++end;
+        out += static_cast<char>(events[i].choice);
+        append_varint(out, end - i);
+        i = end;
+    }
+}
+
+bool read_choices(Bytes& bytes, std::vector<StreamEvent>& events) {
+    for (std::size_t i = 0; i < events.size();) {
+        const auto choice = static_cast<std::uint8_t>(bytes.byte());
+        const std::uint64_t run = bytes.varint();
+        if (bytes.failed() || run == 0 || run > events.size() - i) return false;
+        for (const std::size_t end = i + run; i < end; ++i) events[i].choice = choice;
     }
     return true;
 }
@@ -272,6 +296,7 @@ void append_frame(std::string& out, const RequestKey& key, std::span<const Strea
         before = event.time;
     }
     out.resize(static_cast<std::size_t>(end - out.data()));
+    append_choices(out, events);
     char* const frame = out.data() + begin;
     const std::size_t length = out.size() - begin - kFrameHeaderBytes;
     put(frame, static_cast<std::uint32_t>(length));
@@ -317,6 +342,7 @@ std::optional<std::size_t> decode_frame(std::string_view bytes, TimePoint zero, 
     if (!read_attributes(rest, frame.events)) return std::nullopt;
     TimePoint time = zero;
     for (StreamEvent& event : frame.events) event.time = time = later(time, unzigzag(rest.varint()));
+    if (rest.left() != 0 && !read_choices(rest, frame.events)) return std::nullopt;
     if (rest.failed() || rest.left() != 0) return std::nullopt;
     return kFrameHeaderBytes + content->size();
 }

@@ -120,6 +120,8 @@ class Streams(Case):
         _, result, checks = self.run_of(two_choices, "--extra-body", '{"n": 2}', length="--ignore-eos")
         self.assertNotIn("output_length", checks)
         self.assertEqual(result["whole_run_totals"]["output_tokens"], REQUESTS * 2 * TOKENS)
+        for metric in ("itl_s", "tpot_s"):  # of a choice: the server writes a token of each, and then waits
+            self.assertGreater(result["metrics"][metric]["mean"], 0.0009, metric)
 
     def test_answers_that_the_server_gave_up_are_failures_with_its_words(self):
         for reason, words in (({"type": "abort", "message": "Input too long"}, "Input too long"),

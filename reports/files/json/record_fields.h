@@ -51,6 +51,7 @@ void record_fields(Archive& a, Record& v) {
     a("reasoning_tokens", v.usage.reasoning);
     a("streamed_tokens", v.streamed_tokens);
     a("first_group_tokens", v.first_group_tokens);
+    a("decoding_s", v.decoding);
     a("chunks", v.chunks);
     a("grouped_chunks", v.grouped_chunks);
     a("token_source", v.token_source);

@@ -57,6 +57,16 @@ TEST(RecordEvents, that_share_the_first_read_are_the_first_group) {
     EXPECT_EQ(record.longest_gap, 1ms);
 }
 
+TEST(RecordEvents, of_several_choices_are_decoded_side_by_side) {
+    const auto record = with({{.time = kScheduled},
+                              {.time = kScheduled, .same_read = true, .choice = 1},
+                              {.time = kScheduled + 10ms, .tokens = 2, .choice = 1},
+                              {.time = kScheduled + 12ms, .tokens = 3}});
+    EXPECT_EQ(record.first_group_tokens, 2);
+    EXPECT_EQ(record.decoding, 22ms);
+    EXPECT_FALSE(with({{.time = kScheduled}, {.time = kScheduled + 10ms}}).decoding);
+}
+
 TEST(RecordEvents, of_one_read_have_no_gap_and_one_that_goes_back_ends_a_gap_of_zero) {
     EXPECT_FALSE(with({{.time = kScheduled}, {.time = kScheduled, .same_read = true}}).longest_gap);
     EXPECT_EQ(with({{.time = kScheduled + 1ms}, {.time = kScheduled}}).longest_gap, Duration{});

@@ -40,6 +40,7 @@ RequestRecord record_with_everything() {
     record.finish_reason = "length";
     record.slot_wait = 3ns;
     record.connect = ConnectTimes{1ns, 2ns, 3ns};
+    record.decoding = 4ns;
     record.resent = true;
     record.first_early = std::chrono::microseconds(120);
     record.last_early = std::chrono::seconds(3);

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "core/random.h"
+#include "core/record/record_events.h"
 #include "tests/support/without_fact.h"
 
 namespace paretoken {
@@ -129,6 +131,31 @@ TEST(Metrics, an_arrival_without_tokens_lengthens_the_next_gap) {
     ASSERT_EQ(itl.size(), 1U);
     EXPECT_DOUBLE_EQ(itl[0].value, 0.070 / 3);
     EXPECT_EQ(pool("icl", record).size(), 2U);
+}
+
+TEST(Metrics, gaps_are_those_of_each_choice_and_itl_and_tpot_agree_in_the_mean) {
+    Random random(7);
+    for (int round = 0; round < 200; ++round) {
+        const auto choices = static_cast<std::uint8_t>(1 + random.below(4));
+        RequestRecord record = worked_example();
+        record.events.clear();
+        std::vector<TimePoint> next(choices, at(100ms));
+        for (int token = 0; token < 60; ++token) {
+            const auto choice = static_cast<std::uint8_t>(random.below(choices));
+            next[choice] = at(100ms) + 10ms * (token / choices);
+            record.events.push_back({.time = next[choice], .choice = choice});
+        }
+        derive_from_events(record);
+        const auto values = pool("itl", record);
+        double sum = 0;
+        double tokens = 0;
+        for (const PooledValue& gap : values) {
+            EXPECT_TRUE(gap.value == 0 || gap.value > 0.00999) << gap.value;  // never a gap to another choice
+            sum += gap.value * static_cast<double>(gap.weight);
+            tokens += static_cast<double>(gap.weight);
+        }
+        EXPECT_NEAR(sum / tokens, *value("tpot", record), 1e-12);
+    }
 }
 
 TEST(Metrics, what_did_not_happen_is_undefined_and_never_zero) {

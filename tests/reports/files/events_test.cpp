@@ -43,6 +43,7 @@ std::vector<StreamEvent> any_events(std::uint64_t seed) {
         event.kind = static_cast<EventKind>(random.below(3));
         event.same_read = random.below(2) == 0;
         event.kernel_stamp = random.below(2) == 0;
+        event.choice = static_cast<std::uint8_t>(seed % 2 == 0 ? 0 : random() >> 56);
     }
     return events;
 }
