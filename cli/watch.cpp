@@ -41,7 +41,7 @@ PlanTexts with_small_probes(PlanTexts texts) {
         if (!texts.contains(name)) texts[name] = {value};
     };
     add("request_rate", "0.1");
-    add("timeout", "60s");  // an interval lasts until its requests have ended
+    add("timeout", "60s");  // the line of an interval comes when its requests have ended
     if (!texts.contains("dataset") && !texts.contains("dataset_path")) {
         add("isl", "128");
         if (!texts.at("isl").front().starts_with("pairs:")) add("osl", "32");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -513,6 +514,7 @@ class SocketTarget final : public Target {
     /// Warns of an exporter that lacks the wanted metrics, once for all runs. A server that cannot be read is
     /// reported by the run's check "scrape".
     void complain(const scrape::ScraperOptions& options, const std::string& complaint) const {
+        const std::lock_guard lock(complaining_);
         if (complaint.empty() || options.name.empty() || !complained_of_.insert(options.name).second) return;
         watcher_->warn(fmt::format("--scrape {}={}: {}", options.name, options.url.text(), complaint));
     }
@@ -522,7 +524,8 @@ class SocketTarget final : public Target {
     std::unique_ptr<http::TlsContext> tls_;
     std::vector<Server> servers_;
     std::optional<std::string> metrics_base_ = "";  ///< base of the only server's metrics; absent: none
-    mutable std::set<std::string> complained_of_;   ///< exporters warned of; runs of a target never overlap
+    mutable std::mutex complaining_;                ///< guards complained_of_: intervals of a watch overlap
+    mutable std::set<std::string> complained_of_;   ///< exporters warned of
 };
 
 /// The simulated server in virtual time, whose facts are known without a probe.

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <condition_variable>
+#include <deque>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -102,29 +104,16 @@ void sleep_until(TimePoint until, const std::stop_token& stop) {
     (void)sleeping.wait_until(lock, stop, until, [] { return false; });
 }
 
-/// Warns while requests of an interval go on after its end, so that a server that hangs is seen before its
-/// requests time out.
-class HangingTeller {
-  public:
-    HangingTeller(Watcher& watcher, const loadgen::Progress& progress, std::uint64_t interval, TimePoint end,
-                  Duration timeout)
-        : thread_([=, &watcher, &progress](const std::stop_token& over) {
-              for (TimePoint due = end + kPatience;; due += kRepeat) {
-                  sleep_until(due, over);
-                  if (over.stop_requested()) return;
-                  watcher.warn(fmt::format(
-                      "interval {} ended {:.0f} s ago, and {} of its requests have not ended; the next "
-                      "interval "
-                      "begins when they have, at the latest {:.0f} s after they were sent (--timeout)",
-                      interval, seconds(due - end), progress.in_flight.load(), seconds(timeout)));
-              }
-          }) {}
-
-  private:
-    static constexpr Duration kPatience = std::chrono::seconds(10);
-    static constexpr Duration kRepeat = std::chrono::seconds(15);
-
-    std::jthread thread_;
+/// The load of one interval, which runs on a thread of its own.
+struct Interval {
+    std::uint64_t number = 0;
+    double begin_s = 0;
+    TimePoint end;      ///< as planned; its requests may end later
+    TimePoint warn_at;  ///< when requests that have not ended are told
+    Load load;
+    KeepingSink kept = {};
+    loadgen::Progress progress = {};
+    std::future<Recorded> recorded = {};
 };
 
 class Watch {
@@ -149,44 +138,69 @@ class Watch {
 
     const Alerting& alerting() const { return alerting_; }
 
-    bool is_over() const { return plan_.duration && now_s() >= seconds(*plan_.duration); }
+    /// Returns whether no further interval begins.
+    bool is_over() const {
+        return plan_.duration && static_cast<Duration::rep>(number_) * plan_.every >= *plan_.duration;
+    }
 
-    /// Runs the load of one interval and returns the state after it.
-    const WatchState& next(Watcher& watcher, const loadgen::Interruption& interruption) {
+    /// Begins the load of the next interval. In virtual time it runs when its end is asked for.
+    std::unique_ptr<Interval> begin(Watcher& watcher, const loadgen::Interruption& interruption) {
         const double begin_s = now_s();
         Load load = target_.load_for(interval_plan(plan_, ++number_));
-        load.server_age = from_seconds(computed_s_);
+        load.server_age = from_seconds(begin_s);
         if (number_ == 1) warn_of_baseline(load, watcher);
-        const TimePoint began = Clock::now();
         for (loadgen::ClassLoad& of : load.options.classes) {
             of.arrivals = within(std::move(of.arrivals), plan_.every);
             of.limits.duration.reset();
         }
-        target_.get_ready(load);
-        KeepingSink kept;
-        RedactingSink sink(kept, target_.secrets());
-        loadgen::Progress progress;
-        Recorded recorded{.begun = {.shape = loadgen::shape_of(load.options)}};
-        {
-            std::optional<HangingTeller> telling;
-            if (!target_.in_virtual_time())
-                telling.emplace(watcher, progress, number_, began + plan_.every, plan_.asked.request_timeout);
-            recorded.observed = target_.make(load, sink, progress, interruption);
-        }
-        recorded.events = std::make_shared<KeptEvents>(kept.records());
+        const TimePoint end = Clock::now() + plan_.every;
+        auto interval =
+            std::unique_ptr<Interval>(new Interval{number_, begin_s, end, end + kPatience, std::move(load)});
+        const auto policy = target_.in_virtual_time() ? std::launch::deferred : std::launch::async;
+        interval->recorded = std::async(policy, [this, &of = *interval, &interruption] {
+            target_.get_ready(of.load);
+            RedactingSink sink(of.kept, target_.secrets());
+            Recorded recorded{.begun = {.shape = loadgen::shape_of(of.load.options)}};
+            recorded.observed = target_.make(of.load, sink, of.progress, interruption);
+            return recorded;
+        });
+        return interval;
+    }
+
+    /// Waits for the end of an interval's requests, and returns the state after it.
+    const WatchState& end(Interval& interval) {
+        Recorded recorded = interval.recorded.get();
+        recorded.events = std::make_shared<KeptEvents>(interval.kept.records());
         RunResult result = result_of(recorded, {});
         redact(result, target_.secrets());
-        if (!target_.in_virtual_time()) sleep_until(began + plan_.every, interruption.stop_starting);
-        computed_s_ += seconds(plan_.every);
-        tell(result, kept.records(), begin_s);
+        tell(result, interval.kept.records(), interval);
         return state_;
+    }
+
+    /// Warns of an interval whose requests go on after its end, so that a server that hangs is seen before
+    /// its requests time out.
+    void warn_of_hanging(Interval& interval, Watcher& watcher) const {
+        constexpr Duration kRepeat = std::chrono::seconds(15);
+        if (Clock::now() < interval.warn_at) return;
+        watcher.warn(
+            fmt::format("interval {} ended {:.0f} s ago, and {} of its requests have not ended; each fails "
+                        "{:.0f} s after "
+                        "it was sent (--timeout)",
+                        interval.number, seconds(interval.warn_at - interval.end),
+                        interval.progress.in_flight.load(), seconds(plan_.asked.request_timeout)));
+        interval.warn_at += kRepeat;
     }
 
     void write() { file_.add(state_.line); }
 
   private:
+    static constexpr Duration kPatience = std::chrono::seconds(10);
+
     /// Returns the time since the start. In virtual time each interval takes its planned length.
-    double now_s() const { return target_.in_virtual_time() ? computed_s_ : seconds(Clock::now() - began_); }
+    double now_s() const {
+        return target_.in_virtual_time() ? static_cast<double>(number_) * seconds(plan_.every)
+                                         : seconds(Clock::now() - began_);
+    }
 
     void warn_of_baseline(const Load& load, Watcher& watcher) const {
         Workload workload;
@@ -195,10 +209,10 @@ class Watch {
             watcher.warn(doubt);
     }
 
-    void tell(const RunResult& result, const std::vector<RequestRecord>& records, double begin_s) {
-        reports::WatchLine line{.interval = number_,
+    void tell(const RunResult& result, const std::vector<RequestRecord>& records, const Interval& interval) {
+        reports::WatchLine line{.interval = interval.number,
                                 .at = utc_now(),
-                                .begin_s = begin_s,
+                                .begin_s = interval.begin_s,
                                 .end_s = now_s(),
                                 .requests = result.counts.requests,
                                 .failed = result.counts.failed};
@@ -209,7 +223,7 @@ class Watch {
         state_.alerts.clear();
         state_.now.clear();
         for (AlertJudge& judge : judges_) {
-            add_run(judge, result, begin_s);
+            add_run(judge, result, interval.begin_s);
             state_.alerts.push_back(judge.result());
             state_.now.push_back(judge.state());
             if (judge.state() == AlertState::firing) line.firing.push_back(judge.rule().name);
@@ -249,25 +263,56 @@ class Watch {
     Alerting alerting_;
     reports::WatchFile file_;
     TimePoint began_;
-    double computed_s_ = 0;
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0;  ///< intervals that have begun
     std::vector<AlertJudge> judges_;
     std::vector<DriftTracker> trackers_;
     WatchState state_;
 };
 
+/// Waits for the interval's requests, its planned end or the time `until`, whichever is decisive; not longer
+/// than the times after which interruptions are looked for.
+void wait_for(const Interval& interval, TimePoint until, const std::stop_token& stop) {
+    constexpr Duration kLook = std::chrono::milliseconds(100);
+    if (interval.recorded.wait_for(Duration{}) == std::future_status::ready)
+        sleep_until(std::min(until, interval.end), stop);
+    else
+        (void)interval.recorded.wait_until(std::min(until, Clock::now() + kLook));
+}
+
 }  // namespace
 
 WatchState watch(const Target& target, const WatchPlan& plan, const fs::path& directory, Watcher& watcher,
                  const OnInterval& on_interval, const loadgen::Interruption& interruption) {
+    constexpr std::size_t kMostAtOnce = 16;  // intervals whose requests have not all ended
     Watch watch(target, plan, directory);
     WatchState state;
-    do {
-        state = watch.next(watcher, interruption);
-        watch.write();
-        if (on_interval) on_interval(state);
-    } while (!watch.is_over() && !interruption.stop_starting.stop_requested());
-    return state;
+    std::deque<std::unique_ptr<Interval>> running;
+    const std::stop_token& stop = interruption.stop_starting;
+    const auto has_ended = [&](const Interval& interval) {
+        return target.in_virtual_time() ||
+               (interval.recorded.wait_for(Duration{}) == std::future_status::ready &&
+                (stop.stop_requested() || Clock::now() >= interval.end));
+    };
+    TimePoint due = Clock::now();
+    for (bool first = true;; first = false) {
+        const bool goes_on = first || (!watch.is_over() && !stop.stop_requested());
+        const bool is_due = target.in_virtual_time() ? running.empty() : Clock::now() >= due;
+        if (goes_on && is_due && running.size() < kMostAtOnce) {
+            running.push_back(watch.begin(watcher, interruption));
+            due = running.back()->end;
+        } else if (running.empty()) {
+            if (!goes_on) return state;
+            sleep_until(due, stop);
+        } else if (has_ended(*running.front())) {
+            state = watch.end(*running.front());
+            running.pop_front();
+            watch.write();
+            if (on_interval) on_interval(state);
+        } else {
+            for (const auto& interval : running) watch.warn_of_hanging(*interval, watcher);
+            wait_for(*running.front(), due, stop);
+        }
+    }
 }
 
 }  // namespace paretoken::experiments

@@ -12,6 +12,7 @@ import unittest
 import urllib.request
 
 from harness import BINARY, Case, address_from, environment, paretoken, refused_port, started
+from hostile_server import HostileServer
 
 FAST = "llama3-8b-h100-bf16"
 PROBES = ("--request-rate", 20, "--every", "1s", "--isl", 32, "--osl", 16)
@@ -167,6 +168,18 @@ class Watch(Case):
         for arguments, timeout in (((), "60s"), (("--timeout", "5m"), "300s")):
             config = json.loads(self.succeeds(paretoken("watch", *arguments, "--print-config")).stdout)
             self.assertEqual(config["timeout"], timeout)
+
+    def test_intervals_of_a_server_that_hangs_begin_on_time_and_its_alerts_fire(self):
+        with HostileServer("stall", good_first=20) as server:
+            done = paretoken("watch", server.address, *PROBES, "--duration", "4s", "--timeout", "3s", "--out",
+                             self.directory / "watch")
+        self.assertEqual(done.returncode, 1, done.stderr)  # requests_failing has the severity fail
+        lines = self.lines()
+        self.assertEqual([line["interval"] for line in lines], [1, 2, 3, 4])
+        for line in lines:
+            self.assertGreater(line["failed"], 0)
+        for before, line in zip(lines, lines[1:]):
+            self.assertLess(line["begin_s"], before["end_s"], "it began while requests of the one before were in flight")
 
     def test_what_cannot_be_watched_is_refused(self):
         common = ("watch", f"sim:{FAST}", "--out", self.directory / "no")
