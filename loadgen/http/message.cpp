@@ -33,16 +33,23 @@ ResponseHead head_of(const http::response_header<>& fields) {
             .location = text(http::field::location)};
 }
 
-/// Returns a head whose status line lacks the space before the reason, with it and with padding for code that
-/// reads ahead; empty for any other head.
-std::string with_space_for_reason(std::span<const char> bytes) {
+/// Returns bytes that begin with a head, with CRLF at the ends of the head's lines and with the space before
+/// the reason of the status line, and with padding for code that reads ahead. RFC 9112 allows readers to take
+/// a head whose lines end with LF alone.
+std::string mended_head(std::string_view bytes) {
     constexpr std::string_view kLine = "HTTP/1.1 200";
-    const std::string_view head(bytes.data(), bytes.size());
     std::string mended;
-    if (!head.starts_with("HTTP/1.") || head.substr(0, head.find('\r')).size() != kLine.size()) return mended;
-    mended.reserve(head.size() + 1 + kPadding);
-    mended.append(head.substr(0, kLine.size())).append(" ").append(head.substr(kLine.size()));
-    return mended;
+    mended.reserve(2 * bytes.size() + 1 + kPadding);
+    for (bool in_head = true; in_head && !bytes.empty();) {
+        std::string_view line = bytes.substr(0, bytes.find('\n'));
+        const bool cut_off = line.size() == bytes.size();
+        bytes.remove_prefix(cut_off ? bytes.size() : line.size() + 1);
+        if (line.ends_with('\r') && !cut_off) line.remove_suffix(1);
+        const bool lacks_space = mended.empty() && line.size() == kLine.size() && !cut_off;
+        in_head = !line.empty();
+        mended.append(line).append(lacks_space ? " " : "").append(cut_off ? "" : "\r\n");
+    }
+    return mended.append(bytes);
 }
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {
@@ -113,8 +120,14 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
             return State::reading;
         }
         if (ec) {
-            const std::string mended = with_space_for_reason(bytes);
-            return mended.empty() ? broken_by(ec.message()) : read_head(mended);
+            const std::string_view head(bytes.data(), bytes.size());
+            if (!head.starts_with("HTTP/1.")) return broken_by(ec.message());
+            if (head.find('\n') == std::string_view::npos && head.size() < kHeaderLimit) {
+                head_.assign(head);  // only the end of the line shows whether it can be mended
+                return State::reading;
+            }
+            const std::string mended = mended_head(head);
+            return mended == head ? broken_by(ec.message()) : read_head(mended);
         }
         bytes = bytes.subspan(taken);
         const unsigned status = parser.get().result_int();

@@ -22,6 +22,15 @@ std::string_view without_total(std::string_view name) {
     return name;
 }
 
+/// Returns the samples with vLLM's own names for those that Ray Serve exports as ray_vllm:… or ray_vllm_….
+std::vector<Sample> without_ray(std::vector<Sample> samples) {
+    constexpr std::string_view kPrefix = "ray_vllm";
+    for (Sample& sample : samples)
+        if (sample.name.starts_with(kPrefix) && sample.name.size() > kPrefix.size() + 1)
+            sample.name = "vllm:" + sample.name.substr(kPrefix.size() + 1);
+    return samples;
+}
+
 /// Returns the kinds of all known quantities by their names, without "_total". A histogram has the names of
 /// its sum and its count.
 const std::map<std::string, MetricKind, std::less<>>& kinds_by_name() {
@@ -159,8 +168,8 @@ std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
 
 ServerScrape server_scrape_of(const Scrape& text, TimePoint at, std::string_view model) {
     ServerScrape known{.at = at, .engine = {}, .sources = {}, .values = {}, .histograms = {}};
-    const Scrape scrape{.samples =
-                            possible_ones(without_ranks(of_model(text.samples, model)), known.left_out)};
+    const Scrape scrape{
+        .samples = possible_ones(without_ranks(of_model(without_ray(text.samples), model)), known.left_out)};
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
         std::optional<std::string> name;

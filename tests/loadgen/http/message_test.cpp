@@ -105,6 +105,19 @@ TEST(ResponseReader, TakesAStatusLineWithoutAReason) {
     }
 }
 
+TEST(ResponseReader, TakesAHeadWhoseLinesEndWithALineFeedAlone) {
+    const std::string head = "HTTP/1.1 200\nContent-Type: text/event-stream\nContent-Length: 10\n\n";
+    for (std::size_t size = 1; size <= head.size() + 10; ++size) {
+        Heard heard;
+        ResponseReader reader(heard);
+        reader.begin();
+        ASSERT_EQ(feed_in_pieces(reader, head + "data: a\n\n\n", size), ResponseReader::State::complete)
+            << size;
+        EXPECT_EQ(heard.body, "data: a\n\n\n") << size;
+        EXPECT_EQ(heard.head.content_type, "text/event-stream") << size;
+    }
+}
+
 TEST(ResponseReader, SkipsInterimResponses) {
     for (const std::size_t size : {1UL, 7UL, 1000UL}) {
         Heard heard;

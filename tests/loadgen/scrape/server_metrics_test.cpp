@@ -80,6 +80,17 @@ TEST(ServerMetrics, of_every_engine_are_recognised) {
     EXPECT_EQ(older.values.at("prefix_hits"), 5) << "also without _total";
     EXPECT_EQ(older.histograms.at("itl").count, 100);
 
+    for (const std::string_view prefix : {"ray_vllm:", "ray_vllm_"}) {
+        const ServerScrape ray =
+            scraped(fmt::format("{0}num_requests_running{{ReplicaId=\"a\",model_name=\"m\"}} 3\n"
+                                "{0}num_requests_running{{ReplicaId=\"b\",model_name=\"m\"}} 4\n"
+                                "{0}generation_tokens 7\n{0}generation_tokens_total 7\n",
+                                prefix));
+        EXPECT_EQ(ray.engine, "vllm");
+        EXPECT_EQ(ray.values.at("running"), 7);
+        EXPECT_EQ(ray.values.at("generation_tokens"), 7) << "Ray exports counters under two names";
+    }
+
     EXPECT_EQ(scraped("sglang:num_running_reqs 2\nsglang:token_usage 0.1\n").engine, "sglang");
     EXPECT_EQ(scraped("trtllm_num_requests_running 2\n").engine, "trtllm");
     EXPECT_EQ(scraped("tgi_queue_size 2\n").values.at("waiting"), 2);
