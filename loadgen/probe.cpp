@@ -238,9 +238,10 @@ class Asker {
             const Duration wait = retry_after(answer.head).value_or(pause);
             if (Clock::now() + wait > deadline) return answer;
             if (options_.on_wait) {
-                options_.on_wait(fmt::format("{} is busy or still loading (HTTP {}); asking again in {} s",
-                                             options_.url.text(), answer.head.status,
-                                             number_text(seconds(wait))));
+                const std::string said = protocol::error_text_of(answer.body, secrets_);
+                options_.on_wait(fmt::format(
+                    "{} is busy or still loading (HTTP {}{}{}); asking again in {} s", options_.url.text(),
+                    answer.head.status, said.empty() ? "" : ": ", said, number_text(seconds(wait))));
             }
             sleep(wait);
             pause = std::min<Duration>(2 * pause, std::chrono::seconds(5));
@@ -382,11 +383,18 @@ std::optional<protocol::ListedModel> model_for(const Asker& asker, const ModelsA
         if (is_busy(answer) || !answer.head.location.empty() || status == 401 || status == 403 ||
             status >= 500)
             asker.refuse_status(models.what(), models.path, answer, kAdvice);
+        const std::string said = answer.ok() ? "" : protocol::error_text_of(answer.body, asker.secrets());
+        const bool wants_tls =
+            options.tls == nullptr && status == 400 && said.find("HTTPS") != std::string::npos;
         throw RuntimeError(fmt::format(
-            "{} does not look like an OpenAI-compatible server: GET {} gave HTTP {}{}; check the URL, or "
+            "{} does not look like an OpenAI-compatible server: GET {} gave HTTP {}{}{}{}; check the URL, or "
             "name the model with --model",
             options.url.text(), address_text(options.url, models.path), status,
-            answer.ok() ? " without a model list" : ""));
+            answer.ok()    ? " without a model list"
+            : said.empty() ? ""
+                           : ": ",
+            said,
+            wants_tls ? "; try https" + options.url.text().substr(std::string_view("http").size()) : ""));
     }
     return protocol::chosen_model(list, options.body.model);
 }

@@ -20,6 +20,17 @@ constexpr std::size_t kBeginning = 4 * kKibi;  ///< bytes of a stream that are k
 
 constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
 
+/// Returns the error of an answer with fewer tokens than were asked for with ignore_eos. A server that ends
+/// it by itself does not obey this option.
+std::string too_short_error(std::int64_t tokens, std::int64_t wanted, const std::string& reason) {
+    constexpr std::array<std::string_view, 5> kByItself = {"stop", "STOP", "eos", "eos_token", "end_turn"};
+    std::string text = std::to_string(tokens) + " of " + std::to_string(wanted) + " tokens";
+    if (!reason.empty()) text += " (" + reason + ")";
+    if (std::find(kByItself.begin(), kByItself.end(), reason) != kByItself.end())
+        text += "; try --no-ignore-eos";
+    return text;
+}
+
 /// Returns whether an answer's model may be the one that was asked for. Servers leave out the organisation
 /// before a slash, add a date or a version ("gpt-4o-2024-08-06"), and change the case.
 bool is_same_model(std::string_view asked, std::string_view answered) {
@@ -212,7 +223,7 @@ void AnswerReader::note_event(const Delta& delta) {
     if (facts_.first_alone == 0 && delta.usage) facts_.first_alone = delta.usage->completion.value_or(0);
     unknown_outputs_ += delta.unknown_output ? 1 : 0;
     foreign_ += delta.foreign ? 1 : 0;
-    any_own_ |= !delta.foreign && !delta.done;
+    any_own_ |= !delta.foreign && !delta.done && !delta.usage;
 }
 
 /// Returns the beginning of the answer's body for an error. Text near a cut is not shown, because it may be a
@@ -275,8 +286,7 @@ void AnswerReader::finish(bool http_complete) {
         std::min(record.wanted_output_tokens.value_or(0),
                  options_.limits.asked_output_tokens.value_or(std::numeric_limits<std::int64_t>::max()));
     if (options_.ignore_eos_accepted && exact && output_tokens_of(record) < wanted) {
-        fail(Outcome::too_short, std::to_string(output_tokens_of(record)) + " tokens came of the " +
-                                     std::to_string(wanted) + " asked for with ignore_eos");
+        fail(Outcome::too_short, too_short_error(output_tokens_of(record), wanted, record.finish_reason));
     }
     record_ = nullptr;
 }
@@ -347,8 +357,7 @@ void AnswerReader::write_events() {
     std::vector<StreamEvent>& events = record_->events;
     events.reserve(log_.size());
     for (const Chunk& chunk : log_) {
-        events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp,
-                          chunk.choice});
+        events.push_back({chunk.time, 1, chunk.kind, chunk.same_read, chunk.kernel_stamp, chunk.choice});
     }
 }
 

@@ -39,7 +39,7 @@ std::string_view only_output_in(std::string_view event, const Holes& holes) {
 bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta, Reading& reading) {
     return for_each_field(event, [&](Key key, Value value) {
         reading.any_field = true;
-        if (key == "usage") {
+        if (key == "usage" || key == "amazon-bedrock-invocationMetrics") {
             reading.known = true;
             return read_usage(value, delta.usage);
         }
@@ -347,6 +347,30 @@ void update(TokenUsage& usage, const TokenUsage& news) {
     }
 }
 
+namespace {
+
+/// Returns the words of a page of HTML without its head, in which only the title stands; other text as it is.
+std::string text_of_page(std::string text) {
+    constexpr std::string_view kBlanks = " \t\r\n";
+    const std::size_t begin = text.find_first_not_of(kBlanks);
+    if (begin == std::string::npos || text[begin] != '<') return text;
+    const std::size_t head_end = text.find("</head>");
+    std::string shown;
+    bool in_tag = false;
+    for (const char c : std::string_view(text).substr(head_end == std::string::npos ? begin : head_end)) {
+        const bool separates = in_tag || c == '<' || kBlanks.find(c) != std::string_view::npos;
+        if (c == '<' || c == '>') in_tag = c == '<';
+        if (!separates)
+            shown += c;
+        else if (!shown.empty() && shown.back() != ' ')
+            shown += ' ';
+    }
+    if (shown.ends_with(' ')) shown.pop_back();
+    return shown.empty() ? text : shown;
+}
+
+}  // namespace
+
 std::string error_text_of(std::string_view body, const Secrets& secrets) {
     constexpr std::size_t kShown = 200;
     dom::parser parser;
@@ -356,7 +380,7 @@ std::string error_text_of(std::string_view body, const Secrets& secrets) {
         std::string_view string;
         text = short_line(whole.get(string) ? error_in(whole) : std::string(string), kLongestText, secrets);
     }
-    return text.empty() ? short_line(body, kShown, secrets) : text;
+    return text.empty() ? short_line(text_of_page(secrets.redacted(body)), kShown, secrets) : text;
 }
 
 std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secrets& secrets,

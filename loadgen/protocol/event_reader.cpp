@@ -122,10 +122,11 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     std::optional<std::int64_t> input, cache_read, cache_written, total;
     const bool whole = for_each_field(value, [&](Key key, Value inner) {
         if (key == "prompt_tokens" || key == "promptTokens") return read_count(inner, news.prompt);
-        if (key == "input_tokens" || key == "inputTokens") return read_count(inner, input);
+        if (key == "input_tokens" || key == "inputTokens" || key == "inputTokenCount")
+            return read_count(inner, input);
         if (key == "total_tokens" || key == "totalTokens") return read_count(inner, total);
         if (key == "completion_tokens" || key == "output_tokens" || key == "completionTokens" ||
-            key == "outputTokens")
+            key == "outputTokens" || key == "outputTokenCount")
             return read_count(inner, news.completion);
         if (key == "prompt_tokens_details" || key == "input_tokens_details") {
             return read_detail(inner, "cached_tokens", news.cached_prompt);

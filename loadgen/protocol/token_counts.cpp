@@ -162,6 +162,14 @@ std::int64_t unseen_reasoning(std::span<const Chunk> chunks, const TokenUsage& u
     return streamed || in_text ? 0 : reasoning;
 }
 
+/// Returns whether the text is too short for its tokens: they are at least two for each event, and have less
+/// than 1.5 bytes each. Some of them were then probably generated without being shown.
+bool too_dense(std::span<const Chunk> chunks, std::int64_t tokens) {
+    std::int64_t bytes = 0;
+    for (const Chunk& chunk : chunks) bytes += chunk.text_bytes;
+    return tokens >= 2 * static_cast<std::int64_t>(chunks.size()) && 2 * bytes < 3 * tokens;
+}
+
 /// Takes tokens that no event showed from the first event with more tokens than these.
 void leave_out(std::int64_t unseen, std::vector<StreamEvent>& events) {
     const auto found = std::find_if(events.begin(), events.end(),
@@ -228,6 +236,7 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
         record.token_source = TokenSource::one_per_event;
     } else {
         record.token_source = TokenSource::usage_by_text;
+        record.unseen_output |= too_dense(chunks, streamed);
         spread_by_text(chunks, static_cast<std::uint64_t>(streamed), events);
     }
 }

@@ -228,6 +228,13 @@ TEST(Probe, SaysThatItIsNoOpenAiServer) {
     EXPECT_THAT(failure_of(options_for(ssh)), HasSubstr("does not speak HTTP"));
 }
 
+TEST(Probe, NamesTheSchemeWhereAProxySaysThatItExpectsTls) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        return json(400, "<html><body>The plain HTTP request was sent to HTTPS port</body></html>");
+    });
+    EXPECT_THAT(failure_of(options_for(server)), HasSubstr("try https" + server.url().substr(4)));
+}
+
 TEST(Probe, SaysThatTheConnectionWasRefused) {
     EndpointOptions options;
     {

@@ -402,6 +402,21 @@ TEST(Tokens, ThatTheTextCannotHoldAreDisputed) {
     EXPECT_EQ(empty.read(70, kStop + usage(1, 64) + kDone).end().usage.completion, 64);
 }
 
+/// Expects that the pooled gaps between tokens have the time per output token as their mean.
+void expect_one_mean(const RequestRecord& record, std::string_view what) {
+    const auto tpot = metric_named("tpot")->of_request(record);
+    if (!tpot) return;
+    std::vector<PooledValue> gaps;
+    metric_named("itl")->pool(record, gaps);
+    double sum = 0;
+    double weight = 0;
+    for (const PooledValue& gap : gaps) {
+        sum += gap.value * static_cast<double>(gap.weight);
+        weight += static_cast<double>(gap.weight);
+    }
+    EXPECT_NEAR(sum / weight, *tpot, 1e-12) << what;
+}
+
 TEST(Tokens, GiveGapsWhoseMeanIsTheTimePerOutputToken) {
     Random random(5);
     for (int round = 0; round < 300; ++round) {
@@ -413,18 +428,8 @@ TEST(Tokens, GiveGapsWhoseMeanIsTheTimePerOutputToken) {
             now += 1 + whole(20);
             answer.read(now, text(std::string(1 + whole(9), 'x')));
         }
-        const RequestRecord record = answer.read(now + 1, the_end(usage(9, 2 + whole(80)))).end();
-        const auto tpot = metric_named("tpot")->of_request(record);
-        if (!tpot) continue;
-        std::vector<PooledValue> gaps;
-        metric_named("itl")->pool(record, gaps);
-        double sum = 0;
-        double weight = 0;
-        for (const PooledValue& gap : gaps) {
-            sum += gap.value * gap.weight;
-            weight += gap.weight;
-        }
-        EXPECT_NEAR(sum / weight, *tpot, 1e-12) << "round " << round;
+        expect_one_mean(answer.read(now + 1, the_end(usage(9, 2 + whole(80)))).end(),
+                        "round " + std::to_string(round));
     }
 }
 
@@ -516,6 +521,11 @@ TEST(Outcome, WhatAnotherApiSendsIsQuoted) {
                 AllOf(HasSubstr("of another kind"), HasSubstr("meta_info")));
     EXPECT_THAT(error_of("data:{\"token\":{\"id\":5,\"text\":\"w\"},\"generated_text\":null}\n\n"),
                 HasSubstr("generated_text"));
+    EXPECT_THAT(
+        error_of("data: {\"response\":\"w\"}\n\ndata: {\"response\":\"\",\"usage\":{\"completion_tokens\":1}}"
+                 "\n\n" +
+                 kDone),
+        AllOf(HasSubstr("of another kind"), HasSubstr("response")));
     EXPECT_THAT(error_of("<!DOCTYPE html><title>Please log in</title>"), HasSubstr("Please log in"));
     EXPECT_THAT(error_of("{\"message\":{\"content\":\"w\"},\"done\":false}\n{\"done\":true}\n"),
                 HasSubstr("JSON objects in lines"));
@@ -639,7 +649,7 @@ TEST(Outcome, FewerTokensThanAskedForFailOnlyWhenIgnoreEosWasAccepted) {
     EXPECT_EQ(Answer({}, wanted).read(1, answer).end().outcome, Outcome::ok);
     const RequestRecord record = Answer({.ignore_eos_accepted = true}, wanted).read(1, answer).end();
     EXPECT_EQ(record.outcome, Outcome::too_short);
-    EXPECT_THAT(record.error, HasSubstr("2 tokens came of the 3"));
+    EXPECT_THAT(record.error, HasSubstr("2 of 3 tokens"));
     const std::string full = text("a") + text("b") + text("c") + kStop + usage(1, 3) + kDone;
     EXPECT_EQ(Answer({.ignore_eos_accepted = true}, wanted).read(1, full).end().outcome, Outcome::ok);
     // The request itself asked for fewer than the dataset, such as by --extra-body.
@@ -728,6 +738,23 @@ TEST(Answer, AReaderIsReadyForTheNextAnswer) {
 
 RequestRecord replay(std::string_view name) {
     return paretoken::testing::replayed(name, default_protocol());
+}
+
+TEST(RealStreams, all_have_gaps_whose_mean_is_the_time_per_output_token) {
+    std::size_t streams = 0;
+    for (const char* const folder : {"streams", "vllm"}) {
+        for (const std::string& name : paretoken::testing::golden_files(folder)) {
+            if (!name.ends_with(".http") || name.find("error") != std::string::npos) continue;
+            const char* const protocol = name.find("messages") != std::string::npos    ? "messages"
+                                         : name.find("responses") != std::string::npos ? "responses"
+                                                                                       : "chat";
+            const RequestRecord record = paretoken::testing::replayed(name, *protocol_named(protocol));
+            EXPECT_EQ(record.outcome, Outcome::ok) << name;
+            expect_one_mean(record, name);
+            ++streams;
+        }
+    }
+    EXPECT_GE(streams, 14U);
 }
 
 TEST(RealStreams, VllmChat) {

@@ -298,7 +298,12 @@ TEST(ErrorText, OtherShapesAreReadableToo) {
               "field required (missing)");
     EXPECT_EQ(error_text_of(R"("just a string")"), "just a string");
     EXPECT_EQ(error_text_of(R"({"message":"no Route matched"})"), "no Route matched");
-    EXPECT_EQ(error_text_of("<html>\n  <h1>502</h1>\r\n</html>"), "<html> <h1>502</h1> </html>");
+    EXPECT_EQ(
+        error_text_of("<html><head><title>502 Bad Gateway</title></head>\n<body><h1>502 Bad Gateway</h1>\r\n"
+                      "<hr>nginx</body></html>"),
+        "502 Bad Gateway nginx");
+    EXPECT_EQ(error_text_of("<html><body>No server is available"), "No server is available");
+    EXPECT_EQ(error_text_of("<html></html>"), "<html></html>");
     EXPECT_EQ(error_text_of(""), "");
     EXPECT_LE(error_text_of(std::string(5000, 'x')).size(), 200u);
     EXPECT_LE(error_text_of(R"({"error":")" + std::string(5000, 'x') + "\"}").size(), 410u);

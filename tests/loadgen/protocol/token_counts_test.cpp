@@ -63,6 +63,17 @@ TEST(TokenCounts, of_thoughts_that_were_not_streamed_are_not_those_of_the_first_
     EXPECT_FALSE(streamed.unseen_output);
 }
 
+TEST(TokenCounts, that_the_text_is_unlikely_to_hold_are_output_that_was_not_shown) {
+    const auto unseen = [](std::int64_t tokens) {
+        return decided({.events = 10, .text_bytes = 5}, {}, counting(tokens)).unseen_output;
+    };
+    EXPECT_FALSE(unseen(10));
+    EXPECT_FALSE(unseen(33)) << "1.5 bytes for each token";
+    EXPECT_TRUE(unseen(34));
+    EXPECT_TRUE(unseen(60));
+    EXPECT_FALSE(decided({.events = 40, .text_bytes = 1}, {}, counting(40)).unseen_output) << "digits";
+}
+
 TEST(TokenCounts, of_reasoning_inside_the_text_are_shown_by_its_events) {
     const RequestRecord record = decided({.events = 132}, {}, counting(132, 100));
     EXPECT_THAT(tokens_of(record), Each(1U));
