@@ -1,7 +1,9 @@
 // paretoken translate: prints our command line for one of another load generator.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "cli/console/print.h"
+#include "cli/words/configuration.h"
 #include "cli/words/foreign_options.h"
 #include "cli/words/groups.h"
 #include "cli/words/pasted_line.h"
@@ -25,31 +28,91 @@
 namespace paretoken::cli {
 namespace {
 
-/// Replaces the configuration file of inference-perf by its fields, as options that stand before the others.
-void read_configuration(std::vector<std::string>& command) {
-    const auto program = std::find_if(command.begin(), command.end(), [](const std::string& word) {
-        return std::filesystem::path(word).filename() == "inference-perf";
-    });
-    const auto option = std::find_if(program, command.end(), [](const std::string& word) {
-        return word == "-c" || word.starts_with("--config_file") || word.starts_with("--config-file");
-    });
-    if (option == command.end()) return;
-    const auto equals = option->find('=');
-    if (equals == std::string::npos && option + 1 == command.end()) return;
-    const std::string file = equals == std::string::npos ? *(option + 1) : option->substr(equals + 1);
-    std::vector<std::string> options;
-    const Group fields =
-        group_of(reports::foreign_yaml(reports::read_file(file), file).dump()).value_or(Group{});
-    for (const auto& [key, value] : fields) options.insert(options.end(), {"--" + key, value});
-    const auto at = command.erase(option, option + (equals == std::string::npos ? 2 : 1));
-    command.insert(at, options.begin(), options.end());
+/// A tool whose options may stand in a configuration file.
+struct ConfiguredTool {
+    std::string_view program;
+    std::vector<std::string_view> options;  ///< names of the option that names the file
+};
+
+const std::vector<ConfiguredTool>& configured_tools() {
+    static const std::vector<ConfiguredTool> kTools = {
+        {"inference-perf", {"-c", "--config_file", "--config-file"}},
+        {"guidellm", {"-c", "--config", "--scenario"}},
+        {"aiperf", {"-f", "-c", "--config", "--user-config-file"}},
+    };
+    return kTools;
+}
+
+/// Replaces "${NAME}" and "${NAME:default}" by the value of the variable or by the default.
+std::string with_environment(std::string text) {
+    for (std::size_t at = 0; (at = text.find("${", at)) != std::string::npos;) {
+        const std::size_t end = text.find('}', at);
+        if (end == std::string::npos) break;
+        const std::string inner = text.substr(at + 2, end - at - 2);
+        const std::size_t colon = inner.find(':');
+        const char* const set = std::getenv(inner.substr(0, colon).c_str());
+        std::string value = set != nullptr ? set : "";
+        if (value.empty() && colon != std::string::npos) value = inner.substr(colon + 1);
+        text.replace(at, end + 1 - at, value);
+        at += value.size();
+    }
+    return text;
+}
+
+/// Returns the options that a configuration file, or a built-in one, of a tool stands for.
+Configured configured_by(std::string_view program, const std::string& file) {
+    if (program == "guidellm")
+        if (auto scenario = guidellm_scenario(file)) return *std::move(scenario);
+    const std::string json = reports::foreign_yaml(with_environment(reports::read_file(file)), file).dump();
+    if (program == "guidellm") return guidellm_configuration(json);
+    const Group fields = group_of(json).value_or(Group{});
+    if (program == "aiperf") return aiperf_configuration(fields);
+    Configured out;
+    for (const auto& [key, value] : fields) out.words.insert(out.words.end(), {"--" + key, value});
+    return out;
+}
+
+/// Replaces the configuration file of a tool by its options, which stand before those of the line. An option
+/// of the line takes the place of one of the same name. Returns notes.
+std::vector<std::string> read_configuration(std::vector<std::string>& command) {
+    for (const ConfiguredTool& tool : configured_tools()) {
+        const auto program = std::find_if(command.begin(), command.end(), [&](const std::string& word) {
+            return std::filesystem::path(word).filename() == tool.program;
+        });
+        const auto option = std::find_if(program, command.end(), [&](const std::string& word) {
+            const std::string_view name = std::string_view(word).substr(0, word.find('='));
+            return std::find(tool.options.begin(), tool.options.end(), name) != tool.options.end();
+        });
+        if (option == command.end()) continue;
+        const auto equals = option->find('=');
+        if (equals == std::string::npos && option + 1 == command.end()) continue;
+        const std::string file = equals == std::string::npos ? *(option + 1) : option->substr(equals + 1);
+        const auto after = command.erase(option, option + (equals == std::string::npos ? 2 : 1));
+        const auto first =
+            std::find_if(program, after, [](const std::string& word) { return word.starts_with('-'); });
+        const Configured configured = configured_by(tool.program, file);
+        std::vector<std::string> words;
+        bool replaced = false;
+        for (const std::string& word : configured.words) {
+            if (word.starts_with("--"))
+                replaced = std::find(command.begin(), command.end(), word) != command.end();
+            if (!replaced) words.push_back(word);
+        }
+        command.insert(first, words.begin(), words.end());
+        if (configured.left_out.empty()) return {};
+        return {fmt::format("{}: without a counterpart: {}", file, fmt::join(configured.left_out, ", "))};
+    }
+    return {};
 }
 
 void translate(const std::vector<std::string>& words) {
     auto commands =
         words.size() == 1 ? commands_in(words.front()) : std::vector<std::vector<std::string>>{words};
-    for (std::vector<std::string>& command : commands) read_configuration(command);
+    std::vector<std::string> notes;
+    for (std::vector<std::string>& command : commands)
+        for (std::string& note : read_configuration(command)) notes.push_back(std::move(note));
     Translation translation = translation_of(commands);
+    translation.notes.insert(translation.notes.begin(), notes.begin(), notes.end());
     std::vector<std::string>& options = translation.words;
     if (const auto key = std::find(options.begin(), options.end(), "--api-key"); key != options.end()) {
         options.erase(key, key + 2);

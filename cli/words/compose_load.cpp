@@ -96,8 +96,21 @@ void set_profile_fields(const Composing& now, Fields& fields, const std::string&
     }
 }
 
+/// GuideLLM's "--override profile.rate 10,20" as rates.
+void compose_override(const Composing& now) {
+    const Texts words = now.parts.take_all("override");
+    for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+        constexpr std::array kLevels = {"profile.rate", "profile.streams", "profile.sweep_size"};
+        if (std::find(kLevels.begin(), kLevels.end(), words[i]) != kLevels.end())
+            now.parts.add("rate", words[i + 1]);
+        else
+            now.absent(fmt::format("--override {}: every level of a sweep has the same end", words[i]));
+    }
+}
+
 void compose_profile(const Composing& now) {
     Parts& parts = now.parts;
+    compose_override(now);
     const auto profile = parts.take("profile");
     Texts rates = parts.take_list("rate");  // an option that is given again adds a rate
     if (profile) {

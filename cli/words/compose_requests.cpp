@@ -73,12 +73,29 @@ double number_or_0(const std::string& text) {
     return digits ? parse_number(text) : 0;
 }
 
-/// Whether a dataset on a hub has pictures, sounds or films beside its texts, by its name.
+/// Whether data have pictures, sounds or films beside their texts, by their name.
 bool has_pictures(const std::string& dataset) {
-    constexpr std::array kWords = {"VisionArena", "vision-arena", "LLaVA",       "llava", "MMVU",
-                                   "MMBench",     "Video",        "librispeech", "vox",   "tedlium",
-                                   "gigaspeech",  "spgispeech",   "Earnings22",  "/ami",  "asr",
-                                   "MMMU",        "sharegpt4v",   "ShareGPT4V"};
+    constexpr std::array kWords = {"VisionArena",
+                                   "vision-arena",
+                                   "LLaVA",
+                                   "llava",
+                                   "MMVU",
+                                   "MMBench",
+                                   "Video",
+                                   "librispeech",
+                                   "vox",
+                                   "tedlium",
+                                   "gigaspeech",
+                                   "spgispeech",
+                                   "Earnings22",
+                                   "/ami",
+                                   "asr",
+                                   "MMMU",
+                                   "sharegpt4v",
+                                   "ShareGPT4V",
+                                   "synthetic_video",
+                                   "synthetic_image",
+                                   "synthetic_audio"};
     return std::any_of(kWords.begin(), kWords.end(),
                        [&](const char* word) { return dataset.find(word) != std::string::npos; });
 }
@@ -198,8 +215,10 @@ void compose_guidellm_data(const Composing& now) {
     bool any = false;
     for (const std::string& text : now.parts.take_all("data")) {
         if (any) {
-            now.absent(
-                fmt::format("--data {}: a run has one dataset; further ones are classes (--class)", text));
+            now.absent(fmt::format("--data {}: {}", text,
+                                   has_pictures(text)
+                                       ? kPictures
+                                       : "a run has one dataset; further ones are classes (--class)"));
             continue;
         }
         any = true;
@@ -443,8 +462,13 @@ const ForeignValue* dataset_named(std::string_view name) {
 }
 
 void compose_requests(const Composing& now) {
+    constexpr std::string_view kPayload = "payload:";  // genai-perf's word before a file of sessions
     Parts& parts = now.parts;
+    if (const std::string path = parts.value("dataset_path"); path.starts_with(kPayload))
+        parts.set("dataset_path", path.substr(kPayload.size()));
     compose_guidellm_data(now);
+    if (const auto rows = parts.take("wanted_rows"))
+        now.note(fmt::format("the rows of a file are sent as they are; keep those of {} in the file", *rows));
     if (const auto columns = parts.take("columns"))
         now.note(
             "columns of a file have the names that `paretoken dataset describe` lists (\"prompt\", "

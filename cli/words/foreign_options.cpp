@@ -26,8 +26,6 @@ constexpr std::array kTools = {
 
 constexpr std::string_view kOpenAi = "only OpenAI's and Anthropic's protocols are sent";
 constexpr std::string_view kImages = "requests with images, audio or video are not sent";
-constexpr std::string_view kRows =
-    "the rows of a file are sent as they are; keep the wanted ones in the file";
 
 constexpr std::array kOptions = {
     // ---- the server
@@ -295,7 +293,7 @@ constexpr std::array kOptions = {
     ForeignOption{"--bfcl-categories --blazedit-min-distance --blazedit-max-distance --spec-bench-category "
                   "--speed-bench-category --speed-bench-dataset-subset --asr-min-audio-len-sec "
                   "--asr-max-audio-len-sec",
-                  "vllm,sglang", one, absent, kRows},
+                  "vllm,sglang", one, part, "wanted_rows"},
     ForeignOption{"--image-count --image-resolution --image-format --image-content --image-width-mean "
                   "--image-width-stddev --image-height-mean --image-height-stddev --image-batch-size "
                   "--batch-size-image --audio-batch-size --batch-size-audio --audio-length-mean "
@@ -370,8 +368,9 @@ constexpr std::array kOptions = {
     ForeignOption{"--metrics", "guidellm", one, part, "metrics", true},
     ForeignOption{"--seed", "guidellm", one, part, "seed"},
     ForeignOption{"--scenario -c --config -f", "guidellm,aiperf", one, absent,
-                  "typical loads have names here too: --recipe NAME, or --config FILE"},
-    ForeignOption{"--override --override-config", "guidellm,aiperf", many, absent,
+                  "`paretoken translate 'LINE'` reads these files"},
+    ForeignOption{"--override", "guidellm", many, part, "override"},
+    ForeignOption{"--override-config", "aiperf", many, absent,
                   "options are given on the command line, or with --config FILE"},
     ForeignOption{"--verbose -v", "aiperf", none},
 
@@ -465,7 +464,7 @@ constexpr std::array kOptions = {
 };
 
 /// What the parts become here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 144> kParts = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 146> kParts = {{
     {"host", "the URL"},
     {"port", "the URL"},
     {"url", "the URL"},
@@ -577,6 +576,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 144> kParts 
     {"dataset", "`--dataset`"},
     {"data", "`--isl`, `--osl`, `--dataset-path`"},
     {"columns", "`paretoken dataset convert`"},
+    {"override", "`--concurrency`, `--request-rate`, or `sweep`"},
+    {"wanted_rows", "`--dataset-path`, with the wanted rows in the file"},
     {"entries", "not needed"},
     {"sessions", "`--num-prompts`"},
     {"block", "`--dataset mooncake:block=512`"},

@@ -67,8 +67,11 @@ PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
                         where, kDeepestJson));
     const Json object = Json::parse(text, nullptr, false);
     if (!object.is_object())
-        throw UsageError(fmt::format(
-            "{}: not JSON, or not an object; expected a file as --print-config writes it", where));
+        throw UsageError(
+            fmt::format("{}: not JSON, or not an object; expected a file as --print-config writes it "
+                        "(paretoken translate "
+                        "reads the files of guidellm, aiperf and inference-perf)",
+                        where));
     PlanTexts texts;
     for (const auto& [key, value] : object.items()) {
         if (key == "schema") {

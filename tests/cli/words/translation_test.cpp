@@ -110,6 +110,18 @@ TEST(Translation, groups_of_guidellm_are_read_in_both_forms) {
               "sweep http://h:1 --request-rate auto:10 --duration 30s --isl 256 --osl 128");
 }
 
+TEST(Translation, levels_of_guidellm_may_stand_in_an_override) {
+    EXPECT_EQ(
+        ours("guidellm run --backend kind=openai_http,target=http://h:1 --profile kind=concurrent --override "
+             "profile.streams 10,20 --constraint kind=max_requests,count=50"),
+        "sweep http://h:1 --endpoint-type chat --concurrency 10,20 --num-prompts 50");
+    const Translation other = translation_of(commands_in(
+        "guidellm run --profile kind=sweep --override constraint[0].seconds 10,20 --data kind=synthetic_text,"
+        "prompt_tokens=9 --data kind=synthetic_video,width=9"));
+    EXPECT_THAT(complaint_of(other, ""), HasSubstr("--override constraint[0].seconds: every level"));
+    EXPECT_THAT(complaint_of(other, ""), HasSubstr("images, audio or video are not sent"));
+}
+
 TEST(Translation, a_spread_and_conversations_of_aiperf_become_distributions) {
     EXPECT_EQ(ours("aiperf profile -m M -u h:1 --streaming --synthetic-input-tokens-mean 800 "
                    "--synthetic-input-tokens-stddev 80 "
