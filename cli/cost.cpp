@@ -134,7 +134,7 @@ Answer kv_cache(CLI::App& command, const std::shared_ptr<Numbers>& n) {
     command.add_option("--model-card", *card, "A known model, a config.json or a GGUF file")->required();
     return [&context, card, n] {
         const cards::ModelCard model = cards::model_card(*card);
-        return fmt::format("{:.0f} bytes per token, {} GiB per sequence of {:g}",
+        return fmt::format("{:.0f} bytes per token, {} GiB per sequence of {:.0f}",
                            cards::kv_bytes_per_token(model),
                            number(cards::kv_bytes_per_sequence(model, context) / kGib, 2), context);
     };

@@ -22,6 +22,7 @@
 #include "cli/commands.h"
 #include "cli/console/interrupt.h"
 #include "cli/console/print.h"
+#include "cli/interop/exports.h"
 #include "cli/interop/foreign_results.h"
 #include "cli/micro/micro_cache.h"
 #include "cli/options/demand.h"
@@ -283,10 +284,21 @@ struct Output {
     fs::path path;
 };
 
+/// Returns whether a path names a device or a pipe, such as /dev/stdout.
+bool is_device(const fs::path& path) {
+    return fs::exists(path) && !fs::is_regular_file(path) && !fs::is_directory(path);
+}
+
 /// Returns the files to write: --out names the first one; the other formats stand beside it. A report never
 /// replaces a file that it was made from.
 std::vector<Output> outputs(const ReportCommand& command) {
     fs::path stem = command.out;
+    if (is_device(stem)) {
+        const auto formats = reports::formats_named(command.formats);
+        if (formats.size() == 1) return {{formats.front(), stem}};
+        throw UsageError(
+            fmt::format("--out {}: name the one format to write there, such as --format json", command.out));
+    }
     if (!stem.has_filename() || fs::is_directory(stem)) stem /= "report";
     std::string name = stem.filename().string();
     std::size_t ending = 0;  // length of the longest extension that matches
@@ -451,7 +463,12 @@ void serve_report(const ReportCommand& command) {
 }
 
 void write_files(const std::vector<Output>& files, const ReportModel& model) {
-    for (const Output& file : files) reports::write_file_atomically(file.path, file.format->write(model));
+    for (const Output& file : files) {
+        if (is_device(file.path))
+            write_export(file.format->write(model), file.path.string());
+        else
+            reports::write_file_atomically(file.path, file.format->write(model));
+    }
 }
 
 void report(const ReportCommand& command) {
@@ -459,8 +476,9 @@ void report(const ReportCommand& command) {
     const std::vector<Output> files = outputs(command);
     const ReportModel model = model_of(command);
     write_files(files, model);
-    print("{}", answers_of(model));
-    for (const Output& file : files) print("{}\n", file.path.string());
+    std::FILE* const told = is_device(files.front().path) ? stderr : stdout;
+    print(told, "{}", answers_of(model));
+    for (const Output& file : files) print(told, "{}\n", file.path.string());
     for (const reports::Configuration& configuration : model.configurations)
         if (!configuration.errors.empty())
             throw Error(ExitCode::measurement_invalid,

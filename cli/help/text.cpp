@@ -92,6 +92,44 @@ constexpr std::string_view kReport[] = {
     "paretoken report runs/mine --out mine.html",
 };
 
+constexpr std::string_view kBaseline[] = {
+    "Three or more runs of the main branch, under a name",
+    "paretoken baseline save main runs/1 runs/2 runs/3",
+    "The runs and figures of a baseline",
+    "paretoken baseline show main",
+    "The candidate of a gate that passed becomes a part of the baseline",
+    "paretoken baseline update main runs/gate",
+    "All baselines in this directory",
+    "paretoken baseline list",
+    "At a named place, such as a cache of CI",
+    "paretoken baseline save main runs/1 runs/2 runs/3 --store ci/baselines",
+};
+constexpr std::string_view kCompare[] = {
+    "Two quantizations that were measured with the same options",
+    "paretoken compare runs/fp8 runs/awq",
+    "What a million tokens costs with each",
+    "paretoken compare runs/fp8 runs/awq --gpu h100 --price 2026-11-cloud",
+    "Three of them, each beside the first",
+    "paretoken compare runs/bf16 runs/fp8 runs/awq",
+    "A run, and a result file of another load generator",
+    "paretoken compare runs/mine benchmarks.json",
+    "Before and after a change (`paretoken gate` says whether it is chance)",
+    "paretoken compare runs/before runs/after",
+};
+constexpr std::string_view kCost[] = {
+    "What a million tokens costs on hardware at a price per hour",
+    "paretoken cost per-million --usd-per-h 3.50 --tokens-per-s 1000",
+    "Memory that the cache of a sequence needs",
+    "paretoken cost kv --model-card llama-3.1-8b --context 32768",
+    "From how many tokens per month on one's own hardware is cheaper than an API",
+    "paretoken cost self-host --usd-per-month 2520 --api-usd-per-m .90 --tokens-per-s 1200",
+    "Whether caching a common prompt pays",
+    "paretoken cost prompt-cache --write 3.75 --read .30 --base 3.00",
+    "How many GPUs a rate of requests needs",
+    "paretoken cost capacity --requests-per-s 10 --input 2000 --output 300 --prefill-ms-per-1k 50 "
+    "--ms-per-token 15",
+};
+
 constexpr std::string_view kRunOptions[] = {"--url",     "--model",        "--concurrency", "--request-rate",
                                             "--isl",     "--osl",          "--num-prompts", "--duration",
                                             "--dataset", "--dataset-path", "--slo",         "--header",
@@ -110,7 +148,10 @@ constexpr HelpPage kPages[] = {{"", kWhole, {}},
                                {"run", kRun, kRunOptions},
                                {"sweep", kSweep, kSweepOptions},
                                {"gate", kGate, kGateOptions},
-                               {"report", kReport, {}}};
+                               {"report", kReport, {}},
+                               {"baseline", kBaseline, {}},
+                               {"compare", kCompare, {}},
+                               {"cost", kCost, {}}};
 
 const HelpPage* page_of(std::string_view command) {
     const auto* const found = std::find_if(std::begin(kPages), std::end(kPages),

@@ -1,6 +1,7 @@
 """Careless use: mistakes on the command line, unusual files, full disks and closed terminals get clear messages."""
 
 import contextlib
+import json
 import os
 import pty
 import resource
@@ -145,6 +146,17 @@ class Files(Case):
         self.fails_clearly(done, 3, "requests.jsonl", "File too large")
         self.assertRegex(done.stdout, "TTFT")
 
+    def test_a_reader_that_goes_away_does_not_end_a_measurement(self):
+        for command in ("run", "sweep"):
+            out = self.directory / command
+            with self.subTest(command), started(
+                    [BINARY, command, "sim:ideal?ttft=5ms&itl=1ms", "--concurrency", 1, "--num-prompts", 40, "--osl", 4,
+                     "--out", out], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment()) as process:
+                process.stdout.close()
+                self.assertIn(process.wait(timeout=60), (0, 4))
+                results = list(out.rglob("run.json"))
+                self.assertEqual([run_json(result.parent)["counts"]["requests"] for result in results], [40])
+
     def test_a_full_standard_output_is_said(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([BINARY, "run", *map(str, TINY), "--num-prompts", "20", "--out", self.out], stdout=full,
@@ -160,6 +172,9 @@ class Files(Case):
         self.measures(paretoken("report", self.out, "--out", f"{pages}/"))
         self.assertTrue((pages / "report.html").exists())
         self.assertEqual([path.name for path in pages.iterdir() if path.name.startswith(".")], [])
+        self.fails_clearly(paretoken("report", self.out, "--out", "/dev/stdout"), 2, "--out /dev/stdout", "--format json")
+        done = self.measures(paretoken("report", self.out, "--format", "json", "--out", "/dev/stdout"))
+        self.assertIn("configurations", json.loads(done.stdout))
 
     def test_control_and_direction_characters_do_not_reach_the_terminal(self):
         done = paretoken("run", "sim:ideal\u202e\u2066\x1b[31m", "--virtual", "--out", self.out)

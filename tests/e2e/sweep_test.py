@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 from harness import BINARY, Case, environment, paretoken, run_json, started, wait_until
+from hostile_server import HostileServer
 
 LOAD = ("sim:ideal", "--isl", 32, "--osl", 8, "--num-prompts", 24)
 
@@ -19,6 +20,14 @@ def states(out):
 
 
 class Sweep(Case):
+    def test_a_sweep_with_an_invalid_level_ends_with_4(self):
+        out = self.directory / "sweep"
+        with HostileServer("lying_usage", good_first=36) as server:
+            done = paretoken("sweep", server.address, "--concurrency", "1,2", "--num-prompts", 24, "--isl", 16, "--osl", 8,
+                             "--out", out)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"c=2 +\d+ of 24 requests failed")
+
     def test_a_ladder_leaves_a_table_and_one_run_per_point(self):
         out = self.directory / "sweep"
         done = self.measures(paretoken("sweep", *LOAD, "--concurrency", "1..8", "--out", out))

@@ -24,7 +24,9 @@ class Help : public ::testing::Test {
   protected:
     Help() {
         app_.require_subcommand(1);
-        for (const auto add : {add_try, add_run, add_sweep, add_gate, add_report, add_micro}) add(app_);
+        for (const auto add : {add_try, add_run, add_sweep, add_gate, add_report, add_micro, add_baseline,
+                               add_compare, add_cost})
+            add(app_);
     }
     std::string of(const std::string& command, bool all = false, std::size_t width = 80) {
         return help_text(*app_.get_subcommand(command), "paretoken " + command, all, width);

@@ -453,6 +453,7 @@ TEST(GatePolicy, refuses_what_cannot_be) {
     refused([](GatePolicy& p) { p.metrics.front().tolerance = -.1; });
     refused([](GatePolicy& p) { p.metrics.front().floor = std::nan(""); });
     refused([](GatePolicy& p) { p.metrics.clear(); });
+    refused([](GatePolicy& p) { p.metrics.push_back({.name = "failures", .tolerance = 2}); });
 }
 
 TEST(GateLimit, has_times_in_milliseconds_or_with_a_unit_and_points_the_right_way) {
