@@ -62,7 +62,6 @@ Secrets secrets_of(const EndpointOptions& options) {
 }
 
 // ---- asking
-
 /// Returns whether a server is loading its model or overloaded, so that it must be asked again.
 bool is_busy(const http::Fetched& answer) {
     return !answer.failure && (answer.head.status == 429 || answer.head.status == 503);
@@ -103,7 +102,6 @@ class Asker {
 
     const EndpointOptions& options() const { return options_; }
     const Secrets& secrets() const { return secrets_; }
-
     /// Sends a GET request that needs no computing.
     http::Fetched get(std::string_view path) {
         return until_ready([&] { return fetcher_.get(path, patience_for("GET")); });
@@ -238,10 +236,9 @@ class Asker {
             const Duration wait = retry_after(answer.head).value_or(pause);
             if (Clock::now() + wait > deadline) return answer;
             if (options_.on_wait) {
-                const std::string said = protocol::error_text_of(answer.body, secrets_);
-                options_.on_wait(fmt::format(
-                    "{} is busy or still loading (HTTP {}{}{}); asking again in {} s", options_.url.text(),
-                    answer.head.status, said.empty() ? "" : ": ", said, number_text(seconds(wait))));
+                options_.on_wait(fmt::format("{} is busy or still loading (HTTP {}); asking again in {} s",
+                                             options_.url.text(), answer.head.status,
+                                             number_text(seconds(wait))));
             }
             sleep(wait);
             pause = std::min<Duration>(2 * pause, std::chrono::seconds(5));
@@ -383,18 +380,14 @@ std::optional<protocol::ListedModel> model_for(const Asker& asker, const ModelsA
         if (is_busy(answer) || !answer.head.location.empty() || status == 401 || status == 403 ||
             status >= 500)
             asker.refuse_status(models.what(), models.path, answer, kAdvice);
-        const std::string said = answer.ok() ? "" : protocol::error_text_of(answer.body, asker.secrets());
-        const bool wants_tls =
-            options.tls == nullptr && status == 400 && said.find("HTTPS") != std::string::npos;
+        std::string said = " without a model list";
+        if (!answer.ok()) said = ": " + protocol::error_text_of(answer.body, asker.secrets());
+        if (options.tls == nullptr && said.find("HTTPS") != std::string::npos)
+            said += "; try https" + options.url.text().substr(4);
         throw RuntimeError(fmt::format(
-            "{} does not look like an OpenAI-compatible server: GET {} gave HTTP {}{}{}{}; check the URL, or "
+            "{} does not look like an OpenAI-compatible server: GET {} gave HTTP {}{}; check the URL, or "
             "name the model with --model",
-            options.url.text(), address_text(options.url, models.path), status,
-            answer.ok()    ? " without a model list"
-            : said.empty() ? ""
-                           : ": ",
-            said,
-            wants_tls ? "; try https" + options.url.text().substr(std::string_view("http").size()) : ""));
+            options.url.text(), address_text(options.url, models.path), status, said));
     }
     return protocol::chosen_model(list, options.body.model);
 }
