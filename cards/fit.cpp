@@ -169,11 +169,15 @@ std::string_view name_of(Engine engine) {
     return kEngines[static_cast<std::size_t>(engine)];
 }
 
-Engine engine_named(std::string_view name) {
+std::optional<Engine> find_engine(std::string_view name) {
     const auto* const found = std::find(kEngines.begin(), kEngines.end(), name);
-    if (found == kEngines.end())
-        throw UsageError(fmt::format("--engine {}: expected vllm, sglang, trtllm or llamacpp", name));
+    if (found == kEngines.end()) return {};
     return static_cast<Engine>(found - kEngines.begin());
+}
+
+Engine engine_named(std::string_view name) {
+    if (const auto engine = find_engine(name)) return *engine;
+    throw UsageError(fmt::format("--engine {}: expected vllm, sglang, trtllm or llamacpp", name));
 }
 
 double default_memory_fraction(Engine engine) {

@@ -245,12 +245,6 @@ struct LevelRun {
     std::vector<CacheSample> samples;
 };
 
-/// Returns the name of the engine that its metrics begin with ("llamacpp"), or what the API tells of it.
-std::string engine_of(const RunResult& result, const loadgen::EndpointFacts& facts) {
-    if (result.server && !result.server->engine.empty()) return result.server->engine;
-    return facts.server_kind == "llama.cpp" ? "llamacpp" : facts.server_kind;
-}
-
 LevelRun run_level(const Measuring& measuring, const std::vector<std::int64_t>& prefixes,
                    std::uint64_t concurrency) {
     const LoadPlan asked = plan_of_level(measuring.plan, prefixes, concurrency);
@@ -367,7 +361,7 @@ CacheReport measure_cache(const CachePlan& asked, const Target& target, const fs
         if (is_first) {
             head = run.samples.empty() ? 0 : run.samples.front().head;
             report.model = run.result.provenance.model;
-            report.engine = engine_of(run.result, target.facts());
+            report.engine = engine_of(run.result);
             report.granularity_tokens = reports::granularity_of(run.samples);
             report.least_cached_prefix = reports::least_cached_prefix_of(run.samples);
         }

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
+#include "core/result/figures.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/resolve.h"
@@ -21,6 +22,7 @@
 #include "reports/files/file_io.h"
 #include "reports/files/run_directory.h"
 #include "simulator/engine/card_profile.h"
+#include "simulator/engine/model.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -69,11 +71,9 @@ void require_one_configuration(const std::vector<MeasuredLevel>& levels, const s
     }
 }
 
-cards::Engine engine_of_kind(const std::string& kind) {
-    if (kind == "sglang") return cards::Engine::sglang;
-    if (kind == "llama.cpp") return cards::Engine::llamacpp;
-    if (kind.find("tensorrt") != std::string::npos || kind == "trtllm") return cards::Engine::trtllm;
-    return cards::Engine::vllm;
+/// The engine to plan for; vLLM if it is none of those that plans know.
+cards::Engine planned_engine(const RunResult& result) {
+    return cards::find_engine(engine_of(result)).value_or(cards::Engine::vllm);
 }
 
 /// The most sequences of a step by the server's own settings; many if it does not say.
@@ -109,8 +109,8 @@ Server server_of_run(const FitOptions& options, const RunResult& result) {
     if (!options.gpu.empty() && !server.gpu)
         (void)cards::gpu_card(spec.name);  // throws, naming the known ones
     if (server.gpu)
-        server.profile = sim::gpu_profile(server.model, *server.gpu, server.ranks,
-                                          {.engine = engine_of_kind(from.server_kind)});
+        server.profile =
+            sim::gpu_profile(server.model, *server.gpu, server.ranks, {.engine = planned_engine(result)});
     else
         server.profile = sim::machine_profile(server.model, sequences_of(result));
     return server;
@@ -122,6 +122,7 @@ reports::FittedSpeeds speeds_of(const Server& server, const sim::Profile& profil
     const double flops =
         cards::linear_flops_per_token(server.model) - cards::output_head_flops(server.model) - routed;
     if (profile.linear_s_per_token > 0) speeds.linear_flops_per_s = flops / profile.linear_s_per_token;
+    if (profile.row_s > 0) speeds.row_s = profile.row_s;
     if (!server.gpu) return speeds;
     speeds.memory_share = speeds.memory_bytes_per_s / (server.gpu->memory_bytes_per_s * server.ranks);
     if (const auto known = cards::flops_for_weights(*server.gpu, server.model.weight_dtype))
@@ -228,14 +229,14 @@ using Pair = std::array<double, 2>;
 
 class Fitter {
   public:
-    Fitter(const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate, const LoadFigures& goal)
-        : simulate_(simulate), goal_(goal) {}
+    Fitter(const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate, const LoadFigures& goal,
+           reports::LoadFigure prompts)
+        : simulate_(simulate), goal_(goal), prompts_(prompts) {}
 
     Pair missed(const Pair& logs, std::optional<double> step_s) {
         const LoadFigures figures =
             simulate_({.memory = std::exp(logs[0]), .arithmetic = std::exp(logs[1]), .step_s = step_s});
-        return {log_ratio(figures.itl_p50_s, goal_.itl_p50_s),
-                log_ratio(figures.ttft_p50_s, goal_.ttft_p50_s)};
+        return {log_ratio(figures.itl_p50_s, goal_.itl_p50_s), log_ratio(figures.*prompts_, goal_.*prompts_)};
     }
 
     /// Newton's method with differences. Memory stays within its bounds.
@@ -247,7 +248,7 @@ class Fitter {
             const Pair off = missed(at, step_s);
             if (std::abs(off[0]) < kEnough && std::abs(off[1]) < kEnough) break;
             const auto step =
-                goal_.ttft_p50_s ? step_of_both(at, off, step_s) : step_of_memory(at, off, step_s);
+                goal_.*prompts_ ? step_of_both(at, off, step_s) : step_of_memory(at, off, step_s);
             if (!step) break;  // nothing that these factors change explains the rest
             const Pair before = at;
             at[0] = std::clamp(at[0] + std::clamp((*step)[0], -kLongest, kLongest), bounds[0], bounds[1]);
@@ -281,17 +282,41 @@ class Fitter {
 
     const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate_;
     const LoadFigures& goal_;
+    reports::LoadFigure prompts_;
 };
+
+/// The least share of the usual speed at which memory is read. With a card, a server reaches a third of the
+/// datasheet; without one, any main memory gives 20 GB/s.
+double least_memory_share(const Server& server, double reached) {
+    constexpr double kLeastBytesPerS = 20e9;
+    return server.gpu ? 1.0 / 3 / reached : kLeastBytesPerS / server.profile.weight_bytes_per_s;
+}
+
+/// The profile of a machine of which reading the weights cannot explain the time of a step with `rows`
+/// tokens: its kernels compute few rows one by one.
+sim::Profile with_lone_rows(sim::Profile profile, double rows) {
+    const auto count = static_cast<std::int64_t>(
+        std::clamp(std::round(rows), 1.0, static_cast<double>(profile.max_num_seqs)));
+    profile.row_s = sim::step_seconds(profile, {.tokens = count}) / static_cast<double>(count);
+    return profile;
+}
+
+/// Whether the throughput of a fit contradicts the measured one. With a rate of arrivals it does not depend
+/// on the server.
+bool contradicts(const LoadFigures& after, const LoadFigures& measured, bool closed) {
+    return closed && std::abs(log_ratio(after.output_tokens_per_s, measured.output_tokens_per_s)) >
+                         std::log1p(reports::kLargestMiss);
+}
 
 }  // namespace
 
 sim::SpeedFactors fitted_factors(const std::function<LoadFigures(const sim::SpeedFactors&)>& simulate,
                                  const LoadFigures& goal, double least_memory, double most_memory,
-                                 double step_s) {
+                                 double step_s, reports::LoadFigure prompts) {
     constexpr int kRounds = 6;
     constexpr double kEnough = 0.01;
     const Pair bounds{std::log(least_memory), std::log(most_memory)};
-    Fitter fitter(simulate, goal);
+    Fitter fitter(simulate, goal, prompts);
     Pair logs{std::clamp(0.0, bounds[0], bounds[1]), 0};
     for (int round = 0; round < kRounds; ++round) {
         logs = fitter.solve(logs, bounds, step_s);
@@ -313,20 +338,22 @@ reports::ServerFit fit_server(const FitOptions& options, const Invocation& invoc
     const auto figures_at = [&](const sim::Profile& profile, double load) {
         return reports::load_figures_of(simulation.of(profile, load));
     };
-    const auto fit = [&](const LoadFigures& goal) {
-        // The bounds of memory are shares of the datasheet: a server that reads weights reaches a third of it
-        // at least, and never more than all.
+    const auto fit = [&](const LoadFigures& goal, reports::LoadFigure prompts) {
         const double reached =
             server.gpu ? server.profile.weight_bytes_per_s / (server.gpu->memory_bytes_per_s * server.ranks)
                        : 1;
-        const double least = server.gpu ? 1.0 / 3 / reached : 1e-4;
+        const double least = least_memory_share(server, reached);
         const double most = server.gpu ? 1 / reached : 1e4;
         const auto factors = fitted_factors(
             [&](const sim::SpeedFactors& tried) {
                 return figures_at(sim::with_speeds(server.profile, tried), fitted.load);
             },
-            goal, least, most, server.profile.step_s);
-        return sim::with_speeds(server.profile, factors);
+            goal, least, most, server.profile.step_s, prompts);
+        sim::Profile profile = sim::with_speeds(server.profile, factors);
+        constexpr double kAtBound = 1.001;
+        if (server.gpu || factors.memory > least * kAtBound) return profile;
+        return with_lone_rows(std::move(profile),
+                              fitted.result.throughput.at(figure::kMeanInFlight).value_or(fitted.load));
     };
 
     reports::ServerFit result{.run = fitted.directory.string(),
@@ -338,18 +365,28 @@ reports::ServerFit fit_server(const FitOptions& options, const Invocation& invoc
             fmt::format("{}: the run has no inter-token latency, to which speeds could be fitted",
                         fitted.directory.string()));
     const Provenance& from = fitted.result.provenance;
-    result.server = fmt::format("{}{}, {} on {}", server.model.name,
-                                from.server_kind.empty() ? "" : " on " + from.server_kind,
+    const std::string engine = engine_of(fitted.result);
+    result.target = from.url;
+    result.equal_lengths = is_closed(fitted) && reports::has_equal_lengths(fitted.result);
+    result.server = fmt::format("{}{}, {} on {}", server.model.name, engine.empty() ? "" : " on " + engine,
                                 server.model.weight_dtype, server.gpu ? server.gpu->title : from.hardware);
     if (server.gpu) {
         result.usual = speeds_of(server, server.profile);
         result.before = figures_at(server.profile, fitted.load);
     }
-    const sim::Profile profile = fit(result.measured);
-    const sim::Profile fast = fit(reports::at_interval_end(fitted.result, false));
-    const sim::Profile slow = fit(reports::at_interval_end(fitted.result, true));
-    result.speeds = speeds_of(server, profile);
+    reports::LoadFigure prompts = &LoadFigures::ttft_p50_s;
+    sim::Profile profile = fit(result.measured, prompts);
     result.after = figures_at(profile, fitted.load);
+    if (contradicts(result.after, result.measured, is_closed(fitted))) {
+        // The median depends on how many prompts happen to begin together; the throughput has all of them.
+        prompts = &LoadFigures::output_tokens_per_s;
+        profile = fit(result.measured, prompts);
+        result.after = figures_at(profile, fitted.load);
+        result.by_throughput = true;
+    }
+    const sim::Profile fast = fit(reports::at_interval_end(fitted.result, false), prompts);
+    const sim::Profile slow = fit(reports::at_interval_end(fitted.result, true), prompts);
+    result.speeds = speeds_of(server, profile);
     for (const double load : loads_to_predict(options, levels, fitted)) {
         const PredictedLevel level =
             level_of(load, figures_at(profile, load), figures_at(fast, load), figures_at(slow, load));

@@ -15,12 +15,14 @@
 
 namespace paretoken::experiments {
 
-/// Finds the factors with which `simulate` gives the times of `goal`. The factor of memory stays between
-/// `least_memory` and `most_memory`; what it cannot explain is put on the fixed time of a step, which is
-/// `step_s` at first. Without a time to first token in `goal`, the factor of arithmetic stays 1.
+/// Finds the factors with which `simulate` gives the inter-token latency of `goal` and its figure `prompts`.
+/// The factor of memory stays between `least_memory` and `most_memory`; what it cannot explain is put on the
+/// fixed time of a step, which is `step_s` at first. If `goal` has no figure `prompts`, the factor of
+/// arithmetic stays 1.
 sim::SpeedFactors fitted_factors(
     const std::function<reports::LoadFigures(const sim::SpeedFactors&)>& simulate,
-    const reports::LoadFigures& goal, double least_memory, double most_memory, double step_s);
+    const reports::LoadFigures& goal, double least_memory, double most_memory, double step_s,
+    reports::LoadFigure prompts = &reports::LoadFigures::ttft_p50_s);
 
 struct FitOptions {
     std::filesystem::path run = {};  ///< a run, or a sweep

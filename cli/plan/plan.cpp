@@ -30,6 +30,9 @@
 #include "core/random.h"
 #include "core/result/slo.h"
 #include "core/spec.h"
+#include "datasets/catalog.h"
+#include "datasets/describe.h"
+#include "datasets/recognise.h"
 #include "datasets/synthetic/lengths.h"
 #include "experiments/sizing.h"
 #include "reports/files/file_io.h"
@@ -46,6 +49,8 @@ struct PlanCommand {
     CellOptions cells;
     std::string isl = "512";
     std::string osl = "128";
+    std::string dataset;
+    std::string log;
     std::vector<std::string> slos;
     std::string demand;
     std::string users;
@@ -81,6 +86,42 @@ reports::PlannedLengths drawn_lengths(const PlanCommand& command) {
         outputs.push_back(static_cast<double>(output.draw(random)));
     }
     return reports::lengths_of(command.isl, command.osl, inputs, outputs);
+}
+
+/// The file of requests in place of --isl and --osl; empty if there is none.
+const std::string& file_in(const PlanCommand& command) {
+    return command.log.empty() ? command.dataset : command.log;
+}
+
+datasets::FileDescription described(const PlanCommand& command) {
+    const char* const option = command.log.empty() ? "--dataset" : "--log";
+    const std::string& file = file_in(command);
+    if (!command.log.empty() && !command.dataset.empty())
+        throw UsageError("--log and --dataset both say what the requests are; give one of them");
+    const auto found =
+        datasets::description_of(file, datasets::row_format_of(parse_spec(datasets::guessed_format(file))));
+    if (!found.total)
+        throw UsageError(fmt::format(
+            "{} {}: its rows do not state the tokens of prompts and answers, which depend on the model's "
+            "tokenizer; give --isl and --osl, or a file with input_tokens and output_tokens",
+            option, file));
+    if (!command.log.empty() && !found.requests_per_s)
+        throw UsageError(fmt::format(
+            "--log {}: its rows have no times, so that no rate follows from it; give it as --dataset, and "
+            "--demand",
+            file));
+    return found;
+}
+
+reports::PlannedLengths lengths_in(const datasets::FileDescription& found, const std::string& file) {
+    return {.input = fmt::format("of {}", file),
+            .output = fmt::format("of {}", file),
+            .input_mean = found.input->mean,
+            .output_mean = found.output->mean,
+            .input_p99 = found.input->p99,
+            .total_p50 = found.total->p50,
+            .total_p99 = found.total->p99,
+            .total_max = found.total->max};
 }
 
 reports::Demand demand_of(const PlanCommand& command) {
@@ -137,7 +178,10 @@ LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
     asked.seed = command.seed;
     asked.salt = "plan";
     asked.slos = command.slos;
-    asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}, {"osl", command.osl}}};
+    if (file_in(command).empty())
+        asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}, {"osl", command.osl}}};
+    else
+        asked.classes.front().dataset_path = file_in(command);
     return asked;
 }
 
@@ -258,11 +302,21 @@ void plan_from_run(const PlanCommand& command, const CLI::App& sub) {
 void plan(const PlanCommand& command) {
     if (command.cells.model_card.empty())
         throw UsageError("--model-card is required: a known model, a config.json or a GGUF file");
-    const reports::Demand demand = demand_of(command);
+    reports::Demand demand = demand_of(command);
     std::vector<std::string> slos;
     for (const std::string& text : command.slos)
         for (std::string& one : slo_texts(text)) slos.push_back(std::move(one));
-    DeploymentPlan plan = planned_cells(command.cells, drawn_lengths(command));
+    reports::PlannedLengths lengths;
+    if (const std::string& file = file_in(command); file.empty()) {
+        lengths = drawn_lengths(command);
+    } else {
+        const datasets::FileDescription found = described(command);
+        lengths = lengths_in(found, file);
+        const bool has_demand = demand.requests_per_s || demand.users;
+        if (!command.log.empty() && !has_demand && !slos.empty())
+            demand.requests_per_s = found.requests_per_s->peak_hour;
+    }
+    DeploymentPlan plan = planned_cells(command.cells, lengths);
     plan.slos = slos;
     plan.demand = demand;
     plan.sequences = command.sequences;
@@ -353,6 +407,13 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
         ->group(group)
         ->capture_default_str();
     sub.add_option("--osl", command.osl, "Output lengths in tokens")->group(group)->capture_default_str();
+    const auto lengths = [&](CLI::Option* option) {
+        return option->group(group)->excludes("--isl")->excludes("--osl");
+    };
+    lengths(sub.add_option("--dataset", command.dataset,
+                           "A file of requests that states their lengths, in place of --isl and --osl"));
+    lengths(sub.add_option("--log", command.log,
+                           "A log with times and lengths; the demand is that of its busiest hour"));
     sub.add_option("--slo", command.slos,
                    "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
                    "highest load of every cell is searched for in virtual time")

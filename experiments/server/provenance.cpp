@@ -85,6 +85,12 @@ Provenance provenance_of(const Target& target, const LoadPlan& resolved, const I
     return p;
 }
 
+std::string engine_of(const RunResult& result) {
+    if (result.server && !result.server->engine.empty()) return result.server->engine;
+    const std::string& kind = result.provenance.server_kind;
+    return kind == "llama.cpp" ? "llamacpp" : kind;
+}
+
 std::string utc_now(std::chrono::seconds ago) {
     return utc_text(std::time(nullptr) - ago.count());
 }

@@ -19,6 +19,10 @@ struct Invocation {
 /// wrong.
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
 
+/// Returns the engine that served, as its metrics are named ("vllm", "llamacpp", "trtllm"), or what the API
+/// tells of it; empty if neither says it.
+std::string engine_of(const RunResult& result);
+
 /// Returns the current time, or the time that was `ago` before: "2026-11-21T09:45:12Z".
 std::string utc_now(std::chrono::seconds ago = {});
 

@@ -456,6 +456,7 @@ Profile gpu_profile(const cards::ModelCard& model, const cards::GpuCard& gpu, st
 Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences) {
     constexpr double kBytesPerS = 50e9;
     constexpr double kFlopsPerS = 1e12;
+    constexpr std::uint64_t kLlamacppBatch = 2048;  // computed in parts, but answered at once
     cards::GpuCard machine;
     machine.name = "a machine without a card";
     machine.reported_bytes = static_cast<double>(model.resident_weight_bytes) + 1e12;
@@ -465,6 +466,7 @@ Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences) 
     const CardChoices choices{.engine = cards::Engine::llamacpp};
     cards::Deployment deployment = deployment_on(machine, 1, choices);
     deployment.batch.sequences = sequences;
+    deployment.batch.tokens = kLlamacppBatch;
     return profile_on(model, machine, deployment, choices, model.name);
 }
 

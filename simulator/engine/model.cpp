@@ -51,9 +51,18 @@ double attention_flops_per_token_pair(const Profile& profile) {
 
 namespace {
 
+/// Returns the fixed time of a step and that of its linear layers together, or of the tokens one by one. The
+/// weights are read once in either case.
+double layer_seconds(double linear, const Profile& profile, std::int64_t tokens) {
+    const double together = profile.step_s + linear;
+    if (!(profile.row_s > 0)) return together;
+    const double reading = profile.weight_bytes / profile.weight_bytes_per_s;
+    return std::min(together, std::max(reading, profile.row_s * static_cast<double>(tokens)));
+}
+
 double seconds_with(double linear, const Profile& profile, const StepWork& work) {
     const auto sequences = static_cast<double>(work.sequences);
-    const double fixed = profile.step_s + profile.sequence_s * sequences;
+    const double layers = layer_seconds(linear, profile, work.tokens);
     const double communication =
         profile.communication_s + profile.communication_s_per_token * static_cast<double>(work.tokens);
     const double head =
@@ -67,7 +76,8 @@ double seconds_with(double linear, const Profile& profile, const StepWork& work)
     const double prefill_flops = work.prefill_token_pairs * attention_flops_per_token_pair(profile) +
                                  work.windowed_token_pairs * profile.windowed_attention_flops_per_pair;
     const double prefill_attention = prefill_flops / profile.attention_flops_per_s;
-    const double computing = fixed + communication + linear + head + decode_attention + prefill_attention;
+    const double computing =
+        layers + profile.sequence_s * sequences + communication + head + decode_attention + prefill_attention;
     if (work.loaded_tokens == 0) return computing;
     const double loaded_bytes = static_cast<double>(work.loaded_tokens) * profile.kv_bytes_per_token;
     return std::max(computing, loaded_bytes / profile.kv_offload_bytes_per_s);

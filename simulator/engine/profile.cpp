@@ -59,6 +59,7 @@ const Field kFields[] = {
     {"lm_head_flops_per_s", &Profile::lm_head_flops_per_s},
     {"step_s", &Profile::step_s, Needs::batching, Least::zero},
     {"sequence_s", &Profile::sequence_s, Needs::batching, Least::zero},
+    {"row_s", &Profile::row_s, Needs::batching, Least::zero, Missing::allowed},
     {"block_tokens", &Profile::block_tokens},
     {"blocks", &Profile::blocks},
     {"max_num_seqs", &Profile::max_num_seqs},

@@ -64,8 +64,8 @@ struct LaterChange {
 /// set by the program, and `later`. Its keys "name" and "about" are remarks. A file must have every field
 /// that its timing uses. Only the fields with defaults in kFields (simulator/engine/profile.cpp) may be left
 /// out: `timing`, `hiccup`, `drift`, `admission`, `chunked_prefill`, `prefix_cache`, `reasoning`, `answers`,
-/// `kv_offload_bytes`, `kv_offload_bytes_per_s`, `attention_flops_per_pair`, and those for communication,
-/// speculation, experts and windows.
+/// `kv_offload_bytes`, `kv_offload_bytes_per_s`, `row_s`, `attention_flops_per_pair`, and those for
+/// communication, speculation, experts and windows.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
     /// The served model: the name without folder and changes or, for a profile made from cards, the name of
@@ -90,8 +90,11 @@ struct Profile {
     double kv_bytes_per_s = 0;
     double attention_flops_per_s = 0;  ///< attention of prefill
     double lm_head_flops_per_s = 0;
-    double step_s = 0;              ///< time per step: launch, scheduling, sampling
-    double sequence_s = 0;          ///< time per step and sequence
+    double step_s = 0;      ///< time per step: launch, scheduling, sampling
+    double sequence_s = 0;  ///< time per step and sequence
+    /// Time of a token that is computed alone, row by row, as kernels for vectors do. Steps of few tokens
+    /// compute them so where that takes less than step_s and the linear layers; 0: never.
+    double row_s = 0;
     std::int64_t block_tokens = 0;  ///< tokens per KV block
     std::int64_t blocks = 0;
     std::int64_t max_num_seqs = 0;

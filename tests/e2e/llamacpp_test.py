@@ -4,6 +4,7 @@ import atexit
 import functools
 import json
 import pathlib
+import shlex
 import shutil
 import tempfile
 import unittest
@@ -165,6 +166,24 @@ class RealServer(Case):
         cached = [sum(record["cached_prompt_tokens"] for record in records) / jobs for records in by_turn]
         self.assertEqual(cached, sorted(set(cached)), "the hits grow with the turns")
         self.assertGreater(cached[-1], lengths[0], "turns find what the turns before them left")
+
+    def test_the_planned_server_starts_with_the_context_that_was_planned(self):
+        done = self.succeeds(paretoken("plan", "--model-card", llamacpp_model(), "--gpu-memory", "2GiB", "--engine", "llamacpp",
+                                       "--isl", 300, "--osl", 60, "--max-num-seqs", 3, "--emit", "llamacpp"))
+        words = shlex.split(done.stdout)
+        flags = dict(zip(words[1::2], words[2::2]))
+        library = next((ROOT / ".venv" / "llamacpp").glob("lib/*/site-packages/xllamacpp/*.so")).read_bytes()
+        for flag in flags:
+            self.assertIn(b"\0" + flag.encode() + b"\0", library, "llama.cpp has a table of its options")
+        slots = int(flags["--parallel"])
+        self.assertEqual(slots, 3)
+        with llamacpp("--ctx", flags["--ctx-size"], "--slots", slots, "--kv", flags["--cache-type-k"]) as address:
+            with urllib.request.urlopen(address + "/props", timeout=30) as answer:
+                props = json.load(answer)
+        self.assertEqual(props["total_slots"], slots)
+        planned = int(flags["--ctx-size"]) // slots
+        self.assertGreaterEqual(planned, 1.2 * 360)
+        self.assertEqual(props["default_generation_settings"]["n_ctx"], planned)
 
     def test_connections_that_the_server_closes_are_no_failures(self):
         out = self.directory / "run"

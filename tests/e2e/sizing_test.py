@@ -28,6 +28,25 @@ class Documented(Case):
                 self.assertIn(answer, self.succeeds(paretoken(*shlex.split(command)[1:])).stdout)
 
 
+class Emitted(Case):
+    """Commands of servers that cannot be started here, against the options of their parsers."""
+    # vllm/engine/arg_utils.py of vLLM 0.6.6: types and choices.
+    VLLM = {"--tensor-parallel-size": int, "--gpu-memory-utilization": float, "--max-model-len": int, "--max-num-seqs": int,
+            "--max-num-batched-tokens": int, "--kv-cache-dtype": {"auto", "fp8", "fp8_e5m2", "fp8_e4m3"}}
+
+    def test_vllm_has_every_option_with_such_a_value(self):
+        for kv in ("auto", "fp8"):
+            done = self.succeeds(paretoken("plan", "--model-card", "llama-3.1-8b", "--gpu", "h100x2", "--kv", kv, "--emit", "vllm"))
+            words = shlex.split(done.stdout)
+            self.assertEqual(words[:3], ["vllm", "serve", "llama-3.1-8b"])
+            flags = dict(zip(words[3::2], words[4::2]))
+            self.assertEqual(set(flags), set(self.VLLM))
+            for flag, value in flags.items():
+                allowed = self.VLLM[flag]
+                self.assertTrue(value in allowed if isinstance(allowed, set) else allowed(value) > 0, f"{flag} {value}")
+            self.assertLessEqual(float(flags["--gpu-memory-utilization"]), 1)
+
+
 class Fidelity(Case):
     """The sizes that servers logged when they started, against what `plan` predicts from their flags."""
 
@@ -176,6 +195,96 @@ class FromAMeasuredServer(Case):
                 ([run, *self.CARD, "--isl", 100], ["--isl", "--from"])):
             with self.subTest(arguments):
                 self.fails_clearly(paretoken("plan", "--from", *arguments), 2, *words)
+
+
+class FromARealServer(Case):
+    """Sweeps of a real llama.cpp server with SmolLM2-135M on two cores, as measured. The level with two requests in flight predicts
+    those with 1, 4 and 8."""
+
+    def predicted(self, name):
+        directory = self.directory / name.replace(" ", "-")
+        for line in (ROOT / "tests/golden/llamacpp/sweeps.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            if row["sweep"] == name:
+                level = directory / f"c{row['level']:04}"
+                level.mkdir(parents=True)
+                (level / "run.json").write_text(json.dumps(row["run"]))
+        done = paretoken("plan", "--from", directory, "--out", directory / "plan")
+        return self.succeeds(done).stdout, json.loads((directory / "plan/prediction.json").read_text())
+
+    def is_near(self, level, *figures):
+        for figure in figures:
+            self.assertAlmostEqual(level["predicted"][figure] / level["measured"][figure], 1, delta=.25,
+                                   msg=f"{figure} with {level['load']} in flight")
+
+    def test_other_levels_are_predicted_within_a_quarter(self):
+        for name in ("1 thread", "2 threads", "2 threads, other prompts"):
+            with self.subTest(name):
+                screen, fit = self.predicted(name)
+                self.assertIn("on llamacpp", fit["server"])
+                self.assertEqual((fit["load"], [level["load"] for level in fit["levels"]]), (2, [1, 4, 8]))
+                self.assertEqual(fit["doubts"], [])
+                self.assertIn("row_s", fit["speeds"])
+                self.assertIn("3 other measured levels", " ".join(screen.split()))
+                for level in fit["levels"]:
+                    self.is_near(level, "output_tokens_per_s", "ttft_p50_s", "itl_p50_s")
+
+    def test_requests_of_equal_lengths_are_doubted_because_they_run_in_step(self):
+        screen, fit = self.predicted("2 threads, equal lengths")
+        self.assertIn("run in step", fit["doubts"][-1])
+        self.assertIn("run in step", " ".join(screen.split()))
+        for level in fit["levels"]:
+            self.is_near(level, "output_tokens_per_s", "itl_p50_s")
+
+
+class FromAFile(Case):
+    """The lengths and the demand of a file of requests."""
+
+    def log(self, rows, name="log.jsonl"):
+        path = self.directory / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    def test_a_log_gives_the_lengths_and_the_rate_of_its_busiest_hour(self):
+        # An hour with 2 requests per second follows one with 1.
+        rows = [{"at": i if i < 3600 else 3600 + (i - 3600) / 2, "prompt_tokens": 500 + i % 100, "completion_tokens": 100}
+                for i in range(3600 + 7200)]
+        done, plan = planned("--model-card", "llama3-8b", "--gpu", "l40sx1", *LIMITS, "--log", self.log(rows))
+        self.succeeds(done)
+        self.assertAlmostEqual(plan["demand"]["requests_per_s"], 2, delta=.01)
+        self.assertAlmostEqual(plan["lengths"]["input_tokens_mean"], 549.5, places=3)
+        self.assertEqual(plan["lengths"]["tokens_max"], 699)
+        self.assertGreaterEqual(plan["cells"][0]["fleet"]["replicas"], 1)
+        done, again = planned("--model-card", "llama3-8b", "--gpu", "l40sx1", *LIMITS, "--log", self.log(rows), "--demand", "30rps")
+        self.succeeds(done)
+        self.assertEqual(again["demand"]["requests_per_s"], 30, "what the user says counts")
+
+    def test_a_dataset_gives_the_lengths_alone(self):
+        file = self.log({"input_tokens": 1000 * (1 + i % 3), "output_tokens": 50} for i in range(30))
+        done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", "--dataset", file)
+        self.succeeds(done)
+        self.assertEqual((plan["lengths"]["input_tokens_mean"], plan["lengths"]["tokens_max"]), (2000, 3050))
+        self.assertEqual(plan["cells"][0]["settings"]["max_model_len"], 3660)
+        self.assertNotIn("requests_per_s", plan["demand"])
+        done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", "--dataset", file, *LIMITS)
+        self.succeeds(done)
+        self.assertGreater(plan["cells"][0]["speed"]["load"], 1)
+
+    def test_files_that_say_too_little_are_refused_by_name(self):
+        card = ["--model-card", "llama3-8b", "--gpu", "h100x1"]
+        lengths = self.log([{"input_tokens": 10, "output_tokens": 5}], "lengths.jsonl")
+        texts = self.log([{"prompt": "How are you?"}], "texts.jsonl")
+        for arguments, words in (
+                (["--log", lengths], ["--log", "no times", "--dataset"]),
+                (["--dataset", texts], ["--dataset", "tokenizer", "--isl"]),
+                (["--dataset", lengths, "--log", lengths], ["--log and --dataset"]),
+                (["--log", lengths, "--isl", 100], ["--isl"]),
+                (["--log", self.directory / "nothing.jsonl"], ["nothing.jsonl"])):
+            with self.subTest(arguments):
+                done = paretoken("plan", *card, *arguments)
+                self.assertIn(done.returncode, (2, 3))
+                for word in words:
+                    self.assertIn(word, done.stderr)
 
 
 class BadInput(Case):

@@ -47,6 +47,22 @@ TEST(FittedFactors, WhatMemoryCannotExplainIsFixedTime) {
     EXPECT_NEAR(figures_with(quick).itl_p50_s.value() / fast.itl_p50_s.value(), 1, 0.02);
 }
 
+TEST(FittedFactors, ArithmeticCanFollowFromTheThroughput) {
+    // A level at which two prompts of 1000 tokens were computed together, so that the median time to first
+    // token is twice that of one, while the throughput is that of the server.
+    const auto with_throughput = [](const SpeedFactors& factors) {
+        LoadFigures figures = figures_with(factors);
+        figures.output_tokens_per_s = 2 * 32 / (2 * *figures.ttft_p50_s + 31 * *figures.itl_p50_s);
+        return figures;
+    };
+    LoadFigures goal = with_throughput({.memory = 0.8, .arithmetic = 0.5});
+    goal.ttft_p50_s = 2 * *goal.ttft_p50_s;
+    const SpeedFactors found =
+        fitted_factors(with_throughput, goal, 0.1, 10, 1e-3, &LoadFigures::output_tokens_per_s);
+    EXPECT_NEAR(found.memory / 0.8, 1, 0.03);
+    EXPECT_NEAR(found.arithmetic / 0.5, 1, 0.03);
+}
+
 TEST(FittedFactors, WithoutATimeToFirstTokenArithmeticStays) {
     LoadFigures goal = figures_with({.memory = 0.5});
     goal.ttft_p50_s.reset();

@@ -206,6 +206,23 @@ std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
     return sections;
 }
 
+namespace {
+
+/// llama.cpp divides its context among slots, each a multiple of 256 tokens, and allocates it at the start.
+struct LlamacppSlots {
+    std::uint64_t context = 0;  ///< tokens of a slot
+    std::uint64_t count = 0;
+};
+
+LlamacppSlots llamacpp_slots(const PlannedCell& cell) {
+    constexpr std::uint64_t kMultiple = 256;
+    const std::uint64_t context = (cell.settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
+    const auto whole = static_cast<std::uint64_t>(std::max(0.0, cell.pool_tokens)) / context;
+    return {.context = context, .count = std::clamp<std::uint64_t>(whole, 1, cell.settings.max_num_seqs)};
+}
+
+}  // namespace
+
 std::string server_command_of(const DeploymentPlan& plan, const std::string& server) {
     if (server != "vllm" && server != "sglang" && server != "llamacpp")
         throw UsageError(fmt::format("--emit {}: expected vllm, sglang or llamacpp", server));
@@ -226,11 +243,11 @@ std::string server_command_of(const DeploymentPlan& plan, const std::string& ser
             plan.model, cell.tp, cell.deployment.memory_fraction, use.max_model_len, use.max_num_seqs,
             use.max_num_batched_tokens, cell.kv == "fp8" ? "fp8_e5m2" : "auto");
     const std::string cache = cell.kv == "q8_0" || cell.kv == "q4_0" ? cell.kv : "f16";
+    const LlamacppSlots slots = llamacpp_slots(cell);
     return fmt::format(
         "llama-server --model {} --ctx-size {} --parallel {} --batch-size {} --cache-type-k {} "
         "--cache-type-v {} --n-gpu-layers 999\n",
-        plan.model, use.max_model_len * use.max_num_seqs, use.max_num_seqs, use.max_num_batched_tokens, cache,
-        cache);
+        plan.model, slots.context * slots.count, slots.count, use.max_num_batched_tokens, cache, cache);
 }
 
 }  // namespace paretoken::reports

@@ -1,20 +1,27 @@
 #include "reports/analysis/plan/server_fit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "core/result/figures.h"
 #include "core/text/number_text.h"
 #include "core/units.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
 
-using Figure = std::optional<double> LoadFigures::*;
-constexpr Figure kFigures[] = {&LoadFigures::output_tokens_per_s, &LoadFigures::ttft_p50_s,
-                               &LoadFigures::itl_p50_s};
+struct NamedFigure {
+    LoadFigure figure;
+    std::string_view name;
+};
+constexpr NamedFigure kFigures[] = {{&LoadFigures::output_tokens_per_s, "output tokens/s"},
+                                    {&LoadFigures::ttft_p50_s, "TTFT p50"},
+                                    {&LoadFigures::itl_p50_s, "ITL p50"}};
 
 std::optional<double> end_of(const RunResult& result, const char* metric, bool slow) {
     const auto value = result.percentile(metric, .5);
@@ -47,6 +54,21 @@ std::string off_text(const std::optional<double>& figure, const std::optional<do
     return ratio ? fmt::format("{:+.0f} %", (*ratio - 1) * 100) : "";
 }
 
+std::string label(const ServerFit& fit, double load) {
+    return fit.axis == "c" ? fmt::format("c={}", number_text(load))
+                           : fmt::format("{} {}", number_text(load), fit.axis);
+}
+
+std::string paragraph(std::string_view title, std::string_view words) {
+    constexpr std::size_t kWidth = 66;
+    std::string text;
+    for (const std::string& line : wrapped(words, kWidth)) {
+        text += fmt::format("  {:12}{}\n", title, line);
+        title = "";
+    }
+    return text;
+}
+
 std::string row(const std::string& what, const std::string& tokens, const std::string& ttft,
                 const std::string& itl) {
     return fmt::format("  {:24}{:>18}{:>18}{:>18}\n", what, tokens, ttft, itl);
@@ -66,11 +88,6 @@ std::string off_row(const std::string& what, const LoadFigures& figures, const L
 std::string range_text(const std::optional<double>& low, const std::optional<double>& high, double scale) {
     if (!low || !high) return "";
     return fmt::format("{} to {}", number_text(*low * scale), number_text(*high * scale));
-}
-
-std::string label(const ServerFit& fit, double load) {
-    return fit.axis == "c" ? fmt::format("c={}", number_text(load))
-                           : fmt::format("{} {}", number_text(load), fit.axis);
 }
 
 std::string share_text(const std::optional<double>& now, const std::optional<double>& usual) {
@@ -93,7 +110,11 @@ std::string speeds_text(const ServerFit& fit) {
     if (fit.speeds.linear_flops_per_s > 0)
         text += fmt::format("  {:12}linear layers at {}{}\n", "", flops_text(fit.speeds.linear_flops_per_s),
                             share_text(fit.speeds.linear_share, usual.linear_share));
-    return text + fmt::format("  {:12}{} of fixed time per step\n", "", ms_text(fit.speeds.step_s));
+    text += fmt::format("  {:12}{} of fixed time per step\n", "", ms_text(fit.speeds.step_s));
+    if (fit.speeds.row_s)
+        text += fmt::format("  {:12}few tokens at once are computed one by one, {} each\n", "",
+                            ms_text(fit.speeds.row_s));
+    return text;
 }
 
 }  // namespace
@@ -112,13 +133,69 @@ LoadFigures at_interval_end(const RunResult& result, bool slow) {
 }
 
 PredictedLevel widened(PredictedLevel level, const LoadFigures& measured, const LoadFigures& after) {
-    for (const Figure figure : kFigures) {
+    for (const auto& [figure, name] : kFigures) {
         const double missed = ratio_of(after.*figure, measured.*figure).value_or(1);
         const double factor = std::max(missed, 1 / missed);
         if (level.low.*figure) *(level.low.*figure) /= factor;
         if (level.high.*figure) *(level.high.*figure) *= factor;
     }
     return level;
+}
+
+bool has_equal_lengths(const RunResult& result) {
+    const auto same = [&](const char* metric) {
+        const MetricSummary* const lengths = result.metric(metric);
+        return lengths != nullptr && lengths->min && lengths->min == lengths->max;
+    };
+    return same("input_tokens_tok") && same("output_tokens_tok");
+}
+
+std::vector<std::string> doubts_of(const ServerFit& fit) {
+    std::vector<std::string> doubts;
+    for (const auto& [figure, name] : kFigures) {
+        const auto ratio = ratio_of(fit.after.*figure, fit.measured.*figure);
+        if (!ratio || std::abs(*ratio - 1) <= kLargestMiss) continue;
+        doubts.push_back(
+            fmt::format("The fitted server misses the {} of its own level by {:+.0f} %, so that other levels "
+                        "are off by at least as much.",
+                        name, (*ratio - 1) * 100));
+    }
+    if (fit.equal_lengths && fit.load > 1)
+        doubts.push_back(
+            "All requests have the same lengths, so that those in flight can run in step. Their TTFT then "
+            "depends on how many begin together by chance; lengths that vary (--isl "
+            "\"uniform:min=…;max=…\") do not have this effect.");
+    return doubts;
+}
+
+std::string certainty_of(const ServerFit& fit) {
+    double farthest = fit.load;
+    std::size_t measured = 0;
+    std::vector<std::string> worst;
+    for (const PredictedLevel& level : fit.levels) {
+        if (level.measured) ++measured;
+        const bool is_farther =
+            std::abs(std::log(level.load / fit.load)) > std::abs(std::log(farthest / fit.load));
+        if (!level.measured && is_farther) farthest = level.load;
+    }
+    for (const auto& [figure, name] : kFigures) {
+        double most = 0;
+        for (const PredictedLevel& level : fit.levels)
+            if (const auto ratio =
+                    ratio_of(level.predicted.*figure, level.measured.value_or(LoadFigures{}).*figure))
+                most = std::max(most, std::abs(*ratio - 1));
+        worst.push_back(fmt::format("{} by {:.0f} %", name, most * 100));
+    }
+    std::string text =
+        measured == 0
+            ? fmt::format("No other level was measured; everything follows from {}.", label(fit, fit.load))
+            : fmt::format("At the {} other measured level{}, the predictions are off by at most: {}.",
+                          measured, measured == 1 ? "" : "s", fmt::join(worst, ", "));
+    if (farthest == fit.load) return text;
+    return text +
+           fmt::format(" The level farthest from it is surer once it is measured: paretoken sweep {} {} {}",
+                       fit.target, fit.axis == "c" ? "--concurrency" : "--request-rate",
+                       number_text(farthest));
 }
 
 std::string server_fit_console(const ServerFit& fit) {
@@ -139,6 +216,8 @@ std::string server_fit_console(const ServerFit& fit) {
         text += figures_row("  measured", *level.measured);
         text += off_row("  prediction off by", level.predicted, *level.measured);
     }
+    text += "\n" + paragraph("sure", certainty_of(fit));
+    for (const std::string& doubt : doubts_of(fit)) text += paragraph("doubt", doubt);
     if (!fit.profile.empty()) text += fmt::format("\n  {:12}sim:{}\n", "profile", fit.profile);
     return text;
 }

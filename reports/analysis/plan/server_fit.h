@@ -18,6 +18,9 @@ struct LoadFigures {
 
     bool operator==(const LoadFigures&) const = default;
 };
+using LoadFigure = std::optional<double> LoadFigures::*;
+/// The largest share by which a fit may miss a figure of its own level without a warning.
+inline constexpr double kLargestMiss = 0.1;
 LoadFigures load_figures_of(const RunResult& result);
 
 /// The figures at the ends of the 95 % intervals of the times: with `slow` at their upper ends, else at their
@@ -37,9 +40,10 @@ struct PredictedLevel {
 
 /// The speeds that explain a level. Shares are those of the datasheet and absent without a card.
 struct FittedSpeeds {
-    double memory_bytes_per_s = 0;  ///< at which weights are read
-    double linear_flops_per_s = 0;  ///< of the linear layers; 0 if they have no arithmetic
-    double step_s = 0;              ///< fixed time of a step
+    double memory_bytes_per_s = 0;     ///< at which weights are read
+    double linear_flops_per_s = 0;     ///< of the linear layers; 0 if they have no arithmetic
+    double step_s = 0;                 ///< fixed time of a step
+    std::optional<double> row_s = {};  ///< of a token among few, where kernels compute tokens one by one
     std::optional<double> memory_share = {};
     std::optional<double> linear_share = {};
 
@@ -48,12 +52,15 @@ struct FittedSpeeds {
 
 struct ServerFit {
     std::string run = {};                    ///< directory of the run
+    std::string target = {};                 ///< address of the server, as the run was given it
     std::string server = {};                 ///< "llama.cpp, smollm2-135m in q8_0 on AMD EPYC"
     std::string axis = {};                   ///< "c" (requests in flight) or "req/s"
     double load = 0;                         ///< the level that the speeds are fitted to
     LoadFigures measured = {};               ///< at that level
     std::optional<LoadFigures> before = {};  ///< by the card of the GPU; absent without one
     LoadFigures after = {};                  ///< with the fitted speeds
+    bool by_throughput = false;  ///< whether arithmetic is fitted to the throughput, not to the TTFT
+    bool equal_lengths = false;  ///< whether a closed loop had requests of equal lengths
     std::optional<FittedSpeeds> usual = {};  ///< by the card of the GPU
     FittedSpeeds speeds = {};
     std::vector<PredictedLevel> levels = {};
@@ -64,6 +71,16 @@ struct ServerFit {
 
 /// Widens a prediction by the ratio by which the fitted server misses each figure of its own level.
 PredictedLevel widened(PredictedLevel level, const LoadFigures& measured, const LoadFigures& after);
+
+/// Whether all requests of a run have the same number of input tokens, and of output tokens.
+bool has_equal_lengths(const RunResult& result);
+
+/// What makes the prediction doubtful, a sentence each: figures of its own level that the fit misses, and
+/// requests that run in step.
+std::vector<std::string> doubts_of(const ServerFit& fit);
+
+/// How far off the predictions of measured levels are, and a command that would make the others surer.
+std::string certainty_of(const ServerFit& fit);
 
 /// One screen for a terminal.
 std::string server_fit_console(const ServerFit& fit);

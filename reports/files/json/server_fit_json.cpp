@@ -25,6 +25,7 @@ FitJson speeds_json(const FittedSpeeds& speeds) {
     FitJson json{{"memory_bytes_per_s", speeds.memory_bytes_per_s},
                  {"linear_flops_per_s", speeds.linear_flops_per_s},
                  {"step_s", speeds.step_s}};
+    put_known(json, "row_s", speeds.row_s);
     put_known(json, "memory_share", speeds.memory_share);
     put_known(json, "linear_share", speeds.linear_share);
     return json;
@@ -52,6 +53,9 @@ std::string server_fit_json(const ServerFit& fit) {
                  {"measured", figures_json(fit.measured)},
                  {"after", figures_json(fit.after)},
                  {"speeds", speeds_json(fit.speeds)}};
+    json["arithmetic_from"] = fit.by_throughput ? "output_tokens_per_s" : "ttft_p50_s";
+    json["certainty"] = certainty_of(fit);
+    json["doubts"] = doubts_of(fit);
     if (fit.before) json["before"] = figures_json(*fit.before);
     if (fit.usual) json["usual_speeds"] = speeds_json(*fit.usual);
     json["levels"] = FitJson::array();

@@ -49,6 +49,22 @@ TEST(Model, EveryPartOfTheWorkCostsTime) {
     EXPECT_NEAR(step_seconds(profile, more) - base_s, 1e6 * 4 * 32 * 4096 / 450e12, 1e-12);
 }
 
+TEST(Model, FewTokensAreComputedOneByOneWhereThatIsFaster) {
+    const Profile together = profile_named("llama3-8b-h100-bf16?sequence_s=0");
+    const auto seconds_of = [](const Profile& profile, std::int64_t tokens) {
+        return step_seconds(profile, {.tokens = tokens});
+    };
+    const double four = seconds_of(together, 4);
+    const double reading = together.weight_bytes / together.weight_bytes_per_s;
+    Profile alone = together;
+    alone.row_s = four / 4;
+    EXPECT_NEAR(seconds_of(alone, 3), std::max(reading, alone.row_s * 3), 1e-12);
+    EXPECT_NEAR(seconds_of(alone, 4), four, 1e-12);
+    EXPECT_EQ(seconds_of(alone, 5), seconds_of(together, 5));
+    EXPECT_NEAR(seconds_of(alone, 1), reading, 1e-12) << "the weights are read in any case";
+    EXPECT_EQ(seconds_of(alone, 2000), seconds_of(together, 2000));
+}
+
 TEST(Model, AnOverlapExponentOfOneAddsReadingAndComputing) {
     Profile profile = profile_named("llama3-8b-h100-bf16?linear_overlap_exponent=1&step_s=0&sequence_s=0");
     profile.vocabulary = 0;

@@ -131,11 +131,15 @@ TEST(Plan, SettingsCoverTheRequestsAndNoMore) {
 TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
     PlannedCell cell = cell_on("h100-sxm", 1, 3);
     cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
-    const DeploymentPlan plan = plan_with({cell});
+    DeploymentPlan plan = plan_with({cell});
     EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--max-model-len 1320 --max-num-seqs 8"));
     EXPECT_THAT(server_command_of(plan, "sglang"),
                 HasSubstr("--context-length 1320 --max-running-requests 8"));
-    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 10560 --parallel 8"));
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 12288 --parallel 8"))
+        << "slots have multiples of 256 tokens";
+    plan.cells.front().pool_tokens = 5 * 1536.0;
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 7680 --parallel 5"))
+        << "slots are allocated whole, and the cache has room for five";
     EXPECT_THROW(server_command_of(plan, "tgi"), UsageError);
 }
 

@@ -25,8 +25,8 @@ ServerFit some_fit() {
             .measured = figures(100, 0.1, 0.02),
             .before = figures(130, 0.1, 0.015),
             .after = figures(101, 0.1, 0.02),
-            .usual = FittedSpeeds{600e9, 400e12, 1e-3, 0.69, 0.59},
-            .speeds = {432e9, 0.4e12, 1e-3, 0.5, 0.55},
+            .usual = FittedSpeeds{600e9, 400e12, 1e-3, {}, 0.69, 0.59},
+            .speeds = {432e9, 0.4e12, 1e-3, {}, 0.5, 0.55},
             .levels = {{.load = 4,
                         .predicted = figures(190, 0.11, 0.021),
                         .low = figures(180, 0.1, 0.02),
@@ -66,6 +66,48 @@ TEST(ServerFit, TheScreenSaysHowFarOffEachFigureIs) {
     EXPECT_THAT(other, Not(HasSubstr("datasheet")));
     EXPECT_THAT(other, Not(HasSubstr("by the card")));
     EXPECT_THAT(other, HasSubstr("sim:out/profile.json"));
+}
+
+TEST(ServerFit, ItSaysHowSureItIsAndWhichLevelToMeasure) {
+    ServerFit fit = some_fit();
+    fit.target = "http://server:8000";
+    EXPECT_THAT(certainty_of(fit), HasSubstr("At the 1 other measured level, "));
+    EXPECT_THAT(certainty_of(fit), HasSubstr("output tokens/s by 5 %, TTFT p50 by 0 %, ITL p50 by 5 %"));
+    EXPECT_THAT(certainty_of(fit), Not(HasSubstr("sweep"))) << "every level was measured";
+    fit.levels.push_back({.load = 16, .predicted = figures(400, 0.2, 0.03)});
+    fit.levels.push_back({.load = 1, .predicted = figures(60, 0.1, 0.02)});
+    EXPECT_THAT(certainty_of(fit), HasSubstr("paretoken sweep http://server:8000 --concurrency 16"));
+    fit.axis = "req/s";
+    EXPECT_THAT(certainty_of(fit), HasSubstr("--request-rate 16"));
+    fit.levels.front().measured.reset();
+    EXPECT_THAT(certainty_of(fit), HasSubstr("No other level was measured"));
+}
+
+TEST(ServerFit, ItWarnsOfWhatTheFitMissesAndOfRequestsInStep) {
+    ServerFit fit = some_fit();
+    EXPECT_TRUE(doubts_of(fit).empty());
+    fit.after = figures(67, 0.1, 0.0219);
+    ASSERT_EQ(doubts_of(fit).size(), 1U) << "9.5 % is not worth a warning";
+    EXPECT_THAT(doubts_of(fit).front(), HasSubstr("output tokens/s of its own level by -33 %"));
+    fit.equal_lengths = true;
+    EXPECT_THAT(doubts_of(fit).back(), HasSubstr("run in step"));
+    EXPECT_THAT(server_fit_console(fit), HasSubstr("doubt"));
+    fit.load = 1;
+    EXPECT_EQ(doubts_of(fit).size(), 1U) << "one request runs in step with none";
+}
+
+TEST(ServerFit, LengthsAreEqualIfSmallestAndLargestAre) {
+    RunResult result;
+    EXPECT_FALSE(has_equal_lengths(result));
+    MetricSummary input{
+        .key = "input_tokens_tok", .n = 2, .mean = {}, .std = {}, .min = 96, .max = 96, .percentiles = {}};
+    MetricSummary output{
+        .key = "output_tokens_tok", .n = 2, .mean = {}, .std = {}, .min = 32, .max = 32, .percentiles = {}};
+    result.metrics = {input, output};
+    EXPECT_TRUE(has_equal_lengths(result));
+    output.max = 33;
+    result.metrics = {input, output};
+    EXPECT_FALSE(has_equal_lengths(result));
 }
 
 TEST(ServerFit, ItsFileHasEveryFigure) {
