@@ -246,9 +246,12 @@ class Fitter {
         constexpr double kLongest = 1.5;
         for (int i = 0; i < kSteps; ++i) {
             const Pair off = missed(at, step_s);
-            if (std::abs(off[0]) < kEnough && std::abs(off[1]) < kEnough) break;
-            const auto step =
-                goal_.*prompts_ ? step_of_both(at, off, step_s) : step_of_memory(at, off, step_s);
+            // What memory cannot explain at its bound, it leaves to the fixed time of a step.
+            const bool at_bound = (at[0] <= bounds[0] && off[0] < 0) || (at[0] >= bounds[1] && off[0] > 0);
+            if ((at_bound || std::abs(off[0]) < kEnough) && std::abs(off[1]) < kEnough) break;
+            const auto step = !(goal_.*prompts_) ? step_of_one(0, at, off, step_s)
+                              : at_bound         ? step_of_one(1, at, off, step_s)
+                                                 : step_of_both(at, off, step_s);
             if (!step) break;  // nothing that these factors change explains the rest
             const Pair before = at;
             at[0] = std::clamp(at[0] + std::clamp((*step)[0], -kLongest, kLongest), bounds[0], bounds[1]);
@@ -262,10 +265,16 @@ class Fitter {
     static constexpr double kDifference = 0.1;
     static constexpr double kLeastSlope = 1e-6;
 
-    std::optional<Pair> step_of_memory(const Pair& at, const Pair& off, std::optional<double> step_s) {
-        const double slope = (missed({at[0] + kDifference, at[1]}, step_s)[0] - off[0]) / kDifference;
+    /// The step of memory (0) or of arithmetic (1) alone.
+    std::optional<Pair> step_of_one(std::size_t which, const Pair& at, const Pair& off,
+                                    std::optional<double> step_s) {
+        Pair other = at;
+        other[which] += kDifference;
+        const double slope = (missed(other, step_s)[which] - off[which]) / kDifference;
         if (std::abs(slope) < kLeastSlope) return {};
-        return Pair{-off[0] / slope, 0};
+        Pair step{};
+        step[which] = -off[which] / slope;
+        return step;
     }
 
     std::optional<Pair> step_of_both(const Pair& at, const Pair& off, std::optional<double> step_s) {
@@ -384,12 +393,20 @@ reports::ServerFit fit_server(const FitOptions& options, const Invocation& invoc
         result.after = figures_at(profile, fitted.load);
         result.by_throughput = true;
     }
-    const sim::Profile fast = fit(reports::at_interval_end(fitted.result, false), prompts);
-    const sim::Profile slow = fit(reports::at_interval_end(fitted.result, true), prompts);
+    // Without intervals, the ends are the fitted server itself.
+    const auto fit_to_end = [&](bool slow) {
+        const LoadFigures goal = reports::at_interval_end(fitted.result, slow);
+        return goal == result.measured ? profile : fit(goal, prompts);
+    };
+    const sim::Profile fast = fit_to_end(false);
+    const sim::Profile slow = fit_to_end(true);
     result.speeds = speeds_of(server, profile);
     for (const double load : loads_to_predict(options, levels, fitted)) {
-        const PredictedLevel level =
-            level_of(load, figures_at(profile, load), figures_at(fast, load), figures_at(slow, load));
+        const LoadFigures predicted = figures_at(profile, load);
+        const auto figures_of = [&](const sim::Profile& end) {
+            return end == profile ? predicted : figures_at(end, load);
+        };
+        const PredictedLevel level = level_of(load, predicted, figures_of(fast), figures_of(slow));
         result.levels.push_back(reports::widened(level, result.measured, result.after));
         result.levels.back().measured = measured_at(levels, load);
     }

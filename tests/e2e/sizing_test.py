@@ -264,7 +264,7 @@ class FromAFile(Case):
         done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", "--dataset", file)
         self.succeeds(done)
         self.assertEqual((plan["lengths"]["input_tokens_mean"], plan["lengths"]["tokens_max"]), (2000, 3050))
-        self.assertEqual(plan["cells"][0]["settings"]["max_model_len"], 3660)
+        self.assertEqual(plan["cells"][0]["suggested"]["max_model_len"], 3660)
         self.assertNotIn("requests_per_s", plan["demand"])
         done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", "--dataset", file, *LIMITS)
         self.succeeds(done)

@@ -71,5 +71,14 @@ TEST(FittedFactors, WithoutATimeToFirstTokenArithmeticStays) {
     EXPECT_NEAR(found.arithmetic, 1, 1e-6);
 }
 
+TEST(EngineOf, MetricsAreBelievedBeforeWhatTheApiTells) {
+    RunResult result;
+    EXPECT_EQ(engine_of(result), "");
+    result.provenance.server_kind = "llama.cpp";
+    EXPECT_EQ(engine_of(result), "llamacpp");
+    result.server.emplace().engine = "trtllm";
+    EXPECT_EQ(engine_of(result), "trtllm");
+}
+
 }  // namespace
 }  // namespace paretoken::experiments
