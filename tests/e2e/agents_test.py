@@ -354,7 +354,8 @@ class Numbers(Case):
         options = ("--dataset", "agents:jobs=30,turns=9,fanout=2,osl=16,tool=1s", "--concurrency", 6, "--num-prompts", 30,
                    "--start-inside", "0.25..0.75")
         with simulated_server("--profile", "ideal") as address:
-            self.succeeds(paretoken("run", address, *options, "--tool-scale", "0.01", "--out", out))
+            self.succeeds(paretoken("run", address, *options, "--tool-scale", "0.01", "--host-noise", "accept",
+                                    "--out", out))
         result, records = run_json(out), request_lines(out)
         primers = [record for record in records if record.get("warmup")]
         inside = {record["job"] for record in records if record.get("inside")}

@@ -219,7 +219,7 @@ class Against(Case):
     def test_servers_take_turns_over_sockets_and_acceptance_is_told(self):
         out = self.directory / "sweep"
         done = self.measures(paretoken("sweep", self.PLAIN, "--against", self.DRAFTS, "--isl", 32, "--osl", 24, "--num-prompts",
-                                       40, "--concurrency", "2,8", "--out", out))
+                                       40, "--concurrency", "2,8", "--host-noise", "accept", "--out", out))
         sweep = json.loads((out / "sweep.json").read_text())
         began = sorted(sweep["points"], key=lambda p: (out / p["directory"] / "run.json").stat().st_mtime_ns)
         self.assertEqual([p["load"] for p in began], [2, 2, 8, 8])
