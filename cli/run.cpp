@@ -17,6 +17,7 @@
 #include "cli/shard.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/shard.h"
+#include "core/result/alerts.h"
 #include "experiments/fleet/fleet.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"

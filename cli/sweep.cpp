@@ -33,6 +33,7 @@
 #include "experiments/sweep/rate_span.h"
 #include "experiments/sweep/slo_search.h"
 #include "experiments/sweep/sweep.h"
+#include "loadgen/interruption.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/sweep_json.h"
 #include "reports/files/plan_file.h"

@@ -34,6 +34,7 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
 #include "experiments/sweep/sweep.h"
+#include "loadgen/probe.h"
 #include "reports/analysis/micro/micro_results.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"

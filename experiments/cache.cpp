@@ -13,6 +13,7 @@
 #include "core/result/validity.h"
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
+#include "loadgen/probe.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/cache_json.h"

@@ -8,6 +8,7 @@
 
 #include "datasets/questions.h"
 #include "experiments/server/redaction.h"
+#include "loadgen/progress.h"
 
 namespace paretoken::experiments {
 namespace {

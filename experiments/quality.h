@@ -6,6 +6,7 @@
 
 #include "core/run/recorded.h"
 #include "experiments/server/target.h"
+#include "loadgen/interruption.h"
 #include "reports/files/probe_file.h"
 
 namespace paretoken::experiments {

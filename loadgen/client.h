@@ -13,21 +13,12 @@
 #include "core/record/request.h"
 #include "core/run/client_report.h"
 #include "core/text/secrets.h"
+#include "loadgen/client_options.h"
 #include "loadgen/http/pool.h"
 #include "loadgen/protocol/answer.h"
-#include "loadgen/protocol/body.h"
 #include "loadgen/protocol/delta.h"
 
 namespace paretoken::loadgen {
-
-struct ClientOptions {
-    http::RequestHead head;
-    protocol::BodyOptions body;
-    bool ignore_eos_accepted = false;  ///< whether ignore_eos works; a short answer is then a failure
-    bool traceparent = false;          ///< whether requests carry a W3C trace context made of their id
-    Duration request_timeout = std::chrono::minutes(10);
-    Duration connect_timeout = std::chrono::seconds(10);
-};
 
 /// Returns the error of a request that was not finished within the timeout.
 std::string timeout_text(Duration timeout);

@@ -13,7 +13,12 @@
 #include <thread>
 #include <utility>
 
+#include "core/record/record_sink.h"
+#include "loadgen/interruption.h"
+#include "loadgen/load/stop_monitor.h"
 #include "loadgen/periodic.h"
+#include "loadgen/progress.h"
+#include "loadgen/worker.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -100,6 +105,8 @@ Workers::Workers(const LoadOptions& options)
             workers_.back()->keep_reserve();
     }
 }
+
+Workers::~Workers() = default;
 
 void Workers::open_connections() {
     constexpr Duration kPatience = std::chrono::seconds(5);

@@ -1,36 +1,23 @@
 #pragma once
 // One load: workers make it in parallel, and what was observed is returned. Nothing is printed or concluded.
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "core/plan/shard.h"
-#include "core/record/record_sink.h"
-#include "core/run/recorded.h"
-#include "loadgen/interruption.h"
-#include "loadgen/load/stop_monitor.h"
-#include "loadgen/progress.h"
-#include "loadgen/worker.h"
+#include "core/run/load_shape.h"
+#include "core/run/observations.h"
+#include "loadgen/load/schedule.h"
+#include "loadgen/load_options.h"
+
+namespace paretoken {
+class RecordSink;
+}
 
 namespace paretoken::loadgen {
 
-struct LoadOptions {
-    /// The classes; there is at least one. A load that is not divided into classes has one class with an
-    /// empty name. The dataset of every class must be set before the load is made.
-    std::vector<ClassLoad> classes = std::vector<ClassLoad>(1);
-    /// The stop rules besides the limits of the classes. Rules of the kinds requests and duration have no
-    /// effect here; they must be in ClassLoad::limits.
-    std::vector<StopRule> rules;
-    std::uint32_t workers = 1;
-    Shard shard = {};  ///< the part of the load that is made; the classes are those of the whole
-    std::optional<TimePoint> began;  ///< zero of the schedule; absent means now
-    /// Called four times a second during the load and once at its end, from a thread of its own, so that
-    /// shards hear of each other; may be empty.
-    std::function<void(StopMonitor&, Progress&)> exchange = {};
-    bool decides = true;   ///< whether stop rules are evaluated here; false if another shard decides
-    WorkerOptions worker;  ///< options of all workers; `number` is set for each
-};
+class Interruption;
+struct StopMonitorOptions;
+class Worker;
 
 /// The workers of a load, each with its connections.
 class Workers {
@@ -38,6 +25,7 @@ class Workers {
     /// Throws RuntimeError when the kernel refuses the event loop of a worker, for example because no file
     /// descriptors are left.
     explicit Workers(const LoadOptions& options);
+    ~Workers();
 
     /// Opens the connections that the load needs at its start, unless the options say otherwise, so that
     /// opening them does not delay requests and reads. A closed loop needs one for each slot, an open loop

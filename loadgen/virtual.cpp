@@ -9,7 +9,12 @@
 
 #include "core/random.h"
 #include "core/record/record_events.h"
-#include "loadgen/client.h"
+#include "core/record/record_sink.h"
+#include "loadgen/interruption.h"
+#include "loadgen/load/mix.h"
+#include "loadgen/load/stop_monitor.h"
+#include "loadgen/progress.h"
+#include "loadgen/worker.h"
 #include "simulator/answers/answer_plan.h"
 #include "simulator/answers/recall.h"
 #include "simulator/answers/wire.h"

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "core/plan/session_names.h"
 #include "core/record/record_sink.h"
 #include "core/record/request_table.h"
 #include "core/run/client_report.h"
@@ -18,36 +17,10 @@
 #include "loadgen/laziness.h"
 #include "loadgen/load/mix.h"
 #include "loadgen/load/stop_monitor.h"
+#include "loadgen/load_options.h"
 #include "loadgen/progress.h"
-#include "loadgen/route.h"
 
 namespace paretoken::loadgen {
-
-/// A server that receives the load.
-struct WorkerTarget {
-    http::Address address;
-    const http::TlsContext* tls = nullptr;  ///< null means plain TCP
-    std::string host;                       ///< name that the certificate must have
-    http::RequestHead head;                 ///< head of every request to it
-};
-
-struct WorkerOptions {
-    std::uint32_t number = 0;
-    std::vector<WorkerTarget> targets;  ///< servers; never empty
-    Route route = Route::round_robin;   ///< choice of the server, if there are several
-    ClientOptions client;               ///< options; each target replaces the head
-    std::string id_prefix;              ///< prefix of request ids before the index; unique over runs
-    std::vector<SessionName> session_headers = {};  ///< headers of requests of conversations and jobs
-    std::vector<SessionName> session_fields = {};   ///< and fields of their bodies
-    bool kernel_stamps = true;
-    bool lazy = true;        ///< whether it may serve sockets in batches if very many are ready (laziness.h)
-    Duration spin{};         ///< how long before a due start the worker polls sockets instead of sleeping
-    bool keep_alive = true;  ///< false means that every request has its own connection
-    bool preconnect = true;  ///< whether connections are opened before the requests that use them
-    bool keep_answers = false;  ///< whether the texts of all answers go to the sink
-    /// How long requests in flight are followed after stop(), before they are cancelled.
-    Duration grace = std::chrono::seconds(30);
-};
 
 /// Returns "PREFIX7", and for a warm-up request "PREFIXw7".
 std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);

@@ -21,6 +21,7 @@
 #include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "core/record/event_source.h"
+#include "core/record/record_sink.h"
 #include "core/run/result_of.h"
 #include "experiments/gate.h"
 #include "experiments/server/resolve.h"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/text/secrets.h"
+#include "experiments/server/target.h"
 
 namespace paretoken::cli {
 namespace {

@@ -15,6 +15,10 @@
 #include "experiments/server/provenance.h"
 #include "reports/files/output_directory.h"
 
+namespace paretoken::experiments {
+struct Access;
+}
+
 namespace paretoken::cli {
 
 /// Returns the value of a variable of the environment; nothing if it is not set.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/result/metrics.h"
+#include "core/result/result.h"
 #include "core/result/totals.h"
 #include "core/units.h"
 
@@ -41,40 +42,6 @@ std::span<const Figure> figures();
 
 /// Returns null when there is no such key.
 const Figure* figure_named(std::string_view key);
-
-// Keys that the code names. A test compares them with the table.
-namespace figure {
-inline constexpr std::string_view kRequests = "requests_per_s";
-inline constexpr std::string_view kInputTokens = "input_tokens_per_s";
-inline constexpr std::string_view kFreshInputTokens = "fresh_input_tokens_per_s";
-inline constexpr std::string_view kCachedInputTokens = "cached_input_tokens_per_s";
-inline constexpr std::string_view kOutputTokens = "output_tokens_per_s";
-inline constexpr std::string_view kTotalTokens = "total_tokens_per_s";
-inline constexpr std::string_view kGoodOutputTokens = "good_output_tokens_per_s";
-inline constexpr std::string_view kGoodput = "goodput_per_s";
-inline constexpr std::string_view kGoodputRatio = "goodput_ratio";
-inline constexpr std::string_view kMeanInFlight = "mean_in_flight";
-inline constexpr std::string_view kCachedPromptRatio = "cached_prompt_ratio";
-}  // namespace figure
-
-struct FigureValue {
-    std::string key;
-    double value = 0;
-    std::optional<Interval> ci95;  ///< interval; nothing without at least 10 blocks of time
-
-    bool operator==(const FigureValue&) const = default;
-};
-
-/// The figures of one interval, in the order of the table. Figures that were not measured are absent.
-struct Figures {
-    std::vector<FigureValue> values;
-
-    bool operator==(const Figures&) const = default;
-
-    std::optional<double> at(std::string_view key) const;
-    std::optional<Interval> interval(std::string_view key) const;
-    void set(std::string_view key, double value, std::optional<Interval> ci95 = std::nullopt);
-};
 
 /// The division of the time that figures cover into groups that follow each other.
 struct Blocks {

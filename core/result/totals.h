@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/record/record.h"
+#include "core/units.h"
 
 namespace paretoken {
+
+struct RequestRecord;
+struct StreamEvent;
 
 /// The sizes of attention windows for which sums are kept, in tokens of context. They include the sliding
 /// windows of known models.

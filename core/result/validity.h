@@ -12,14 +12,6 @@
 
 namespace paretoken {
 
-/// An earlier run that sent the same prompts to the same server.
-struct EarlierRun {
-    std::string directory;
-    std::optional<double> cached_share;  ///< share of its prompts' tokens that the prefix cache served
-
-    bool operator==(const EarlierRun&) const = default;
-};
-
 /// The limits of a judgement, and the facts about a run that its result does not hold.
 struct ValidityOptions {
     double max_failed = 0.10;  ///< a run of which a larger share of requests failed is invalid

@@ -13,6 +13,8 @@
 #include "core/run/benchmark_rules.h"
 #include "core/run/client_health.h"
 #include "core/run/job_results.h"
+#include "core/run/power_figures.h"
+#include "core/run/server_figures.h"
 #include "core/statistics.h"
 
 namespace paretoken {

@@ -1,6 +1,7 @@
 #pragma once
 // Makes the result of a run from what was recorded of it. This is the only function that writes a RunResult.
 #include "core/result/result.h"
+#include "core/run/judging.h"
 #include "core/run/recorded.h"
 
 namespace paretoken {

@@ -9,6 +9,7 @@
 #include "experiments/server/provenance.h"
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
+#include "loadgen/interruption.h"
 
 namespace paretoken::experiments {
 

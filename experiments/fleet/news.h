@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/run/recorded.h"
+#include "core/run/stopped.h"
 #include "loadgen/load/stop_monitor.h"
 #include "loadgen/progress.h"
 

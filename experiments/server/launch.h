@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/plan/plan.h"
+#include "experiments/server/companions.h"
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
 

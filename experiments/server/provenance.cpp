@@ -11,6 +11,8 @@
 #include "cards/model.h"
 #include "core/text/utc.h"
 #include "core/version.h"
+#include "experiments/server/target.h"
+#include "loadgen/probe.h"
 #include "simulator/engine/card_profile.h"
 
 namespace paretoken::experiments {

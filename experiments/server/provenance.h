@@ -4,10 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "core/result/result.h"
-#include "experiments/server/target.h"
+#include "core/record/provenance.h"
+
+namespace paretoken {
+struct LoadPlan;
+}
 
 namespace paretoken::experiments {
+
+class Target;
 
 /// How the process was called, without secrets.
 struct Invocation {

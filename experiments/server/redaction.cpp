@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/plan/scrape_places.h"
+#include "core/run/recorded.h"
 #include "core/text/command_secrets.h"
 
 namespace paretoken::experiments {

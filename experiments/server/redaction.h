@@ -4,9 +4,16 @@
 #include <string>
 
 #include "core/plan/plan.h"
+#include "core/record/provenance.h"
 #include "core/record/record_sink.h"
-#include "core/run/recorded.h"
 #include "core/text/secrets.h"
+
+namespace paretoken {
+struct Begun;
+struct Recorded;
+struct RunResult;
+struct ServerScrape;
+}  // namespace paretoken
 
 namespace paretoken::experiments {
 

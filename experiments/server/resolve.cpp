@@ -23,6 +23,7 @@
 #include "datasets/questions.h"
 #include "datasets/recognise.h"
 #include "datasets/synthetic/prose.h"
+#include "loadgen/probe.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -7,8 +7,12 @@
 
 #include "core/plan/plan.h"
 #include "datasets/dataset.h"
-#include "loadgen/probe.h"
-#include "loadgen/run.h"
+#include "datasets/synthetic/calibration.h"
+#include "loadgen/load_options.h"
+
+namespace paretoken::loadgen {
+struct EndpointFacts;
+}
 
 namespace paretoken::experiments {
 

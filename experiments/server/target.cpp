@@ -27,8 +27,10 @@
 #include "experiments/server/resolve.h"
 #include "experiments/server/server_command.h"
 #include "loadgen/http/fetch.h"
+#include "loadgen/interruption.h"
 #include "loadgen/power/dcgm.h"
 #include "loadgen/power/sampler.h"
+#include "loadgen/probe.h"
 #include "loadgen/scrape/scraper.h"
 #include "loadgen/virtual.h"
 

@@ -10,16 +10,27 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/run/observations.h"
 #include "core/text/secrets.h"
-#include "experiments/server/companions.h"
-#include "experiments/watcher.h"
-#include "loadgen/power/sampler.h"
-#include "loadgen/probe.h"
-#include "loadgen/run.h"
+#include "datasets/dataset.h"
+#include "loadgen/load_options.h"
+
+namespace paretoken {
+class RecordSink;
+}
+
+namespace paretoken::loadgen {
+struct EndpointFacts;
+class Interruption;
+struct Progress;
+class Workers;
+}  // namespace paretoken::loadgen
 
 namespace paretoken::experiments {
 
 class CommandServer;
+class Companions;
+class Watcher;
 
 /// One load that is ready to run: a resolved plan and the values computed from it.
 struct Load {
@@ -31,7 +42,7 @@ struct Load {
     /// Called during the load, from other threads, with each reading of the server's metrics and of the power
     /// meter; may be empty.
     std::function<void(const ServerScrape&)> on_scrape = {};
-    power::Sampler::OnReading on_power = {};
+    std::function<void(const std::string& source, const PowerReading& reading)> on_power = {};
     /// Called when the requests of this process are over, before the server's metrics are read for the last
     /// time; may be empty.
     std::function<void()> when_over = {};

@@ -11,6 +11,7 @@
 #include "datasets/catalog.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/provenance.h"
+#include "loadgen/http/address.h"
 #include "loadgen/http/url.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/run_json.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "core/run/recorded.h"
+#include "core/run/begun.h"
 
 namespace paretoken::experiments {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/sweep/sweep.h"
+#include "loadgen/interruption.h"
 
 namespace paretoken::experiments {
 

@@ -10,6 +10,7 @@
 #include "core/result/slo.h"
 #include "experiments/sweep/level_search.h"
 #include "experiments/sweep/sweep.h"
+#include "loadgen/interruption.h"
 
 namespace paretoken::experiments {
 

@@ -24,6 +24,7 @@
 #include "core/text/secrets.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/server_command.h"
+#include "loadgen/probe.h"
 #include "reports/analysis/sweep/comparison.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"

@@ -18,6 +18,7 @@
 #include "experiments/server/target.h"
 #include "experiments/sweep/cells.h"
 #include "experiments/watcher.h"
+#include "loadgen/interruption.h"
 #include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::experiments {

@@ -11,6 +11,7 @@
 #include "core/plan/plan.h"
 #include "core/result/alerts.h"
 #include "experiments/server/target.h"
+#include "experiments/watcher.h"
 #include "loadgen/interruption.h"
 #include "reports/files/watch_lines.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/run/recorded.h"
+#include "core/run/load_shape.h"
 #include "core/spec.h"
 #include "core/units.h"
 #include "datasets/dataset.h"

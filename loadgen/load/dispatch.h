@@ -15,10 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/plan/hang_up.h"
-#include "core/plan/random_duration.h"
 #include "core/record/event_source.h"
 #include "core/units.h"
+#include "loadgen/load/pacing.h"
 #include "loadgen/load/schedule.h"
 
 namespace paretoken::loadgen {
@@ -37,23 +36,6 @@ struct Wait {
 };
 struct Done {};
 using Step = std::variant<Start, Wait, Done>;
-
-/// The rules that pace requests besides their arrivals and the cap on those in flight.
-struct Pacing {
-    std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
-    /// Time over which the slots open evenly; nothing: they open one by one (Slots::open_next()).
-    std::optional<Duration> ramp_up = Duration{};
-    /// The pause of a closed loop's slot after each job, and of a job before each further turn.
-    std::optional<RandomDuration> think_time = {};
-    double tool_scale = 1;                  ///< factor of the times that tools take in the dataset
-    std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn, after scaling
-    /// The longest time in which nothing is in flight while turns of jobs are to come; one dispatcher must
-    /// have the whole load.
-    std::optional<Duration> idle_system_cap = {};
-    std::optional<HangUp> hang_up = {};
-
-    bool operator==(const Pacing&) const = default;
-};
 
 /// Slots that are taken one by one and come free at known times.
 class Slots {

@@ -12,7 +12,7 @@
 
 #include "core/record/record.h"
 #include "core/record/request_table.h"
-#include "core/run/recorded.h"
+#include "core/run/stopped.h"
 #include "core/units.h"
 #include "loadgen/load/limits.h"
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "core/run/judging.h"
 #include "core/run/recorded.h"
 
 namespace paretoken::reports {

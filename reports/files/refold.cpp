@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/result/slo.h"
+#include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "reports/files/recorded_files.h"
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "cards/json_value.h"
+#include "core/run/power_figures.h"
+#include "core/run/server_figures.h"
 #include "reports/files/json/json_lines.h"
 #include "reports/files/json/json_text.h"
 

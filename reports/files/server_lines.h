@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "core/run/recorded.h"
+#include "core/run/observations.h"
 #include "core/units.h"
 
 namespace paretoken::reports {

@@ -18,6 +18,7 @@
 
 #include "core/error.h"
 #include "core/result/validity.h"
+#include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "core/run/union.h"
 #include "reports/files/events.h"

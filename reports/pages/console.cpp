@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "reports/analysis/model/search.h"

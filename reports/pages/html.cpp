@@ -11,6 +11,7 @@
 
 #include "core/embedded.h"
 #include "core/result/alerts.h"
+#include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "reports/analysis/sections/sections.h"
 #include "reports/document/section.h"

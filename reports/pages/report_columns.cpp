@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "reports/document/table.h"
 

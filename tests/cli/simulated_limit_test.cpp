@@ -11,6 +11,7 @@
 
 #include "core/random.h"
 #include "datasets/dataset.h"
+#include "loadgen/progress.h"
 #include "loadgen/virtual.h"
 #include "reports/analysis/model/join.h"
 #include "reports/analysis/model/limit.h"

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/result/validity.h"
+#include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "reports/files/json/run_json.h"
 #include "tests/experiments/virtual_sweep.h"

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "reports/files/json/run_json.h"
 #include "tests/experiments/virtual_sweep.h"

@@ -17,6 +17,7 @@
 #include "datasets/catalog.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/probe.h"
+#include "loadgen/progress.h"
 #include "simulator/server.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"

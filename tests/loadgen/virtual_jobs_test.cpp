@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "loadgen/interruption.h"
+#include "loadgen/progress.h"
 #include "loadgen/virtual.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "datasets/catalog.h"
+#include "loadgen/progress.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"
 #include "tests/support/simple_profile.h"

@@ -16,6 +16,7 @@
 #include "core/result/summary.h"
 #include "core/statistics.h"
 #include "datasets/catalog.h"
+#include "loadgen/progress.h"
 #include "loadgen/virtual.h"
 #include "simulator/engine/profile.h"
 #include "tests/support/kept_records.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/record/event_source.h"
+#include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "reports/files/recorded_files.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "datasets/catalog.h"
+#include "loadgen/load/stop_monitor.h"
 #include "loadgen/run.h"
 
 namespace paretoken::testing {

@@ -11,6 +11,7 @@
 
 #include "datasets/catalog.h"
 #include "loadgen/http/fetch.h"
+#include "loadgen/progress.h"
 #include "loadgen/run.h"
 #include "simulator/server.h"
 #include "tests/support/kept_records.h"

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "cards/price.h"
 #include "core/statistics.h"
+#include "reports/analysis/cost/cost.h"
 
 namespace paretoken::reports {
 namespace {

@@ -3,11 +3,15 @@
 // are pure. Prices of tokens are in dollars per million tokens.
 #include <optional>
 
-#include "cards/price.h"
 #include "core/result/result.h"
-#include "reports/analysis/cost/cost.h"
+
+namespace paretoken::cards {
+struct ApiPrice;
+}
 
 namespace paretoken::reports {
+
+struct SplitPrices;
 
 /// Dollars per job.
 struct JobCost {

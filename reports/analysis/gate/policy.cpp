@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/result/figures.h"
 #include "core/spec.h"
 
 namespace paretoken::reports {

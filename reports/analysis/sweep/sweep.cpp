@@ -7,8 +7,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/result/validity.h"
+#include "core/run/begun.h"
 #include "core/statistics.h"
 
 namespace paretoken::reports {

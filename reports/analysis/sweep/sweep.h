@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "core/run/recorded.h"
+
+namespace paretoken {
+struct Begun;
+}
 
 namespace paretoken::reports {
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "reports/files/interop/successes.h"
 

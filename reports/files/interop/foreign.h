@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/record/record.h"
-#include "core/run/recorded.h"
+#include "core/run/begun.h"
 
 namespace paretoken::reports {
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/histogram.h"
 #include "core/result/alerts.h"
 #include "core/result/result.h"
 #include "core/result/slo.h"

@@ -1,5 +1,6 @@
 #include "reports/files/json/report_json.h"
 
+#include "core/result/metrics.h"
 #include "reports/files/json/report_fields.h"
 
 namespace paretoken::reports {

@@ -1,6 +1,7 @@
 #pragma once
 // The fields of run.json, begun.json and ended.json.
 #include "core/result/result.h"
+#include "core/run/judging.h"
 #include "core/run/recorded.h"
 #include "reports/files/json/archive.h"
 #include "reports/files/json/run_json.h"

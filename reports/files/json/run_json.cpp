@@ -1,5 +1,6 @@
 #include "reports/files/json/run_json.h"
 
+#include "core/result/metrics.h"
 #include "core/version.h"
 #include "reports/files/json/run_fields.h"
 

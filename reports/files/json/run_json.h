@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/result/result.h"
+#include "core/run/judging.h"
 #include "core/run/recorded.h"
 
 namespace paretoken::reports {

@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "core/result/figures.h"
+#include "loadgen/load/class_load.h"
+
 namespace paretoken::scrape {
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/plan/events_kept.h"
+#include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "core/statistics.h"
 #include "reports/files/file_io.h"

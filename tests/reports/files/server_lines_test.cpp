@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/run/power_figures.h"
+#include "core/run/server_figures.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
 

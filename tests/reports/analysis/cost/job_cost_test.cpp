@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cards/price.h"
+#include "reports/analysis/cost/cost.h"
+
 namespace paretoken::reports {
 namespace {
 

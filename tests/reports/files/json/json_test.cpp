@@ -13,6 +13,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/result/figures.h"
+#include "core/run/server_figures.h"
 #include "tests/reports/sample_report.h"
 #include "tests/support/message_of.h"
 #include "tests/support/paths.h"

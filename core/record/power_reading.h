@@ -1,0 +1,51 @@
+#pragma once
+// What a power meter said during a load.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace paretoken {
+
+/// One reading. A quantity is absent if no device reported it. `counter_j` is absent unless all devices
+/// reported their counters. The quantities after `counter_j` are computed from those devices that reported
+/// them. `memory_bytes` is therefore too low if a device did not report its memory.
+struct PowerSample {
+    std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages that were read
+    std::optional<double> watts = {};           ///< power of all devices together
+    /// The energy of all devices since a moment that the meter chooses. The difference of two readings is the
+    /// energy between them.
+    std::optional<double> counter_j = {};
+    std::optional<bool> throttled = {};      ///< whether power or temperature lowers a device's clocks
+    std::optional<double> utilization = {};  ///< share of the time that a GPU is busy, mean of the devices
+    std::optional<double> sm_clock_hz = {};  ///< lowest SM clock of a device
+    std::optional<double> memory_clock_hz = {};  ///< lowest memory clock of a device
+    std::optional<double> temperature_c = {};    ///< highest temperature of a device
+    std::optional<double> memory_bytes = {};     ///< memory in use, sum over the devices
+
+    bool operator==(const PowerSample&) const = default;
+};
+
+/// A reading, or several neighbouring readings merged into the last of them.
+struct PowerReading {
+    TimePoint at;
+    PowerSample sample;        ///< values; the utilization is the mean over merged readings
+    std::uint32_t merged = 1;  ///< number of readings that it replaces
+    // For merged readings only:
+    std::optional<double> joules = {};           ///< integral of the power since the previous kept reading
+    std::optional<double> throttled_share = {};  ///< share of the readings that were throttled
+    Duration longest_gap{};                      ///< longest gap since the previous kept reading
+
+    bool operator==(const PowerReading&) const = default;
+};
+
+/// The readings made during a load.
+struct PowerReadings {
+    std::string source;                  ///< "nvml", "rapl", "dcgm"; empty means that there was no meter
+    std::vector<PowerReading> readings;  ///< ascending in time
+    std::uint32_t stride = 1;            ///< largest number of readings that one of them replaces
+};
+
+}  // namespace paretoken

@@ -1,0 +1,31 @@
+#pragma once
+// What a load and the meters beside it observed.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/record/power_reading.h"
+#include "core/record/request_table.h"
+#include "core/record/server_scrape.h"
+#include "core/run/client_report.h"
+#include "core/run/stopped.h"
+#include "core/units.h"
+
+namespace paretoken {
+
+/// The load as it was observed: the requests, the client, the server and the power meter.
+struct Observations {
+    TimePoint began;  ///< zero of the schedule; the other times are on the same clock
+    RequestTable records = {};
+    ClientReport client = {};
+    ServerScrapes server = {};                  ///< empty unless the server was scraped
+    std::vector<ServerScrapes> exporters = {};  ///< kept series of other exporters
+    PowerReadings power = {};                   ///< empty unless there was a meter
+    /// The time since which free slots were no longer filled: the earliest of all dispatchers. Absent if no
+    /// dispatcher has one.
+    std::optional<TimePoint> ran_dry = {};
+    std::optional<Stopped> stopped = {};  ///< reason why nothing more was started
+    bool interrupted = false;             ///< whether the user ended the run
+};
+
+}  // namespace paretoken

@@ -1,0 +1,18 @@
+#pragma once
+// Why a load came to its end.
+#include <string>
+
+#include "core/units.h"
+
+namespace paretoken {
+
+/// The reason why nothing more was started, and the time.
+struct Stopped {
+    std::string rule;  ///< name of a stop rule, or "interrupted"
+    TimePoint at;
+    std::string text;  ///< reason in one sentence
+
+    bool operator==(const Stopped&) const = default;
+};
+
+}  // namespace paretoken
