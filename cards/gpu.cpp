@@ -153,6 +153,9 @@ std::optional<std::pair<std::string, std::uint32_t>> split_count(std::string_vie
 
 }  // namespace
 
+// A count, as in "h200x2", is ignored. If several cards match, the one whose matching name or alias has the
+// most words wins. Words such as "NVL", "Laptop" or "MIG", or another size of memory, show that a text names
+// a variant.
 std::optional<GpuCard> find_gpu(std::string_view text) {
     auto words = words_of(text);
     for (std::size_t i = 0, given = words.size(); i < given; ++i)  // "h200x2" also names an h200

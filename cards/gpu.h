@@ -41,12 +41,9 @@ struct GpuSpec {
 };
 
 /// Finds the card that a text names: the text contains all words of the card's name or of one of its aliases,
-/// in any order and in upper or lower case; a count, as in "h200x2", is ignored. If several cards match, the
-/// one whose matching name or alias has the most words wins: "NVIDIA H100 80GB HBM3",
-/// "sim:llama3-8b-h100-bf16" → h100-sxm. Returns nothing when no card matches or the best match is a tie. A
-/// product variant that has no card of its own matches no card. Words such as "NVL", "Laptop" or "MIG", or
-/// another size of memory, show that a text names a variant: "NVIDIA H200 NVL", "NVIDIA GeForce RTX 4090
-/// Laptop GPU", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A100-SXM-64GB".
+/// in any order and in upper or lower case: "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm.
+/// Returns nothing when no card matches or the best match is a tie. A product variant that has no card of its
+/// own ("NVIDIA H200 NVL", "NVIDIA A100-SXM-64GB") matches no card.
 std::optional<GpuCard> find_gpu(std::string_view text);
 
 /// Returns the letters and digits of a name in lower case, without everything between them.

@@ -272,6 +272,11 @@ PriceCard price_card(const std::string& name_or_path) {
     return parse_price_card(read_card_file(name_or_path), name_or_path);
 }
 
+// The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise the
+// only basis of the card's entry for the hardware. An entry that has no price for this basis or for a part of
+// the mix, or that has several bases without "on_demand", is an error; another basis is never used instead.
+// The rate of a CPU host is multiplied by its cores ÷ PricedItem::cores if both are known. `measured` (times
+// the PUE) covers the priced devices if it is of the same number of GPUs, or of the packages of the CPU host.
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
                                       const std::optional<std::string>& basis,
                                       const std::optional<MeasuredPower>& measured) {

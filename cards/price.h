@@ -96,19 +96,10 @@ struct HourlyRate {
     bool operator==(const HourlyRate&) const = default;
 };
 
-/// Returns the hourly rate of all `hardware.count` devices together by a price card; nothing if the card
-/// does not have the hardware.
-///
-/// The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise
-/// the only basis of the card's entry for the hardware. The function throws UsageError if the entry has no
-/// price for this basis or for a part of the mix, or has several bases without "on_demand"; it never uses
-/// another basis instead. The rate of a CPU host is multiplied by its cores ÷ PricedItem::cores if both are
-/// known.
-///
-/// The card's monthly cost of operation (ops_usd_month) is added. If the card's prices do not include power,
-/// the cost of power is added too. `measured` (times the PUE) is used if it covers exactly the priced
-/// devices: the same number of GPUs, or the packages of the CPU host. Otherwise the card's watts are used,
-/// and UsageError is thrown if the card has none.
+/// Returns the hourly rate of all `hardware.count` devices together by a price card, with its monthly cost of
+/// operation, and with the cost of power if the card's prices do not include it; nothing if the card does not
+/// have the hardware. Throws UsageError if the card's entry has no price for the basis, or no watts where
+/// they are needed. `measured` power is used if it covers exactly the priced devices.
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
                                       const std::optional<std::string>& basis = {},
                                       const std::optional<MeasuredPower>& measured = {});

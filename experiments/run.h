@@ -19,13 +19,10 @@ struct Measured {
     std::string not_written;  ///< reason why the result is not on the disk; empty if it is
 };
 
-/// Makes one run in `directory`, which is created; the files of an earlier run are replaced. Throws
-/// UsageError when the plan does not fit the target, or a file that it names (dataset, model card, alerts,
-/// baseline) is wrong; RuntimeError when nothing can be written in `directory` at the start, when the
-/// server's prefix cache cannot be emptied (--reset-cache), or when the command after the run
-/// (--after-run-cmd) fails; ServerFailed (experiments/server/server_command.h) when the server that a
-/// command started ended during the run. Measured::not_written tells of later failures to write. An
-/// interruption throws nothing; `result.partial` is then true.
+/// Makes one run in `directory`, which is created; the files of an earlier run are replaced.
+/// Measured::not_written tells of later failures to write; an interruption throws nothing. Throws UsageError
+/// when the plan or a file that it names is wrong; RuntimeError when nothing can be written, --reset-cache or
+/// --after-run-cmd fails; ServerFailed when the server that a command started ended during the run.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 

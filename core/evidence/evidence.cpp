@@ -237,6 +237,18 @@ double mean_residence(std::span<const Stay> stays, Interval window) {
 
 }  // namespace
 
+// In a closed loop the number in flight is constant by construction, so that it gives no information. In an
+// open loop there are two tests:
+// - `enough_s` is 8 · c² · L. L is the longest time for which the number in flight stayed on one side of its
+//   mean. c is the variance of the number in flight ÷ the variance that the arrivals alone would cause, but
+//   at least 1.
+// - A calm run near saturation may pass the first test by chance. `most_samples` therefore shows whether the
+//   server's slots (the requests that it can work on at once) are often nearly all taken. At each arrival in
+//   the window, the requests that have had their first output and have not ended are counted. The largest
+//   count is taken as the number of slots. A count is nearly as large if it is lower by at most a tenth of
+//   the slots and by at most √slots ÷ 2. If this holds for at least a twentieth of the arrivals,
+//   `most_samples` is the length of the window ÷ (1.5 relaxation times of a queue with that many slots), or 0
+//   if the slots may be saturated. Otherwise it is infinite.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop) {
     constexpr std::size_t kFewest = 10;
     constexpr double kExcursions = 8;
@@ -351,6 +363,14 @@ double sample_of(const Exceedances& exceedances, std::span<const double> held, c
 
 }  // namespace
 
+// The result is share · (1 − share) · (Σ weights)² ÷ (t · Σ (over − share · weight)²), where t is the
+// integrated autocorrelation time of over − share · weight. To compute t, the autocorrelations are summed
+// until they vanish, but at least over the memory of the load (Geyer 1992; Madras and Sokal 1988). t is then
+// enlarged, because it is itself only an estimate.
+// LoadMemory::most_samples limits the result if it is finite, which is the case near saturation. If it is
+// below 50, the result is at most most_samples. Otherwise the limit applies only to that share of the series'
+// variance which the number in flight explains. To find this share (the correlation ratio), the elements are
+// sorted by the number in flight and divided into ten groups of equal size.
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory) {
     const std::size_t group = group_for(over.size());
@@ -461,6 +481,10 @@ double half_width_of_blocks(std::span<const double> deviations) {
            widened_by_neighbours(deviations);
 }
 
+// The values are divided into 10, 20 and 30 blocks of whole rounds; the spread of the blocks' percentiles
+// about that of all values gives the interval. The widest of the three counts, a quarter wider. There is no
+// interval if fewer than 10 values (from p99 on, 20) lie beyond the percentile, or if it falls among failures
+// in a block.
 std::vector<std::optional<Interval>> sectioned_intervals(std::span<const double> in_order,
                                                          std::span<const double> percentiles,
                                                          std::uint64_t rounds) {

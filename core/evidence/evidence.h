@@ -57,35 +57,15 @@ struct LoadMemory {
 };
 
 /// Computes the memory of a load. `stays` holds all requests in ascending order of `begin_s`, including those
-/// before the window. `window` is in seconds on the same clock. In a closed loop the number in flight is
-/// constant by construction, so that it gives no information. An open loop with fewer than 10 arrivals in the
-/// window gives too little. In both cases only `window_s` and `residence_s` are set. In all other cases there
-/// are two tests:
-/// - `enough_s` is 8 · c² · L. L is the longest time for which the number in flight stayed on one side of its
-///   mean. c is the variance of the number in flight ÷ the variance that the arrivals alone would cause, but
-///   at least 1.
-/// - A calm run near saturation may pass the first test by chance. `most_samples` therefore shows whether the
-///   server's slots (the requests that it can work on at once) are often nearly all taken. At each arrival in
-///   the window, the requests that have had their first output and have not ended are counted. The largest
-///   count is taken as the number of slots. A count is nearly as large if it is lower by at most a tenth of
-///   the slots and by at most √slots ÷ 2. If this holds for at least a twentieth of the arrivals,
-///   `most_samples` is the length of the window ÷ (1.5 relaxation times of a queue with that many slots), or
-///   0 if the slots may be saturated. Otherwise it is infinite.
+/// before the window. `window` is in seconds on the same clock. In a closed loop, and with fewer than 10
+/// arrivals in the window, only `window_s` and `residence_s` are set.
 LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_loop);
 
 /// Returns the number of independent samples that have as much evidence about the share Σ over ÷ Σ weights as
-/// this series. The series is in order of time and covers the window of `memory`. Its elements are requests
+/// this series, which is in order of time and covers the window of `memory`. Its elements are requests
 /// (weight 1; `over` is 1 if the value is over the limit, else 0) or equal blocks of time (weight: the number
-/// of values in the block; `over`: the number of them over the limit). The result is 0 when all values or
-/// none are over the limit. Otherwise it is share · (1 − share) · (Σ weights)² ÷ (t · Σ (over − share ·
-/// weight)²), where t is the integrated autocorrelation time of over − share · weight. To compute t, the
-/// autocorrelations are summed until they vanish, but at least over the memory of the load (Geyer 1992;
-/// Madras and Sokal 1988). t is then enlarged, because it is itself only an estimate.
-///
-/// LoadMemory::most_samples limits the result if it is finite, which is the case near saturation. If it is
-/// below 50, the result is at most most_samples. Otherwise the limit applies only to that share of the
-/// series' variance which the number in flight explains. To find this share (the correlation ratio), the
-/// elements are sorted by the number in flight and divided into ten groups of equal size.
+/// of values in the block; `over`: the number of them over the limit). It is 0 when all values or none are
+/// over the limit.
 double effective_sample(std::span<const double> over, std::span<const double> weights,
                         const LoadMemory& memory);
 
@@ -123,12 +103,9 @@ inline constexpr std::array<std::uint64_t, 3> kBlockCounts{10, 20, 30};
 /// blocks, at least two, from the mean. The interval is wider if neighbouring blocks are alike.
 double half_width_of_blocks(std::span<const double> deviations);
 
-/// Returns the 95 % confidence interval of each of `percentiles` by sectioning (Asmussen and Glynn 2007),
-/// for series whose effective sample is too small for effective_interval(). The values, in the order of time
-/// and of the same share of a closed loop's `rounds`, are divided into 10, 20 and 30 blocks of whole rounds;
-/// the spread of the blocks' percentiles about that of all values gives the interval. The widest of the three
-/// counts, a quarter wider. There is no interval if fewer than 10 values (from p99 on, 20) lie beyond the
-/// percentile, or if it falls among failures in a block. Such an interval is never a certificate, because it
+/// Returns the 95 % confidence interval of each of `percentiles` by sectioning (Asmussen and Glynn 2007), for
+/// series whose effective sample is too small for effective_interval(). The values are in the order of time
+/// and of the same share of a closed loop's `rounds`. Such an interval is never a certificate, because it
 /// assumes that the percentiles of blocks are nearly normal.
 std::vector<std::optional<Interval>> sectioned_intervals(std::span<const double> in_order,
                                                          std::span<const double> percentiles,

@@ -53,13 +53,8 @@ struct SteadinessOf {
     std::optional<Unsteady> change;
 };
 
-/// Tests a course. A trend counts if its p-value is below .005 and it changes the quantity by more than
-/// 10 % of the mean from beginning to end. It also counts, whatever its p-value, if the means of ten equal
-/// stretches are in ascending or descending order: even a random walk of the stretches has no such order with
-/// a probability of .996. Smooth but curved courses are recognised by this alone. A shift counts if its
-/// p-value is below .01 and it is larger than 5 % of the mean. In either case the absolute change must also
-/// exceed Course::least_change. If both a trend and a shift count, the one that leaves the smaller squared
-/// residuals is reported.
+/// Tests a course for a trend and for a shift. If both count, the one that leaves the smaller squared
+/// residuals is reported. A change counts only if it exceeds Course::least_change.
 SteadinessOf steadiness_of(const Course& course);
 
 }  // namespace paretoken

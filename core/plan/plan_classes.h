@@ -10,12 +10,11 @@ namespace paretoken {
 /// Splits "interactive:rate=4,isl=512" into the name and the fields. Throws UsageError if there is no name.
 std::pair<std::string, std::string> class_name_and_fields(const std::string& spec);
 
-/// Returns the plan with one class for each of its `class_specs`. Each class begins as a copy of the plan's
-/// only class; the values in its spec then replace the copied ones. Rate, arrivals and concurrency belong
-/// together: a spec that gives one of them removes the copied values of all three. A spec that gives a
-/// dataset removes the copied dataset, its fields and its file; only the field for the output length is kept.
-/// A plan without class_specs, or whose classes have names already, is returned unchanged. Throws UsageError
-/// naming --class and the mistake.
+/// Returns the plan with one class for each of its `class_specs`: a copy of the plan's only class in which
+/// the values of the spec replace the copied ones. A spec that gives a rate, arrivals or a concurrency
+/// removes the copied values of all three; one that gives a dataset removes the copied dataset, except the
+/// length of outputs. A plan without class_specs, or whose classes have names already, is unchanged. Throws
+/// UsageError naming --class.
 LoadPlan with_classes(LoadPlan asked);
 
 /// Returns whether the plan has classes and each of their specs gives this field, so that the field has no

@@ -120,16 +120,10 @@ struct RequestRecord {
     /// The model that the answer names, if it is another one than the request asked for; otherwise empty.
     std::string answered_model = {};
 
-    /// The time at which the request should start:
-    /// - In an open loop, it is the planned arrival.
-    /// - In a closed loop, it is the time at which the request's slot came free. For the first request of a
-    ///   slot, this is the time at which the slot opened. For the others, it is the time at which the last
-    ///   bytes of the slot's previous answer reached this host, plus the think time and the delay after a
-    ///   failure. If a cap on prefills (--prefill-concurrency) allows the start only at a later time, that
-    ///   time is used.
-    /// - For a further turn of a job or a conversation, in either loop, it is the end of the last turn that
-    ///   it waits for, plus the pauses of the dataset and the think time, or the turn's own fixed time if
-    ///   that is later.
+    /// The time at which the request should start: in an open loop the planned arrival, in a closed loop the
+    /// time since which its slot is free and the caps allow the start (loadgen/load/dispatch.h). For a
+    /// further turn of a job or a conversation, in either loop, it is the end of the last turn that it waits
+    /// for, plus the pauses of the dataset and the think time, or the turn's own fixed time if that is later.
     TimePoint scheduled;
     /// Time from `scheduled` until the caps on requests in flight and on prefills allowed the start. It is 0
     /// in a closed loop, except for a further turn that waits for the cap on prefills.

@@ -14,6 +14,9 @@ std::int64_t first_group_of(const std::vector<StreamEvent>& events) {
 
 }  // namespace
 
+// longest_gap is the longest gap between two consecutive events. It ignores the gap before an event that came
+// in the same read as the event before it, because this gap is unknown. If an event has an earlier stamp than
+// the event before it, the gap between them counts as 0.
 void derive_from_events(RequestRecord& record) {
     const std::vector<StreamEvent>& events = record.events;
     record.chunks = static_cast<std::int64_t>(events.size());

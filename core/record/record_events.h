@@ -30,14 +30,11 @@ void for_each_choice(const std::vector<StreamEvent>& events, Visit visit) {
     }
 }
 
-/// Sets the fields of `record` that its events determine. The events are in the order of arrival. The counts
-/// are chunks, grouped_chunks (events that came in the same read as the event before), streamed_tokens and
-/// first_group_tokens (tokens of each choice's first event and of those that came in the same read). The
-/// times are first_event, first_answer (the first event that is not reasoning), last_event, and `decoding` if
-/// there are several choices. longest_gap is the
-/// longest gap between two consecutive events. It ignores the gap before an event that came in the same read
-/// as the event before it, because this gap is unknown. If an event has an earlier stamp than the event
-/// before it, the gap between them counts as 0. Without events the counts are 0 and the others absent.
+/// Sets the fields of `record` that its events, in the order of arrival, determine: chunks, grouped_chunks
+/// (events that came in the same read as the event before), streamed_tokens, first_group_tokens (tokens of
+/// each choice's first event and of those in the same read), first_event, first_answer (the first event that
+/// is not reasoning), last_event, longest_gap, and `decoding` if there are several choices. Without events
+/// the counts are 0 and the others absent.
 void derive_from_events(RequestRecord& record);
 
 }  // namespace paretoken

@@ -180,6 +180,11 @@ void Figures::set(std::string_view key, double value, std::optional<Interval> ci
     values.push_back({std::string(key), value, ci95});
 }
 
+// The groups are joined to 10, 20 and 30 blocks, as far as there are as many groups. The figure R of all
+// blocks together and the differences `above` − R · `below` of the blocks give an interval by linearisation;
+// the widest of the three counts. If all blocks have the share 0 or all have 1, their differences tell
+// nothing. The limit of Clopper and Pearson for `trials` is then the other end of the interval. It also
+// widens the interval of a rate that counts a part (Figure::part) if that part is nothing or everything.
 Figures figures_of(const Totals& totals, const Blocks& blocks) {
     Figures found;
     for (const Figure& figure : kFigures) {

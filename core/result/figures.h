@@ -50,13 +50,8 @@ struct Blocks {
 };
 
 /// Computes the figures, each with a 95 % confidence interval. `totals` are those of the whole window. A
-/// figure that is not known, or whose `below` is 0, is left out. The groups are joined to 10, 20 and 30
-/// blocks, as far as there are as many groups. The figure R of all blocks together and the differences
-/// `above` − R · `below` of the blocks give an interval by linearisation; the widest of the three counts. It
-/// holds the figure of `totals`, which may cover a start that no group has. The interval is cut at 0 and, for
-/// a share, at 1. If all blocks have the share 0 or all have 1, their differences tell nothing. The limit of
-/// Clopper and Pearson for `trials` is then the other end of the interval. It also widens the interval of a
-/// rate that counts a part (Figure::part) if that part is nothing or everything.
+/// figure that is not known, or whose `below` is 0, is left out. The interval holds the figure of `totals`,
+/// which may cover a start that no group has, and is cut at 0 and, for a share, at 1.
 Figures figures_of(const Totals& totals, const Blocks& blocks = {});
 
 }  // namespace paretoken

@@ -27,6 +27,8 @@ const PercentileValue* MetricSummary::at(double p) const {
     return found == percentiles.end() ? nullptr : &*found;
 }
 
+// The percentile falls among the failures if one of the values that it is interpolated from (percentile() in
+// core/statistics.h) is a failure; with many values, this means that p is above 1 − `failed_mass`.
 bool falls_among_failures(const MetricSummary& summary, double p) {
     constexpr double kRounding = 1e-9;  // as in position_of(): .95 · 20 must be exactly 19
     const auto n = static_cast<double>(summary.n);

@@ -276,12 +276,10 @@ struct JobResults {
     const MetricSummary* metric(std::string_view key) const;  ///< null if there is none
 };
 
-/// Returns whether percentile p falls among the failures of a summary. All values are sorted with the
-/// failures behind the others. The percentile falls among the failures if one of the values that it is
-/// interpolated from (percentile() in core/statistics.h) is a failure; with many values, this means that p is
-/// above 1 − `failed_mass`. The percentile then has no value, or the value 0 for a metric that is the inverse
-/// of a latency. If the function returns false and the percentile has no value, the value is unknown: it lies
-/// beyond the wait of an abandoned request, or the run withholds its percentiles.
+/// Returns whether percentile p falls among the failures of a summary, which stand behind all values in
+/// order. The percentile then has no value, or the value 0 for a metric that is the inverse of a latency. If
+/// the function returns false and the percentile has no value, the value is unknown: it lies beyond the wait
+/// of an abandoned request, or the run withholds its percentiles.
 bool falls_among_failures(const MetricSummary& summary, double p);
 
 /// The score of a probe: the share of questions that were answered as expected.

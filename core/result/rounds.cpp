@@ -61,6 +61,9 @@ double waiting_met(const RequestRows& measured) {
 
 }  // namespace
 
+// The mean, over the whole rounds, of the longest time without a dispatch as a part of the round's time,
+// rescaled from what is expected of in_flight independent dispatches (their harmonic number ÷ their number)
+// to 1.
 std::optional<double> in_step(const RequestRows& measured, std::uint64_t in_flight) {
     constexpr std::uint64_t kFewestInFlight = 4;
     constexpr std::uint64_t kFewestRounds = 3;

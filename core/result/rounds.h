@@ -37,11 +37,9 @@ Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_
 double samples_of(const Rounds& rounds, std::uint64_t in_flight);
 
 /// Returns how far the requests run in step: 1 if all requests of a round are sent at the same moment, and
-/// about 0 if they are sent independently of each other. It is the mean, over the whole rounds, of the
-/// longest time without a dispatch as a part of the round's time, rescaled from what is expected of in_flight
-/// independent dispatches (their harmonic number ÷ their number) to 1. It is 0 if a new request meets less
-/// than one request without a first token on average, because they do not wait for each other then. Nothing
-/// with fewer than 4 in flight or fewer than 3 whole rounds.
+/// about 0 if they are sent independently of each other. It is 0 if a new request meets less than one request
+/// without a first token on average, because they do not wait for each other then. Nothing with fewer than 4
+/// in flight or fewer than 3 whole rounds.
 std::optional<double> in_step(const RequestRows& measured, std::uint64_t in_flight);
 
 }  // namespace paretoken

@@ -78,31 +78,14 @@ struct SloFinding {
     /// The percentile's value; nothing when it falls among failures or was not measured.
     std::optional<double> value = {};
 };
-/// Judges the percentile of an SLO. In an open loop "ttft" and "e2e" count from the intended start. The first
-/// of these rules that applies decides:
-/// 1. A limit on a waiting time of an open loop is missed if the server did not keep up (kept_up()), which
-///    shows it, because the time grows for as long as the load lasts.
-/// 2. What is shown at 99 % (shown_on()) is met or missed.
-/// 3. A percentile without a value is missed if it falls among failures, or if the server did not keep up;
-///    otherwise the evidence is insufficient.
-/// 4. A percentile over the limit is missed. It is shown for p75 and above if the median is over the limit
-///    too, because more than half of the requests were.
-/// 5. With fewer than 20 requests, or fewer than are in flight, the evidence is insufficient.
-/// 6. Otherwise the percentile is within the limit.
+/// Judges the percentile of an SLO (docs/statistics.md). In an open loop "ttft" and "e2e" count from the
+/// intended start. What is shown at 99 % is met or missed; a percentile over the limit is missed, and one
+/// within it is within, if there are at least 20 requests and as many as are in flight. Otherwise the
+/// evidence is insufficient.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
-/// Returns the factor by which the number of requests must probably grow until a finding is shown. The fields
-/// below are those of the limited percentile (PercentileValue). There are three cases, of which the first
-/// that applies is used:
-/// - `decided` is absent and `enough_n` is known. The factor is `enough_n` ÷ the present number of values,
-///   but at least 1.
-/// - `decided` or `value` is absent, `value` equals the limit, or `decided` has an infinite end on the side
-///   of `value` on which the limit lies. The factor is the number of samples that can certify the percentile
-///   ÷ `effective_n`, which may be below 1; it is 2 if `effective_n` is unknown or 0.
-/// - Otherwise the distance from `value` to that end of `decided` is assumed to shrink with the square root
-///   of the number of requests. The factor is (this distance ÷ the distance from `value` to the limit)², but
-///   at least 1.
-/// Returns nothing if the result lacks the metric or the percentile.
+/// Returns the factor by which the number of requests must probably grow until a finding is shown. Returns
+/// nothing if the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
 /// Returns one result per limit: the finding of finding_on(), the number of values, the size of the effective

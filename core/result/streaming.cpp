@@ -2,6 +2,10 @@
 
 namespace paretoken {
 
+// There are three cases: most tokens came with the first arrival; all came in the last tenth of the
+// end-to-end time, at less than a millisecond per token; or an early event (a blank, for example) was
+// followed by silence and then by all others in this way. Real servers need more than a millisecond per
+// token, except for short prompts on the fastest hardware, where the tokens fill most of the end-to-end time.
 bool is_bunched(const RequestRecord& record) {
     constexpr std::int64_t kFewestTokens = 16;
     constexpr double kFastest = 1e-3;  // seconds per token

@@ -26,23 +26,10 @@ struct SteadyWindow {
 /// warm-up. The span is empty without records.
 TimeSpan run_of(const RequestTable& records);
 
-/// Finds the steady window. It ends at SummaryOptions::last_dispatch (core/result/summary.h) unless a level
-/// shifts. In a closed loop it begins when half of the first SummaryOptions::concurrency requests have
-/// ended (these all start together and are not typical) or, if too little time or too few requests are left
-/// then, when 95 % of `concurrency` were in flight. If they never were, there is no steady state. A closed
-/// loop without `concurrency` is treated as an open loop. In an open loop the window begins when the number
-/// in flight first reaches its mean over the second half of the arrivals, or later if the start of the run
-/// differs from the rest. If the plan's rate of arrivals changes, the window lies in one of the parts in
-/// which it is constant (SummaryOptions::constant_rate): in the steady one with the most requests, if it has
-/// a quarter of all. The rules for a run then hold for this part. The window needs at least max(10, 2 ×
-/// number in flight) requests and 3 × the median time of a request. The window of a closed loop is then
-/// shortened to whole rounds, in which a multiple of `concurrency` requests ended, if enough requests are
-/// left. There is no steady state if more than half of its requests failed, if the number of requests of an
-/// open loop that are due and not over grows over the second half of the arrivals (where their rate is not
-/// constant, also in relation to it), or if there is a trend in the time to first token, the time per output
-/// token, the cache hits, (open loop) the number in flight, or, unless SummaryOptions::stationary, the number
-/// of arrivals. If one of these shifts to another level, the window is the first part with one level that has
-/// at least a quarter of the requests; `how` names the shift.
+/// Finds the steady window: the part of the run after its start, up to SummaryOptions::last_dispatch, in
+/// which the load and the server's times show no trend. If they shift to another level, it is the first part
+/// with one level that has at least a quarter of the requests; `how` names the shift. docs/statistics.md
+/// explains the rules.
 SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options);
 
 /// Returns when the request left the system: when its exchange was over.

@@ -259,6 +259,8 @@ void withhold_percentiles(RunResult& result) {
 
 }  // namespace
 
+// If the load diverged, the percentiles, means, standard deviations, minima and maxima of all metrics are
+// left out, because they would depend on the length of the run.
 RunResult result_of(const Recorded& recorded, const Judging& judging) {
     const Begun& begun = recorded.begun;
     const Observations& observed = recorded.observed;

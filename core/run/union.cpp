@@ -223,6 +223,16 @@ std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts) {
     return order;
 }
 
+// What the union has of its parts:
+// - The requests are in the order in which they ended. Events stay where they are and are read part by part.
+// - The reports of the clients are added (ClientReport::add).
+// - All parts observe the same server. The readings of the server, of other exporters and of power are each
+//   taken from the part that has the most, because together they would count the server several times.
+// - The earliest times at which the load began and ran dry count. The load was interrupted, lacks records or
+//   has not ended if one part was, does or has not. Of several reasons to stop, "diverging" counts before
+//   "interrupted" and both before others; of equal ones, the earliest.
+// - Other values, such as the provenance, are those of the first part; the probe is that of the first part
+//   with one.
 Recorded union_of(std::span<const RecordedPart> parts) {
     return union_of(parts, order_of(parts));
 }

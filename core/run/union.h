@@ -24,20 +24,10 @@ struct PlacedRow {
 /// Returns the requests of all parts in the order in which they ended on the common clock.
 std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts);
 
-/// Returns the records of all parts on the common clock:
-/// - The requests are in the order in which they ended. Events stay where they are and are read part by part.
-/// - The reports of the clients are added (ClientReport::add).
-/// - All parts observe the same server. The readings of the server, of other exporters and of power are each
-///   taken from the part that has the most, because together they would count the server several times.
-/// - The earliest times at which the load began and ran dry count. The load was interrupted, lacks records or
-///   has not ended if one part was, does or has not. Of several reasons to stop, "diverging" counts before
-///   "interrupted" and both before others; of equal ones, the earliest.
-/// - Other values, such as the provenance, are those of the first part; the probe is that of the first part
-///   with one.
-/// A missing part is named in Recorded::lost, and the load was interrupted then. Throws a UsageError that
-/// names the part and the option if the workload fingerprint, the plan, the version or anything else that
-/// determines the load differs, if a part is given twice, or if two parts have the same request. There must
-/// be at least one part.
+/// Returns the records of all parts on the common clock; there must be at least one part. A missing part is
+/// named in Recorded::lost, and the load was interrupted then. Throws a UsageError that names the part and
+/// the option if the workload fingerprint, the plan, the version or anything else that determines the load
+/// differs, if a part is given twice, or if two parts have the same request.
 Recorded union_of(std::span<const RecordedPart> parts);
 /// The same with the order of the requests, which is that of order_of().
 Recorded union_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order);

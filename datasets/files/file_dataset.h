@@ -102,13 +102,10 @@ struct RowFormat {
     std::string_view known_fields = {};  ///< names of the fields of a row, for formats that tell unknown ones
 };
 
-/// Makes the dataset. The spec's field "osl" is the number of output tokens for rows that have none. Throws
-/// the errors of RowFile (datasets/files/row_file.h) and of the format's reader, and UsageError if osl is
-/// not a whole number from 1 to 1G, if osl is given although every row has a number of output tokens, if
-/// the prose is too short, or if rows do not fit together: a time before the previous row's, times in some
-/// rows only, more than 1,000 different SLOs, or turns that JobIndex (datasets/files/agents/job_index.h)
-/// refuses. Only the first row of a job needs a time. Rows that hold no request are left out and counted in
-/// Dataset::notes(); UsageError is thrown if no row is left.
+/// Makes the dataset. The spec's field "osl" is the number of output tokens for rows that have none. Rows
+/// that hold no request are left out and counted in Dataset::notes(). Throws the errors of RowFile
+/// (datasets/files/row_file.h) and of the format's reader, and UsageError if osl is wrong or has no effect,
+/// if the prose is too short, if rows do not fit together (times, SLOs, turns of jobs), or if no row is left.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
 }  // namespace paretoken::datasets

@@ -44,11 +44,9 @@ class ServerLauncher {
 
     /// Opens the target of a plan. If the server of the plan's command is not running, or if `anew` is set,
     /// the server that is running is ended and the command is started, with its output in
-    /// `directory`/server.log. For a plan without a command but with a ready timeout (--ready-timeout), the
-    /// function waits until the servers at its URLs are ready. Throws ServerFailed
-    /// (experiments/server/server_command.h) if these are not ready in time, or, with secrets hidden, if
-    /// the server of a command fails or does not serve the plan. Otherwise throws as open_target()
-    /// (experiments/server/target.h) does.
+    /// `directory`/server.log. Waits for servers without a command if the plan has a ready timeout. Throws
+    /// ServerFailed if they are not ready in time or the server of a command fails; otherwise as
+    /// open_target() does.
     std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
                                  bool anew = false);
 

@@ -290,6 +290,8 @@ void require_class_to_vary(const LoadPlan& asked, Axis axis) {
             name_of(axis)));
 }
 
+// The default lengths are 512 prompt tokens for the dataset synthetic, and 128 output tokens, for a file only
+// if some of its rows have no such number.
 LoadPlan with_dataset(LoadPlan plan) {
     plan = with_classes(std::move(plan));
     // Questions or a card that cannot be read end the command before anything is measured.

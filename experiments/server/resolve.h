@@ -29,13 +29,10 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 /// measure the same load at each level.
 void require_class_to_vary(const LoadPlan& asked, Axis axis);
 
-/// Makes one class of each text of --class, names the dataset of every class and sets default lengths: 512
-/// prompt tokens for the dataset synthetic, and 128 output tokens, for a file only if some of its rows have
-/// no such number. Checks and hashes the files of datasets and of prose unless the plan has the hashes.
-/// Also reads the questions to ask after the load (--probe) and the model card, so that a mistake in them
-/// is found early. A second application changes nothing. Throws UsageError when options are wrong or
-/// contradict each other, or when the questions or the model card do not exist or are wrong; RuntimeError
-/// when a file of a dataset, of prose or of questions cannot be read.
+/// Makes one class of each text of --class, names the dataset of every class and sets default lengths. Reads,
+/// checks and hashes the files of datasets, prose and questions and the model card, so that mistakes in them
+/// are found early. A second application changes nothing. Throws UsageError when options are wrong or
+/// contradict each other, RuntimeError when a file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
 /// Returns the time from the first row of the plan's trace to the last, if the plan has one dataset with

@@ -112,11 +112,10 @@ struct Access {
 };
 
 /// Opens a target. In virtual time it only reads the profile. Else it starts the simulator if the URL names
-/// it, probes every server, and sends each a request of the workload as a trial. `watcher` is told of waits
-/// and of problems, and must outlive the target. Throws UsageError when options are wrong or do not fit the
-/// server, RuntimeError when a server does not answer or refuses the trial, or when `stop` is requested
-/// meanwhile. `server`: the server at the plan's URL, if a command started it; it lives as long as the
-/// target.
+/// it, probes every server, and sends each a request of the workload as a trial. `watcher` must outlive the
+/// target. Throws UsageError when options are wrong or do not fit the server, RuntimeError when a server does
+/// not answer or refuses the trial, or when `stop` is requested. `server`: the server at the plan's URL, if a
+/// command started it.
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop,
                                     std::shared_ptr<CommandServer> server = nullptr);

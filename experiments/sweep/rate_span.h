@@ -18,13 +18,10 @@ inline constexpr std::size_t kUsualRates = 8;
 /// `highest`. The function is pure.
 std::vector<double> spread_rates(double lowest, double highest, std::size_t count);
 
-/// Measures closed loops of 1, 2, 4, … requests in flight, at most 4096, in the first cell of `plan`, until
-/// two doublings in a row gave less than 3.5 % (2^0.05) more requests per second. The runs lie in the
-/// folder "pilot" of `directory`; finished runs of an earlier call there are not measured again. Returns at
-/// most `count` rates of arrivals per second (an arrival begins a conversation), spread from the rate of
-/// one request at a time to the highest measured rate. Throws RuntimeError when no request succeeds, a
-/// result cannot be written or the measurement is interrupted, and also as measure() (experiments/run.h)
-/// does.
+/// Returns at most `count` rates of arrivals per second (an arrival begins a conversation), spread from the
+/// rate of one request at a time to the highest rate of pilot runs in the folder "pilot" of `directory`, of
+/// which finished ones are not measured again. Throws RuntimeError when no request succeeds, a result cannot
+/// be written or the measurement is interrupted, and also as measure() (experiments/run.h) does.
 std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
                                         const std::filesystem::path& directory, const Invocation& invocation,
                                         Watcher& watcher, const loadgen::Interruption& interruption);

@@ -143,13 +143,11 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<repor
 /// Returns how often a server is started for the points that are not done.
 std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<reports::SweepPoint>& points);
 
-/// Measures the points of `file` that are not done, stretch by stretch, each stretch on a target of its
-/// own; in virtual time it measures as many points at once as there are cores. If the server that a command
-/// starts cannot be started or ends, the points of its stretch fail, and the sweep continues. The sweep
-/// ends early in three other cases. If a stop is requested during a run, the function returns. If a point
-/// cannot be measured for another reason, the function throws that error. If two servers that are compared
-/// have different models, it throws UsageError, unless SweepPlan::anyway is set. In all three, `file` holds
-/// the points measured so far.
+/// Measures the points of `file` that are not done, stretch by stretch, each on a target of its own; in
+/// virtual time as many points at once as there are cores. If the server of a command cannot be started or
+/// ends, the points of its stretch fail, and the sweep continues. Returns early if a stop is requested.
+/// Throws other errors, and UsageError if compared servers have different models. `file` always holds the
+/// points measured so far.
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption);

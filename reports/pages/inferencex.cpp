@@ -125,6 +125,9 @@ Json row_of(const Configuration& configuration, const ReportPoint& point) {
 
 }  // namespace
 
+// Where the metadata lack them, `tp` is the number of GPUs, `pp` and `ep` are 1, `dp_attention` and `disagg`
+// are false, `spec_decoding` is "none" (or "draft" for a simulated server with draft tokens), `precision` is
+// the number format of the weights, and `framework` is the name of the engine.
 std::string inferencex_report(const ReportModel& model) {
     Json rows = Json::array();
     for (const Configuration& configuration : model.configurations)

@@ -91,6 +91,9 @@ std::string hardware_of(const RunResult& run) {
     return name.starts_with("sim:") ? name.substr(0, name.find('?')) : name;
 }
 
+// The CPU does not matter in virtual time, or if a run does not name it. The URL, --endpoint, --header,
+// --seed, the salt of the prompts and --timeout are not compared, nor are options that only decide how a run
+// is measured or judged.
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across) {
     if (auto found = difference_of_tools(first, second)) return found;

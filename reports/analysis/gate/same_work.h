@@ -17,11 +17,9 @@ enum class Across : std::uint8_t { model, hardware, load, host };
 std::set<Across> parse_across(std::string_view text);
 
 /// Returns the first difference between the work of two runs, e.g. "--temperature: 0 and 0.7", with the value
-/// of the first run first. It compares the workload, then the load, the model, the hardware and the CPU of
-/// the host that made the load. The last four are skipped if `across` allows them; otherwise their text ends
-/// with the option that would allow them. The CPU does not matter in virtual time, or if a run does not name
-/// it. The URL, --endpoint, --header, --seed, the salt of the prompts and --timeout are not compared, nor are
-/// options that only decide how a run is measured or judged. Returns nothing if there is no difference.
+/// of the first run first; nothing if there is none. It compares the workload, the load, the model, the
+/// hardware and the CPU of the client's host. The last four are skipped if `across` allows them; otherwise
+/// their text ends with the option that would allow them.
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 

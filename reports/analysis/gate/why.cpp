@@ -370,6 +370,11 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     return latency;
 }
 
+// If the verdict is fail, the line names the worst metric and its change. If it is inconclusive, it names the
+// undecided metric with the largest detectable shift, gives the number of undecided metrics unless only
+// limits or only the quality are undecided, and names metrics of which the number of pairs that would decide
+// is unknown. If it is pass, it gives the number of metrics that became better by more than their limits, if
+// there are any.
 std::string headline_of(const GateReport& report) {
     switch (report.verdict) {
         case GateVerdict::fail:

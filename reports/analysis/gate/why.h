@@ -15,13 +15,9 @@ namespace paretoken::reports {
 /// can be derived.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
-/// The first line of a report. If the verdict is fail, it names the worst metric and its change. If it is
-/// inconclusive, it names the undecided metric with the largest detectable shift, gives the number of
-/// undecided metrics unless only limits or only the quality are undecided, and names metrics of which the
-/// number of pairs that would decide is unknown. If it is pass, it gives the
-/// number of metrics that became better by more than their limits, if there are any. It also says what to
-/// do next, unless nothing could be compared. Only the verdict and the rows of `report` are used, and the
-/// limits in its policy; they must be set.
+/// The first line of a report: the verdict, the metric that decided it, and what to do next, unless nothing
+/// could be compared. Only the verdict and the rows of `report` are used, and the limits in its policy; they
+/// must be set.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports

@@ -135,6 +135,12 @@ std::string held_back_by(const MicroRow& row) {
     return arithmetic + ", so its order of reading is slower than the ceiling's";
 }
 
+// A row is compared with its kernel's own speed in cache if it has one. Otherwise it is compared with the
+// fastest arithmetic ceiling (ceiling/flops/…) of its device and number of threads, for the number format in
+// which the kernel multiplies. This is the row's own format for the products of the GPU library, and bf16 for
+// our own GPU kernels. If there is no ceiling for the format, a row of a GPU is compared with the fastest
+// ceiling of any format. So is a row of a CPU if its format is one for which no ceiling is ever measured;
+// other rows of a CPU then have no share of an arithmetic ceiling.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows) {
     std::vector<std::optional<RowBound>> bounds;
     for (const MicroRow& row : rows) {

@@ -45,13 +45,7 @@ struct RowBound {
 std::string text_of(const RowBound& bound);
 
 /// The bound of each row, in the order of `rows`. It is absent for ceilings, for rows that are not valid or
-/// have no share of the read ceiling, and if bound_by() returns nothing. A row is compared with its kernel's
-/// own speed in cache if it has one. Otherwise it is compared with the fastest arithmetic ceiling
-/// (ceiling/flops/…) of its device and number of threads, for the number format in which the kernel
-/// multiplies. This is the row's own format for the products of the GPU library, and bf16 for our own GPU
-/// kernels. If there is no ceiling for the format, a row of a GPU is compared with the fastest ceiling of any
-/// format. So is a row of a CPU if its format is one for which no ceiling is ever measured; other rows of a
-/// CPU then have no share of an arithmetic ceiling.
+/// have no share of the read ceiling, and if bound_by() returns nothing.
 std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 
 /// The share of the read ceiling below which held_back_by() gives a reason.

@@ -165,6 +165,9 @@ double distance(double a, double b, double c, double d) {
 
 }  // namespace
 
+// Prefill uses bf16 rows if there are none with the model's formats. Rows of the model's own matrices are
+// used if there are any, else rows of other models. For `weights` and `attention`, rows that were measured
+// for this share of a layer are preferred; prefill uses rows of the whole layer.
 KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& model, std::uint32_t ranks) {
     return {.weights = weight_speeds(micro, model, ranks),
             .attention = attention_speeds(micro, model, ranks),

@@ -46,12 +46,9 @@ struct KernelSpeeds {
     bool operator==(const KernelSpeeds&) const = default;
 };
 
-/// The speeds of one GPU if `ranks` GPUs share each layer (tensor parallelism). They are read from valid rows
-/// with the model's number formats; prefill uses bf16 rows if there are none. Rows of the model's own
-/// matrices are used if there are any, else rows of other models. For `weights` and `attention`, rows that
-/// were measured for this share of a layer are preferred; prefill uses rows of the whole layer. `layers`
-/// holds only rows of this model for this share. Each of the other lists holds the fastest kernel for each
-/// batch and number of tokens, in ascending order.
+/// The speeds of one GPU if `ranks` GPUs share each layer (tensor parallelism), read from valid rows with the
+/// model's number formats. `layers` holds only rows of this model for this share. Each of the other lists
+/// holds the fastest kernel for each batch and number of tokens, in ascending order.
 KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& model, std::uint32_t ranks);
 
 /// The speed of KernelSpeeds::weights at a batch size, in bytes/s. Between two measured batch sizes the time

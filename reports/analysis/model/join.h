@@ -61,10 +61,8 @@ struct JoinOptions {
 
 /// Groups runs into configurations, in order of first appearance. The points of a configuration are ordered
 /// by load, those of closed loops first. Throws UsageError when a card has no price on the basis asked for,
-/// when `gpu` cannot be read or contradicts a run's own number of GPUs, when the runs of a configuration
-/// have different model cards, when the runs do not determine the prices of `--split mixes`, and when
-/// labels or quality scores do not fit the runs (reports/analysis/model/labels.h,
-/// reports/analysis/model/quality.h).
+/// when `gpu` cannot be read or contradicts a run's own number of GPUs, and when model cards, `--split
+/// mixes`, labels or quality scores do not fit the runs.
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options);
 
 }  // namespace paretoken::reports

@@ -163,6 +163,9 @@ std::string cached_sentence(const std::map<std::string, double>& cached) {
 
 }  // namespace
 
+// Two values count as equal if they differ by at most 1 % of the smaller one, or if there are repeats on both
+// sides and the 95 % interval of the difference contains 0. This interval is Student's t, with the degrees of
+// freedom of the side with fewer repeats.
 SweepComparison comparison_of(const std::vector<SweepPoint>& points,
                               const std::vector<std::string>& servers) {
     SweepComparison comparison{.servers = servers};

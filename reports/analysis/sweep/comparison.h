@@ -9,11 +9,8 @@
 namespace paretoken::reports {
 
 /// Compares the points of `servers[0]` with those of `servers[1]` that are finished and not invalid:
-/// throughput, TTFT p50 and TPOT p50. The points of each cell (combination of the options that the sweep
-/// varies) are compared separately. Repeats are averaged. Two values count as equal if they differ by at most
-/// 1 % of the smaller one, or if there are repeats on both sides and the 95 % interval of the difference
-/// contains 0. This interval is Student's t, with the degrees of freedom of the side with fewer repeats.
-/// There are no cells in the result unless `servers` has two names.
+/// throughput, TTFT p50 and TPOT p50, for each cell (combination of the options that the sweep varies).
+/// Repeats are averaged. There are no cells in the result unless `servers` has two names.
 SweepComparison comparison_of(const std::vector<SweepPoint>& points, const std::vector<std::string>& servers);
 
 /// Sentences for people, one per element. For each cell and figure, a sentence says which server is better,

@@ -135,6 +135,11 @@ void add_request(const RequestRecord& record, int lane, const Stalls& stalls, Tr
 
 }  // namespace
 
+// A request is a span from the time when it was due to its last output, or to the end of its connection if it
+// had no output. Inside it are the spans "queue" (from due to started), "connect" (until a connection was
+// ready), "send" (until it was sent), "prefill" (until the first output) and "decode" (until the last
+// output). "prefill" and "decode" add up to its end-to-end latency. Gaps between its output events that are
+// at least 50 ms and at least five times its mean gap are spans "stall" inside "decode".
 void write_chrome_trace(const std::filesystem::path& run_directory, std::ostream& out) {
     const RunResult run = read_run_directory(run_directory);
     const RecordFiles files = record_files_in(run_directory);
