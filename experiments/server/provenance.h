@@ -8,7 +8,8 @@
 
 namespace paretoken {
 struct LoadPlan;
-}
+struct RunResult;
+}  // namespace paretoken
 
 namespace paretoken::experiments {
 
