@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "core/result/alerts.h"
 #include "experiments/watch/watch.h"
 
 namespace paretoken::experiments {

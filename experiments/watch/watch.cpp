@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <condition_variable>
 #include <deque>
@@ -13,7 +14,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "core/plan/plan_fields.h"
@@ -107,7 +107,7 @@ void sleep_until(TimePoint until, const std::stop_token& stop) {
 }
 
 /// The load of one interval, which runs on a thread of its own.
-struct Interval {
+struct WatchInterval {
     std::uint64_t number = 0;
     double begin_s = 0;
     TimePoint end;      ///< as planned; its requests may end later
@@ -115,6 +115,7 @@ struct Interval {
     Load load;
     KeepingSink kept = {};
     loadgen::Progress progress = {};
+    std::atomic<double> ended_s = 0;  ///< when its requests had ended
     std::future<Recorded> recorded = {};
 };
 
@@ -140,13 +141,15 @@ class Watch {
 
     const Alerting& alerting() const { return alerting_; }
 
-    /// Returns whether no further interval begins.
+    /// Returns whether no further interval begins: there were as many as fit into the duration, or it is over
+    /// because intervals had to wait for a server that hangs.
     bool is_over() const {
-        return plan_.duration && static_cast<Duration::rep>(number_) * plan_.every >= *plan_.duration;
+        return plan_.duration && (static_cast<Duration::rep>(number_) * plan_.every >= *plan_.duration ||
+                                  now_s() >= seconds(*plan_.duration));
     }
 
     /// Begins the load of the next interval. In virtual time it runs when its end is asked for.
-    std::unique_ptr<Interval> begin(Watcher& watcher, const loadgen::Interruption& interruption) {
+    std::unique_ptr<WatchInterval> begin(Watcher& watcher, const loadgen::Interruption& interruption) {
         const double begin_s = now_s();
         Load load = target_.load_for(interval_plan(plan_, ++number_));
         load.server_age = from_seconds(begin_s);
@@ -156,21 +159,22 @@ class Watch {
             of.limits.duration.reset();
         }
         const TimePoint end = Clock::now() + plan_.every;
-        auto interval =
-            std::unique_ptr<Interval>(new Interval{number_, begin_s, end, end + kPatience, std::move(load)});
+        auto interval = std::unique_ptr<WatchInterval>(
+            new WatchInterval{number_, begin_s, end, end + kPatience, std::move(load)});
         const auto policy = target_.in_virtual_time() ? std::launch::deferred : std::launch::async;
         interval->recorded = std::async(policy, [this, &of = *interval, &interruption] {
             target_.get_ready(of.load);
             RedactingSink sink(of.kept, target_.secrets());
             Recorded recorded{.begun = {.shape = loadgen::shape_of(of.load.options)}};
             recorded.observed = target_.make(of.load, sink, of.progress, interruption);
+            of.ended_s = now_s();
             return recorded;
         });
         return interval;
     }
 
     /// Waits for the end of an interval's requests, and returns the state after it.
-    const WatchState& end(Interval& interval) {
+    const WatchState& end(WatchInterval& interval) {
         Recorded recorded = interval.recorded.get();
         recorded.events = std::make_shared<KeptEvents>(interval.kept.records());
         RunResult result = result_of(recorded, {});
@@ -181,7 +185,7 @@ class Watch {
 
     /// Warns of an interval whose requests go on after its end, so that a server that hangs is seen before
     /// its requests time out.
-    void warn_of_hanging(Interval& interval, Watcher& watcher) const {
+    void warn_of_hanging(WatchInterval& interval, Watcher& watcher) const {
         constexpr Duration kRepeat = std::chrono::seconds(15);
         if (Clock::now() < interval.warn_at) return;
         watcher.warn(
@@ -211,11 +215,15 @@ class Watch {
             watcher.warn(doubt);
     }
 
-    void tell(const RunResult& result, const std::vector<RequestRecord>& records, const Interval& interval) {
+    void tell(const RunResult& result, const std::vector<RequestRecord>& records,
+              const WatchInterval& interval) {
+        const double end_s =
+            std::min(now_s(), std::max(interval.begin_s + seconds(plan_.every), interval.ended_s.load()));
+        const std::chrono::seconds ago(std::llround(now_s() - end_s));
         reports::WatchLine line{.interval = interval.number,
-                                .at = utc_now(),
+                                .at = utc_now(ago),
                                 .begin_s = interval.begin_s,
-                                .end_s = now_s(),
+                                .end_s = end_s,
                                 .requests = result.counts.requests,
                                 .failed = result.counts.failed};
         line.figures = figures_of(result);
@@ -273,7 +281,7 @@ class Watch {
 
 /// Waits for the interval's requests, its planned end or the time `until`, whichever is decisive; not longer
 /// than the times after which interruptions are looked for.
-void wait_for(const Interval& interval, TimePoint until, const std::stop_token& stop) {
+void wait_for(const WatchInterval& interval, TimePoint until, const std::stop_token& stop) {
     constexpr Duration kLook = std::chrono::milliseconds(100);
     if (interval.recorded.wait_for(Duration{}) == std::future_status::ready)
         sleep_until(std::min(until, interval.end), stop);
@@ -288,9 +296,9 @@ WatchState watch(const Target& target, const WatchPlan& plan, const fs::path& di
     constexpr std::size_t kMostAtOnce = 16;  // intervals whose requests have not all ended
     Watch watch(target, plan, directory);
     WatchState state;
-    std::deque<std::unique_ptr<Interval>> running;
+    std::deque<std::unique_ptr<WatchInterval>> running;
     const std::stop_token& stop = interruption.stop_starting;
-    const auto has_ended = [&](const Interval& interval) {
+    const auto has_ended = [&](const WatchInterval& interval) {
         return target.in_virtual_time() ||
                (interval.recorded.wait_for(Duration{}) == std::future_status::ready &&
                 (stop.stop_requested() || Clock::now() >= interval.end));
@@ -312,7 +320,8 @@ WatchState watch(const Target& target, const WatchPlan& plan, const fs::path& di
             if (on_interval) on_interval(state);
         } else {
             for (const auto& interval : running) watch.warn_of_hanging(*interval, watcher);
-            wait_for(*running.front(), due, stop);
+            const bool may_begin = goes_on && running.size() < kMostAtOnce;
+            wait_for(*running.front(), may_begin ? due : TimePoint::max(), stop);
         }
     }
 }

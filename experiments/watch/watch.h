@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "core/result/alerts.h"
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
 #include "loadgen/interruption.h"
