@@ -22,6 +22,7 @@
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
+#include "core/text/command_secrets.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/readers/yaml.h"
 
@@ -43,13 +44,18 @@ const std::vector<ConfiguredTool>& configured_tools() {
     return kTools;
 }
 
-/// Replaces "${NAME}" and "${NAME:default}" by the value of the variable or by the default.
+/// Replaces "${NAME}" and "${NAME:default}" by the value of the variable or by the default, but leaves
+/// variables whose names say that they hold a secret, because the result is printed.
 std::string with_environment(std::string text) {
     for (std::size_t at = 0; (at = text.find("${", at)) != std::string::npos;) {
         const std::size_t end = text.find('}', at);
         if (end == std::string::npos) break;
         const std::string inner = text.substr(at + 2, end - at - 2);
         const std::size_t colon = inner.find(':');
+        if (is_secret_option(inner.substr(0, colon))) {
+            at = end + 1;
+            continue;
+        }
         const char* const set = std::getenv(inner.substr(0, colon).c_str());
         std::string value = set != nullptr ? set : "";
         if (value.empty() && colon != std::string::npos) value = inner.substr(colon + 1);
@@ -95,7 +101,9 @@ std::vector<std::string> read_configuration(std::vector<std::string>& command) {
         bool replaced = false;
         for (const std::string& word : configured.words) {
             if (word.starts_with("--"))
-                replaced = std::find(command.begin(), command.end(), word) != command.end();
+                replaced = std::any_of(command.begin(), command.end(), [&](const std::string& given) {
+                    return std::string_view(given).substr(0, given.find('=')) == word;
+                });
             if (!replaced) words.push_back(word);
         }
         command.insert(first, words.begin(), words.end());

@@ -206,9 +206,10 @@ Configured guidellm_configuration(const std::string& json) {
         const bool objects = value.is_array() && !value.empty() && value.front().is_object();
         if (objects)
             for (const PlainJson& one : value) add(out, option, one.dump());
-        else
-            add(out, option, group_of(PlainJson{{"v", value}}.dump())->begin()->second);
-        if (value.is_object()) out.words.back() = value.dump();
+        else if (value.is_object())
+            add(out, option, value.dump());
+        else if (const auto group = group_of(PlainJson{{"v", value}}.dump()); group && !group->empty())
+            add(out, option, group->begin()->second);
     }
     return out;
 }
