@@ -60,10 +60,10 @@ class Run:
     @functools.cached_property
     def events(self) -> Columns:
         """The events of the answers' streams, in the order in which requests ended: `request` (the request's index),
-        `warmup`, `time_s` (as the times of `requests`), `tokens`, `kind`, `grouped` (read together with the event before)
-        and `kernel_time` (whether the kernel took the time)."""
+        `warmup`, `time_s` (as the times of `requests`), `tokens`, `kind`, `grouped` (read together with the event before),
+        `kernel_time` (whether the kernel took the time) and `choice` (the number of the choice, if answers have several)."""
         columns: Dict[str, List[Any]] = {name: [] for name in ("request", "warmup", "time_s", "tokens", "kind", "grouped",
-                                                               "kernel_time")}
+                                                               "kernel_time", "choice")}
         for index, body in _frames(self.directory / "events.bin"):
             _append_events(columns, index, body)
         return {name: _column(values) for name, values in columns.items()}
@@ -186,5 +186,10 @@ def _append_events(columns: Dict[str, List[Any]], index: int, body: bytes) -> No
         zigzag = numbers.number()
         at_ns += zigzag >> 1 ^ -(zigzag & 1)
         columns["time_s"].append(at_ns / 1e9)
+    choices: List[int] = []
+    while numbers.at < len(body) and len(choices) < count:  # only answers with several choices have them
+        choice = numbers.byte()
+        choices += [choice] * numbers.number()
+    columns["choice"] += choices or [0] * count
     columns["request"] += [index] * count
     columns["warmup"] += [warmup] * count
