@@ -111,7 +111,13 @@ GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
     card.memory_bytes_per_s = root.at("memory_gb_per_s", "gigabytes per second").positive() * kGiga;
     for (const auto& [dtype, tera] : root.at("dense_tflops", "TFLOPS by dtype").members())
         card.flops[dtype] = tera.positive() * kTera;
-    if (const auto cores = root.find("cores")) card.cores = static_cast<std::uint32_t>(cores->positive());
+    if (const auto cores = root.find("cores")) {
+        constexpr std::uint64_t kMost = 65535;
+        const std::uint64_t count = cores->count();
+        if (count == 0 || count > kMost)
+            throw UsageError(fmt::format("{}: \"cores\" is {}; it must be from 1 to {}", name, count, kMost));
+        card.cores = static_cast<std::uint32_t>(count);
+    }
     if (const auto watts = root.find("tdp_w")) card.tdp_w = watts->positive();
     if (const auto link = root.find("link")) card.link = link->string();
     if (const auto link = root.find("link_gb_per_s")) card.link_bytes_per_s = link->positive() * 1e9;

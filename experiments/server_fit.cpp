@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <utility>
 
 #include "cards/deployment.h"
@@ -16,7 +15,6 @@
 #include "core/plan/plan_fields.h"
 #include "core/result/figures.h"
 #include "experiments/run.h"
-#include "experiments/server/launch.h"
 #include "experiments/server/resolve.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/files/file_io.h"

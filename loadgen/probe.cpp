@@ -381,7 +381,8 @@ std::optional<protocol::ListedModel> model_for(const Asker& asker, const ModelsA
             status >= 500)
             asker.refuse_status(models.what(), models.path, answer, kAdvice);
         std::string said = " without a model list";
-        if (!answer.ok()) said = ": " + protocol::error_text_of(answer.body, asker.secrets());
+        if (!answer.ok()) said = protocol::error_text_of(answer.body, asker.secrets());
+        if (!answer.ok() && !said.empty()) said.insert(0, ": ");
         if (options.tls == nullptr && said.find("HTTPS") != std::string::npos)
             said += "; try https" + options.url.text().substr(4);
         throw RuntimeError(fmt::format(

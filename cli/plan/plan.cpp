@@ -412,8 +412,9 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
     };
     lengths(sub.add_option("--dataset", command.dataset,
                            "A file of requests that states their lengths, in place of --isl and --osl"));
-    lengths(sub.add_option("--log", command.log,
-                           "A log with times and lengths; the demand is that of its busiest hour"));
+    lengths(
+        sub.add_option("--log", command.log,
+                       "A log with times and lengths; with --slo, the demand is that of its busiest hour"));
     sub.add_option("--slo", command.slos,
                    "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
                    "highest load of every cell is searched for in virtual time")

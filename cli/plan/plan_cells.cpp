@@ -252,7 +252,7 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
     if (lengths.total_p99 > static_cast<double>(plan.context))
         throw UsageError(
             fmt::format("input {}, output {}: a request of {:.0f} tokens (p99) is longer than the context of "
-                        "{} tokens; give shorter lengths, or another --max-model-len",
+                        "{} tokens; give shorter lengths (--isl, --osl), or another --max-model-len",
                         lengths.input, lengths.output, lengths.total_p99, plan.context));
     const std::vector<std::string> asis{""};
     const std::vector<std::string> automatic{"auto"};

@@ -150,9 +150,9 @@ void require_one_process(std::string_view command, const ReadsVariable& variable
         if (!launched) continue;
         throw UsageError(
             fmt::format("{} started {} processes of `paretoken {}`, which cannot be divided, so that each "
-                        "would measure by itself; start one process of it. `paretoken run` and `paretoken "
-                        "sweep` can be divided",
-                        launched->launcher, launched->size.value_or(0), command));
+                        "would measure by itself; start one process of it, or unset {} if this is the only "
+                        "one. `paretoken run` and `paretoken sweep` can be divided",
+                        launched->launcher, launched->size.value_or(0), command, row.rank));
     }
 }
 

@@ -19,7 +19,7 @@ enum class Fact : std::uint8_t {
     output_tokens,    ///< usage.completion, usage.reasoning, streamed_tokens and the tokens of events
     input_tokens,     ///< usage.prompt
     cached_tokens,    ///< usage.cached_prompt
-    server_counters,  ///< Observations::server (core/run/recorded.h)
+    server_counters,  ///< Observations::server (core/run/observations.h)
 };
 
 struct FactText {

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of a run when it begins: its origin and its requests.
+// The origin of a run, and the description of its requests.
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -17,7 +17,9 @@ void for_each_choice(const std::vector<StreamEvent>& events, Visit visit) {
     const auto other = [&](const StreamEvent& event) { return event.choice != events.front().choice; };
     if (std::none_of(events.begin(), events.end(), other)) return visit(events);
     std::vector<StreamEvent> own;
-    for (unsigned choice = 0; choice <= UINT8_MAX; ++choice) {
+    const auto less = [](const StreamEvent& a, const StreamEvent& b) { return a.choice < b.choice; };
+    const unsigned most = std::max_element(events.begin(), events.end(), less)->choice;
+    for (unsigned choice = 0; choice <= most; ++choice) {
         own.clear();
         bool same_read = false;
         for (const StreamEvent& event : events) {

@@ -158,28 +158,6 @@ const Figure* figure_named(std::string_view key) {
     return found == kFigures.end() ? nullptr : &*found;
 }
 
-std::optional<double> Figures::at(std::string_view key) const {
-    for (const FigureValue& held : values)
-        if (held.key == key) return held.value;
-    return std::nullopt;
-}
-
-std::optional<Interval> Figures::interval(std::string_view key) const {
-    for (const FigureValue& held : values)
-        if (held.key == key) return held.ci95;
-    return std::nullopt;
-}
-
-void Figures::set(std::string_view key, double value, std::optional<Interval> ci95) {
-    for (FigureValue& held : values) {
-        if (held.key != key) continue;
-        held.value = value;
-        held.ci95 = ci95;
-        return;
-    }
-    values.push_back({std::string(key), value, ci95});
-}
-
 // The groups are joined to 10, 20 and 30 blocks, as far as there are as many groups. The figure R of all
 // blocks together and the differences `above` − R · `below` of the blocks give an interval by linearisation;
 // the widest of the three counts. If all blocks have the share 0 or all have 1, their differences tell

@@ -6,14 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result/metrics.h"
 #include "core/result/result.h"
 #include "core/result/totals.h"
-#include "core/units.h"
 
 namespace paretoken {
 

@@ -21,6 +21,28 @@ std::optional<Verdict> verdict_named(std::string_view name) {
     return static_cast<Verdict>(found - kVerdicts.begin());
 }
 
+std::optional<double> Figures::at(std::string_view key) const {
+    for (const FigureValue& held : values)
+        if (held.key == key) return held.value;
+    return std::nullopt;
+}
+
+std::optional<Interval> Figures::interval(std::string_view key) const {
+    for (const FigureValue& held : values)
+        if (held.key == key) return held.ci95;
+    return std::nullopt;
+}
+
+void Figures::set(std::string_view key, double value, std::optional<Interval> ci95) {
+    for (FigureValue& held : values) {
+        if (held.key != key) continue;
+        held.value = value;
+        held.ci95 = ci95;
+        return;
+    }
+    values.push_back({std::string(key), value, ci95});
+}
+
 const PercentileValue* MetricSummary::at(double p) const {
     const auto found = std::find_if(percentiles.begin(), percentiles.end(),
                                     [p](const auto& held) { return std::abs(held.p - p) < 1e-9; });

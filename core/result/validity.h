@@ -2,7 +2,6 @@
 // Decides whether a run proves anything about the server. Most reasons come from one table of checks. Each
 // check compares a figure of the result with a WARN and an INVALID limit; a figure above a limit gives a
 // reason with the name of the check.
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +22,7 @@ struct ValidityOptions {
     std::string unanswered = {};     ///< sentence on questions of the probe without an answer; empty if none
     bool ignores_end = false;        ///< whether answers continue after their end of text
     bool routes_to_experts = false;  ///< whether the model is known to be a mixture of experts
-    std::vector<EarlierRun> earlier_runs = {};  ///< Begun::earlier_runs (core/run/recorded.h)
+    std::vector<EarlierRun> earlier_runs = {};  ///< Begun::earlier_runs (core/run/begun.h)
     Facts unknown = {};                         ///< facts that the source of the records does not know
     Facts needs_of_slos = {};                   ///< facts that the limits on requests need
 };

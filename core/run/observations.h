@@ -1,7 +1,6 @@
 #pragma once
 // What a load and the meters beside it observed.
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/record/power_reading.h"

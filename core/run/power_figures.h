@@ -2,8 +2,6 @@
 // Computes energy, mean power and joules per token from readings of power. The functions are pure.
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "core/record/power_reading.h"
 #include "core/result/result.h"

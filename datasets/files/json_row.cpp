@@ -60,20 +60,21 @@ void set_content(Message& message, dom::element content, const RowPlace& place) 
     message.parts = simdjson::minify(content);
 }
 
-}  // namespace
+dom::parser& parser_of_thread() {
+    thread_local dom::parser parser;
+    return parser;
+}
 
-namespace {
-thread_local dom::parser parser;
 }  // namespace
 
 void release_parser() {
-    parser = dom::parser();
+    parser_of_thread() = dom::parser();
 }
 
 const dom::element& object_of(std::string_view text, const RowPlace& place) {
     static_assert(RowFile::kPadding >= simdjson::SIMDJSON_PADDING);
     thread_local dom::element object;
-    if (const auto error = parser.parse(text.data(), text.size(), false).get(object))
+    if (const auto error = parser_of_thread().parse(text.data(), text.size(), false).get(object))
         place.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));
     if (!object.is_object()) place.refuse("no JSON object");
     return object;

@@ -269,7 +269,8 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
     profile.linear_s_per_token = body / linear;
     if (reached.linear_vector > 0)
         profile.sequence_s +=
-            body / (flops_of(gpu, "bf16", spec) * ranks * reached.linear_vector) - profile.linear_s_per_token;
+            std::max(0.0, body / (flops_of(gpu, "bf16", spec) * ranks * reached.linear_vector) -
+                              profile.linear_s_per_token);
     profile.lm_head_flops_per_s = flops_of(gpu, "bf16", spec) * ranks * reached.output_head;
     profile.attention_flops_per_s =
         ranks * attention_flops_per_s(model, gpu, reached.attention, reached.attention_narrow, spec);

@@ -62,10 +62,7 @@ struct LaterChange {
 
 /// The profile. A JSON file has the names of these fields as keys, except for `name` and `model`, which are
 /// set by the program, and `later`. Its keys "name" and "about" are remarks. A file must have every field
-/// that its timing uses. Only the fields with defaults in kFields (simulator/engine/profile.cpp) may be left
-/// out: `timing`, `hiccup`, `drift`, `admission`, `chunked_prefill`, `prefix_cache`, `reasoning`, `answers`,
-/// `kv_offload_bytes`, `kv_offload_bytes_per_s`, `row_s`, `attention_flops_per_pair`, and those for
-/// communication, speculation, experts and windows.
+/// that its timing uses, except those that kFields (simulator/engine/profile.cpp) says may be missing.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
     /// The served model: the name without folder and changes or, for a profile made from cards, the name of

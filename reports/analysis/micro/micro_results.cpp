@@ -183,6 +183,10 @@ bool has_only_this_instruction(const MicroDevice& device) {
 
 }  // namespace
 
+// Of a CPU there is no bound if arithmetic_is_bounded is false. Of a GPU below compute capability 9.0, the
+// speed of the measured instruction (mma.sync) is used if it is higher. Later GPUs have faster instructions
+// than this one, so that it gives no bound there. There is none if neither speed was measured, or if the
+// GPU's datasheet lists a faster arithmetic for these weights.
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format) {
     if (micro.device.backend == MicroBackend::cpu)
         return micro.arithmetic_is_bounded ? best_of(micro.flops_per_s) : std::nullopt;

@@ -49,14 +49,9 @@ struct MicroResults {
     bool operator==(const MicroResults&) const = default;
 };
 
-/// An upper bound of the arithmetic speed for weights of this format, in FLOP/s.
-/// - For a CPU it is the highest of all its measured ceilings. Nothing is returned if arithmetic_is_bounded
-///   is false.
-/// - For a GPU it is the speed of the vendor library's matrix products, in the fastest measured arithmetic
-///   that can multiply these weights. Below compute capability 9.0, the speed of the measured instruction
-///   (mma.sync) is used if it is higher. Later GPUs have faster instructions than this one, so that it gives
-///   no bound there. Nothing is returned if neither speed was measured, or if the GPU's datasheet lists a
-///   faster arithmetic for these weights.
+/// An upper bound of the arithmetic speed for weights of this format, in FLOP/s; nothing if no measured speed
+/// is a bound. For a CPU it is the highest of all its measured ceilings; for a GPU the speed of the vendor
+/// library's matrix products, in the fastest measured arithmetic that can multiply these weights.
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
 
 /// The highest bandwidth, in bytes/s, at which `bytes` can be read if every step reads them again. Caches

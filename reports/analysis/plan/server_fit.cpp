@@ -179,12 +179,12 @@ std::string certainty_of(const ServerFit& fit) {
         if (!level.measured && is_farther) farthest = level.load;
     }
     for (const auto& [figure, name] : kFigures) {
-        double most = 0;
+        std::optional<double> most;
         for (const PredictedLevel& level : fit.levels)
             if (const auto ratio =
                     ratio_of(level.predicted.*figure, level.measured.value_or(LoadFigures{}).*figure))
-                most = std::max(most, std::abs(*ratio - 1));
-        worst.push_back(fmt::format("{} by {:.0f} %", name, most * 100));
+                most = std::max(most.value_or(0), std::abs(*ratio - 1));
+        if (most) worst.push_back(fmt::format("{} by {:.0f} %", name, *most * 100));
     }
     std::string text =
         measured == 0

@@ -1,4 +1,4 @@
-#include "core/run/recorded.h"
+#include "core/run/load_shape.h"
 
 namespace paretoken {
 
