@@ -178,16 +178,18 @@ void add_phases(Configured& out, const std::vector<Group>& phases) {
 
 Configured aiperf_configuration(const Group& file) {
     Configured out;
-    Group fields = in_snake_case(file);
+    Group own = file;
+    // The names below these two are those of the server.
+    const Group headers = take_below(own, "benchmark.endpoint.headers.");
+    const Group extra = take_below(own, "benchmark.endpoint.extra.");
+    Group fields = in_snake_case(own);
     add_phases(out, take_objects(fields, "benchmark.phases"));
     for (const char* const name : {"benchmark.dataset", "benchmark.datasets"})
         for (const Group& dataset : take_objects(fields, name))
             for (const auto& [field, value] : dataset)
                 add_field(out, kAiperfFields, "dataset." + field, value);
-    for (const auto& [name, value] : take_below(fields, "benchmark.endpoint.headers."))
-        add(out, "--header", fmt::format("{}: {}", name, value));
-    for (const auto& [name, value] : take_below(fields, "benchmark.endpoint.extra."))
-        add(out, "--extra-inputs", fmt::format("{}:{}", name, value));
+    for (const auto& [name, value] : headers) add(out, "--header", fmt::format("{}: {}", name, value));
+    for (const auto& [name, value] : extra) add(out, "--extra-inputs", fmt::format("{}:{}", name, value));
     for (const auto& [name, value] : take_below(fields, "benchmark.slos."))
         add(out, "--goodput", fmt::format("{}:{}", name, value));
     for (const auto& [field, value] : fields) add_field(out, kAiperfFields, field, value);

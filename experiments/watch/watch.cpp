@@ -110,8 +110,7 @@ void sleep_until(TimePoint until, const std::stop_token& stop) {
 struct WatchInterval {
     std::uint64_t number = 0;
     double begin_s = 0;
-    TimePoint end;      ///< as planned; its requests may end later
-    TimePoint warn_at;  ///< when requests that have not ended are told
+    TimePoint end;  ///< as planned; its requests may end later
     Load load;
     KeepingSink kept = {};
     loadgen::Progress progress = {};
@@ -159,8 +158,8 @@ class Watch {
             of.limits.duration.reset();
         }
         const TimePoint end = Clock::now() + plan_.every;
-        auto interval = std::unique_ptr<WatchInterval>(
-            new WatchInterval{number_, begin_s, end, end + kPatience, std::move(load)});
+        auto interval =
+            std::unique_ptr<WatchInterval>(new WatchInterval{number_, begin_s, end, std::move(load)});
         const auto policy = target_.in_virtual_time() ? std::launch::deferred : std::launch::async;
         interval->recorded = std::async(policy, [this, &of = *interval, &interruption] {
             target_.get_ready(of.load);
@@ -183,25 +182,26 @@ class Watch {
         return state_;
     }
 
-    /// Warns of an interval whose requests go on after its end, so that a server that hangs is seen before
-    /// its requests time out.
-    void warn_of_hanging(WatchInterval& interval, Watcher& watcher) const {
+    /// Warns of requests that go on after the end of their interval, so that a server that hangs is seen
+    /// before they time out. `running` begins with the oldest interval.
+    void warn_of_hanging(const std::deque<std::unique_ptr<WatchInterval>>& running, Watcher& watcher) {
+        constexpr Duration kPatience = std::chrono::seconds(10);
         constexpr Duration kRepeat = std::chrono::seconds(15);
-        if (Clock::now() < interval.warn_at) return;
-        watcher.warn(
-            fmt::format("interval {} ended {:.0f} s ago, and {} of its requests have not ended; each fails "
-                        "{:.0f} s after "
-                        "it was sent (--timeout)",
-                        interval.number, seconds(interval.warn_at - interval.end),
-                        interval.progress.in_flight.load(), seconds(plan_.asked.request_timeout)));
-        interval.warn_at += kRepeat;
+        const WatchInterval& oldest = *running.front();
+        const TimePoint now = Clock::now();
+        if (now < std::max(oldest.end + kPatience, warn_at_)) return;
+        std::uint64_t in_flight = 0;
+        for (const auto& interval : running) in_flight += interval->progress.in_flight.load();
+        watcher.warn(fmt::format(
+            "interval {} ended {:.0f} s ago and waits for answers; {} requests are in flight, each of which "
+            "fails {:.0f} s after it was sent (--timeout)",
+            oldest.number, seconds(now - oldest.end), in_flight, seconds(plan_.asked.request_timeout)));
+        warn_at_ = now + kRepeat;
     }
 
     void write() { file_.add(state_.line); }
 
   private:
-    static constexpr Duration kPatience = std::chrono::seconds(10);
-
     /// Returns the time since the start. In virtual time each interval takes its planned length.
     double now_s() const {
         return target_.in_virtual_time() ? static_cast<double>(number_) * seconds(plan_.every)
@@ -274,6 +274,7 @@ class Watch {
     reports::WatchFile file_;
     TimePoint began_;
     std::uint64_t number_ = 0;  ///< intervals that have begun
+    TimePoint warn_at_{};       ///< earliest time of the next warning of requests that hang
     std::vector<AlertJudge> judges_;
     std::vector<DriftTracker> trackers_;
     WatchState state_;
@@ -319,7 +320,7 @@ WatchState watch(const Target& target, const WatchPlan& plan, const fs::path& di
             watch.write();
             if (on_interval) on_interval(state);
         } else {
-            for (const auto& interval : running) watch.warn_of_hanging(*interval, watcher);
+            watch.warn_of_hanging(running, watcher);
             const bool may_begin = goes_on && running.size() < kMostAtOnce;
             wait_for(*running.front(), may_begin ? due : TimePoint::max(), stop);
         }

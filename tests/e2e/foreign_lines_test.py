@@ -154,6 +154,18 @@ class ForeignLines(Case):
     def test_lines_of_other_tools(self):
         self.check("other")
 
+    def test_a_configuration_names_secrets_of_the_environment_without_reading_them(self):
+        file = self.directory / "config.yaml"
+        file.write_text("schemaVersion: '2.0'\nbenchmark:\n  endpoint:\n    urls: ['http://h:1']\n"
+                        "    headers: {Authorization: 'Bearer ${MY_TOKEN}', X-Team: '${TEAM}'}\n")
+        done = paretoken("translate", f"aiperf profile --config {file} --request-rate=3",
+                         env={"MY_TOKEN": "never-shown", "TEAM": "blue"})
+        if "was built without" in done.stderr:
+            self.skipTest("built without libyaml")
+        self.assertNotIn("never-shown", done.stdout + done.stderr)
+        self.assertIn("Authorization: Bearer ${MY_TOKEN}", done.stdout)
+        self.assertIn("X-Team: blue", done.stdout)
+
     def test_the_configuration_of_inference_perf_is_read(self):
         file = self.directory / "config.yml"
         file.write_text("load:\n  type: poisson\n  stages:\n  - rate: 2\n    duration: 30\napi:\n  type: completion\n  streaming: true\n"

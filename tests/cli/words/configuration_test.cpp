@@ -61,6 +61,8 @@ TEST(Configuration, of_guidellm_is_its_options_in_both_forms) {
     EXPECT_EQ(line(guidellm_configuration(
                   R"({"target":"http://h:1","rate_type":"constant","rate":[1,2],"x":null})")),
               "--rate 1,2 --rate-type constant --target http://h:1");
+    EXPECT_EQ(line(guidellm_configuration(R"({"backend_kwargs":{},"labels":[],"rate":1})")),
+              "--backend-kwargs {} --rate 1");
     EXPECT_THAT(guidellm_configuration("[1]").words, IsEmpty());
     EXPECT_THAT(line(*guidellm_scenario("rag")), HasSubstr("prompt_tokens=4096,"));
     EXPECT_FALSE(guidellm_scenario("mine.yaml"));
