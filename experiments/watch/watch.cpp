@@ -185,11 +185,11 @@ class Watch {
     /// Warns of requests that go on after the end of their interval, so that a server that hangs is seen
     /// before they time out. `running` begins with the oldest interval.
     void warn_of_hanging(const std::deque<std::unique_ptr<WatchInterval>>& running, Watcher& watcher) {
-        constexpr Duration kPatience = std::chrono::seconds(10);
+        constexpr Duration kUntilTold = std::chrono::seconds(10);
         constexpr Duration kRepeat = std::chrono::seconds(15);
         const WatchInterval& oldest = *running.front();
         const TimePoint now = Clock::now();
-        if (now < std::max(oldest.end + kPatience, warn_at_)) return;
+        if (now < std::max(oldest.end + kUntilTold, warn_at_)) return;
         std::uint64_t in_flight = 0;
         for (const auto& interval : running) in_flight += interval->progress.in_flight.load();
         watcher.warn(fmt::format(
