@@ -6,6 +6,7 @@
 
 #include "core/run/load_shape.h"
 #include "core/run/observations.h"
+#include "loadgen/interruption.h"
 #include "loadgen/load/schedule.h"
 #include "loadgen/load_options.h"
 
@@ -15,7 +16,6 @@ class RecordSink;
 
 namespace paretoken::loadgen {
 
-class Interruption;
 struct StopMonitorOptions;
 class Worker;
 

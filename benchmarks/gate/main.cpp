@@ -267,7 +267,11 @@ reports::GateRun stored_run(const std::vector<Metric>& metrics, bool is_candidat
         }
         auto& summaries = run.result.metrics;
         const std::string key = quantity.key + "_s";
-        if (run.result.metric(key) == nullptr) summaries.push_back({.key = key, .n = 400});
+        if (run.result.metric(key) == nullptr) {
+            MetricSummary& added = summaries.emplace_back();
+            added.key = key;
+            added.n = 400;
+        }
         const auto summary = std::find_if(summaries.begin(), summaries.end(),
                                           [&](const MetricSummary& of) { return of.key == key; });
         summary->percentiles.push_back({.p = quantity.p, .value = std::exp(worse)});

@@ -211,7 +211,9 @@ TEST(Dispatcher, TheFirstSlotsOfShardsOpenAtDifferentTimes) {
         const Share share{.worker = shard, .workers = 4, .shards = 4};
         Dispatcher d = dispatcher("at_once", {.requests = 40}, 20, {.ramp_up = std::nullopt}, share);
         const TimePoint first = at(250 * static_cast<int>(shard));
-        if (shard > 0) EXPECT_EQ(std::get<Wait>(d.next(at(0))).until, first);
+        if (shard > 0) {
+            EXPECT_EQ(std::get<Wait>(d.next(at(0))).until, first);
+        }
         const auto opened = starts(d, first);
         ASSERT_EQ(opened.size(), 1U);
         EXPECT_EQ(opened[0].scheduled, first);
