@@ -202,7 +202,7 @@ Configured guidellm_configuration(const std::string& json) {
     if (!file.is_object()) return out;
     if (const auto spec = file.find("spec"); spec != file.end() && spec->is_object()) file = PlainJson(*spec);
     for (const auto& [key, value] : file.items()) {
-        if (value.is_null()) continue;
+        if (value.is_null() || (value.is_array() && value.empty())) continue;
         std::string option = "--" + key;
         std::replace(option.begin(), option.end(), '_', '-');
         const bool objects = value.is_array() && !value.empty() && value.front().is_object();

@@ -124,8 +124,6 @@ std::string visit_requests(std::string_view text, const RowPlace& place,
             visit(raw);
         }
     }
-    const char* rest = nullptr;  // an error means that there is nothing more
-    if (!document.current_location().get(rest)) place.refuse("not JSON (there is more behind the object)");
     if (!found) place.refuse("\"requests\" is not a list");
     return facts + "}";
 }
