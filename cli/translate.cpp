@@ -36,12 +36,12 @@ struct ConfiguredTool {
 };
 
 const std::vector<ConfiguredTool>& configured_tools() {
-    static const std::vector<ConfiguredTool> kTools = {
+    static const std::vector<ConfiguredTool> tools = {
         {"inference-perf", {"-c", "--config_file", "--config-file"}},
         {"guidellm", {"-c", "--config", "--scenario"}},
         {"aiperf", {"-f", "-c", "--config", "--user-config-file"}},
     };
-    return kTools;
+    return tools;
 }
 
 /// Replaces "${NAME}" and "${NAME:default}" by the value of the variable or by the default, but leaves

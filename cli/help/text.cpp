@@ -126,8 +126,8 @@ constexpr std::string_view kCost[] = {
     "Whether caching a common prompt pays",
     "paretoken cost prompt-cache --write 3.75 --read .30 --base 3.00",
     "How many GPUs a rate of requests needs",
-    "paretoken cost capacity --requests-per-s 10 --input 2000 --output 300 --prefill-ms-per-1k 50 "
-    "--ms-per-token 15",
+    ("paretoken cost capacity --requests-per-s 10 --input 2000 --output 300 --prefill-ms-per-1k 50 "
+     "--ms-per-token 15"),
 };
 
 constexpr std::string_view kRunOptions[] = {"--url",     "--model",        "--concurrency", "--request-rate",

@@ -98,7 +98,7 @@ datasets::FileDescription described(const PlanCommand& command) {
     const std::string& file = file_in(command);
     if (!command.log.empty() && !command.dataset.empty())
         throw UsageError("--log and --dataset both say what the requests are; give one of them");
-    const auto found =
+    auto found =
         datasets::description_of(file, datasets::row_format_of(parse_spec(datasets::guessed_format(file))));
     if (!found.total)
         throw UsageError(fmt::format(

@@ -157,9 +157,11 @@ class Watch {
             of.arrivals = within(std::move(of.arrivals), plan_.every);
             of.limits.duration.reset();
         }
-        const TimePoint end = Clock::now() + plan_.every;
-        auto interval =
-            std::unique_ptr<WatchInterval>(new WatchInterval{number_, begin_s, end, std::move(load)});
+        auto interval = std::make_unique<WatchInterval>();
+        interval->number = number_;
+        interval->begin_s = begin_s;
+        interval->end = Clock::now() + plan_.every;
+        interval->load = std::move(load);
         const auto policy = target_.in_virtual_time() ? std::launch::deferred : std::launch::async;
         interval->recorded = std::async(policy, [this, &of = *interval, &interruption] {
             target_.get_ready(of.load);

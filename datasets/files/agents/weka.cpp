@@ -119,7 +119,7 @@ std::string visit_requests(std::string_view text, const RowPlace& place,
         if (field.value().get_array().get(requests)) place.refuse("\"requests\" is not a list");
         for (auto request : requests) {
             ondemand::value value;
-            check(std::move(request).get(value));
+            check(simdjson::simdjson_result<ondemand::value>(request).get(value));
             check(raw_text_of(value).get(raw));
             visit(raw);
         }

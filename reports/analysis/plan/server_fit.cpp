@@ -161,7 +161,7 @@ std::vector<std::string> doubts_of(const ServerFit& fit) {
                         name, (*ratio - 1) * 100));
     }
     if (fit.equal_lengths && fit.load > 1)
-        doubts.push_back(
+        doubts.emplace_back(
             "All requests have the same lengths, so that those in flight can run in step. Their TTFT then "
             "depends on how many begin together by chance; lengths that vary (--isl "
             "\"uniform:min=…;max=…\") do not have this effect.");
