@@ -218,7 +218,7 @@ TEST(CustomJsonl, TheSaltOfAJobStandsBehindASystemPromptThatAllJobsOfAPassShare)
     for (const char* const job : {"a", "b"})
         for (const char* const agent : {"main", "helper"}) {
             std::string own = row;
-            own.replace(own.find("J"), 1, job).replace(own.find("\"C\"") + 1, 1, agent);
+            own.replace(own.find('J'), 1, job).replace(own.find("\"C\"") + 1, 1, agent);
             rows += own.replace(own.find("\"T\"") + 1, 1, agent) + "\n";
         }
     const File file(rows);
