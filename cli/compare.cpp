@@ -34,15 +34,11 @@ reports::ComparedSide side_of(const std::string& name, const std::string& direct
     std::vector<reports::LoadedRun> runs;
     for (const auto& run : reports::find_run_directories(directory))
         runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
-    const auto tool_of = [](const reports::LoadedRun& run) {
-        const std::string& other = run.result.provenance.measured_by;
-        return other.empty() ? "paretoken" : other;
-    };
     for (const reports::LoadedRun& run : runs)
-        if (tool_of(run) != tool_of(runs.front()))
+        if (run.result.provenance.measured_by != runs.front().result.provenance.measured_by)
             throw UsageError(fmt::format(
                 "{} has runs of {} and of {}; give the results of each program as a side of their own", name,
-                tool_of(runs.front()), tool_of(run)));
+                runs.front().result.provenance.program(), run.result.provenance.program()));
     reports::ComparedSide side{.name = name, .points = {}};
     for (reports::Configuration& configuration :
          reports::build_report(std::move(runs), options).configurations)

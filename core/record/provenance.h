@@ -64,6 +64,10 @@ struct Provenance {
     std::map<std::string, std::string> metadata;  ///< --metadata K=V
     std::optional<ServerStart> server = {};       ///< absent if no command started the server
 
+    /// Returns the program that measured the run, with its version if its file names it; "paretoken" for
+    /// this one.
+    std::string program() const { return measured_by.empty() ? "paretoken" : measured_by; }
+
     bool operator==(const Provenance&) const = default;
 };
 

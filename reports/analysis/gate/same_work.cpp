@@ -42,16 +42,11 @@ std::string cpu_of(const RunResult& run) {
     return fmt::format("{}, {} cores", from.host_cpu, from.host_cores);
 }
 
-/// The program that measured a run, with its version if its file names it.
-std::string tool_of(const RunResult& run) {
-    return run.provenance.measured_by.empty() ? "paretoken" : run.provenance.measured_by;
-}
-
 /// Returns a difference between the programs that measured two runs, between what their files hold, or
 /// between the mean prompts, which stand for the dataset that such files do not name.
 std::optional<std::string> difference_of_tools(const RunResult& first, const RunResult& second) {
-    if (tool_of(first) != tool_of(second))
-        return fmt::format("measured by: {} and {}", tool_of(first), tool_of(second));
+    if (first.provenance.measured_by != second.provenance.measured_by)
+        return fmt::format("measured by: {} and {}", first.provenance.program(), second.provenance.program());
     if (first.provenance.measured_by.empty()) return std::nullopt;
     if (first.reported.has_value() != second.reported.has_value())
         return fmt::format("requests: {} and {}", first.reported ? "only a summary" : "every one",

@@ -61,7 +61,7 @@ OrderedJson load_of(const RunResult& result, const std::vector<double>& input_to
     if (!lengths) return nullptr;
     const bool ours = result.provenance.measured_by.empty();
     OrderedJson standardized{
-        {"tool", ours ? "paretoken" : result.provenance.measured_by},
+        {"tool", result.provenance.program()},
         {"tool_version", ours ? result.provenance.version : "unknown"},
         {"source", "unknown"},
         {"input_seq_len",
