@@ -131,6 +131,14 @@ std::string paragraph(std::string_view text, std::size_t indent) {
     return out;
 }
 
+std::string labelled_text(std::string_view label, std::string_view text, std::size_t columns) {
+    constexpr std::size_t kMostColumns = 4000;
+    std::string lines;
+    for (const std::string& line : wrapped(printable(text, kMostColumns), columns - kLabelledTextBegins))
+        lines += fmt::format("  {:{}}{}\n", lines.empty() ? label : "", kLabelledTextBegins - 2, line);
+    return lines;
+}
+
 std::string text_of(const Table& table, std::size_t indent) {
     std::vector<std::size_t> widths;
     for (const TableColumn& column : table.columns) widths.push_back(display_width(column.title));

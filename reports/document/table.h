@@ -44,6 +44,12 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 /// that are indented by `indent` and end in a newline.
 std::string paragraph(std::string_view text, std::size_t indent = 0);
 
+inline constexpr std::size_t kLabelledTextBegins = 14;  ///< column in which the text behind a label begins
+
+/// A label, and behind it a text that is broken into lines of at most `columns` columns, which all begin in
+/// the same one. The text is made safe by printable() with at most 4000 columns.
+std::string labelled_text(std::string_view label, std::string_view text, std::size_t columns = 80);
+
 enum class Align { left, right };
 
 struct TableColumn {

@@ -14,20 +14,10 @@ namespace {
 
 constexpr double kHalf = 2;  // an answer takes so many times as long
 constexpr double kMostFailed = .1;
-constexpr std::size_t kTextBegins = 14;
 
 std::optional<double> mean_of(const RunResult& result, std::string_view key) {
     const MetricSummary* const metric = result.metric(key);
     return metric == nullptr ? std::nullopt : metric->mean;
-}
-
-/// One part of the account: its title, and its text in lines.
-std::string part(std::string_view title, std::string_view text, std::size_t columns) {
-    std::string lines;
-    for (const std::string& line : wrapped(printable(text, 4000), columns - kTextBegins)) {
-        lines += fmt::format("  {:{}}{}\n", lines.empty() ? title : "", kTextBegins - 2, line);
-    }
-    return lines;
 }
 
 std::string time_text(double s) {
@@ -60,7 +50,7 @@ std::string speeds(const FirstLook& look) {
     std::string lines;
     for (const SpeedAtDepth& depth : look.depths) {
         lines += fmt::format("  {:{}}{:<9}{:>9} tok/s    {:<16}{:>7} tok/s\n", lines.empty() ? "speed" : "",
-                             kTextBegins - 2, fmt::format("pp{}", depth.prompt_tokens),
+                             kLabelledTextBegins - 2, fmt::format("pp{}", depth.prompt_tokens),
                              significant(depth.prompt_tok_per_s),
                              fmt::format("tg{} @ d{}", depth.answer_tokens, depth.prompt_tokens),
                              significant(depth.generation_tok_per_s));
@@ -158,13 +148,13 @@ std::string first_look_text(const FirstLook& look, std::size_t columns) {
     const std::string title = is_named ? look.server : fmt::format("{} with {}", look.server, look.model);
     std::string text;
     for (const std::string& line : wrapped(printable(title), columns)) text += line + "\n";
-    text += part("one person", one_person(look), columns);
+    text += labelled_text("one person", one_person(look), columns);
     text += speeds(look);
-    text += part("several", crowd(look), columns);
-    text += part("memory", memory(look), columns);
+    text += labelled_text("several", crowd(look), columns);
+    text += labelled_text("memory", memory(look), columns);
     // Commands and paths stay in one piece, so that they can be copied.
-    if (!look.page.empty()) text += fmt::format("  {:{}}{}\n", "page", kTextBegins - 2, look.page);
-    if (!look.next.empty()) text += fmt::format("  {:{}}{}\n", "next", kTextBegins - 2, look.next);
+    if (!look.page.empty()) text += fmt::format("  {:{}}{}\n", "page", kLabelledTextBegins - 2, look.page);
+    if (!look.next.empty()) text += fmt::format("  {:{}}{}\n", "next", kLabelledTextBegins - 2, look.next);
     return text;
 }
 

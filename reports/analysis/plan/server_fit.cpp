@@ -59,16 +59,6 @@ std::string label(const ServerFit& fit, double load) {
                            : fmt::format("{} {}", number_text(load), fit.axis);
 }
 
-std::string paragraph(std::string_view title, std::string_view words) {
-    constexpr std::size_t kWidth = 66;
-    std::string text;
-    for (const std::string& line : wrapped(words, kWidth)) {
-        text += fmt::format("  {:12}{}\n", title, line);
-        title = "";
-    }
-    return text;
-}
-
 std::string row(const std::string& what, const std::string& tokens, const std::string& ttft,
                 const std::string& itl) {
     return fmt::format("  {:24}{:>18}{:>18}{:>18}\n", what, tokens, ttft, itl);
@@ -216,8 +206,8 @@ std::string server_fit_console(const ServerFit& fit) {
         text += figures_row("  measured", *level.measured);
         text += off_row("  prediction off by", level.predicted, *level.measured);
     }
-    text += "\n" + paragraph("sure", certainty_of(fit));
-    for (const std::string& doubt : doubts_of(fit)) text += paragraph("doubt", doubt);
+    text += "\n" + labelled_text("sure", certainty_of(fit));
+    for (const std::string& doubt : doubts_of(fit)) text += labelled_text("doubt", doubt);
     if (!fit.profile.empty()) text += fmt::format("\n  {:12}sim:{}\n", "profile", fit.profile);
     return text;
 }
