@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/console/print.h"
+#include "cli/options/invocation.h"
 #include "cli/words/configuration.h"
 #include "cli/words/foreign_options.h"
 #include "cli/words/groups.h"
@@ -56,8 +56,7 @@ std::string with_environment(std::string text) {
             at = end + 1;
             continue;
         }
-        const char* const set = std::getenv(inner.substr(0, colon).c_str());
-        std::string value = set != nullptr ? set : "";
+        std::string value = variable_of_environment(inner.substr(0, colon)).value_or("");
         if (value.empty() && colon != std::string::npos) value = inner.substr(colon + 1);
         text.replace(at, end + 1 - at, value);
         at += value.size();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
@@ -62,19 +61,10 @@ Secrets secrets_of(const EndpointOptions& options) {
 }
 
 // ---- asking
+
 /// Returns whether a server is loading its model or overloaded, so that it must be asked again.
 bool is_busy(const http::Fetched& answer) {
     return !answer.failure && (answer.head.status == 429 || answer.head.status == 503);
-}
-
-/// Returns the seconds of a Retry-After; nothing for a date.
-std::optional<Duration> retry_after(const http::ResponseHead& head) {
-    constexpr int kMost = 3600;
-    int value = 0;
-    const char* const end = head.retry_after.data() + head.retry_after.size();
-    const auto [stop, error] = std::from_chars(head.retry_after.data(), end, value);
-    if (error != std::errc{} || stop != end || value < 0) return std::nullopt;
-    return std::chrono::seconds(std::min(value, kMost));
 }
 
 /// Returns whether a stream has come to its [DONE]; not every server then ends the HTTP message.
@@ -102,6 +92,7 @@ class Asker {
 
     const EndpointOptions& options() const { return options_; }
     const Secrets& secrets() const { return secrets_; }
+
     /// Sends a GET request that needs no computing.
     http::Fetched get(std::string_view path) {
         return until_ready([&] { return fetcher_.get(path, patience_for("GET")); });
@@ -233,7 +224,7 @@ class Asker {
             http::Fetched answer = ask();
             if (answer.failure && answer.failure->kind == http::FetchFailure::Kind::stopped) interrupted();
             if (!is_busy(answer)) return answer;
-            const Duration wait = retry_after(answer.head).value_or(pause);
+            const Duration wait = http::retry_after_of(answer.head).value_or(pause);
             if (Clock::now() + wait > deadline) return answer;
             if (options_.on_wait) {
                 options_.on_wait(fmt::format("{} is busy or still loading (HTTP {}); asking again in {} s",

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <optional>
 #include <thread>
 
+#include "cli/options/invocation.h"
 #include "core/error.h"
 #include "core/text/percent_encoding.h"
 #include "core/text/printable.h"
@@ -52,15 +52,14 @@ void send(const Message& message) {
     }
 }
 
-std::string variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? std::string() : value;
+std::string variable(const std::string& name) {
+    return variable_of_environment(name).value_or("");
 }
 
 /// The value of OTEL_EXPORTER_OTLP_METRICS_`name`, or of OTEL_EXPORTER_OTLP_`name`.
 std::string otlp_variable(const std::string& name) {
-    const std::string own = variable(("OTEL_EXPORTER_OTLP_METRICS_" + name).c_str());
-    return own.empty() ? variable(("OTEL_EXPORTER_OTLP_" + name).c_str()) : own;
+    const std::string own = variable("OTEL_EXPORTER_OTLP_METRICS_" + name);
+    return own.empty() ? variable("OTEL_EXPORTER_OTLP_" + name) : own;
 }
 
 /// "key=value,key2=value2", where values are percent-encoded.

@@ -7,6 +7,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <charconv>
 #include <utility>
 
 namespace paretoken::http {
@@ -60,6 +61,15 @@ void append_header(std::string& out, std::string_view name, std::string_view val
 
 bool same_name(std::string_view a, std::string_view b) {
     return beast::iequals(a, b);
+}
+
+std::optional<Duration> retry_after_of(const ResponseHead& head) {
+    constexpr int kMost = 3600;
+    int value = 0;
+    const char* const end = head.retry_after.data() + head.retry_after.size();
+    const auto [stop, error] = std::from_chars(head.retry_after.data(), end, value);
+    if (error != std::errc{} || stop != end || value < 0) return std::nullopt;
+    return std::chrono::seconds(std::min(value, kMost));
 }
 
 bool is_compressed(const ResponseHead& head) {

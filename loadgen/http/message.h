@@ -2,12 +2,14 @@
 // HTTP/1.1 as bytes, without I/O: writes requests and reads responses. The reader passes on the bytes of a
 // body as views into its input, in any pieces: neither chunks nor reads correspond to events of a stream. The
 // library Beast parses the heads.
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/units.h"
 #include "loadgen/http/body_framing.h"
 
 namespace paretoken::http {
@@ -41,6 +43,9 @@ struct ResponseHead {
     std::string retry_after;
     std::string location;
 };
+
+/// Returns the time of a Retry-After in seconds, at most an hour; nothing for a date.
+std::optional<Duration> retry_after_of(const ResponseHead& head);
 
 /// Returns whether the body has another encoding than "identity".
 bool is_compressed(const ResponseHead& head);
