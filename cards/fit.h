@@ -19,6 +19,7 @@ enum class Engine : std::uint8_t {
     llamacpp  ///< all memory; the cache takes what is asked for, and what is left bounds it
 };
 std::string_view name_of(Engine engine);
+/// Nothing if no engine has this name.
 std::optional<Engine> find_engine(std::string_view name);
 /// Throws UsageError naming the known engines.
 Engine engine_named(std::string_view name);

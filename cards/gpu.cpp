@@ -19,6 +19,10 @@
 namespace paretoken::cards {
 namespace {
 
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
 /// The words of a text in lower case, of letters and digits: "NVIDIA H100-PCIe 80 GB" → nvidia, h100, pcie,
 /// 80gb.
 std::vector<std::string> words_of(std::string_view text) {
@@ -78,7 +82,6 @@ std::optional<double> gigabytes(std::string_view word) {
 
 /// Whether the words name a variant of the product that the card does not describe.
 bool is_another_variant(const GpuCard& card, const std::vector<std::string>& words) {
-    constexpr double kGiga = 1e9;
     std::vector<std::string> own = words_of(card.name + " " + card.title);
     for (const std::string& alias : card.aliases)
         for (std::string& word : words_of(alias)) own.push_back(std::move(word));
@@ -93,9 +96,6 @@ bool is_another_variant(const GpuCard& card, const std::vector<std::string>& wor
 }
 
 GpuCard parse_gpu_card(std::string_view text, const std::string& name) {
-    constexpr double kGiga = 1e9;
-    constexpr double kTera = 1e12;
-    constexpr double kGibibyte = 1024.0 * 1024 * 1024;
     const JsonValue value = parse_json_value(text, name);
     const JsonCursor root(value, name);
     root.expect_only({"title", "aliases", "memory_gb", "memory_gib_reported", "memory_gb_per_s",
@@ -208,9 +208,6 @@ GpuCard read_cpu_card(const std::filesystem::path& path) {
 }
 
 std::string cpu_card_text(const GpuCard& card) {
-    constexpr double kGiga = 1e9;
-    constexpr double kTera = 1e12;
-    constexpr double kGibibyte = 1024.0 * 1024 * 1024;
     nlohmann::ordered_json text{{"title", card.title},
                                 {"aliases", card.aliases},
                                 {"cores", card.cores.value_or(1)},

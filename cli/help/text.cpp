@@ -121,7 +121,7 @@ constexpr std::string_view kCost[] = {
     "paretoken cost per-million --usd-per-h 3.50 --tokens-per-s 1000",
     "Memory that the cache of a sequence needs",
     "paretoken cost kv --model-card llama-3.1-8b --context 32768",
-    "From how many tokens per month on one's own hardware is cheaper than an API",
+    "The number of tokens per month from which own hardware is cheaper than an API",
     "paretoken cost self-host --usd-per-month 2520 --api-usd-per-m .90 --tokens-per-s 1200",
     "Whether caching a common prompt pays",
     "paretoken cost prompt-cache --write 3.75 --read .30 --base 3.00",

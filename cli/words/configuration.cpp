@@ -205,7 +205,7 @@ Configured guidellm_configuration(const std::string& json) {
         if (value.is_null() || (value.is_array() && value.empty())) continue;
         std::string option = "--" + key;
         std::replace(option.begin(), option.end(), '_', '-');
-        const bool objects = value.is_array() && !value.empty() && value.front().is_object();
+        const bool objects = value.is_array() && value.front().is_object();
         if (objects)
             for (const PlainJson& one : value) add(out, option, one.dump());
         else if (value.is_object())

@@ -69,8 +69,7 @@ PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
     if (!object.is_object())
         throw UsageError(
             fmt::format("{}: not JSON, or not an object; expected a file as --print-config writes it "
-                        "(paretoken translate "
-                        "reads the files of guidellm, aiperf and inference-perf)",
+                        "(paretoken translate reads the files of guidellm, aiperf and inference-perf)",
                         where));
     PlanTexts texts;
     for (const auto& [key, value] : object.items()) {

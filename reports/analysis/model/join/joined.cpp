@@ -1,6 +1,4 @@
 #include "reports/analysis/model/join/joined.h"
-#include "core/text/letter_case.h"
-#include "reports/analysis/model/choice.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +8,8 @@
 
 #include "cards/model.h"
 #include "core/result/result.h"
+#include "core/text/letter_case.h"
+#include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/front.h"
 #include "reports/analysis/model/gap.h"
 #include "reports/analysis/model/join/figures_of_run.h"
