@@ -80,7 +80,8 @@ class Fronts {
         std::vector<std::uint64_t>& last = last_[row.conversation];
         const auto differ = std::mismatch(row.blocks.begin(), row.blocks.end(), last.begin(), last.end());
         const auto known = static_cast<std::size_t>(differ.first - row.blocks.begin());
-        last = row.blocks;
+        last.erase(differ.second, last.end());
+        last.insert(last.end(), differ.first, row.blocks.end());
         return known;
     }
 
@@ -88,6 +89,11 @@ class Fronts {
     std::uint64_t scope_ = 0;
     std::unordered_map<std::string, std::vector<std::uint64_t>> last_;
 };
+
+/// Returns the number of tokens in the first blocks of a prompt.
+std::int64_t end_of(std::size_t blocks, std::int64_t block_tokens) {
+    return static_cast<std::int64_t>(blocks) * block_tokens;
+}
 
 /// A prefix cache of unlimited size.
 class InfiniteCache {
@@ -97,20 +103,21 @@ class InfiniteCache {
     explicit InfiniteCache(bool jobs_in_rows) : jobs_in_rows_(jobs_in_rows) {}
 
     void add(const Row& row, std::int64_t block_tokens) {
-        std::int64_t left = row.input_tokens.value_or(0);
+        const std::int64_t input = row.input_tokens.value_or(0);
         if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_.clear();
         scope_ = row.scope;
         const std::size_t known = fronts_.known(row);
+        blocks_ += static_cast<double>(row.blocks.size());
+        tokens_ += static_cast<double>(std::min(input, end_of(row.blocks.size(), block_tokens)));
+        block_hits_ += static_cast<double>(known);
+        token_hits_ += static_cast<double>(std::min(input, end_of(known, block_tokens)));
         std::vector<std::uint64_t> names;
-        for (std::size_t i = 0; i < row.blocks.size(); ++i) {
-            const auto tokens = static_cast<double>(std::clamp<std::int64_t>(left, 0, block_tokens));
-            left -= block_tokens;
-            if (i >= known) names.push_back(name_of_block(row, i));
-            const bool hit = i < known || seen_.contains(names.back());
-            ++blocks_;
-            tokens_ += tokens;
-            block_hits_ += hit ? 1 : 0;
-            token_hits_ += hit ? tokens : 0;
+        for (std::size_t i = known; i < row.blocks.size(); ++i) {
+            names.push_back(name_of_block(row, i));
+            if (!seen_.contains(names.back())) continue;
+            const std::int64_t left = input - end_of(i, block_tokens);
+            ++block_hits_;
+            token_hits_ += static_cast<double>(std::clamp<std::int64_t>(left, 0, block_tokens));
         }
         // Blocks of one prompt do not hit each other.
         seen_.insert(names.begin(), names.end());
@@ -153,15 +160,13 @@ class JobCache {
         const std::int64_t tokens = row.input_tokens.value_or(0);
         tokens_ += static_cast<double>(tokens);
         const std::size_t known = fronts_.known(row);
-        std::int64_t end = 0;
-        for (std::size_t i = 0; i < row.blocks.size(); ++i) {
-            end += block_tokens;
-            if (end > tokens) break;  // a block that is not whole
-            if (i >= known && !seen_.contains(row.blocks[i])) break;
-            hits_ += static_cast<double>(block_tokens);
-        }
+        if (row.blocks.empty()) return;
+        const auto whole = std::min(row.blocks.size(), static_cast<std::size_t>(tokens / block_tokens));
+        std::size_t hits = std::min(known, whole);
+        while (hits < whole && seen_.contains(row.blocks[hits])) ++hits;
+        hits_ += static_cast<double>(end_of(hits, block_tokens));
         seen_.insert(row.blocks.begin() + static_cast<std::ptrdiff_t>(known), row.blocks.end());
-        any_ = any_ || !row.blocks.empty();
+        any_ = true;
     }
     void next_job() {
         seen_.clear();
@@ -176,7 +181,7 @@ class JobCache {
     std::unordered_set<std::uint64_t> seen_;
     double tokens_ = 0;
     double hits_ = 0;
-    bool any_ = false;
+    bool any_ = false;  ///< whether a prompt had blocks
 };
 
 JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {

@@ -48,6 +48,10 @@ class ElementScanner {
     /// its end is not in `text`.
     std::optional<std::size_t> end_of(std::string_view text, std::size_t from) {
         for (std::size_t i = from; i < text.size(); ++i) {
+            while (objects_ && text.size() - i > kStride && !brackets_or_quotes_in(&text[i])) {
+                escaped_ = false;
+                i += kStride;
+            }
             const char c = text[i];
             if (!kMarks[static_cast<unsigned char>(c)]) {
                 escaped_ = false;
@@ -75,6 +79,20 @@ class ElementScanner {
     }
 
   private:
+    static constexpr std::size_t kStride = 16;
+    using Bytes = signed char __attribute__((vector_size(kStride)));
+
+    /// Returns whether kStride bytes hold one of "[\]{|}. A single bit distinguishes [\] from {|}.
+    static bool brackets_or_quotes_in(const char* text) {
+        Bytes bytes;
+        std::memcpy(&bytes, text, kStride);
+        const Bytes upper = bytes | 0x20;
+        const Bytes found = (bytes == '"') | (upper == '{') | (upper == '|') | (upper == '}');
+        std::array<std::uint64_t, 2> words{};
+        std::memcpy(words.data(), &found, kStride);
+        return (words[0] | words[1]) != 0;
+    }
+
     /// Whether a byte may begin or end something.
     static constexpr std::array<bool, 256> kMarks = [] {
         std::array<bool, 256> marks{};

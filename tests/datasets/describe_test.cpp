@@ -65,6 +65,16 @@ TEST(Description, OfMooncakesTraceFindsWhatAnInfiniteCacheWouldFind) {
     EXPECT_EQ(d.requests_per_s->peak_minute, 4);
 }
 
+TEST(Description, CountsTheTokensOfAHitOnlyAsFarAsThePromptGoes) {
+    // Two blocks of 512 tokens, of which the second is not whole, and the same beginning once more.
+    const FileDescription d = described(
+        "{\"timestamp\":0,\"input_length\":600,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+        "{\"timestamp\":1,\"input_length\":600,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+        "{\"timestamp\":2,\"input_length\":800,\"output_length\":1,\"hash_ids\":[1,3]}\n");
+    EXPECT_DOUBLE_EQ(d.block_hits.value_or(0), 3.0 / 6);
+    EXPECT_DOUBLE_EQ(d.token_hits.value_or(0), (600.0 + 512) / 2000);
+}
+
 TEST(Description, HasLengthsRatesAndTheContextThatIsNeeded) {
     std::string rows = "Timestamp,Model,Request tokens,Response tokens\n";
     for (int i = 0; i < 100; ++i) rows += fmt::format("{},m,{},{}\n", i < 90 ? i : 90, i + 1, 50);

@@ -55,6 +55,17 @@ TEST(RowFile, HasTheElementsOfAnArray) {
     EXPECT_THROW(rows_of("[{}] {}", RowLayout::lines_or_array), UsageError);
 }
 
+TEST(RowFile, FindsTheEndsOfObjectsWhereverTheirBracketsAndQuotesStand) {
+    const std::vector<std::string> ends = {"{}", "[1]", "\"}\"", "\"\\\"}\"", "\"\\\\\"", "\"a|b\""};
+    for (const std::string& end : ends)
+        for (std::size_t before = 0; before < 70; ++before) {
+            const std::string first = "{\"n\":" + std::string(before, '1') + "0,\"x\":" + end + "}";
+            EXPECT_THAT(rows_of(first + "\n{\"y\":\n2}", RowLayout::objects),
+                        ElementsAre(Pair(first, 1), Pair("{\"y\":\n2}", 2)))
+                << end << " after " << before;
+        }
+}
+
 TEST(RowFile, ReadsRowsThatLieAcrossTheBlocksItReads) {
     std::string lines;
     std::string array = "[";
