@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory_resource>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -90,6 +92,25 @@ class Fronts {
     std::unordered_map<std::string, std::vector<std::uint64_t>> last_;
 };
 
+/// Names of blocks that were seen. They lie in a pool, because there are millions of them in a large job.
+class SeenBlocks {
+  public:
+    bool contains(std::uint64_t name) const { return names_->contains(name); }
+    template <class Iterator>
+    void insert(Iterator begin, Iterator end) {
+        names_->insert(begin, end);
+    }
+    void forget() {
+        names_.reset();
+        pool_.release();
+        names_.emplace(&pool_);
+    }
+
+  private:
+    std::pmr::monotonic_buffer_resource pool_;
+    std::optional<std::pmr::unordered_set<std::uint64_t>> names_{&pool_};
+};
+
 /// Returns the number of tokens in the first blocks of a prompt.
 std::int64_t end_of(std::size_t blocks, std::int64_t block_tokens) {
     return static_cast<std::int64_t>(blocks) * block_tokens;
@@ -104,7 +125,7 @@ class InfiniteCache {
 
     void add(const Row& row, std::int64_t block_tokens) {
         const std::int64_t input = row.input_tokens.value_or(0);
-        if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_.clear();
+        if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_.forget();
         scope_ = row.scope;
         const std::size_t known = fronts_.known(row);
         blocks_ += static_cast<double>(row.blocks.size());
@@ -132,7 +153,7 @@ class InfiniteCache {
     bool jobs_in_rows_;
     std::uint64_t scope_ = 0;
     Fronts fronts_;
-    std::unordered_set<std::uint64_t> seen_;
+    SeenBlocks seen_;
     double blocks_ = 0;
     double tokens_ = 0;
     double block_hits_ = 0;
@@ -169,7 +190,7 @@ class JobCache {
         any_ = true;
     }
     void next_job() {
-        seen_.clear();
+        seen_.forget();
         fronts_ = {};
     }
     std::optional<double> hit() const {
@@ -178,7 +199,7 @@ class JobCache {
 
   private:
     Fronts fronts_;
-    std::unordered_set<std::uint64_t> seen_;
+    SeenBlocks seen_;
     double tokens_ = 0;
     double hits_ = 0;
     bool any_ = false;  ///< whether a prompt had blocks
