@@ -53,8 +53,8 @@ class RealServer(Case):
     def test_a_sweep_becomes_a_report_below_the_hardware_limit(self):
         out, micro = self.directory / "sweep", micro_of_this_machine()
         with llamacpp() as address:
-            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 32, "--osl", 12, "--num-prompts", 12,
-                              "--num-warmups", 4, "--out", out, timeout=600)
+            swept = paretoken("sweep", address, "--concurrency", "1..4", "--isl", 32, "--osl", 12, "--num-prompts", 8,
+                              "--num-warmups", 2, "--out", out, timeout=600)
         self.measures(swept)
         page = self.directory / "report.html"
         self.measures(paretoken("report", out, "--micro", micro, "--model-card", llamacpp_model(), "--price",
@@ -89,8 +89,8 @@ class RealServer(Case):
         out = self.directory / "sweep"
         arguments = ("sweep", "--server-cmd",
                      f"{ROOT}/scripts/servers/llamacpp --port {{port}} --threads {{threads}} --kv {{kv}}",
-                     "--grid", "threads=1,2", "--grid", "kv=f16,q8_0", "--concurrency", "1,2", "--isl", 32, "--osl", 12,
-                     "--num-prompts", 8, "--out", out)
+                     "--grid", "threads=1,2", "--grid", "kv=f16,q8_0", "--concurrency", "1,2", "--isl", 16, "--osl", 8,
+                     "--num-prompts", 6, "--out", out)
         self.measures(paretoken(*arguments, timeout=900))
         points = json.loads((out / "sweep.json").read_text())["points"]
         self.assertEqual(sorted((p["cell"]["threads"], p["cell"]["kv"], p["load"]) for p in points),

@@ -15,7 +15,7 @@ class ServerMetrics(Case):
 
     def run_of(self, *arguments):
         out = self.directory / "run"
-        done = self.measures(paretoken("run", *arguments, *LOAD, "--out", out))
+        done = self.measures(paretoken("run", *LOAD, *arguments, "--out", out))
         return done, run_json(out), out
 
     def test_the_counters_of_the_simulated_server_are_what_was_asked_of_it(self):
@@ -36,7 +36,7 @@ class ServerMetrics(Case):
 
     def test_the_prefix_hits_of_llama_cpp_are_those_of_its_usage(self):
         with llamacpp() as url:
-            _, result, _ = self.run_of(url)
+            _, result, _ = self.run_of(url, "--num-prompts", 12, "--osl", 16)
         server = result["server"]
         self.assertEqual(server["engine"], "llamacpp")
         cached = result["whole_run"].get("cached_prompt_ratio")
