@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "core/error.h"
 #include "core/formats.h"
@@ -53,11 +54,11 @@ double as_double(std::uint64_t value) {
 }
 
 /// The bytes of a step's layers per token: the widest of the residual rows and the feed-forward rows
-/// together.
-double layer_bytes_per_token(const ModelCard& model, double ranks) {
+/// together. `expert_ranks` are the ranks that share an expert.
+double layer_bytes_per_token(const ModelCard& model, double ranks, double expert_ranks) {
     double rows = kResidualRows * as_double(model.hidden);
     if (model.moe) {
-        const double width = as_double(model.moe->expert_ffn) / ranks;
+        const double width = as_double(model.moe->expert_ffn) / expert_ranks;
         rows += as_double(model.moe->active) * (std::max(2 * width, as_double(model.hidden)) + width);
         rows += kFeedForwardRows * as_double(model.moe->shared_ffn) / ranks;
     } else {
@@ -66,18 +67,41 @@ double layer_bytes_per_token(const ModelCard& model, double ranks) {
     return rows * kActivationBytes;
 }
 
-double activation_bytes(const ModelCard& model, const Deployment& deployment) {
+/// A stage of a pipeline: its share of the layers, and whether it embeds tokens and computes their logits.
+struct Stage {
+    double layers = 1;
+    bool first = true;
+    bool last = true;
+};
+
+/// The kinds of stages. Layers that are left over go to the stages before the last, as in vLLM and SGLang.
+std::vector<Stage> stages_of(const ModelCard& model, std::uint32_t count) {
+    if (count <= 1) return {{}};
+    const std::uint64_t each = model.layers / count;
+    const std::uint64_t left_over = model.layers % count;
+    const auto share = [&](bool has_more) {
+        return as_double(each + (has_more ? 1 : 0)) / as_double(model.layers);
+    };
+    std::vector<Stage> stages{{share(left_over == count - 1), true, false}, {share(false), false, true}};
+    if (count > 2) stages.push_back({share(left_over > 0), false, false});
+    return stages;
+}
+
+double activation_bytes(const ModelCard& model, const Deployment& deployment, const Stage& stage) {
     const double ranks = deployment.attention_data_parallel ? 1 : deployment.tensor_parallel;
-    const double layers = as_double(deployment.batch.tokens) * layer_bytes_per_token(model, ranks);
-    const double logits = as_double(deployment.batch.sequences) * as_double(model.vocab);
+    const double expert_ranks = deployment.attention_data_parallel ? 1 : ranks / deployment.expert_parallel;
+    const double layers =
+        as_double(deployment.batch.tokens) * layer_bytes_per_token(model, ranks, expert_ranks);
+    const double logits = stage.last ? as_double(deployment.batch.sequences) * as_double(model.vocab) : 0;
     switch (deployment.engine) {
         case Engine::vllm:
             return std::max(layers, logits * kVllmSamplerBytes);
         case Engine::trtllm:
             return std::max(layers, logits * kTrtllmSamplerBytes);
         case Engine::llamacpp:
-            return 2 * layers +
-                   as_double(deployment.batch.tokens) * as_double(model.vocab) * kLlamacppLogitBytes;
+            return 2 * layers + (stage.last ? as_double(deployment.batch.tokens) * as_double(model.vocab) *
+                                                  kLlamacppLogitBytes
+                                            : 0);
         case Engine::sglang:
             return 0;  // they lie in the share that is left free
     }
@@ -86,16 +110,34 @@ double activation_bytes(const ModelCard& model, const Deployment& deployment) {
 
 double communication_bytes(const Deployment& deployment) {
     const double others = deployment.tensor_parallel - 1.0;
-    if (deployment.link == Link::host || others == 0) return others * kHostLinkBytes;
+    const double stages = (deployment.pipeline_parallel - 1.0) * kHostLinkBytes;
+    if (deployment.link == Link::host || others == 0) return others * kHostLinkBytes + stages;
     const double peers = std::min(others, kRanksOfServer - 1);
-    return kReductionBytes + peers * kPeerBytes + (others - peers) * kHostLinkBytes;
+    return kReductionBytes + peers * kPeerBytes + (others - peers) * kHostLinkBytes + stages;
 }
 
-double weight_bytes_of_rank(const ModelCard& model, const Deployment& deployment) {
+/// The embedding; the output head of a model that has both is assumed to be as large.
+double embedding_bytes(const ModelCard& model) {
+    constexpr double kBytes = 2;  // these matrices are rarely in less than 16 bits
+    if (model.tied_embeddings) return as_double(model.vocab * model.hidden) * kBytes;
+    double others = as_double(model.dense_streamed_bytes);
+    if (model.moe) others += as_double(model.moe->layers * model.moe->experts * model.moe->expert_bytes);
+    return std::max(0.0, as_double(model.resident_weight_bytes) - others);
+}
+
+/// The weights of all ranks of a stage. Tied embeddings are on the first stage and on the last.
+double stage_bytes(const ModelCard& model, const Stage& stage) {
+    if (stage.first && stage.last) return resident_bytes(model);
+    const double embedding = embedding_bytes(model);
+    const double layers = resident_bytes(model) - embedding * (model.tied_embeddings ? 1 : 2);
+    return layers * stage.layers + (stage.first || stage.last ? embedding : 0);
+}
+
+double weight_bytes_of_rank(const ModelCard& model, const Deployment& deployment, const Stage& stage) {
     const double ranks = deployment.tensor_parallel;
-    const double shared = resident_bytes(model) / ranks;
+    const double shared = stage_bytes(model, stage) / ranks;
     if (!deployment.attention_data_parallel) return shared;
-    const double attention = as_double(model.layers * attention_parameters(model)) *
+    const double attention = stage.layers * as_double(model.layers * attention_parameters(model)) *
                              bytes_per_value(number_format(model.weight_dtype));
     return shared + attention * (1 - 1 / ranks);  // every rank computes the attention of its own sequences
 }
@@ -147,6 +189,41 @@ void check_ranks(const ModelCard& model, const Deployment& deployment) {
             fmt::format("--dcp {}: only the {} ranks that hold the same part of the cache can divide "
                         "its tokens; take a divisor of {}",
                         deployment.context_parallel, copies, copies));
+}
+
+void check_stages(const ModelCard& model, const Deployment& deployment) {
+    const std::uint32_t stages = deployment.pipeline_parallel;
+    if (stages == 0) throw UsageError("--pp 0: expected at least one stage");
+    if (stages > model.layers)
+        throw UsageError(fmt::format("--pp {}: {} has {} layers, too few for {} stages", stages, model.name,
+                                     model.layers, stages));
+    if (deployment.engine == Engine::llamacpp && stages > 1 && deployment.tensor_parallel > 1)
+        throw UsageError(
+            fmt::format("--pp {} and --tp {}: llama.cpp divides either the layers among GPUs or every "
+                        "matrix; give one of them",
+                        stages, deployment.tensor_parallel));
+}
+
+void check_experts(const ModelCard& model, const Deployment& deployment) {
+    const std::uint32_t groups = deployment.expert_parallel;
+    const std::uint32_t ranks = deployment.tensor_parallel;
+    if (groups == 1) return;
+    if (groups == 0) throw UsageError("--ep 0: expected at least one rank");
+    if (!model.moe)
+        throw UsageError(fmt::format("--ep {}: {} has no experts to divide among ranks", groups, model.name));
+    if (model.moe->experts % groups != 0)
+        throw UsageError(fmt::format("--ep {}: {} has {} experts, which {} ranks cannot share evenly", groups,
+                                     model.name, model.moe->experts, groups));
+    if (ranks % groups != 0)
+        throw UsageError(
+            fmt::format("--ep {}: the {} ranks of --tp are not a multiple of {}", groups, ranks, groups));
+    if (deployment.engine == Engine::llamacpp)
+        throw UsageError(fmt::format("--ep {}: llama.cpp divides every expert among its GPUs", groups));
+    if (deployment.engine == Engine::vllm && groups != ranks)
+        throw UsageError(
+            fmt::format("--ep {}: vLLM gives whole experts to all {} ranks of --tp or to none; "
+                        "take --ep {} or leave it out",
+                        groups, ranks, ranks));
 }
 
 /// The tokens of a context of which a layer with a window keeps keys and values.
@@ -227,44 +304,47 @@ double kv_share_of_rank(const ModelCard& model, const Deployment& deployment) {
     return copies / ranks / deployment.context_parallel;
 }
 
-double sequence_bytes(const ModelCard& model, const Deployment& deployment, double tokens) {
+double sequence_bytes(const ModelCard& model, const Deployment& deployment, const Fit& fit, double tokens) {
     const double value = bytes_per_value(number_format(model.kv_dtype));
     const double whole = whole_blocks(tokens, deployment.block_tokens);
     const double windowed = whole_blocks(windowed_tokens(model, tokens), deployment.block_tokens);
     return (as_double(model.kv_values_per_token) * whole +
             as_double(model.windowed_kv_values_per_token) * windowed) *
-           value * kv_share_of_rank(model, deployment);
+           value * kv_share_of_rank(model, deployment) * fit.layers;
 }
 
 std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deployment, const Fit& fit,
                                 double tokens) {
     if (!(fit.left > 0) || !(tokens > 0)) return 0;
-    const double each = sequence_bytes(model, deployment, tokens);
+    const double each = sequence_bytes(model, deployment, fit, tokens);
     return static_cast<std::uint64_t>(fit.left / each) * static_cast<std::uint64_t>(groups_of(deployment));
 }
 
 double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context) {
     if (!(fit.left > 0)) return 0;
     if (!model.sliding_window) return as_double(fit.pool_tokens);
-    return fit.left / sequence_bytes(model, deployment, context) * context * groups_of(deployment);
+    return fit.left / sequence_bytes(model, deployment, fit, context) * context * groups_of(deployment);
 }
 
-Fit fit_of(const ModelCard& model, const Deployment& deployment) {
+namespace {
+
+Fit fit_of_stage(const ModelCard& model, const Deployment& deployment, const Stage& stage) {
     Fit fit;
     fit.budget = budget_of(deployment);
-    fit.weights = deployment.weight_bytes.value_or(weight_bytes_of_rank(model, deployment));
+    fit.weights = deployment.weight_bytes.value_or(weight_bytes_of_rank(model, deployment, stage));
     fit.headroom = deployment.headroom_bytes;
     if (deployment.overhead_bytes) {
         fit.context = *deployment.overhead_bytes;
     } else {
-        fit.activations = activation_bytes(model, deployment);
+        fit.activations = activation_bytes(model, deployment, stage);
         fit.context = context_bytes(deployment.engine);
         fit.communication = communication_bytes(deployment);
     }
     fit.left = fit.budget - fit.weights - fit.overhead() - fit.headroom;
     if (fit.left > 0 && (deployment.engine == Engine::trtllm || deployment.engine == Engine::llamacpp))
         fit.left *= deployment.memory_fraction;
-    fit.per_token = kv_bytes_per_token(model) * kv_share_of_rank(model, deployment);
+    fit.layers = stage.layers;
+    fit.per_token = kv_bytes_per_token(model) * kv_share_of_rank(model, deployment) * stage.layers;
     fit.copies = whole_copies(model, deployment) / static_cast<double>(deployment.context_parallel);
     if (fit.left > 0) {
         const double tokens = std::floor(fit.left / fit.per_token);
@@ -273,6 +353,19 @@ Fit fit_of(const ModelCard& model, const Deployment& deployment) {
         fit.blocks = static_cast<std::uint64_t>(blocks * groups_of(deployment));
     }
     return fit;
+}
+
+}  // namespace
+
+Fit fit_of(const ModelCard& model, const Deployment& deployment) {
+    check_stages(model, deployment);
+    check_experts(model, deployment);
+    std::optional<Fit> tightest;
+    for (const Stage& stage : stages_of(model, deployment.pipeline_parallel)) {
+        const Fit fit = fit_of_stage(model, deployment, stage);
+        if (!tightest || fit.left / fit.layers < tightest->left / tightest->layers) tightest = fit;
+    }
+    return *tightest;
 }
 
 }  // namespace paretoken::cards

@@ -50,7 +50,9 @@ struct Deployment {
     Engine engine = Engine::vllm;
     double memory_bytes = 0;               ///< memory of one GPU as the driver reports it
     double memory_fraction = .9;           ///< the engine's share, in its own meaning
-    std::uint32_t tensor_parallel = 1;     ///< ranks that share every matrix
+    std::uint32_t tensor_parallel = 1;     ///< ranks of a stage, which share every matrix
+    std::uint32_t pipeline_parallel = 1;   ///< stages, each with a part of the layers
+    std::uint32_t expert_parallel = 1;     ///< groups of a stage's ranks that have whole experts of their own
     std::uint32_t context_parallel = 1;    ///< of these, ranks that share the tokens of a sequence
     bool attention_data_parallel = false;  ///< whether each rank keeps whole sequences of its own
     Link link = Link::peers;
@@ -60,10 +62,11 @@ struct Deployment {
     double headroom_bytes = 0;                  ///< of one GPU; left free inside the engine's share
     std::uint64_t block_tokens = 16;            ///< tokens of a block of the cache
 
+    std::uint32_t gpus() const { return tensor_parallel * pipeline_parallel; }
     bool operator==(const Deployment&) const = default;
 };
 
-/// The memory of one GPU, in bytes.
+/// The memory of one GPU, in bytes; of a pipeline, of the stage with the fewest tokens of cache.
 struct Fit {
     double budget = 0;         ///< what the engine may use for all below
     double weights = 0;        ///< resident weights
@@ -73,6 +76,7 @@ struct Fit {
     double headroom = 0;
     double left = 0;       ///< for the KV cache; below 0: so much is missing
     double per_token = 0;  ///< KV cache of one token, on one rank, while no window is full
+    double layers = 1;     ///< share of the layers on this stage
     double copies = 1;     ///< ranks that hold the same bytes of the cache
     /// Tokens that fit over all ranks while no window is full, and the whole blocks of them.
     std::uint64_t pool_tokens = 0;
@@ -82,17 +86,17 @@ struct Fit {
     bool operator==(const Fit&) const = default;
 };
 
-/// Throws a UsageError if the numbers of heads and ranks do not divide each other, or the ranks of the
-/// context do not divide the copies of the cache.
+/// Throws a UsageError that names what cannot be divided: heads among ranks, copies of the cache among the
+/// ranks of the context, layers among stages, or experts among ranks.
 Fit fit_of(const ModelCard& model, const Deployment& deployment);
 
-/// The share of a token's KV cache that one rank holds: 1 for a latent cache under tensor parallelism, whole
-/// heads otherwise.
+/// The share of a token's KV cache in its layers that one rank of a stage holds: 1 for a latent cache under
+/// tensor parallelism, whole heads otherwise.
 double kv_share_of_rank(const ModelCard& model, const Deployment& deployment);
 
-/// The bytes of a sequence of `tokens` tokens on the ranks that hold it, per rank, in whole blocks, with
-/// windows taken into account.
-double sequence_bytes(const ModelCard& model, const Deployment& deployment, double tokens);
+/// The bytes of a sequence of `tokens` tokens on the ranks of the stage of `fit` that hold it, per rank, in
+/// whole blocks, with windows taken into account.
+double sequence_bytes(const ModelCard& model, const Deployment& deployment, const Fit& fit, double tokens);
 
 /// The number of sequences of `tokens` tokens that fit at once, over all ranks.
 std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deployment, const Fit& fit,

@@ -24,6 +24,7 @@
 #include "cli/options/invocation.h"
 #include "cli/plan/plan_cells.h"
 #include "cli/plan/plan_from.h"
+#include "cli/plan/plan_hours.h"
 #include "cli/plan/runs_directory.h"
 #include "cli/report.h"
 #include "core/error.h"
@@ -35,7 +36,9 @@
 #include "datasets/recognise.h"
 #include "datasets/synthetic/lengths.h"
 #include "experiments/sizing.h"
+#include "reports/analysis/plan/engine_command.h"
 #include "reports/files/file_io.h"
+#include "reports/files/json/manifests.h"
 #include "reports/files/json/sizing_json.h"
 #include "reports/pages/sizing.h"
 
@@ -55,6 +58,7 @@ struct PlanCommand {
     std::string demand;
     std::string users;
     double target_utilization = 1;
+    ScalingOptions scaling;
     std::optional<double> sequences;
     std::string price;
     std::string price_basis;
@@ -128,7 +132,13 @@ reports::Demand demand_of(const PlanCommand& command) {
     reports::Demand demand{.target_utilization = share_to_use(command.target_utilization)};
     if (!command.demand.empty() && !command.users.empty())
         throw UsageError("--demand and --users are two ways to say how much load there is; give one of them");
-    if (!command.demand.empty()) demand.requests_per_s = requests_per_s_in(command.demand);
+    std::error_code error;
+    if (std::filesystem::is_regular_file(command.demand, error)) {
+        demand.hours = hourly_requests_per_s(command.demand);
+        demand.requests_per_s = *std::ranges::max_element(demand.hours);
+    } else if (!command.demand.empty()) {
+        demand.requests_per_s = requests_per_s_in(command.demand);
+    }
     if (!command.users.empty()) {
         demand.users = static_cast<double>(parse_count(command.users));
         if (*demand.users < 1) throw UsageError("--users 0: expected at least one user");
@@ -142,7 +152,9 @@ reports::Demand demand_of(const PlanCommand& command) {
 }
 
 std::filesystem::path directory_of(const RunsDirectory& runs, const PlannedCell& cell) {
-    return runs.path() / fmt::format("{}-{}-{}-tp{}", cell.gpu, cell.weights, cell.kv, cell.tp);
+    const cards::Deployment& on = cell.deployment;
+    return runs.path() / fmt::format("{}-{}-{}-tp{}-pp{}-ep{}", cell.gpu, cell.weights, cell.kv,
+                                     on.tensor_parallel, on.pipeline_parallel, on.expert_parallel);
 }
 
 /// Calls `work(i)` for every i below `count`, on as many threads as there are processors. Throws what the
@@ -215,7 +227,7 @@ void price(DeploymentPlan& plan, const PlanCommand& command) {
         for (const cards::PriceCard& card : prices) {
             if (!command.price_basis.empty() && command.price.empty() && !card.gpus.contains(cell.gpu))
                 continue;
-            const auto rate = cards::hourly_rate(card, {cell.gpu, cell.tp, {}}, basis);
+            const auto rate = cards::hourly_rate(card, {cell.gpu, cell.gpus(), {}}, basis);
             if (!rate) continue;
             cell.usd_per_h = rate->usd_per_h;
             plan.price_card = card.name;
@@ -259,8 +271,8 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
     if (!plan.demand.requests_per_s && !plan.demand.users) return;
     for (PlannedCell& cell : plan.cells) {
         if (!cell.speed || !(cell.speed->load > 0)) continue;
-        cell.fleet = reports::fleet_for(plan.demand, *cell.speed, cell.tp);
-        set_replicas(*cell.fleet, cell.fleet->replicas, plan.demand, *cell.speed, cell.tp, cell.usd_per_h,
+        cell.fleet = reports::fleet_for(plan.demand, *cell.speed, cell.gpus());
+        set_replicas(*cell.fleet, cell.fleet->replicas, plan.demand, *cell.speed, cell.gpus(), cell.usd_per_h,
                      plan.lengths.output_mean);
     }
     // If a confirmed number is larger than the estimate, another cell can become the best one.
@@ -270,7 +282,7 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
          plan.best = best_of(plan.cells, true)) {
         PlannedCell& best = plan.cells[*plan.best];
         set_replicas(*best.fleet, confirmed_replicas(best, command, plan.demand, runs, stop), plan.demand,
-                     *best.speed, best.tp, best.usd_per_h, plan.lengths.output_mean);
+                     *best.speed, best.gpus(), best.usd_per_h, plan.lengths.output_mean);
     }
 }
 
@@ -297,6 +309,12 @@ void plan_from_run(const PlanCommand& command, const CLI::App& sub) {
                .gpu = command.cells.gpus.empty() ? "" : command.cells.gpus.front(),
                .out = command.out,
                .json = command.json});
+}
+
+std::string emitted(const DeploymentPlan& plan, const std::string& form) {
+    if (form == "compose") return reports::compose_file(plan);
+    if (form == "k8s") return reports::kubernetes_manifests(plan);
+    return reports::server_command_of(plan, form);
 }
 
 void plan(const PlanCommand& command) {
@@ -334,8 +352,9 @@ void plan(const PlanCommand& command) {
         price(plan, command);
     }
     plan.best = best_of(plan.cells, !slos.empty());
+    plan_hours(plan, command.scaling);
     if (!command.out.empty()) write_files(plan, command.out);
-    if (!command.emit.empty()) return print("{}", reports::server_command_of(plan, command.emit));
+    if (!command.emit.empty()) return print("{}", emitted(plan, command.emit));
     if (command.json) return print("{}\n", reports::sizing_json(plan));
     print("{}", reports::sizing_console(plan));
     if (!command.out.empty())
@@ -362,6 +381,12 @@ void add_hardware_options(CLI::App& sub, CellOptions& cells) {
         ->delimiter(',')
         ->group(group);
     sub.add_option("--tp", cells.tp, "Ranks of tensor parallelism: 1,2,4,8 [N of --gpu NAMExN, else 1,2,4,8]")
+        ->delimiter(',')
+        ->group(group);
+    sub.add_option("--pp", cells.pp, "Stages of pipeline parallelism, each of --tp ranks: 1,2,4 [1]")
+        ->delimiter(',')
+        ->group(group);
+    sub.add_option("--ep", cells.ep, "Ranks of --tp that have whole experts of their own: 1,8 [1]")
         ->delimiter(',')
         ->group(group);
     sub.add_option("--dcp", cells.dcp,
@@ -419,13 +444,26 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
                    "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
                    "highest load of every cell is searched for in virtual time")
         ->group(group);
-    sub.add_option("--demand", command.demand, "Requests per second to carry: 50rps")->group(group);
+    sub.add_option("--demand", command.demand,
+                   "Requests per second to carry: 50rps, or a CSV file with the columns hour,requests_per_s")
+        ->group(group);
     sub.add_option("--users", command.users, "Users to carry, each with one request in flight at all times")
         ->group(group);
     sub.add_option("--target-utilization", command.target_utilization,
                    "Share of the load within the limits that may be used")
         ->group(group)
         ->capture_default_str();
+    sub.add_option("--cold-start", command.scaling.cold_start,
+                   "With hours: time to start a server, or a sweep that started servers [120s]")
+        ->group(group);
+    sub.add_option("--min-servers", command.scaling.least,
+                   "With hours: fewest servers of the autoscaler [as many as the quietest hour needs]")
+        ->check(CLI::Range(1, 1'000'000))
+        ->group(group);
+    sub.add_option("--max-servers", command.scaling.most,
+                   "With hours: most servers of the autoscaler [as many as the busiest hour needs]")
+        ->check(CLI::Range(1, 1'000'000))
+        ->group(group);
     sub.add_option("--sequences", command.sequences,
                    "Also print the tokens of each of so many sequences at once")
         ->check(CLI::Range(1.0, 1e9))
@@ -451,7 +489,11 @@ void add_plan(CLI::App& app) {
                     "on_demand, reserved_1y, spot, … [the card's mix or on_demand]")
         ->group(output);
     sub->add_option("--emit", command->emit,
-                    "Print the server's command for the best cell: vllm, sglang or llamacpp")
+                    "Print what starts the servers of the best cell: the command of vllm, sglang, trtllm or "
+                    "llamacpp, or the files of compose or k8s with --engine")
+        ->group(output);
+    sub->add_option("--model", command->cells.model,
+                    "Model that --emit writes: a repository of Hugging Face or a path [by --model-card]")
         ->group(output);
     sub->add_option("--out", command->out,
                     "Directory for plan.json, plan.md, plan.html and the simulated runs")

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
+#include "cards/gguf.h"
 #include "cards/gpu.h"
 #include "core/bytes.h"
 #include "core/error.h"
@@ -68,16 +70,41 @@ std::vector<PlannedGpu> gpus_of(const CellOptions& options) {
     return gpus;
 }
 
-std::vector<std::uint32_t> ranks_of(const CellOptions& options, const PlannedGpu& gpu,
-                                    const cards::ModelCard& model) {
+/// How the GPUs of a server divide the model.
+struct Ranks {
+    std::uint32_t tensor = 1;
+    std::uint32_t stages = 1;
+    std::uint32_t experts = 1;
+};
+
+/// The ranks of a stage with given stages and experts: as asked, or those of the usual ones that divide the
+/// model.
+std::vector<std::uint32_t> ranks_of_stage(const CellOptions& options, const PlannedGpu& gpu,
+                                          const cards::ModelCard& model, const Ranks& of) {
     if (!options.tp.empty()) return options.tp;
-    if (gpu.count) return {*gpu.count};
+    if (gpu.count && of.stages > 0 && *gpu.count % of.stages == 0) return {*gpu.count / of.stages};
+    if (gpu.count)
+        throw UsageError(fmt::format("--pp {}: {} GPUs (--gpu {}x{}) cannot be divided into {} equal stages",
+                                     of.stages, *gpu.count, gpu.name, *gpu.count, of.stages));
+    if (of.experts > 1) return {of.experts};
+    if (of.stages > 1 && options.engine == cards::name_of(cards::Engine::llamacpp)) return {1};
     std::vector<std::uint32_t> ranks;
     for (const std::uint32_t count : {1U, 2U, 4U, 8U})
         if (model.query_heads % count == 0 &&
             (model.mla || model.kv_heads % count == 0 || count % model.kv_heads == 0))
             ranks.push_back(count);
     return ranks;
+}
+
+std::vector<Ranks> ranks_of(const CellOptions& options, const PlannedGpu& gpu,
+                            const cards::ModelCard& model) {
+    const std::vector<std::uint32_t> one{1};
+    std::vector<Ranks> all;
+    for (const std::uint32_t stages : options.pp.empty() ? one : options.pp)
+        for (const std::uint32_t experts : options.ep.empty() ? one : options.ep)
+            for (const std::uint32_t tensor : ranks_of_stage(options, gpu, model, {1, stages, experts}))
+                all.push_back({tensor, stages, experts});
+    return all;
 }
 
 bool computes(const cards::GpuCard& gpu, Arithmetic arithmetic) {
@@ -123,7 +150,7 @@ struct CellMaker {
         return cards::model_card(options.model_card, types);
     }
 
-    cards::Deployment deployment_on(const PlannedGpu& gpu, std::uint32_t ranks) const {
+    cards::Deployment deployment_on(const PlannedGpu& gpu, const Ranks& ranks) const {
         cards::BatchLimits batch =
             cards::default_batch_limits(engine, gpu.memory_bytes, gpu.card ? gpu.card->name : "");
         batch.sequences = options.max_num_seqs.value_or(batch.sequences);
@@ -133,7 +160,9 @@ struct CellMaker {
         return {.engine = engine,
                 .memory_bytes = gpu.memory_bytes,
                 .memory_fraction = options.memory_fraction.value_or(cards::default_memory_fraction(engine)),
-                .tensor_parallel = ranks,
+                .tensor_parallel = ranks.tensor,
+                .pipeline_parallel = ranks.stages,
+                .expert_parallel = ranks.experts,
                 .context_parallel = options.dcp,
                 .attention_data_parallel = options.attention_dp,
                 .link = link,
@@ -151,15 +180,22 @@ struct CellMaker {
         if (kv != "auto" && !kv.empty()) types += fmt::format("{}kv={}", types.empty() ? "" : ",", kv);
         std::string deployed;
         if (engine != cards::Engine::vllm) deployed += fmt::format("&engine={}", cards::name_of(engine));
+        const cards::Deployment& on = cell.deployment;
         if (options.attention_dp) deployed += "&parallel=dep";
+        const bool one_stage_at_once = engine == cards::Engine::llamacpp;
+        if (on.pipeline_parallel > 1)
+            deployed +=
+                one_stage_at_once ? "&parallel=layers" : fmt::format("&stages={}", on.pipeline_parallel);
+        if (on.expert_parallel > 1) deployed += fmt::format("&ep={}", on.expert_parallel);
         const std::string_view peers = cards::link_of(gpu) == cards::Link::host ? "pcie" : "nvlink";
         if (!options.link.empty())
             deployed += fmt::format("&link={}", options.link == "host" ? "host" : peers);
-        const std::uint64_t groups = options.attention_dp ? cell.tp : 1;  // each rank has its own batch
+        const std::uint64_t groups =
+            options.attention_dp ? on.tensor_parallel : 1;  // with a batch of its own
+        const std::uint64_t steps = groups * (one_stage_at_once ? 1 : on.pipeline_parallel);
         return fmt::format("sim:{}{}{}/{}x{}?blocks={}&max_num_seqs={}&max_batched_tokens={}{}",
-                           options.model_card, types.empty() ? "" : ":", types, gpu.name, cell.tp,
-                           cell.fit.blocks, groups * cell.deployment.batch.sequences,
-                           groups * cell.deployment.batch.tokens, deployed);
+                           options.model_card, types.empty() ? "" : ":", types, gpu.name, cell.gpus(),
+                           cell.fit.blocks, groups * on.batch.sequences, steps * on.batch.tokens, deployed);
     }
 
     std::uint64_t context_of(const cards::ModelCard& model) const {
@@ -168,10 +204,10 @@ struct CellMaker {
         return options.max_model_len ? *options.max_model_len : most;
     }
 
-    PlannedCell cell_of(const PlannedGpu& gpu, std::uint32_t ranks, const std::string& weights,
+    PlannedCell cell_of(const PlannedGpu& gpu, const Ranks& ranks, const std::string& weights,
                         const std::string& kv) const {
         const cards::ModelCard model = model_of(weights, kv);
-        PlannedCell cell{.gpu = gpu.name, .weights = model.weight_dtype, .kv = model.kv_dtype, .tp = ranks};
+        PlannedCell cell{.gpu = gpu.name, .weights = model.weight_dtype, .kv = model.kv_dtype};
         cell.deployment = deployment_on(gpu, ranks);
         fill_sizes(cell, model, lengths, context_of(model));
         cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
@@ -184,8 +220,8 @@ struct CellMaker {
     bool fits(const PlannedCell& cell) const { return cell.refused.empty() && cell.sequences_p99 > 0; }
 
     /// The first of the nearest changes with which the longest usual request fits.
-    std::string nearest_to(const PlannedGpu& gpu, const PlannedCell& cell, const std::string& weights,
-                           const std::string& kv) const {
+    std::string nearest_to(const PlannedGpu& gpu, const Ranks& ranks, const PlannedCell& cell,
+                           const std::string& weights, const std::string& kv) const {
         const cards::ModelCard model = model_of(weights, kv);
         PlannedCell fuller = cell;
         constexpr double kFuller = .95;
@@ -194,18 +230,29 @@ struct CellMaker {
             fill_sizes(fuller, model, lengths, context_of(model));
             if (fits(fuller)) return fmt::format("--memory-fraction {}", kFuller);
         }
-        if (fits(cell_of(gpu, cell.tp, weights, "fp8"))) return "--kv fp8";
+        if (fits(cell_of(gpu, ranks, weights, "fp8"))) return "--kv fp8";
         for (const char* const smaller : {"fp8", "int4"}) {
-            const PlannedCell other = cell_of(gpu, cell.tp, smaller, kv);
+            const PlannedCell other = cell_of(gpu, ranks, smaller, kv);
             if (other.fit.weights < cell.fit.weights && fits(other))
                 return fmt::format("--weights {}", smaller);
         }
-        for (std::uint32_t ranks = cell.tp * 2; ranks <= 64 && model.query_heads % ranks == 0; ranks *= 2)
-            if (fits(cell_of(gpu, ranks, weights, kv))) return fmt::format("--tp {}", ranks);
+        constexpr std::uint32_t kMost = 64;
+        Ranks more = ranks;
+        for (more.tensor *= 2; more.tensor <= kMost && model.query_heads % more.tensor == 0;
+             more.tensor *= 2) {
+            if (ranks.experts > 1) more.experts = more.tensor;
+            if (more.experts > 1 && model.moe->experts % more.experts != 0) break;
+            if (fits(cell_of(gpu, more, weights, kv)))
+                return fmt::format("--tp {}{}", more.tensor,
+                                   more.experts > 1 ? fmt::format(" --ep {}", more.experts) : "");
+        }
+        more = ranks;
+        for (more.stages *= 2; more.stages <= std::min<std::uint64_t>(kMost, model.layers); more.stages *= 2)
+            if (fits(cell_of(gpu, more, weights, kv))) return fmt::format("--pp {}", more.stages);
         return "";
     }
 
-    PlannedCell judged(const PlannedGpu& gpu, std::uint32_t ranks, const std::string& weights,
+    PlannedCell judged(const PlannedGpu& gpu, const Ranks& ranks, const std::string& weights,
                        const std::string& kv) const {
         PlannedCell cell = cell_of(gpu, ranks, weights, kv);
         if (!cell.refused.empty() || cell.sequences_p99 > 0) return cell;
@@ -213,10 +260,24 @@ struct CellMaker {
         cell.refused =
             fmt::format("{} GiB per GPU are missing for one request of {} tokens (p99)",
                         reports::significant(missing / kGibiByte), reports::significant(lengths.total_p99));
-        cell.nearest = nearest_to(gpu, cell, weights, kv);
+        cell.nearest = nearest_to(gpu, ranks, cell, weights, kv);
         return cell;
     }
 };
+
+/// The GGUF file, or the directory with a checkpoint, that --model-card names; empty for other cards.
+std::string local_model(const std::string& card) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    fs::path path(card.substr(0, card.find_last_of(':')));
+    if (fs::exists(card, error)) path = card;
+    if (path.filename() == "config.json") path = path.has_parent_path() ? path.parent_path() : ".";
+    if (fs::is_regular_file(path, error) && cards::is_gguf(path)) return path.string();
+    if (!fs::is_directory(path, error)) return "";
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+        if (entry.path().extension() == ".safetensors") return path.string();
+    return "";
+}
 
 void check(const CellOptions& options) {
     if (options.model_card.empty())
@@ -226,9 +287,11 @@ void check(const CellOptions& options) {
                                      *options.memory_fraction));
     if (!options.link.empty() && options.link != "peers" && options.link != "host")
         throw UsageError(fmt::format("--link {}: expected peers or host", options.link));
-    for (const std::uint32_t ranks : options.tp)
-        if (ranks == 0 || ranks > kMostRanks)
-            throw UsageError(fmt::format("--tp {}: expected 1 to {} ranks", ranks, kMostRanks));
+    for (const auto& [option, counts] :
+         {std::pair("--tp", &options.tp), std::pair("--pp", &options.pp), std::pair("--ep", &options.ep)})
+        for (const std::uint32_t ranks : *counts)
+            if (ranks == 0 || ranks > kMostRanks)
+                throw UsageError(fmt::format("{} {}: expected 1 to {}", option, ranks, kMostRanks));
     for (const auto& [option, values] :
          {std::pair("--weights", &options.weights), std::pair("--kv", &options.kv)})
         for (const std::string& value : *values)
@@ -247,7 +310,11 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
     check(options);
     const CellMaker maker{options, lengths, cards::engine_named(options.engine)};
     const cards::ModelCard model = maker.model_of("", "auto");
-    reports::DeploymentPlan plan{.model = model.name, .engine = options.engine, .lengths = lengths};
+    reports::DeploymentPlan plan{.model = options.model.empty() ? model.name : options.model,
+                                 .model_path = options.model.empty() ? local_model(options.model_card) : "",
+                                 .model_weights = model.weight_dtype,
+                                 .engine = options.engine,
+                                 .lengths = lengths};
     plan.context = maker.context_of(model);
     if (lengths.total_p99 > static_cast<double>(plan.context))
         throw UsageError(
@@ -259,7 +326,7 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
     for (const PlannedGpu& gpu : gpus_of(options))
         for (const std::string& weights : options.weights.empty() ? asis : options.weights)
             for (const std::string& kv : options.kv.empty() ? automatic : options.kv)
-                for (const std::uint32_t ranks : ranks_of(options, gpu, model))
+                for (const Ranks& ranks : ranks_of(options, gpu, model))
                     plan.cells.push_back(maker.judged(gpu, ranks, weights == "auto" ? "" : weights, kv));
     plan.best = best_of(plan.cells, false);
     return plan;

@@ -12,11 +12,14 @@ namespace paretoken::cli {
 /// The options of `paretoken plan` that decide the cells, as the user gave them.
 struct CellOptions {
     std::string model_card = {};
+    std::string model = {};                 ///< what servers load; empty: by the card
     std::vector<std::string> gpus = {};     ///< names with or without a count, or "all"
     std::string gpu_memory = {};            ///< size of a GPU without a card
     std::vector<std::string> weights = {};  ///< empty: as the card says
     std::vector<std::string> kv = {};       ///< "auto" or a format
-    std::vector<std::uint32_t> tp = {};     ///< empty: the count of the GPU, else 1, 2, 4 and 8
+    std::vector<std::uint32_t> tp = {};     ///< empty: by the count of the GPU, else 1, 2, 4 and 8
+    std::vector<std::uint32_t> pp = {};     ///< empty: 1
+    std::vector<std::uint32_t> ep = {};     ///< empty: 1
     std::uint32_t dcp = 1;
     bool attention_dp = false;
     std::string engine = "vllm";

@@ -32,6 +32,7 @@ std::string sizing_console(const DeploymentPlan& plan) {
             text += paragraph(fmt::format("{}: {}.", name_of_cell(cell), remark), 2);
     if (plan.cells.empty()) return text;
     const PlannedCell& cell = plan.cells[plan.best.value_or(0)];
+    if (plan.staircase) text += "\n" + facts_text(hours_facts(plan));
     text += "\n" + text_of(memory_table(cell)) + "\n" + facts_text(cache_facts(plan, cell));
     if (plan.slos.empty())
         text += "\n" +

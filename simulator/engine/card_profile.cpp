@@ -161,10 +161,15 @@ double attention_flops_per_s(const cards::ModelCard& model, const cards::GpuCard
 /// How the engine is deployed on `ranks` of a GPU.
 cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks, const CardChoices& choices) {
     const LinkKind link = choices.link.value_or(usual_link(gpu, ranks));
+    if (ranks % choices.stages != 0)
+        throw UsageError(fmt::format("{}x{}: {} GPUs cannot be divided into {} equal stages", gpu.name, ranks,
+                                     ranks, choices.stages));
     return {.engine = choices.engine,
             .memory_bytes = gpu.reported_bytes,
             .memory_fraction = cards::default_memory_fraction(choices.engine),
-            .tensor_parallel = ranks,
+            .tensor_parallel = ranks / choices.stages,
+            .pipeline_parallel = choices.stages,
+            .expert_parallel = choices.expert_ranks,
             .attention_data_parallel = choices.parallel == Parallelism::dep,
             .link = link == LinkKind::nvlink || link == LinkKind::infiniband ? cards::Link::peers
                                                                              : cards::Link::host,
@@ -176,7 +181,8 @@ cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks, 
 std::optional<std::uint32_t> fewest_gpus(const cards::ModelCard& model, const cards::GpuCard& gpu,
                                          const CardChoices& choices) {
     constexpr std::uint32_t kMost = 64;
-    for (std::uint32_t count = 1; count <= kMost && model.query_heads % count == 0; count *= 2)
+    for (std::uint32_t count = choices.stages;
+         count <= kMost && model.query_heads % (count / choices.stages) == 0; count *= 2)
         if (cards::fit_of(model, deployment_on(gpu, count, choices)).blocks > 0) return count;
     return {};
 }
@@ -229,7 +235,8 @@ double dense_bytes_read(const cards::ModelCard& model, double ranks, Parallelism
 /// The experts' work of the busiest rank ÷ the mean, if the use of experts is normally distributed: the
 /// expected maximum of `ranks` sums of experts ÷ ranks terms. Divided experts are in balance.
 double expert_imbalance(const cards::ModelCard& model, double ranks, const CardChoices& choices) {
-    if (!model.moe || choices.parallel != Parallelism::dep || ranks <= 1) return 1;
+    if (choices.parallel != Parallelism::dep) ranks = choices.expert_ranks;
+    if (!model.moe || ranks <= 1) return 1;
     const double maximum = std::sqrt(2 * std::log(ranks)) * (1 - 1 / (1 + ranks));
     const auto experts = static_cast<double>(model.moe->experts);
     return 1 + choices.reached.expert_skew * std::sqrt(ranks / experts) * maximum;
@@ -294,7 +301,7 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
 
 void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu,
                  const cards::Deployment& deployment, const CardChoices& choices, const std::string& spec) {
-    const std::uint32_t ranks = deployment.tensor_parallel;
+    const std::uint32_t ranks = deployment.tensor_parallel;                      // of a stage
     const double at_once = choices.parallel == Parallelism::layers ? 1 : ranks;  // ranks that work together
     profile.weight_bytes = dense_bytes_read(model, ranks, choices.parallel);
     profile.weight_bytes_per_s = gpu.memory_bytes_per_s * at_once * choices.reached.weight_bandwidth;
@@ -304,11 +311,16 @@ void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::G
     profile.step_s = gpu.cores ? kCpuStepSeconds : kStepSeconds;
     profile.sequence_s = gpu.cores ? kCpuSequenceSeconds : kSequenceSeconds;
     fill_arithmetic(profile, model, gpu, at_once, choices, spec);
-    const LinkTimes link =
-        times_among(choices.link.value_or(usual_link(gpu, ranks)), gpu, ranks, choices.reached.link_share);
-    const Communication exchanges = communication_of(model, choices.parallel, ranks, link);
-    profile.communication_s = exchanges.step_s;
-    profile.communication_s_per_token = exchanges.token_s;
+    const auto exchanges = [&](Parallelism parallel, std::uint32_t among, std::uint32_t spread) {
+        const LinkKind link = choices.link.value_or(usual_link(gpu, spread));
+        return communication_of(model, parallel, among,
+                                times_among(link, gpu, among, choices.reached.link_share));
+    };
+    const Communication of_stages = exchanges(choices.parallel, ranks, ranks);
+    const Communication between = exchanges(Parallelism::layers, choices.stages, deployment.gpus());
+    profile.pipeline_stages = choices.stages;
+    profile.communication_s = of_stages.step_s + between.step_s;
+    profile.communication_s_per_token = of_stages.token_s + between.token_s;
 }
 
 /// The blocks of the KV cache of all ranks.
@@ -323,7 +335,7 @@ std::int64_t blocks_of(const cards::Deployment& deployment, const cards::Fit& fi
 void fill_engine(Profile& profile, const cards::Deployment& deployment, const CardChoices& choices) {
     const std::uint64_t groups = choices.parallel == Parallelism::dep ? deployment.tensor_parallel : 1;
     profile.max_num_seqs = static_cast<std::int64_t>(deployment.batch.sequences * groups);
-    profile.max_batched_tokens = static_cast<std::int64_t>(deployment.batch.tokens * groups);
+    profile.max_batched_tokens = static_cast<std::int64_t>(deployment.batch.tokens * groups * choices.stages);
     if (choices.engine != cards::Engine::trtllm) return;
     profile.admission = AdmissionRule::no_evict;
     profile.chunked_prefill = 0;
@@ -406,8 +418,7 @@ Profile profile_on(const cards::ModelCard& model, const cards::GpuCard& gpu,
                    const cards::Deployment& deployment, const CardChoices& choices, const std::string& spec) {
     const cards::Fit fit = cards::fit_of(model, deployment);
     const bool cache_is_given = choices.cache_is_given || choices.kv_memory_bytes;
-    if (fit.blocks < 1 && !cache_is_given)
-        refuse_size(model, gpu, deployment.tensor_parallel, choices, fit, spec);
+    if (fit.blocks < 1 && !cache_is_given) refuse_size(model, gpu, deployment.gpus(), choices, fit, spec);
 
     Profile profile;
     profile.name = spec;
@@ -431,6 +442,17 @@ double memory_in(std::string_view text, std::string_view spec) {
 
 }  // namespace
 
+namespace {
+
+std::uint32_t count_in(std::string_view name, std::string_view value, std::string_view spec) {
+    constexpr std::uint64_t kMost = 1024;
+    const auto count = parse_count(value);
+    if (count >= 1 && count <= kMost) return static_cast<std::uint32_t>(count);
+    throw UsageError(fmt::format("{}: {} must be from 1 to {}", spec, name, kMost));
+}
+
+}  // namespace
+
 bool choose(CardChoices& choices, std::string_view name, std::string_view value, std::string_view spec) {
     constexpr std::string_view kReach = "reach.";
     if (name.starts_with(kReach))
@@ -439,6 +461,10 @@ bool choose(CardChoices& choices, std::string_view name, std::string_view value,
         choices.engine = cards::engine_named(value);
     else if (name == "parallel")
         choices.parallel = parallelism_named(value);
+    else if (name == "stages")
+        choices.stages = count_in(name, value, spec);
+    else if (name == "ep")
+        choices.expert_ranks = count_in(name, value, spec);
     else if (name == "link")
         choices.link = link_named(value);
     else if (name == "kv_memory")

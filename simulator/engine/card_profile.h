@@ -43,6 +43,8 @@ struct CardEfficiencies {
 struct CardChoices {
     cards::Engine engine = cards::Engine::vllm;
     Parallelism parallel = Parallelism::tensor;
+    std::uint32_t stages = 1;                    ///< of a pipeline, each with as many of the GPUs
+    std::uint32_t expert_ranks = 1;              ///< ranks of a stage that have whole experts of their own
     std::optional<LinkKind> link = {};           ///< usual_link() if absent
     std::optional<double> kv_memory_bytes = {};  ///< memory of a GPU for the KV cache
     bool cache_is_given = false;  ///< whether the spec states the blocks, so that the computed ones may be 0

@@ -83,9 +83,26 @@ double seconds_with(double linear, const Profile& profile, const StepWork& work)
     return std::max(computing, loaded_bytes / profile.kv_offload_bytes_per_s);
 }
 
+/// Returns the work of one of the groups that the stages of a pipeline compute at once.
+StepWork group_of(const Profile& profile, const StepWork& work) {
+    const std::int64_t groups = std::min(profile.pipeline_stages, work.sequences);
+    if (groups <= 1) return work;
+    const auto share = [&](std::int64_t whole) { return (whole + groups - 1) / groups; };
+    const auto count = static_cast<double>(groups);
+    return {.tokens = share(work.tokens),
+            .sequences = share(work.sequences),
+            .decode_context_tokens = share(work.decode_context_tokens),
+            .prefill_token_pairs = work.prefill_token_pairs / count,
+            .drafts = share(work.drafts),
+            .windowed_context_tokens = share(work.windowed_context_tokens),
+            .windowed_token_pairs = work.windowed_token_pairs / count,
+            .loaded_tokens = share(work.loaded_tokens)};
+}
+
 }  // namespace
 
-double step_seconds(const Profile& profile, const StepWork& work) {
+double step_seconds(const Profile& profile, const StepWork& whole) {
+    const StepWork work = group_of(profile, whole);
     if (work.tokens == 0) return 0;
     return seconds_with(linear_seconds(profile, work.tokens), profile, work);
 }
@@ -95,10 +112,11 @@ StepTimes::StepTimes(const Profile& profile)
       linear_(static_cast<std::size_t>(std::min<std::int64_t>(profile.max_batched_tokens, kMostKept) + 1),
               -1.0) {}
 
-double StepTimes::seconds_of(const StepWork& work) {
+double StepTimes::seconds_of(const StepWork& whole) {
+    const StepWork work = group_of(profile_, whole);
     if (work.tokens == 0) return 0;
     const auto tokens = static_cast<std::size_t>(work.tokens);
-    if (tokens >= linear_.size()) return step_seconds(profile_, work);
+    if (tokens >= linear_.size()) return step_seconds(profile_, whole);
     if (linear_[tokens] < 0) linear_[tokens] = linear_seconds(profile_, work.tokens);
     return seconds_with(linear_[tokens], profile_, work);
 }

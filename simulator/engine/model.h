@@ -4,7 +4,8 @@
 // per step and a constant per sequence), the exchanges between ranks, the linear layers (reading the weights
 // and multiplying, partly overlapped), the routed experts likewise, the output head, the attention of decodes
 // (reading the KV cache or arithmetic, whichever takes longer), and the attention arithmetic of prefills. KV
-// blocks are copied from the host's memory meanwhile; if that takes longer, the step takes as long.
+// blocks are copied from the host's memory meanwhile; if that takes longer, the step takes as long. The
+// stages of a pipeline compute groups of the sequences at once, so that a step takes the time of one group.
 #include <cstdint>
 #include <vector>
 

@@ -76,6 +76,7 @@ const Field kFields[] = {
     {"routed_s_per_token", &Profile::routed_s_per_token, Needs::batching, Least::zero, Missing::allowed},
     {"expert_tile", &Profile::expert_tile, Needs::batching, Least::zero, Missing::allowed},
     {"expert_imbalance", &Profile::expert_imbalance, Needs::batching, Least::one, Missing::allowed},
+    {"pipeline_stages", &Profile::pipeline_stages, Needs::batching, Least::one, Missing::allowed},
     {"communication_s", &Profile::communication_s, Needs::batching, Least::zero, Missing::allowed},
     {"communication_s_per_token", &Profile::communication_s_per_token, Needs::batching, Least::zero,
      Missing::allowed},
@@ -555,8 +556,25 @@ std::int64_t context_limit(const Profile& profile) {
     return std::min(profile.max_model_len, kv_capacity_tokens(profile));
 }
 
+namespace {
+
+/// The profile if every stage always works: all groups together take the time of one.
+Profile with_full_pipeline(Profile profile) {
+    const auto stages = static_cast<double>(profile.pipeline_stages);
+    profile.kv_bytes_per_s *= stages;
+    profile.attention_flops_per_s *= stages;
+    profile.lm_head_flops_per_s *= stages;
+    for (double Profile::*per_work :
+         {&Profile::linear_s_per_token, &Profile::routed_s_per_token, &Profile::sequence_s,
+          &Profile::communication_s_per_token, &Profile::decode_attention_s_per_pair})
+        profile.*per_work /= stages;
+    return profile;
+}
+
+}  // namespace
+
 std::map<std::string, double> limit_terms(const Profile& changing) {
-    const Profile profile = at_its_fastest(changing);
+    const Profile profile = with_full_pipeline(at_its_fastest(changing));
     if (profile.timing == Timing::fixed) {
         return {{"fixed_ttft_s", seconds(profile.ttft)}, {"fixed_itl_s", seconds(profile.itl)}};
     }

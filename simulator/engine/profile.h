@@ -107,6 +107,9 @@ struct Profile {
     double kv_offload_bytes = 0;
     /// Speed of copying such blocks back: by default what a x16 link of PCI Express 4.0 reaches.
     double kv_offload_bytes_per_s = 25e9;
+    /// Stages of a pipeline, which compute as many groups of the sequences at once. The other fields are for
+    /// one group on one stage after the other.
+    std::int64_t pipeline_stages = 1;
     double communication_s = 0;            ///< time per step that ranks wait for each other
     double communication_s_per_token = 0;  ///< and the time that each token of the step adds
     /// Arithmetic of decode attention for one pair of a token and a context token; it overlaps with reading

@@ -127,12 +127,12 @@ TEST(Fit, RanksWithAttentionOfTheirOwnHoldAllAttentionWeights) {
 TEST(Fit, SequencesAreWholeBlocksAndWindowsCapThem) {
     const ModelCard plain = model_card("llama-3.1-8b");
     const Deployment on = bare(10);
-    EXPECT_EQ(sequence_bytes(plain, on, 1), 16 * 131072.0);
-    EXPECT_EQ(sequence_bytes(plain, on, 16), 16 * 131072.0);
-    EXPECT_EQ(sequence_bytes(plain, on, 17), 32 * 131072.0);
+    EXPECT_EQ(sequence_bytes(plain, on, {}, 1), 16 * 131072.0);
+    EXPECT_EQ(sequence_bytes(plain, on, {}, 16), 16 * 131072.0);
+    EXPECT_EQ(sequence_bytes(plain, on, {}, 17), 32 * 131072.0);
     const ModelCard windows = model_card("gpt-oss-120b");
-    const double at_window = sequence_bytes(windows, on, 128);
-    const double beyond = sequence_bytes(windows, on, 1280);
+    const double at_window = sequence_bytes(windows, on, {}, 128);
+    const double beyond = sequence_bytes(windows, on, {}, 1280);
     EXPECT_DOUBLE_EQ(beyond, at_window * (10 + 1) / 2) << "half of the layers keep 128 tokens";
     EXPECT_GT(pool_tokens_at(windows, on, fit_of(windows, on), 16000),
               1.8 * static_cast<double>(fit_of(windows, on).pool_tokens));
@@ -145,7 +145,7 @@ TEST(Fit, SequencesAtOnceNeverNeedMoreThanThereIs) {
         const Fit fit = fit_of(model, on);
         for (const double tokens : {1.0, 100.0, 1000.0, 33333.0}) {
             const auto count = static_cast<double>(sequences_at_once(model, on, fit, tokens));
-            const double each = sequence_bytes(model, on, tokens);
+            const double each = sequence_bytes(model, on, fit, tokens);
             EXPECT_LE(count * each, fit.left) << name << " " << tokens;
             EXPECT_GT((count + 1) * each, fit.left) << name << " " << tokens;
         }
@@ -198,6 +198,71 @@ TEST(Fit, RanksThatDoNotDivideTheHeadsAreRefused) {
     EXPECT_EQ(refusal_of(model, on), "accepted");
     EXPECT_THROW(engine_named("tgi"), UsageError);
     EXPECT_EQ(engine_named("sglang"), Engine::sglang);
+}
+
+TEST(Fit, StagesDivideTheLayersAndTheirWeights) {
+    const ModelCard model = model_card("llama-3.1-70b");
+    const auto on = [](std::uint32_t stages) {
+        return Deployment{.memory_bytes = 140 * kGib, .pipeline_parallel = stages};
+    };
+    const double whole = fit_of(model, on(1)).weights;
+    EXPECT_DOUBLE_EQ(whole, resident_bytes(model));
+    std::uint64_t before = 0;
+    for (const std::uint32_t stages : {1U, 2U, 4U, 8U}) {
+        const Fit fit = fit_of(model, on(stages));
+        EXPECT_DOUBLE_EQ(fit.layers, 1. / stages);
+        EXPECT_GE(fit.weights * stages, whole * .97) << "the fullest stage has at least its part";
+        EXPECT_LE(fit.weights, whole / stages + 2.2 * kGib) << "and at most the embedding beside it";
+        EXPECT_GT(fit.pool_tokens, before);
+        EXPECT_LE(sequence_bytes(model, on(stages), fit, 16000) * stages, 16000 * 327680.0 * (1 + 1e-9));
+        before = fit.pool_tokens;
+    }
+}
+
+TEST(Fit, TheStageWithTheMostLayersDecidesIfTheyAreUneven) {
+    const ModelCard model = model_card("llama-3.1-8b");  // 32 layers: 10, 11 and 11
+    Deployment on = bare(10);
+    on.pipeline_parallel = 3;
+    EXPECT_DOUBLE_EQ(fit_of(model, on).layers, 11. / 32);
+    on.pipeline_parallel = 32;
+    EXPECT_DOUBLE_EQ(fit_of(model, on).layers, 1. / 32);
+}
+
+TEST(Fit, ADeploymentOfTensorRanksAndStagesHasAsManyGpusAsBothTogether) {
+    EXPECT_EQ((Deployment{.tensor_parallel = 4, .pipeline_parallel = 2}.gpus()), 8U);
+}
+
+TEST(Fit, WhatStagesAndExpertsCannotDivideIsRefusedByName) {
+    const ModelCard dense = model_card("llama-3.1-8b");
+    const ModelCard experts = model_card("qwen3-30b-a3b");  // 128 experts
+    const auto with = [](std::uint32_t tensor, std::uint32_t stages, std::uint32_t groups, Engine engine) {
+        Deployment on = bare(80);
+        on.engine = engine;
+        on.tensor_parallel = tensor;
+        on.pipeline_parallel = stages;
+        on.expert_parallel = groups;
+        return on;
+    };
+    using enum Engine;
+    EXPECT_THAT(refusal_of(dense, with(1, 33, 1, vllm)), HasSubstr("--pp 33: llama-3.1-8b has 32 layers"));
+    EXPECT_THAT(refusal_of(dense, with(2, 1, 2, vllm)), HasSubstr("--ep 2: llama-3.1-8b has no experts"));
+    EXPECT_THAT(refusal_of(experts, with(3, 1, 3, sglang)), HasSubstr("128 experts"));
+    EXPECT_THAT(refusal_of(experts, with(2, 1, 4, sglang)), HasSubstr("--tp are not a multiple of 4"));
+    EXPECT_THAT(refusal_of(experts, with(4, 1, 2, vllm)), HasSubstr("take --ep 4"));
+    EXPECT_THAT(refusal_of(dense, with(2, 2, 1, llamacpp)), HasSubstr("--pp 2 and --tp 2"));
+    EXPECT_EQ(refusal_of(experts, with(4, 2, 2, sglang)), "accepted");
+    EXPECT_EQ(refusal_of(experts, with(4, 2, 4, vllm)), "accepted");
+}
+
+TEST(Fit, WholeExpertsTakeMoreRoomForActivations) {
+    const ModelCard model = model_card("qwen3-235b-a22b");
+    Deployment on{
+        .memory_bytes = 140 * kGib, .tensor_parallel = 8, .batch = {.sequences = 8, .tokens = 32768}};
+    const Fit divided = fit_of(model, on);
+    on.expert_parallel = 8;
+    const Fit whole = fit_of(model, on);
+    EXPECT_GT(whole.activations, divided.activations) << "an expert's rows are whole on one rank";
+    EXPECT_DOUBLE_EQ(whole.weights, divided.weights);
 }
 
 TEST(Fit, EveryShippedModelFitsSomewhereOnEveryLargeGpu) {

@@ -9,6 +9,15 @@ import unittest
 
 from harness import BINARY, ROOT, Case, paretoken
 
+try:
+    import yaml
+except ImportError:
+    yaml = None
+try:
+    import kubernetes_validate
+except ImportError:
+    kubernetes_validate = None
+
 ROW = re.compile(r"^\| `(paretoken plan [^`]*)` \| (.*) \|$")
 LIMITS = ["--slo", "ttft_p95:800", "--slo", "tpot_p95:50"]
 LOAD = ["--isl", 1024, "--osl", 128]
@@ -45,6 +54,235 @@ class Emitted(Case):
                 allowed = self.VLLM[flag]
                 self.assertTrue(value in allowed if isinstance(allowed, set) else allowed(value) > 0, f"{flag} {value}")
             self.assertLessEqual(float(flags["--gpu-memory-utilization"]), 1)
+
+
+ODD_NAMES = ["it's a model", 'a "b" #c: d', "$(HOME) $HOME ${HOME}", "no", "1e3", "back\\slash", "line\nfeed", "näme/模型", "- x"]
+
+
+@unittest.skipIf(yaml is None, "Python's yaml is not installed (python3-yaml)")
+class Manifests(Case):
+    CARD = ["--model-card", "llama3-8b", "--weights", "fp8", *LOAD]
+
+    def emitted(self, form, *arguments):
+        return list(yaml.safe_load_all(self.succeeds(paretoken("plan", *arguments, "--emit", form)).stdout))
+
+    def test_kubernetes_starts_the_planned_servers_and_scales_them_within_the_limits(self):
+        arguments = [*self.CARD, "--gpu", "l40sx1", *LIMITS, "--demand", "50rps"]
+        plan = planned(*arguments)[1]
+        cell = plan["cells"][plan["best"]]
+        deployment, service, autoscaler = self.emitted("k8s", *arguments)
+        self.assertEqual([one["kind"] for one in (deployment, service, autoscaler)],
+                         ["Deployment", "Service", "HorizontalPodAutoscaler"])
+        self.assertEqual(deployment["spec"]["replicas"], cell["fleet"]["replicas"])
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        self.assertEqual(deployment["spec"]["selector"]["matchLabels"], labels)
+        self.assertEqual(service["spec"]["selector"], labels)
+        server, = deployment["spec"]["template"]["spec"]["containers"]
+        self.assertEqual(server["resources"]["limits"], {"nvidia.com/gpu": 1})
+        self.assertEqual(service["spec"]["ports"][0]["targetPort"], server["ports"][0]["name"])
+        self.assertIn(str(server["ports"][0]["containerPort"]), server["args"])
+        self.assertEqual(autoscaler["spec"]["scaleTargetRef"]["name"], deployment["metadata"]["name"])
+        self.assertEqual(autoscaler["spec"]["maxReplicas"], cell["fleet"]["replicas"])
+        # So many in flight are within the limits, and twice as many are not.
+        target = int(autoscaler["spec"]["metrics"][0]["pods"]["target"]["averageValue"])
+        for factor in (1, 2):
+            out = self.directory / f"times-{factor}"
+            self.succeeds(paretoken("run", cell["profile"], "--virtual", *LOAD, "--concurrency", factor * target, "--num-prompts", 3000,
+                                    "--out", out))
+            self.assertEqual(is_within(json.loads((out / "run.json").read_text())), factor == 1, factor * target)
+
+    def test_every_engine_and_division_is_valid_for_kubernetes(self):
+        if kubernetes_validate is None:
+            self.skipTest("kubernetes-validate is not installed (pip install kubernetes-validate)")
+        for engine in ("vllm", "sglang", "trtllm", "llamacpp"):
+            for gpus in (["--gpu", "h100x4", "--pp", 2], ["--gpu", "h100x1"]):
+                pp = [] if engine == "llamacpp" else gpus[2:]
+                documents = self.emitted("k8s", *self.CARD, *gpus[:2], *pp, "--engine", engine, *LIMITS, "--demand", "9rps")
+                self.assertEqual(len(documents), 2 if engine == "trtllm" else 3)
+                for document in documents:
+                    kubernetes_validate.validate(document, "1.32", strict=True)
+
+    def test_compose_starts_every_server_on_gpus_of_its_own_behind_a_router(self):
+        file, = self.emitted("compose", *self.CARD, "--gpu", "l40sx2", *LIMITS, "--demand", "60rps")
+        router = file["services"].pop("router")
+        servers = file["services"]
+        self.assertGreater(len(servers), 1)
+        devices = [device for server in servers.values()
+                   for device in server["deploy"]["resources"]["reservations"]["devices"][0]["device_ids"]]
+        self.assertEqual(devices, [str(i) for i in range(2 * len(servers))])
+        self.assertEqual(router["depends_on"], list(servers))
+        self.assertEqual(router["ports"], ["8000:8000"])
+        content = file["configs"][router["configs"][0]["source"]]["content"]
+        self.assertEqual(content.count("{"), content.count("}"))
+        for name in servers:
+            self.assertIn(f"server {name}:8000;", content)
+        one, = self.emitted("compose", *self.CARD, "--gpu", "l40sx1")
+        self.assertEqual(list(one["services"]), ["server-1"])
+        self.assertEqual(one["services"]["server-1"]["ports"], ["8000:8000"])
+
+    def test_gpus_of_amd_have_their_own_devices(self):
+        file, = self.emitted("compose", *self.CARD, "--gpu", "mi300xx2")
+        server = file["services"]["server-1"]
+        self.assertEqual((server["devices"], server["environment"]["ROCR_VISIBLE_DEVICES"]), (["/dev/kfd", "/dev/dri"], "0,1"))
+        deployment, _ = self.emitted("k8s", *self.CARD, "--gpu", "mi300xx2")
+        self.assertEqual(deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"], {"amd.com/gpu": 2})
+
+    def test_names_are_the_same_behind_every_quoting(self):
+        for name in ODD_NAMES:
+            with self.subTest(name):
+                arguments = [*self.CARD, "--gpu", "l40sx1", "--model", name]
+                words = shlex.split(self.succeeds(paretoken("plan", *arguments, "--emit", "vllm")).stdout)
+                self.assertEqual(words[2], name)
+                file, = self.emitted("compose", *arguments)
+                deployment, _ = self.emitted("k8s", *arguments)
+                for word in (file["services"]["server-1"]["command"][0],
+                             deployment["spec"]["template"]["spec"]["containers"][0]["args"][0]):
+                    self.assertEqual(word.replace("$$", "$"), name)
+                    self.assertEqual(word.count("$"), 2 * name.count("$"), "both replace variables")
+                self.assertRegex(deployment["metadata"]["name"], r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+
+    def test_a_model_on_this_host_is_mounted(self):
+        model = self.directory / "a model"
+        model.mkdir()
+        (model / "config.json").write_text(json.dumps(json.loads((ROOT / "cards/models/llama-3.1-8b.json").read_text())["config"]))
+        (model / "weights.safetensors").write_text("")
+        arguments = ["--model-card", model, "--gpu", "h100x1", *LOAD]
+        file, = self.emitted("compose", *arguments)
+        server = file["services"]["server-1"]
+        self.assertEqual(server["command"][0], "/model")
+        self.assertEqual((server["volumes"][0]["source"], server["volumes"][0]["target"]), (str(model), "/model"))
+        pod = self.emitted("k8s", *arguments)[0]["spec"]["template"]["spec"]
+        self.assertIn({"name": "model", "hostPath": {"path": str(model), "type": "Directory"}}, pod["volumes"])
+        self.assertIn({"name": "model", "mountPath": "/model", "readOnly": True}, pod["containers"][0]["volumeMounts"])
+
+    def test_what_cannot_be_started_is_refused_by_name(self):
+        for form, arguments, words in (
+                ("k8s", ["--gpu", "h100x16", "--pp", 2], ["--emit k8s", "16 GPUs", "--tp"]),
+                ("compose", ["--gpu", "mi300xx1", "--engine", "trtllm"], ["trtllm", "MI300X"]),
+                ("k8s", ["--gpu", "h100x2", "--engine", "trtllm", "--attention-dp"], ["trtllm", "--attention-dp"]),
+                ("compose", ["--gpu-memory", "8GiB", "--tp", 1], ["--emit", "missing"])):
+            with self.subTest(form=form, arguments=arguments):
+                self.fails_clearly(paretoken("plan", *self.CARD, *arguments, "--emit", form), 2, *words)
+
+
+class Divisions(Case):
+    """Pipeline stages and expert parallelism."""
+
+    def test_stages_carry_what_does_not_fit_on_one_gpu_and_their_load_holds(self):
+        done, plan = planned("--model-card", "llama-3.1-70b", "--gpu", "h100x4", "--weights", "fp8", "--pp", "1,2,4", *LOAD,
+                             "--slo", "ttft_p95:800", "--slo", "tpot_p95:60")
+        self.succeeds(done)
+        self.assertEqual([(cell["tp"], cell["pp"]) for cell in plan["cells"]], [(4, 1), (2, 2), (1, 4)])
+        loads = [cell["speed"]["load"] for cell in plan["cells"]]
+        self.assertGreater(loads[0], 0.9 * loads[1], "NVLink makes tensor parallelism the faster one")
+        cell = plan["cells"][1]
+        self.assertIn("stages=2", cell["profile"])
+        out = self.directory / "run"
+        self.succeeds(paretoken("run", cell["profile"], "--virtual", *LOAD, "--request-rate", cell["speed"]["load"], "--num-prompts",
+                                3000, "--out", out))
+        metrics = json.loads((out / "run.json").read_text())["metrics"]
+        self.assertLessEqual(metrics["tpot_s"]["p95"], .06 * 1.1)
+
+    def test_stages_help_where_the_link_is_slow(self):
+        done, plan = planned("--model-card", "llama-3.1-70b", "--gpu", "l40sx4", "--weights", "fp8", "--pp", "1,4", "--isl", 2048, "--osl",
+                             64, "--slo", "ttft_p95:6000")
+        self.succeeds(done)
+        tensor, staged = (cell["speed"]["requests_per_s"] for cell in plan["cells"])
+        self.assertGreater(staged, tensor, "prompts of many tokens are summed through the host's memory")
+
+    def test_experts_are_whole_on_ranks_that_are_not_equally_busy(self):
+        card = ["--model-card", "qwen3-30b-a3b", "--gpu", "h100x4", *LOAD, *LIMITS]
+        done, plan = planned(*card, "--ep", "1,4")
+        self.succeeds(done)
+        divided, whole = plan["cells"]
+        self.assertEqual((divided["ep"], whole["ep"]), (1, 4))
+        self.assertLess(whole["speed"]["requests_per_s"], 1.02 * divided["speed"]["requests_per_s"])
+
+    def test_what_does_not_divide_is_refused_by_name(self):
+        dense, experts = ["--model-card", "llama3-8b"], ["--model-card", "qwen3-30b-a3b"]
+        for arguments, words in (
+                ([*dense, "--gpu", "h100", "--pp", 64], ["--pp 64", "32 layers"]),
+                ([*dense, "--gpu", "h100x3", "--pp", 2], ["--pp 2", "3 GPUs"]),
+                ([*dense, "--gpu", "h100", "--pp", 0], ["--pp 0"]),
+                ([*dense, "--gpu", "h100x2", "--ep", 2], ["--ep 2", "no experts"]),
+                ([*experts, "--gpu", "h100x4", "--ep", 3], ["--ep 3", "128 experts"]),
+                ([*experts, "--gpu", "h100x4", "--ep", 2], ["--ep 2", "take --ep 4"]),
+                ([*experts, "--gpu", "h100x4", "--ep", 8, "--engine", "sglang"], ["--ep 8", "--tp"]),
+                ([*dense, "--gpu", "h100", "--tp", 2, "--pp", 2, "--engine", "llamacpp"], ["--pp 2", "--tp 2"])):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken("plan", *arguments), 2, *words)
+
+
+class ByTheHour(Case):
+    CELL = ["--model-card", "llama3-8b", "--gpu", "h100x1", "--weights", "fp8", *LOAD, *LIMITS]
+
+    def hours(self, rates, name="hours.csv", first=0):
+        path = self.directory / name
+        path.write_text("hour,requests_per_s\n" + "".join(f"{first + i},{rate}\n" for i, rate in enumerate(rates)))
+        return path
+
+    def test_every_hour_has_its_servers_and_the_autoscaler_is_shown(self):
+        rates = [20 + 40 * (hour % 24 >= 9) + 60 * (14 <= hour % 24 < 17) for hour in range(168)]
+        out = self.directory / "plan"
+        done, plan = planned(*self.CELL, "--demand", self.hours(rates), "--cold-start", "90s", "--out", out)
+        self.succeeds(done)
+        self.matches_schema(out / "plan.json", "plan")
+        self.assertEqual(plan["demand"]["requests_per_s"], 120)
+        load = plan["cells"][0]["speed"]["load"]
+        stairs = plan["staircase"]
+        for servers, rate in zip(stairs["servers"], rates):
+            self.assertGreaterEqual(servers * load, rate * (1 - 1e-6))
+            self.assertLess((servers - 1) * load, rate)
+        self.assertEqual(stairs["reserved"] + stairs["on_demand"] + stairs["spot"], max(stairs["servers"]))
+        self.assertLess(stairs["usd_per_month"], stairs["usd_of_peak_per_month"])
+        scaled = plan["autoscaler"]
+        self.assertEqual((scaled["cold_start_s"], scaled["cold_start_from"]), (90, "as given"))
+        self.assertEqual(scaled["most_servers"], max(stairs["servers"]))
+        self.assertLess(scaled["missed_share"], .2)
+        self.assertGreater(scaled["kw"], .7 * min(stairs["servers"]))
+        text = " ".join(self.succeeds(paretoken("plan", *self.CELL, "--demand", self.hours(rates))).stdout.split())
+        for words in ("busiest of 168 hours", "Reserved", "On demand", "Spot", "idle", "kW", "assumed"):
+            self.assertIn(words, text)
+        self.assertIn("Servers by hour", (out / "plan.html").read_text())
+        self.assertIn("Servers by hour", (out / "plan.md").read_text())
+
+    def test_the_bounds_of_the_autoscaler_are_those_of_the_hours_or_as_asked(self):
+        file = self.hours([10, 200])
+        plan = planned(*self.CELL, "--demand", file, "--min-servers", 3, "--max-servers", 4)[1]
+        self.assertEqual((plan["autoscaler"]["least_servers"], plan["autoscaler"]["most_servers"]), (3, 4))
+        if yaml is not None:
+            autoscaler = list(yaml.safe_load_all(paretoken("plan", *self.CELL, "--demand", file, "--emit", "k8s").stdout))[2]["spec"]
+            servers = plan["staircase"]["servers"]
+            self.assertEqual((autoscaler["minReplicas"], autoscaler["maxReplicas"]), (min(servers), max(servers)))
+
+    def test_the_time_of_a_start_can_come_from_a_sweep(self):
+        sweep = self.directory / "sweep"
+        self.measures(paretoken("run", "--server-cmd", f"{BINARY} serve --port {{port}} --profile ideal", "--concurrency", 1, "--num-prompts", 2, "--isl", 8, "--osl", 2, "--out", sweep))
+        plan = planned(*self.CELL, "--demand", self.hours([10, 20]), "--cold-start", sweep)[1]
+        started = json.loads((sweep / "run.json").read_text())["provenance"]["server"]["ready_s"]
+        self.assertAlmostEqual(plan["autoscaler"]["cold_start_s"], started)
+        self.assertIn(str(sweep), plan["autoscaler"]["cold_start_from"])
+
+    def test_wrong_files_and_options_are_refused_by_name(self):
+        good = self.hours([10, 20])
+        gap = self.directory / "gap.csv"
+        gap.write_text("hour,requests_per_s\n0,1\n2,1\n")
+        columns = self.directory / "columns.csv"
+        columns.write_text("time,rate\n0,1\n")
+        times = self.directory / "times.csv"
+        times.write_text("hour,requests_per_s\n2026-11-01T05:00:00Z,10\n2026-11-01T06:00:00Z,20\n")
+        self.succeeds(paretoken("plan", *self.CELL, "--demand", times))
+        for arguments, words in (
+                (["--demand", gap], ["gap.csv:3", "hour 2", "every hour"]),
+                (["--demand", columns], ["columns.csv:1", "hour,requests_per_s"]),
+                (["--demand", self.hours([0, 0], "none.csv")], ["none.csv", "with requests"]),
+                (["--demand", self.hours([1, -1], "below.csv")], ["below.csv:3", "below 0"]),
+                (["--demand", self.hours([1, "x"], "text.csv")], ["text.csv:3", "x"]),
+                (["--demand", "50rps", "--cold-start", "9s"], ["--cold-start", "--demand FILE"]),
+                (["--demand", good, "--cold-start", "soon"], ["--cold-start", "soon"]),
+                (["--demand", good, "--min-servers", 5, "--max-servers", 4], ["--min-servers 5", "--max-servers 4"])):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken("plan", *self.CELL, *arguments), 2, *words)
 
 
 class Fidelity(Case):

@@ -28,7 +28,7 @@ struct Rank {
 
 Rank rank_of(const PlannedCell& cell) {
     if (cell.fleet) return {cell.fleet->usd_per_month.value_or(1e15), static_cast<double>(cell.fleet->gpus)};
-    return {cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.tp)};
+    return {cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.gpus())};
 }
 
 }  // namespace
@@ -68,9 +68,9 @@ void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedL
     const cards::Deployment& on = cell.deployment;
     cell.fit = cards::fit_of(model, on);
     cell.kv_bytes_per_token = cards::kv_bytes_per_token(model);
-    cell.sequence_bytes_p50 = cards::sequence_bytes(model, on, lengths.total_p50);
-    cell.sequence_bytes_p99 = cards::sequence_bytes(model, on, lengths.total_p99);
-    cell.sequence_bytes_max = cards::sequence_bytes(model, on, lengths.total_max);
+    cell.sequence_bytes_p50 = cards::sequence_bytes(model, on, cell.fit, lengths.total_p50);
+    cell.sequence_bytes_p99 = cards::sequence_bytes(model, on, cell.fit, lengths.total_p99);
+    cell.sequence_bytes_max = cards::sequence_bytes(model, on, cell.fit, lengths.total_max);
     cell.sequences_p50 = cards::sequences_at_once(model, on, cell.fit, lengths.total_p50);
     cell.sequences_p99 = cards::sequences_at_once(model, on, cell.fit, lengths.total_p99);
     cell.sequences_context = cards::sequences_at_once(model, on, cell.fit, static_cast<double>(context));

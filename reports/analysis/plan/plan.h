@@ -10,6 +10,7 @@
 
 #include "cards/fit.h"
 #include "cards/model.h"
+#include "reports/analysis/plan/hours.h"
 
 namespace paretoken::reports {
 
@@ -71,7 +72,6 @@ struct PlannedCell {
     std::string gpu = {};  ///< name of the card, or "24GiB GPU"
     std::string weights = {};
     std::string kv = {};
-    std::uint32_t tp = 1;
     cards::Deployment deployment = {};
     cards::Fit fit = {};
     double kv_bytes_per_token = 0;  ///< all ranks together, without copies
@@ -93,20 +93,24 @@ struct PlannedCell {
     std::optional<double> usd_per_m_output = {};  ///< at `speed`
     std::optional<PlannedFleet> fleet = {};
 
+    std::uint32_t gpus() const { return deployment.gpus(); }  ///< of one replica
     bool operator==(const PlannedCell&) const = default;
 };
 
 /// The load that the deployments must carry together.
 struct Demand {
-    std::optional<double> requests_per_s = {};
-    std::optional<double> users = {};  ///< users who always have one request in flight
-    double target_utilization = 1;     ///< share of the load within the limits that may be used
+    std::optional<double> requests_per_s = {};  ///< of the busiest hour if there are several
+    std::vector<double> hours = {};             ///< requests per second by hour; empty: always as many
+    std::optional<double> users = {};           ///< users who always have one request in flight
+    double target_utilization = 1;              ///< share of the load within the limits that may be used
 
     bool operator==(const Demand&) const = default;
 };
 
 struct DeploymentPlan {
     std::string model = {};
+    std::string model_path = {};     ///< local file or directory that servers load; empty: they load `model`
+    std::string model_weights = {};  ///< format of the model's own weights
     std::string engine = {};
     std::uint64_t context = 0;  ///< longest context that the server accepts
     PlannedLengths lengths = {};
@@ -117,6 +121,9 @@ struct DeploymentPlan {
     std::string price_as_of = {};
     std::string price_basis = {};
     std::vector<PlannedCell> cells = {};
+    std::optional<Staircase> staircase = {};       ///< of the best cell, if the demand is by hour
+    std::optional<ScaledServers> autoscaled = {};  ///< likewise
+    std::string cold_start_from = {};              ///< where its time to start a server comes from
     std::optional<std::size_t> best = {};  ///< cheapest cell for the demand, else per token, else that fits
 
     bool operator==(const DeploymentPlan&) const = default;

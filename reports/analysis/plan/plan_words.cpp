@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "core/error.h"
-
 namespace paretoken::reports {
 namespace {
 
@@ -27,15 +25,31 @@ std::string load_text(const DeploymentPlan& plan, const PlannedSpeed& speed) {
 }
 
 std::string demand_text(const Demand& demand) {
-    return demand.users ? fmt::format("{} users", whole_number(*demand.users))
-                        : fmt::format("{} req/s", significant(*demand.requests_per_s));
+    if (demand.users) return fmt::format("{} users", whole_number(*demand.users));
+    return fmt::format(
+        "{} req/s{}", significant(*demand.requests_per_s),
+        demand.hours.empty() ? "" : fmt::format(" (busiest of {} hours)", demand.hours.size()));
 }
+
+/// How a server divides the model beside tensor parallelism: ", PP 2, EP 8"; usually empty.
+std::string division_of(const PlannedCell& cell) {
+    std::string text;
+    if (const auto stages = cell.deployment.pipeline_parallel; stages > 1)
+        text += fmt::format(", PP {}", stages);
+    if (const auto experts = cell.deployment.expert_parallel; experts > 1)
+        text += fmt::format(", EP {}", experts);
+    return text;
+}
+
+}  // namespace
 
 std::string reason_without_best(const DeploymentPlan& plan) {
     if (plan.cells.empty()) return "nothing to plan";
     return fmt::format("nothing carries this: on {}, {}", name_of_cell(plan.cells.front()),
                        remark_on(plan.cells.front()));
 }
+
+namespace {
 
 std::string fleet_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
     const PlannedFleet& fleet = *cell.fleet;
@@ -44,15 +58,16 @@ std::string fleet_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
     std::string text =
         fmt::format("{} × {}, {} weights, {} cache: {} for {}, {:.0f} % utilized", fleet.gpus, cell.gpu,
                     cell.weights, cell.kv, bill, demand_text(plan.demand), 100 * fleet.utilization);
-    if (cell.tp > 1) text += fmt::format(", {} servers of {} GPUs", fleet.replicas, cell.tp);
+    if (cell.gpus() > 1)
+        text += fmt::format(", {} servers of {} GPUs{}", fleet.replicas, cell.gpus(), division_of(cell));
     if (fleet.usd_per_m_output)
         text += fmt::format(", ${} per M output tokens", dollars(*fleet.usd_per_m_output));
     return text;
 }
 
 std::string cell_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
-    std::string text =
-        fmt::format("{} × {}, {} weights, {} cache: ", cell.tp, cell.gpu, cell.weights, cell.kv);
+    std::string text = fmt::format("{} × {}{}, {} weights, {} cache: ", cell.gpus(), cell.gpu,
+                                   division_of(cell), cell.weights, cell.kv);
     if (cell.speed) {
         text += fmt::format("{} within the limits, {} output tok/s", load_text(plan, *cell.speed),
                             significant(cell.speed->output_tokens_per_s));
@@ -81,7 +96,8 @@ std::string answer_of(const DeploymentPlan& plan) {
 }
 
 std::string name_of_cell(const PlannedCell& cell) {
-    return fmt::format("{}, {} weights, {} cache, TP {}", cell.gpu, cell.weights, cell.kv, cell.tp);
+    return fmt::format("{}, {} weights, {} cache, TP {}{}", cell.gpu, cell.weights, cell.kv,
+                       cell.deployment.tensor_parallel, division_of(cell));
 }
 
 std::string remark_on(const PlannedCell& cell) {
@@ -106,7 +122,7 @@ Table cells_table(const DeploymentPlan& plan) {
             table.columns.push_back({title});
     for (const char* const title : {"KV GiB", "tokens", "at once"}) table.columns.push_back({title});
     for (const PlannedCell& cell : plan.cells) {
-        std::vector<std::string> row{fmt::format("{} × {}", cell.tp, cell.gpu),
+        std::vector<std::string> row{fmt::format("{} × {}{}", cell.gpus(), cell.gpu, division_of(cell)),
                                      fmt::format("{}/{}", cell.weights, cell.kv)};
         if (has_fleet) {
             row.push_back(cell.fleet ? grouped(cell.fleet->gpus) : "–");
@@ -173,6 +189,68 @@ Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell) {
     return facts;
 }
 
+Facts hours_facts(const DeploymentPlan& plan) {
+    if (!plan.staircase) return {};
+    const Staircase& stairs = *plan.staircase;
+    const auto [least, most] = std::ranges::minmax(stairs.servers);
+    std::string bill = "no price is known for every kind of rent that is used";
+    if (stairs.usd_per_month) bill = fmt::format("${} per month", dollars(*stairs.usd_per_month));
+    if (stairs.usd_of_peak_per_month)
+        bill += fmt::format("; ${} with the busiest hour's servers always on demand",
+                            dollars(*stairs.usd_of_peak_per_month));
+    Facts facts{{{"Servers by hour", fmt::format("{} to {}", least, most)},
+                 {"Reserved", fmt::format("{} servers (median of the hours)", stairs.reserved)},
+                 {"On demand", fmt::format("up to {} more (95 % of the hours), {} on average",
+                                           stairs.on_demand, significant(stairs.on_demand_per_hour))},
+                 {"Spot", fmt::format("up to {} more, for requests that can wait; {} on average", stairs.spot,
+                                      significant(stairs.spot_per_hour))},
+                 {"Bill by hour", bill}}};
+    if (!plan.autoscaled) return facts;
+    const ScaledServers& scaled = *plan.autoscaled;
+    facts.items.emplace_back(
+        "Autoscaler",
+        fmt::format("{} requests in flight per server, {} to {} servers, a start takes {} s ({})",
+                    significant(scaled.rule.in_flight_target), scaled.rule.least, scaled.rule.most,
+                    significant(scaled.rule.cold_start_s), plan.cold_start_from));
+    std::string outcome = fmt::format(
+        "{} % of the requests wait for a server, {} s at most; {} % of the capacity is idle; {} servers on "
+        "average, {} at most",
+        significant(100 * scaled.missed), significant(scaled.longest_wait_s), significant(100 * scaled.idle),
+        significant(scaled.servers_per_hour), scaled.most_servers);
+    if (scaled.usd_per_month)
+        outcome += fmt::format("; ${} per month on demand", dollars(*scaled.usd_per_month));
+    if (scaled.kw) outcome += fmt::format("; {} kW on average", significant(*scaled.kw));
+    facts.items.emplace_back("With it", std::move(outcome));
+    return facts;
+}
+
+namespace {
+
+/// The servers of every hour, with the numbers up to which they are reserved and on demand.
+Section hours_section(const DeploymentPlan& plan) {
+    const Staircase& stairs = *plan.staircase;
+    PictureSeries series{.name = "servers", .points = {}, .style = "line"};
+    for (std::size_t hour = 0; hour < stairs.servers.size(); ++hour)
+        series.points.push_back({.x = static_cast<double>(hour),
+                                 .y = static_cast<double>(stairs.servers[hour]),
+                                 .row = "",
+                                 .note = ""});
+    const auto reserved = static_cast<double>(stairs.reserved);
+    Picture picture{
+        .id = "hours",
+        .title = "Servers by hour",
+        .x_title = "Hour",
+        .y_title = "servers",
+        .series = {std::move(series)},
+        .lines = {{"reserved", reserved}, {"on demand", reserved + static_cast<double>(stairs.on_demand)}},
+        .linear_x = true};
+    return {.id = "hours",
+            .title = "Servers by hour",
+            .blocks = {{hours_facts(plan)}, {Charts{{{.id = "hours", .picture = std::move(picture)}}}}}};
+}
+
+}  // namespace
+
 std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
     std::vector<Section> sections;
     Section answer{.id = "plan", .title = "The answer"};
@@ -199,55 +277,12 @@ std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
     sections.push_back(
         {.id = "cells", .title = "Every combination", .blocks = {{cells_table(plan)}, {remarks}}});
     if (plan.cells.empty()) return sections;
+    if (plan.staircase) sections.push_back(hours_section(plan));
     const PlannedCell& cell = shown_cell(plan);
     sections.push_back({.id = "memory",
                         .title = "Memory of " + name_of_cell(cell),
                         .blocks = {{memory_table(cell)}, {cache_facts(plan, cell)}}});
     return sections;
-}
-
-namespace {
-
-/// llama.cpp divides its context among slots, each a multiple of 256 tokens, and allocates it at the start.
-struct LlamacppSlots {
-    std::uint64_t context = 0;  ///< tokens of a slot
-    std::uint64_t count = 0;
-};
-
-LlamacppSlots llamacpp_slots(const PlannedCell& cell) {
-    constexpr std::uint64_t kMultiple = 256;
-    const std::uint64_t context = (cell.settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
-    const auto whole = static_cast<std::uint64_t>(std::max(0.0, cell.pool_tokens)) / context;
-    return {.context = context, .count = std::clamp<std::uint64_t>(whole, 1, cell.settings.max_num_seqs)};
-}
-
-}  // namespace
-
-std::string server_command_of(const DeploymentPlan& plan, const std::string& server) {
-    if (server != "vllm" && server != "sglang" && server != "llamacpp")
-        throw UsageError(fmt::format("--emit {}: expected vllm, sglang or llamacpp", server));
-    if (!plan.best) throw UsageError(fmt::format("--emit {}: {}", server, reason_without_best(plan)));
-    const PlannedCell& cell = plan.cells[*plan.best];
-    const SuggestedSettings& use = cell.settings;
-    const std::string kv8 = cell.kv == "fp8" ? "fp8" : "auto";
-    if (server == "vllm")
-        return fmt::format(
-            "vllm serve {} --tensor-parallel-size {} --gpu-memory-utilization {:g} --max-model-len {} "
-            "--max-num-seqs {} --max-num-batched-tokens {} --kv-cache-dtype {}\n",
-            plan.model, cell.tp, cell.deployment.memory_fraction, use.max_model_len, use.max_num_seqs,
-            use.max_num_batched_tokens, kv8);
-    if (server == "sglang")
-        return fmt::format(
-            "python -m sglang.launch_server --model-path {} --tp {} --mem-fraction-static {:g} "
-            "--context-length {} --max-running-requests {} --chunked-prefill-size {} --kv-cache-dtype {}\n",
-            plan.model, cell.tp, cell.deployment.memory_fraction, use.max_model_len, use.max_num_seqs,
-            use.max_num_batched_tokens, cell.kv == "fp8" ? "fp8_e5m2" : "auto");
-    const std::string cache = cell.kv == "q8_0" || cell.kv == "q4_0" ? cell.kv : "f16";
-    const LlamacppSlots slots = llamacpp_slots(cell);
-    return fmt::format(
-        "llama-server --model {} --ctx-size {} --parallel {} --batch-size {} --cache-type-k {} "
-        "--cache-type-v {} --n-gpu-layers 999\n",
-        plan.model, slots.context * slots.count, slots.count, use.max_num_batched_tokens, cache, cache);
 }
 
 }  // namespace paretoken::reports

@@ -1,6 +1,6 @@
 #pragma once
-// A deployment plan in words and tables: the answer in one sentence, the table of cells, where the memory
-// goes, and the command that starts the server. The functions are pure.
+// A deployment plan in words and tables: the answer in one sentence, the table of cells, and where the memory
+// goes. The functions are pure.
 #include <string>
 #include <vector>
 
@@ -28,11 +28,13 @@ Table memory_table(const PlannedCell& cell);
 /// Names and values about the cache and the suggested settings of a cell.
 Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell);
 
+/// Names and values about the servers by hour and the autoscaler; empty for a demand that does not change.
+Facts hours_facts(const DeploymentPlan& plan);
+
 /// The plan as sections of a page.
 std::vector<Section> sizing_sections(const DeploymentPlan& plan);
 
-/// The command that starts the server of the best cell: `server` is vllm, sglang or llamacpp. Throws
-/// UsageError for another server, or if no cell fits.
-std::string server_command_of(const DeploymentPlan& plan, const std::string& server);
+/// Why a plan has no best cell.
+std::string reason_without_best(const DeploymentPlan& plan);
 
 }  // namespace paretoken::reports

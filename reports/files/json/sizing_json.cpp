@@ -70,11 +70,39 @@ OrderedJson fleet_json(const PlannedFleet& fleet) {
     return json;
 }
 
+OrderedJson staircase_json(const Staircase& stairs) {
+    OrderedJson json{{"servers", stairs.servers},     {"reserved", stairs.reserved},
+                     {"on_demand", stairs.on_demand}, {"on_demand_mean", stairs.on_demand_per_hour},
+                     {"spot", stairs.spot},           {"spot_mean", stairs.spot_per_hour}};
+    put(json, "usd_per_month", stairs.usd_per_month);
+    put(json, "usd_of_peak_per_month", stairs.usd_of_peak_per_month);
+    return json;
+}
+
+OrderedJson autoscaler_json(const ScaledServers& scaled, const std::string& cold_start_from) {
+    const ScalingRule& rule = scaled.rule;
+    OrderedJson json{{"in_flight_target", rule.in_flight_target},
+                     {"least_servers", rule.least},
+                     {"most_servers", rule.most},
+                     {"cold_start_s", rule.cold_start_s},
+                     {"cold_start_from", cold_start_from},
+                     {"missed_share", scaled.missed},
+                     {"idle_share", scaled.idle},
+                     {"servers_mean", scaled.servers_per_hour},
+                     {"servers_max", scaled.most_servers},
+                     {"longest_wait_s", scaled.longest_wait_s}};
+    put(json, "usd_per_month", scaled.usd_per_month);
+    put(json, "kw", scaled.kw);
+    return json;
+}
+
 OrderedJson cell_json(const DeploymentPlan& plan, const PlannedCell& cell) {
     OrderedJson json{{"gpu", cell.gpu},
                      {"weights", cell.weights},
                      {"kv", cell.kv},
-                     {"tp", cell.tp},
+                     {"tp", cell.deployment.tensor_parallel},
+                     {"pp", cell.deployment.pipeline_parallel},
+                     {"ep", cell.deployment.expert_parallel},
                      {"fits", cell.refused.empty()}};
     put(json, "refused", cell.refused);
     put(json, "nearest_change", cell.nearest);
@@ -106,6 +134,7 @@ std::string sizing_json(const DeploymentPlan& plan) {
                      {"slos", plan.slos}};
     OrderedJson demand{{"target_utilization", plan.demand.target_utilization}};
     put(demand, "requests_per_s", plan.demand.requests_per_s);
+    if (!plan.demand.hours.empty()) demand["requests_per_s_by_hour"] = plan.demand.hours;
     put(demand, "users", plan.demand.users);
     json["demand"] = std::move(demand);
     if (!plan.price_card.empty())
@@ -114,6 +143,8 @@ std::string sizing_json(const DeploymentPlan& plan) {
     json["cells"] = OrderedJson::array();
     for (const PlannedCell& cell : plan.cells) json["cells"].push_back(cell_json(plan, cell));
     put(json, "best", plan.best);
+    if (plan.staircase) json["staircase"] = staircase_json(*plan.staircase);
+    if (plan.autoscaled) json["autoscaler"] = autoscaler_json(*plan.autoscaled, plan.cold_start_from);
     return json.dump(2);
 }
 

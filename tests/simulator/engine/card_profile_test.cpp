@@ -122,6 +122,36 @@ TEST(CardProfile, RanksWithLayersWorkOneAfterTheOther) {
     EXPECT_GT(four.blocks, 3 * one.blocks);
 }
 
+TEST(CardProfile, StagesReadTheirWeightsOneAfterTheOtherAndHandTokensOver) {
+    const Profile tensor = profile_named("llama3-70b/h100x4/fp8");
+    const Profile staged = profile_named("llama3-70b/h100x4/fp8?stages=2");
+    EXPECT_EQ(staged.pipeline_stages, 2);
+    EXPECT_DOUBLE_EQ(staged.weight_bytes_per_s, tensor.weight_bytes_per_s / 2);
+    EXPECT_EQ(staged.max_batched_tokens, 2 * tensor.max_batched_tokens) << "of each of the two groups";
+    EXPECT_LT(staged.communication_s, tensor.communication_s) << "sums of two ranks are shorter";
+    const StepWork one{.tokens = 1, .sequences = 1, .decode_context_tokens = 1000};
+    EXPECT_GT(step_seconds(staged, one), 1.3 * step_seconds(tensor, one));
+    const StepWork many{.tokens = 4096, .sequences = 256, .prefill_token_pairs = 4096 * 8.0};
+    EXPECT_NEAR(step_seconds(staged, many) / step_seconds(tensor, many), 1, .25)
+        << "many tokens are computed as fast as by ranks that share every matrix";
+    EXPECT_DOUBLE_EQ(limit_terms(staged).at("kv_bytes_per_s"), limit_terms(tensor).at("kv_bytes_per_s"));
+    EXPECT_NEAR(static_cast<double>(staged.blocks) / static_cast<double>(tensor.blocks), 1, .1);
+}
+
+TEST(CardProfile, WholeExpertsAreNotEquallyBusy) {
+    const Profile divided = profile_named("qwen3-30b-a3b/h100x4");
+    const Profile whole = profile_named("qwen3-30b-a3b/h100x4?ep=4");
+    EXPECT_EQ(divided.expert_imbalance, 1);
+    EXPECT_GT(whole.expert_imbalance, 1.1);
+    EXPECT_EQ(whole.communication_s, divided.communication_s) << "every rank has every token";
+}
+
+TEST(CardProfile, StagesAndExpertsThatDoNotDivideAreRefused) {
+    EXPECT_THAT(refusal_of("llama3-8b/h100x3?stages=2"), HasSubstr("3 GPUs cannot be divided into 2"));
+    EXPECT_THAT(refusal_of("llama3-8b/h100x2?stages=0"), HasSubstr("stages must be from 1"));
+    EXPECT_THAT(refusal_of("llama3-8b/h100x2?ep=2"), HasSubstr("no experts"));
+}
+
 TEST(CardProfile, FormatsWithoutArithmeticOfTheirOwnAreExpandedTo16Bits) {
     const auto linear = [](const char* spec) { return profile_named(spec).linear_s_per_token; };
     EXPECT_EQ(linear("llama3-8b/h100/nvfp4"), linear("llama3-8b/h100/bf16"));

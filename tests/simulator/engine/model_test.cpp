@@ -25,6 +25,20 @@ TEST(Model, DefaultProfileTakesTheMeasuredTimePerPrefill) {
     EXPECT_NEAR(step_seconds(profile, work) * 1e3, 49, 0.5);
 }
 
+TEST(Model, StagesComputeGroupsOfTheSequencesAtOnce) {
+    Profile profile = profile_named("llama3-8b-h100-bf16");
+    const double alone = decode_ms(profile, 1, 512);
+    const double half = decode_ms(profile, 32, 512);
+    profile.pipeline_stages = 2;
+    EXPECT_DOUBLE_EQ(decode_ms(profile, 1, 512), alone) << "one sequence is on one stage after the other";
+    EXPECT_DOUBLE_EQ(decode_ms(profile, 64, 512), half) << "two groups of 32 take the time of one";
+    StepTimes times(profile);
+    const StepWork work{.tokens = 64, .sequences = 64, .decode_context_tokens = 64 * 512};
+    EXPECT_DOUBLE_EQ(times.seconds_of(work) * 1e3, half);
+    profile.pipeline_stages = 8;
+    EXPECT_DOUBLE_EQ(decode_ms(profile, 4, 512), alone) << "there are not more groups than sequences";
+}
+
 TEST(Model, AnEmptyStepTakesNoTime) {
     EXPECT_EQ(step_seconds(profile_named("llama3-8b-h100-bf16"), {}), 0);
 }

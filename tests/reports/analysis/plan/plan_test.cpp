@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "reports/analysis/plan/engine_command.h"
 #include "reports/analysis/plan/plan_words.h"
 #include "reports/files/json/sizing_json.h"
 #include "reports/pages/sizing.h"
@@ -14,6 +15,7 @@ namespace paretoken::reports {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
@@ -23,7 +25,7 @@ PlannedLengths fixed_lengths() {
 }
 
 PlannedCell cell_on(const std::string& gpu, std::uint32_t tp, double usd_per_h) {
-    PlannedCell cell{.gpu = gpu, .weights = "bf16", .kv = "bf16", .tp = tp};
+    PlannedCell cell{.gpu = gpu, .weights = "bf16", .kv = "bf16"};
     cell.deployment = {.memory_bytes = 79 * kGib, .tensor_parallel = tp};
     fill_sizes(cell, cards::model_card("llama-3.1-8b"), fixed_lengths(), 131072);
     cell.usd_per_h = usd_per_h;
@@ -141,6 +143,52 @@ TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
     EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 7680 --parallel 5"))
         << "slots are allocated whole, and the cache has room for five";
     EXPECT_THROW(server_command_of(plan, "tgi"), UsageError);
+}
+
+TEST(Plan, CommandsSayHowTheGpusDivideTheModel) {
+    PlannedCell cell = cell_on("h100-sxm", 4, 12);
+    cell.deployment.pipeline_parallel = 2;
+    cell.deployment.expert_parallel = 4;
+    DeploymentPlan plan = plan_with({cell});
+    EXPECT_THAT(server_command_of(plan, "vllm"),
+                HasSubstr("--tensor-parallel-size 4 --pipeline-parallel-size 2 --enable-expert-parallel"));
+    EXPECT_THAT(server_command_of(plan, "sglang"), HasSubstr("--tp 4 --pp-size 2 --ep-size 4"));
+    EXPECT_THAT(server_command_of(plan, "trtllm"), HasSubstr("--tp_size 4 --pp_size 2 --ep_size 4"));
+    EXPECT_THAT(answer_of(plan), StartsWith("8 × h100-sxm, PP 2, EP 4"));
+    plan.cells.front().deployment.expert_parallel = 1;
+    plan.cells.front().deployment.tensor_parallel = 1;
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--split-mode layer"));
+    plan.cells.front().deployment = {.tensor_parallel = 4, .attention_data_parallel = true};
+    EXPECT_THAT(server_command_of(plan, "vllm"),
+                HasSubstr("--tensor-parallel-size 1 --data-parallel-size 4 --enable-expert-parallel"));
+    EXPECT_THAT(server_command_of(plan, "sglang"), HasSubstr("--dp-size 4 --enable-dp-attention"));
+    EXPECT_THROW(server_command_of(plan, "trtllm"), UsageError);
+    plan.cells.front().deployment = {.tensor_parallel = 4, .context_parallel = 2};
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--decode-context-parallel-size 2"));
+    EXPECT_THROW(server_command_of(plan, "sglang"), UsageError);
+}
+
+TEST(Plan, OnlyWeightsThatTheEngineConvertsHaveAnOption) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    cell.weights = "fp8";
+    DeploymentPlan plan = plan_with({cell});
+    plan.model_weights = "bf16";
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--quantization fp8"));
+    plan.model_weights = "fp8";
+    EXPECT_THAT(server_command_of(plan, "vllm"), Not(HasSubstr("--quantization")));
+}
+
+TEST(Plan, TheTargetOfAnAutoscalerIsTheRequestsInFlightAtTheHighestLoad) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    DeploymentPlan plan = plan_with({cell});
+    EXPECT_EQ(requests_in_flight_target(plan, cell), std::nullopt);
+    cell.speed = PlannedSpeed{.load = 10, .requests_per_s = 10, .ttft_p50_s = .5, .tpot_p50_s = .02};
+    plan.demand = {.requests_per_s = 50};
+    EXPECT_EQ(requests_in_flight_target(plan, cell), 24U) << "10/s · (.5 s + 99 · .02 s)";
+    plan.demand.target_utilization = .5;
+    EXPECT_EQ(requests_in_flight_target(plan, cell), 12U);
+    plan.demand = {.users = 100};
+    EXPECT_EQ(requests_in_flight_target(plan, cell), 10U);
 }
 
 }  // namespace

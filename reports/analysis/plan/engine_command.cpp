@@ -1,0 +1,196 @@
+#include "reports/analysis/plan/engine_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "cards/gpu.h"
+#include "core/error.h"
+#include "core/plan/plan_arguments.h"
+#include "reports/analysis/plan/plan_words.h"
+
+namespace paretoken::reports {
+namespace {
+
+using Words = std::vector<std::string>;
+
+template <class Value>
+void add(Words& words, std::string option, const Value& value) {
+    words.push_back(std::move(option));
+    words.push_back(fmt::format("{}", value));
+}
+
+/// Adds an option if its value is not the one without it.
+void add_above_one(Words& words, std::string option, std::uint64_t value) {
+    if (value > 1) add(words, std::move(option), value);
+}
+
+/// Whether the engine must convert the model's own weights, which it does to fp8 alone.
+bool converts_weights(const DeploymentPlan& plan, const PlannedCell& cell) {
+    return cell.weights == "fp8" && (plan.model_weights == "bf16" || plan.model_weights == "f16");
+}
+
+EngineCommand vllm_start(const DeploymentPlan& plan, const PlannedCell& cell, const std::string& model) {
+    const cards::Deployment& on = cell.deployment;
+    const SuggestedSettings& use = cell.settings;
+    Words words{model};
+    add(words, "--tensor-parallel-size", on.attention_data_parallel ? 1 : on.tensor_parallel);
+    add_above_one(words, "--pipeline-parallel-size", on.pipeline_parallel);
+    if (on.attention_data_parallel) add(words, "--data-parallel-size", on.tensor_parallel);
+    if (on.attention_data_parallel || on.expert_parallel > 1) words.emplace_back("--enable-expert-parallel");
+    add_above_one(words, "--decode-context-parallel-size", on.context_parallel);
+    add(words, "--gpu-memory-utilization", on.memory_fraction);
+    add(words, "--max-model-len", use.max_model_len);
+    add(words, "--max-num-seqs", use.max_num_seqs);
+    add(words, "--max-num-batched-tokens", use.max_num_batched_tokens);
+    add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8" : "auto");
+    if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
+    return {{"vllm", "serve"}, std::move(words)};
+}
+
+EngineCommand sglang_start(const DeploymentPlan& plan, const PlannedCell& cell, const std::string& model) {
+    const cards::Deployment& on = cell.deployment;
+    const SuggestedSettings& use = cell.settings;
+    Words words{"--model-path", model};
+    add(words, "--tp", on.tensor_parallel);
+    add_above_one(words, "--pp-size", on.pipeline_parallel);
+    add_above_one(words, "--ep-size", on.expert_parallel);
+    if (on.attention_data_parallel) {
+        add(words, "--dp-size", on.tensor_parallel);
+        words.emplace_back("--enable-dp-attention");
+    }
+    add(words, "--mem-fraction-static", on.memory_fraction);
+    add(words, "--context-length", use.max_model_len);
+    add(words, "--max-running-requests", use.max_num_seqs);
+    add(words, "--chunked-prefill-size", use.max_num_batched_tokens);
+    add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8_e5m2" : "auto");
+    if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
+    return {{"python3", "-m", "sglang.launch_server"}, std::move(words)};
+}
+
+EngineCommand trtllm_start(const DeploymentPlan&, const PlannedCell& cell, const std::string& model) {
+    const cards::Deployment& on = cell.deployment;
+    const SuggestedSettings& use = cell.settings;
+    Words words{model};
+    add(words, "--tp_size", on.tensor_parallel);
+    add_above_one(words, "--pp_size", on.pipeline_parallel);
+    add_above_one(words, "--ep_size", on.expert_parallel);
+    add(words, "--kv_cache_free_gpu_memory_fraction", on.memory_fraction);
+    add(words, "--max_seq_len", use.max_model_len);
+    add(words, "--max_batch_size", use.max_num_seqs);
+    add(words, "--max_num_tokens", use.max_num_batched_tokens);
+    return {{"trtllm-serve"}, std::move(words)};
+}
+
+/// llama.cpp divides its context among slots, each a multiple of 256 tokens, and allocates it at the start.
+EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, const std::string& model) {
+    constexpr std::uint64_t kMultiple = 256;
+    const std::uint64_t context = (cell.settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
+    const auto whole = static_cast<std::uint64_t>(std::max(0.0, cell.pool_tokens)) / context;
+    const std::uint64_t slots = std::clamp<std::uint64_t>(whole, 1, cell.settings.max_num_seqs);
+    const std::string cache = cell.kv == "q8_0" || cell.kv == "q4_0" ? cell.kv : "f16";
+    Words words{"--model", model};
+    add(words, "--ctx-size", context * slots);
+    add(words, "--parallel", slots);
+    add(words, "--batch-size", cell.settings.max_num_batched_tokens);
+    add(words, "--cache-type-k", cache);
+    add(words, "--cache-type-v", cache);
+    add(words, "--n-gpu-layers", 999);
+    if (cell.gpus() > 1) add(words, "--split-mode", cell.deployment.pipeline_parallel > 1 ? "layer" : "row");
+    return {{"llama-server"}, std::move(words)};
+}
+
+/// How an engine is started. The versions of the images are those whose options are written here.
+struct KnownServer {
+    EngineCommand (*start)(const DeploymentPlan&, const PlannedCell&, const std::string& model);
+    std::string_view image;
+    std::string_view amd_image;  ///< empty: there is none
+    std::string_view metrics;    ///< option that adds the requests in flight to /metrics; "default", or none
+    std::string_view program = {};  ///< in the image, if not in its search path
+};
+constexpr std::array kServers{
+    KnownServer{vllm_start, "vllm/vllm-openai:v0.11.0", "rocm/vllm:latest", "default"},
+    KnownServer{sglang_start, "lmsysorg/sglang:v0.5.3", "lmsysorg/sglang:v0.5.3-rocm630-mi30x",
+                "--enable-metrics"},
+    KnownServer{trtllm_start, "nvcr.io/nvidia/tensorrt-llm/release:1.0.0", "", ""},
+    KnownServer{llamacpp_start, "ghcr.io/ggml-org/llama.cpp:server-cuda",
+                "ghcr.io/ggml-org/llama.cpp:server-rocm", "--metrics", "/app/llama-server"},
+};
+
+const KnownServer& known(cards::Engine engine) {
+    return kServers.at(static_cast<std::size_t>(engine));
+}
+
+/// Throws for what only a configuration file of the engine can say.
+void require_options(const cards::Deployment& on, cards::Engine engine) {
+    const auto refuse = [&](const char* option) {
+        throw UsageError(fmt::format("--emit: {} has no option of its command line for {}; leave it out",
+                                     cards::name_of(engine), option));
+    };
+    using enum cards::Engine;
+    if (on.attention_data_parallel && (engine == trtllm || engine == llamacpp)) refuse("--attention-dp");
+    if (on.context_parallel > 1 && engine != vllm) refuse("--dcp");
+    if (on.expert_parallel > 1 && engine == llamacpp) refuse("--ep");
+}
+
+}  // namespace
+
+const std::string& loaded_model(const DeploymentPlan& plan) {
+    return plan.model_path.empty() ? plan.model : plan.model_path;
+}
+
+EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model) {
+    if (!plan.best) throw UsageError("--emit: " + reason_without_best(plan));
+    const PlannedCell& cell = plan.cells[*plan.best];
+    require_options(cell.deployment, engine);
+    return known(engine).start(plan, cell, model);
+}
+
+std::string server_command_of(const DeploymentPlan& plan, const std::string& server) {
+    const auto engine = cards::find_engine(server);
+    if (!engine)
+        throw UsageError(
+            fmt::format("--emit {}: expected vllm, sglang, trtllm, llamacpp, compose or k8s", server));
+    EngineCommand start = engine_command_of(plan, *engine, loaded_model(plan));
+    start.program.insert(start.program.end(), start.arguments.begin(), start.arguments.end());
+    return shell_line(start.program) + "\n";
+}
+
+ServerContainer server_container_of(const DeploymentPlan& plan) {
+    const cards::Engine engine = cards::engine_named(plan.engine);
+    const KnownServer& server = known(engine);
+    ServerContainer container;
+    const std::filesystem::path local(plan.model_path);
+    const bool is_file = local.extension() == ".gguf";
+    std::string model = plan.model;
+    if (!local.empty()) {
+        model = is_file ? "/model/" + local.filename().string() : "/model";
+        container.mounted = std::filesystem::absolute(is_file ? local.parent_path() : local);
+    }
+    container.start = engine_command_of(plan, engine, model);
+    if (!server.program.empty()) container.start.program = {std::string(server.program)};
+    add(container.start.arguments, "--host", "0.0.0.0");
+    add(container.start.arguments, "--port", kServerPort);
+    container.counts_in_flight = !server.metrics.empty();
+    if (server.metrics.starts_with("--")) container.start.arguments.emplace_back(server.metrics);
+    const auto card = cards::find_gpu(plan.cells[*plan.best].gpu);
+    container.amd = card && card->title.starts_with("AMD");
+    if (container.amd && server.amd_image.empty())
+        throw UsageError(fmt::format("--emit: {} does not run on {}", plan.engine, card->title));
+    container.image = container.amd ? server.amd_image : server.image;
+    return container;
+}
+
+std::optional<std::uint64_t> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell) {
+    if (!cell.speed) return {};
+    const PlannedSpeed& speed = *cell.speed;
+    const double seconds =
+        speed.ttft_p50_s.value_or(0) + speed.tpot_p50_s.value_or(0) * (plan.lengths.output_mean - 1);
+    const double in_flight = plan.demand.users ? speed.load : speed.requests_per_s * seconds;
+    return static_cast<std::uint64_t>(std::max(1.0, std::floor(in_flight * plan.demand.target_utilization)));
+}
+
+}  // namespace paretoken::reports

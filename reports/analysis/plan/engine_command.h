@@ -1,0 +1,48 @@
+#pragma once
+// How the servers of a deployment plan are started: the command of each engine and what its container needs.
+// The functions are pure.
+#include <string>
+#include <vector>
+
+#include "reports/analysis/plan/plan.h"
+
+namespace paretoken::reports {
+
+/// The command that starts one server.
+struct EngineCommand {
+    std::vector<std::string> program;    ///< "vllm", "serve"
+    std::vector<std::string> arguments;  ///< with the model, without the address to listen on
+
+    bool operator==(const EngineCommand&) const = default;
+};
+
+/// The command that starts a server of the best cell with `engine` and loads `model`. Throws UsageError if no
+/// cell fits, or the engine has no option for the way in which the cell divides the model.
+EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model);
+
+/// What plan.model and plan.model_path name, as a server on this host loads it.
+const std::string& loaded_model(const DeploymentPlan& plan);
+
+/// The same command as one line for a shell: `server` is vllm, sglang, trtllm or llamacpp. Throws UsageError
+/// for another server.
+std::string server_command_of(const DeploymentPlan& plan, const std::string& server);
+
+/// A server in a container, which listens at kServerPort of every address.
+struct ServerContainer {
+    std::string image;
+    EngineCommand start;
+    bool amd = false;               ///< whether the image is for GPUs of AMD
+    bool counts_in_flight = false;  ///< whether its /metrics has the requests in flight
+    std::string mounted = {};       ///< directory of this host that is /model there; empty: none
+};
+inline constexpr int kServerPort = 8000;
+
+/// A server of the best cell with the plan's engine. Throws UsageError like engine_command_of(), and if there
+/// is no image for the GPU.
+ServerContainer server_container_of(const DeploymentPlan& plan);
+
+/// The requests in flight on one server at the highest load within the limits, times the target utilization:
+/// the load itself if it counts users, else by Little's law. At least 1. Nothing if no load is known.
+std::optional<std::uint64_t> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell);
+
+}  // namespace paretoken::reports
