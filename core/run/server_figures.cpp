@@ -262,6 +262,9 @@ std::span<const ServerMetric> server_metrics() {
          share,
          {"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
           "trtllm_kv_cache_utilization", "llamacpp:kv_cache_usage_ratio"}},
+        // Older versions state these ratios as gauges; where there are counters, those count.
+        {"prefix_hit_ratio", share, {"vllm:gpu_prefix_cache_hit_rate", "sglang:cache_hit_rate"}},
+        {"acceptance_ratio", share, {"vllm:spec_decode_draft_acceptance_rate"}},
         {"preemptions",
          counter,
          {"vllm:num_preemptions_total", "vllm:num_preempted_seqs_total",

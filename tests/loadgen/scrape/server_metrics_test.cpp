@@ -270,6 +270,30 @@ TEST(ServerFiguresOver, ratios_are_of_what_was_counted_in_the_stretch) {
         << "llama.cpp counts computed tokens, and cached ones beside them";
 }
 
+TEST(ServerFiguresOver, ratios_of_older_versions_are_gauges_that_count_without_counters) {
+    const auto text = [](double hits, double accepted, const std::string& more) {
+        return fmt::format("vllm:gpu_prefix_cache_hit_rate {}\nvllm:spec_decode_draft_acceptance_rate {}\n{}",
+                           hits, accepted, more);
+    };
+    const auto figures = [&](const std::string& before, const std::string& after) {
+        return figures_over(std::vector{scraped(before, kStart), scraped(after, kStart + 1s)},
+                            {kStart, kStart + 2s});
+    };
+    const auto gauges = figures(text(.2, .5, ""), text(.4, .7, ""));
+    EXPECT_THAT(gauges.at("prefix_hit_ratio"), DoubleNear(.3, 1e-9));
+    EXPECT_THAT(gauges.at("acceptance_ratio"), DoubleNear(.6, 1e-9));
+    const auto counter = [](int queries, int hits) {
+        return fmt::format("vllm:gpu_prefix_cache_queries_total {}\nvllm:gpu_prefix_cache_hits_total {}\n",
+                           queries, hits);
+    };
+    EXPECT_THAT(figures(text(.2, .5, counter(0, 0)), text(.4, .7, counter(100, 90))).at("prefix_hit_ratio"),
+                DoubleNear(.9, 1e-9))
+        << "counters are of this stretch alone";
+    const auto off = figures(text(-1, .5, ""), text(-1, .7, ""));
+    EXPECT_FALSE(off.contains("prefix_hit_ratio")) << "-1 is vLLM's word for a cache that is off";
+    EXPECT_TRUE(scraped(text(-1, .5, "")).left_out.empty());
+}
+
 TEST(ServerFiguresOver, counters_that_cannot_be_true_give_no_ratio) {
     const auto figures_of = [](const std::string& before, const std::string& after) {
         const ServerScrapes scrapes{.scrapes = {scraped(before, kStart), scraped(after, kStart + 1s)},
