@@ -94,12 +94,14 @@ class Gate(Case):
         done = self.gate(0, SERVER + "?answers=recall", "--checklist", "--probe", "recall:ctx=256,n=20", "--policy",
                          self.policy({"metrics": [{"metric": "itl_p50", "tolerance": 0.05}]}))
         items = {item["what"]: item for item in gate_json(self.out)["checklist"]}
-        self.assertEqual(len(items), 8)
+        self.assertEqual(len(items), 13)
         self.assertTrue(items["answers probed"]["shown"])
         self.assertIn("recall:ctx=256,n=20", items["answers probed"]["text"])
         self.assertTrue(items["prefix-cache hits at this load"]["shown"])
         self.assertIn("per million output tokens", items["cost"]["text"])
         for what, command in (("KV cache in use, p95", "--scrape"), ("preemptions", "--scrape"),
+                              ("KV pool for this load", "--scrape"), ("requests are batched", "--scrape"),
+                              ("longest context", "--max-model-len"), ("attention kernels", "--server-cmd"),
                               ("limits certified", "--limit"), ("prompts begin alike (static head)", "paretoken dataset audit")):
             self.assertFalse(items[what]["shown"], items[what])
             self.assertIn(command, items[what]["text"])

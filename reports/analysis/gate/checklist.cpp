@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 
 #include "core/result/slo.h"
@@ -62,7 +64,100 @@ CheckItem kv_cache(Runs runs) {
     if (!used) return {"KV cache in use, p95", false, scrape_command(runs)};
     return {"KV cache in use, p95", true,
             fmt::format("{:.1f} %{}", *used * 100,
-                        *used > .9 ? "; above 90 % requests are preempted or wait soon" : "")};
+                        *used > .9   ? "; above 90 % requests are preempted or wait soon"
+                        : *used < .3 ? "; less than 30 %: a smaller GPU, or more load on this one, would do"
+                                     : "")};
+}
+
+/// The value of the first of an engine's options that the server's command has; nothing if it has none.
+std::optional<std::string> option_in_command(const RunResult& run,
+                                             std::initializer_list<std::string_view> options) {
+    if (!run.provenance.server) return std::nullopt;
+    std::string_view rest = run.provenance.server->command;
+    bool is_next = false;
+    while (!rest.empty()) {
+        const std::string_view word = rest.substr(0, rest.find(' '));
+        rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+        if (is_next && !word.empty()) return std::string(word);
+        for (const std::string_view option : options) {
+            if (word == option) is_next = true;
+            if (word.size() > option.size() && word.starts_with(option) && word[option.size()] == '=')
+                return std::string(word.substr(option.size() + 1));
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<double> number_in_config(const RunResult& run, const std::string& key) {
+    if (!run.server) return std::nullopt;
+    const auto found = run.server->config.find(key);
+    if (found == run.server->config.end()) return std::nullopt;
+    char* end = nullptr;
+    const double value = std::strtod(found->second.c_str(), &end);
+    return *end == '\0' && value > 0 ? std::optional(value) : std::nullopt;
+}
+
+/// The most tokens that a request may have had: the longest prompt and the longest answer together.
+std::optional<double> request_tokens(const RunResult& run) {
+    const MetricSummary* const input = run.metric("input_tokens_tok");
+    const MetricSummary* const output = run.metric("output_tokens_tok");
+    if (input == nullptr || output == nullptr || !input->max || !output->max) return std::nullopt;
+    return *input->max + *output->max;
+}
+
+/// Whether the pool holds what this load has in flight.
+CheckItem pool(Runs runs) {
+    const RunResult& run = runs.front().result;
+    const auto blocks = number_in_config(run, "cache_config.num_gpu_blocks");
+    const auto block = number_in_config(run, "cache_config.block_size");
+    const auto running = of_server(run, "running_max");
+    const auto each = request_tokens(run);
+    if (!blocks || !block || !running || !each)
+        return {"KV pool for this load", false,
+                scrape_command(runs) + ", or paretoken plan --model-card MODEL --gpu GPU"};
+    const double tokens = *blocks * *block;
+    return {
+        "KV pool for this load", true,
+        fmt::format("{:.0f} tokens; {:.0f} requests of at most {:.0f} tokens ran at once{}", tokens, *running,
+                    *each, *running * *each > tokens ? ", which is more than the pool holds" : "")};
+}
+
+CheckItem context(Runs runs) {
+    const RunResult& run = runs.front().result;
+    const auto limit =
+        option_in_command(run, {"--max-model-len", "--context-length", "--max_seq_len", "--ctx-size", "-c"});
+    const auto each = request_tokens(run);
+    if (!limit || !each)
+        return {
+            "longest context", false,
+            "--server-cmd with --max-model-len (--context-length, --ctx-size); paretoken plan suggests one"};
+    return {"longest context", true,
+            fmt::format("{} tokens by the server's command; requests had at most {:.0f}", *limit, *each)};
+}
+
+CheckItem batching(Runs runs) {
+    const auto most = worst_of(runs, [](const RunResult& run) { return of_server(run, "running_max"); });
+    if (!most) return {"requests are batched", false, scrape_command(runs)};
+    const bool shown = *most > 1;
+    return {"requests are batched", shown,
+            shown ? fmt::format("up to {} at once", number_text(*most))
+                  : "the server never ran two requests at once: measure at a higher load"};
+}
+
+CheckItem attention(Runs runs) {
+    const auto backend =
+        option_in_command(runs.front().result, {"--attention-backend", "--flash-attn", "-fa"});
+    if (!backend)
+        return {"attention kernels", false,
+                "--server-cmd with --attention-backend or --flash-attn; else the server's log names them"};
+    return {"attention kernels", true, *backend + " by the server's command"};
+}
+
+CheckItem formats(Runs runs) {
+    const auto& card = runs.front().result.provenance.model_card;
+    if (!card) return {"formats of weights and cache", false, "paretoken run … --model-card MODEL"};
+    return {"formats of weights and cache", true,
+            fmt::format("{} weights, {} cache by the model card {}", card->weights, card->kv, card->name)};
 }
 
 CheckItem queue(Runs runs) {
@@ -90,7 +185,17 @@ CheckItem hits(Runs runs) {
 CheckItem preemptions(Runs runs) {
     const auto count = worst_of(runs, [](const RunResult& run) { return of_server(run, "preemptions"); });
     if (!count) return {"preemptions", false, scrape_command(runs)};
-    return {"preemptions", true, fmt::format("{} in the run with the most", number_text(*count))};
+    const auto share = worst_of(runs, [](const RunResult& run) -> std::optional<double> {
+        const auto preempted = of_server(run, "preemptions");
+        const auto requests = of_server(run, "requests");
+        if (!preempted || !requests || !(*requests > 0)) return std::nullopt;
+        return *preempted / *requests;
+    });
+    const std::string cost =
+        share && *share > 0
+            ? fmt::format("; {:.1f} for each 100 requests, whose prompts are computed again", 100 * *share)
+            : "";
+    return {"preemptions", true, fmt::format("{} in the run with the most{}", number_text(*count), cost)};
 }
 
 /// Whether prompts begin alike. Only prompts that users sent can show this, so a run without a dataset of
@@ -158,9 +263,19 @@ CheckItem cost(Runs runs, std::span<const cards::PriceCard> prices) {
 
 std::vector<CheckItem> checklist_of(const GateReport& report, std::span<const GateRun> candidate,
                                     std::span<const cards::PriceCard> prices) {
-    return {kv_cache(candidate),    queue(candidate),       hits(candidate),
-            preemptions(candidate), static_head(candidate), certified_slo(report, candidate),
-            quality(candidate),     cost(candidate, prices)};
+    return {kv_cache(candidate),
+            pool(candidate),
+            context(candidate),
+            batching(candidate),
+            attention(candidate),
+            formats(candidate),
+            queue(candidate),
+            hits(candidate),
+            preemptions(candidate),
+            static_head(candidate),
+            certified_slo(report, candidate),
+            quality(candidate),
+            cost(candidate, prices)};
 }
 
 }  // namespace paretoken::reports
