@@ -50,12 +50,17 @@ std::string utilisation_sentence(const ReportPoint& point) {
     if (used.mbu)
         text += fmt::format("At {} decoding reads {} % of the peak bandwidth (MBU; peak: {}).",
                             point.load_label, significant(*used.mbu * 100), used.mbu_source);
+    constexpr double kComputeBound = .85;
     if (used.mfu)
-        text += fmt::format(
-            "{}{} uses {} % of the peak arithmetic (MFU; peak: {}). Single-digit MFU is normal while "
-            "decoding, because each step reads all weights to compute few tokens.",
-            text.empty() ? "" : " ", text.empty() ? "At " + point.load_label + " the run" : "The run",
-            significant(*used.mfu * 100), used.mfu_source);
+        text +=
+            fmt::format("{}{} uses {} % of the peak arithmetic (MFU; peak: {}). {}", text.empty() ? "" : " ",
+                        text.empty() ? "At " + point.load_label + " the run" : "The run",
+                        significant(*used.mfu * 100), used.mfu_source,
+                        *used.mfu > kComputeBound ? "Above 85 % arithmetic is the limit: smaller formats or "
+                                                    "more GPUs help, faster memory does not."
+                                                  : "Single-digit MFU is normal while decoding, because each "
+                                                    "step reads all weights to compute few "
+                                                    "tokens.");
     return text;
 }
 

@@ -125,11 +125,14 @@ std::string sentence_of(const ComparedFigure& figure, const std::string& axis) {
 
 std::string acceptance_sentence(const std::string& server, double acceptance) {
     constexpr double kLow = 0.6;
+    constexpr double kGood = 0.7;
     std::string text = fmt::format("{}: {:.3g} of the drafted tokens were accepted.", server, acceptance);
     if (acceptance < kLow)
         text +=
             " That is below 0.6: checking drafts costs more than the accepted ones save at higher loads; "
             "draft fewer tokens, or use a drafter that was trained for this model.";
+    else if (acceptance < kGood)
+        text += " That is below 0.7: drafts pay at low loads; compare at the highest load that is planned.";
     return text;
 }
 

@@ -138,6 +138,18 @@ TEST(Comparison, keeps_cells_apart_and_says_what_the_servers_accepted) {
             AllOf(HasSubstr("drafts: 0.55 of the drafted tokens"), HasSubstr("below 0.6"))));
 }
 
+TEST(Comparison, judges_the_accepted_share_of_drafts) {
+    const auto said = [](double acceptance) {
+        std::vector<SweepPoint> points = ladder({10, 20}, {20, 40});
+        for (SweepPoint& p : points)
+            if (p.cell["server"] == "drafts") p.acceptance = acceptance;
+        return sentences_of(comparison_of(points, kServers), "concurrency").back();
+    };
+    EXPECT_THAT(said(.59), HasSubstr("below 0.6"));
+    EXPECT_THAT(said(.65), HasSubstr("below 0.7: drafts pay at low loads"));
+    EXPECT_THAT(said(.75), Not(HasSubstr("below")));
+}
+
 TEST(Comparison, names_prefix_caches_that_served_unequal_shares) {
     std::vector<SweepPoint> points = ladder({10, 20}, {20, 40});
     for (SweepPoint& p : points) p.cached_share = .09;
