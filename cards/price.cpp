@@ -272,6 +272,11 @@ PriceCard price_card(const std::string& name_or_path) {
     return parse_price_card(read_card_file(name_or_path), name_or_path);
 }
 
+const PricedItem* priced_gpu(const PriceCard& card, const std::string& name) {
+    const Entry* entry = gpu_entry(card, name);
+    return entry == nullptr ? nullptr : &entry->second;
+}
+
 // The price basis is `basis` if given. Otherwise it is the card's mix, otherwise "on_demand", otherwise the
 // only basis of the card's entry for the hardware. An entry that has no price for this basis or for a part of
 // the mix, or that has several bases without "on_demand", is an error; another basis is never used instead.

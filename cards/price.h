@@ -96,6 +96,9 @@ struct HourlyRate {
     bool operator==(const HourlyRate&) const = default;
 };
 
+/// The entry of a GPU, which the card may have under any of its names; nothing if it has none.
+const PricedItem* priced_gpu(const PriceCard& card, const std::string& name);
+
 /// Returns the hourly rate of all `hardware.count` devices together by a price card, with its monthly cost of
 /// operation, and with the cost of power if the card's prices do not include it; nothing if the card does not
 /// have the hardware. Throws UsageError if the card's entry has no price for the basis, or no watts where

@@ -225,7 +225,8 @@ void price(DeploymentPlan& plan, const PlanCommand& command) {
     for (PlannedCell& cell : plan.cells) {
         if (cell.profile.empty()) continue;
         for (const cards::PriceCard& card : prices) {
-            if (!command.price_basis.empty() && command.price.empty() && !card.gpus.contains(cell.gpu))
+            if (!command.price_basis.empty() && command.price.empty() &&
+                cards::priced_gpu(card, cell.gpu) == nullptr)
                 continue;
             const auto rate = cards::hourly_rate(card, {cell.gpu, cell.gpus(), {}}, basis);
             if (!rate) continue;

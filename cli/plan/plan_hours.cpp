@@ -20,37 +20,25 @@ namespace {
 
 using reports::PlannedCell;
 
-/// The plan's price card, if it has the GPU of a cell.
-struct PricedGpu {
-    cards::PriceCard card;
-    cards::PricedItem item;
-};
-std::optional<PricedGpu> priced_gpu(const reports::DeploymentPlan& plan, const PlannedCell& cell) {
-    if (plan.price_card.empty()) return {};
-    cards::PriceCard card = cards::price_card(plan.price_card);
-    const auto item = card.gpus.find(cell.gpu);
-    if (item == card.gpus.end()) return {};
-    cards::PricedItem found = item->second;
-    return PricedGpu{std::move(card), std::move(found)};
-}
-
-/// The dollars per hour of one server.
-reports::ServerRates server_rates(const std::optional<PricedGpu>& priced, const PlannedCell& cell) {
+/// The dollars per hour of one server, by the bases that the card has.
+reports::ServerRates server_rates(const cards::PriceCard& card, const PlannedCell& cell) {
+    const cards::PricedItem* const item = cards::priced_gpu(card, cell.gpu);
     const auto rate = [&](const char* basis) -> std::optional<double> {
-        if (!priced || !priced->item.usd_per_h.contains(basis)) return {};
-        return cards::hourly_rate(priced->card, {cell.gpu, cell.gpus(), {}}, basis)->usd_per_h;
+        if (item == nullptr || !item->usd_per_h.contains(basis)) return {};
+        return cards::hourly_rate(card, {cell.gpu, cell.gpus(), {}}, basis)->usd_per_h;
     };
     return {rate("reserved_1y"), rate("on_demand"), rate("spot")};
 }
 
 /// The watts of one server at the plug, by the price card or else by the card of the GPU.
-std::optional<double> server_watts(const std::optional<PricedGpu>& priced, const PlannedCell& cell) {
-    const double gpus = cell.gpus();
-    if (priced && priced->item.power_w_allin) return *priced->item.power_w_allin * gpus;
+std::optional<double> server_watts(const cards::PriceCard& card, const PlannedCell& cell) {
+    const cards::PricedItem* const item = cards::priced_gpu(card, cell.gpu);
+    if (item != nullptr && item->power_w_allin) return *item->power_w_allin * cell.gpus();
     const auto gpu = cards::find_gpu(cell.gpu);
-    const auto board = priced && priced->item.tdp_w ? priced->item.tdp_w : gpu ? gpu->tdp_w : std::nullopt;
+    std::optional<double> board = gpu ? gpu->tdp_w : std::nullopt;
+    if (item != nullptr && item->tdp_w) board = item->tdp_w;
     if (!board) return {};
-    return *board * gpus * (priced ? priced->card.pue : 1);
+    return *board * card.pue * cell.gpus();
 }
 
 /// The time that a server takes to start, and where it comes from.
@@ -85,8 +73,9 @@ void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options) {
             "--demand FILE");
     if (plan.demand.hours.empty() || !plan.best || !plan.cells[*plan.best].fleet) return;
     const PlannedCell& cell = plan.cells[*plan.best];
-    const auto priced = priced_gpu(plan, cell);
-    const reports::ServerRates rates = server_rates(priced, cell);
+    const cards::PriceCard prices =
+        plan.price_card.empty() ? cards::PriceCard{} : cards::price_card(plan.price_card);
+    const reports::ServerRates rates = server_rates(prices, cell);
     const double share = plan.demand.target_utilization;
     plan.staircase = reports::staircase_of(plan.demand.hours, cell.speed->load, share, rates);
     const ColdStart start = cold_start_in(options.cold_start);
@@ -101,7 +90,7 @@ void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options) {
     reports::ScaledServers scaled = reports::scaled_servers(plan.demand.hours, cell.speed->load, share, rule);
     if (rates.on_demand)
         scaled.usd_per_month = *rates.on_demand * scaled.servers_per_hour * cards::kHoursPerMonth;
-    if (const auto watts = server_watts(priced, cell)) scaled.kw = *watts * scaled.servers_per_hour / 1e3;
+    if (const auto watts = server_watts(prices, cell)) scaled.kw = *watts * scaled.servers_per_hour / 1e3;
     plan.autoscaled = scaled;
     plan.cold_start_from = start.from;
 }

@@ -1,6 +1,7 @@
 #include "reports/pages/sizing.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "reports/document/table.h"
 
@@ -9,11 +10,16 @@ namespace {
 
 constexpr std::size_t kMostRows = 24;
 constexpr std::size_t kMostRemarks = 8;
+constexpr std::size_t kNameColumns = 20;
+constexpr std::size_t kColumns = 100;
 
 std::string facts_text(const Facts& facts) {
     std::string text;
     for (const auto& [name, value] : facts.items)
-        if (!value.empty()) text += fmt::format("  {:18}{}\n", name, value);
+        if (!value.empty()) {
+            const std::vector<std::string> lines = wrapped(value, kColumns - kNameColumns);
+            text += fmt::format("  {:18}{}\n", name, fmt::join(lines, "\n" + std::string(kNameColumns, ' ')));
+        }
     return text;
 }
 

@@ -18,6 +18,14 @@ class Costs(Case):
                 done = self.succeeds(paretoken(*shlex.split(command)[1:]))
                 self.assertEqual(done.stdout, answer + "\n")
 
+    def test_every_key_of_a_price_card_is_in_the_documents(self):
+        reader = (ROOT / "cards" / "price.cpp").read_text()
+        keys = {key for group in re.findall(r"expect_only\(\{([^}]*)\}", reader) for key in re.findall(r'"(\w+)"', group)}
+        keys |= set(re.findall(r'key == "(\w+)"', reader))
+        self.assertGreaterEqual(len(keys), 28)
+        table = (ROOT / "docs" / "cost.md").read_text().split("## The keys of a price card")[1].split("## ")[0]
+        self.assertEqual(keys - set(re.findall(r"`(\w+)`", table)), set())
+
     def test_a_cache_that_costs_no_more_to_write_pays_from_the_first_request_on(self):
         done = self.succeeds(paretoken("cost", "prompt-cache", "--write", 0, "--read", 1, "--base", 2))
         self.assertIn("pays from 1 requests on", done.stdout)

@@ -18,6 +18,12 @@ double mean_of(const std::vector<double>& values) {
     return sum / static_cast<double>(values.size());
 }
 
+/// The load over the whole time: requests per second, or users.
+double mean_load(const Demand& demand) {
+    if (!demand.hours.empty()) return mean_of(demand.hours);
+    return demand.requests_per_s.value_or(demand.users.value_or(0));
+}
+
 /// What a cell is ranked by: what it costs, then how many GPUs it takes.
 struct Rank {
     double cost = std::numeric_limits<double>::infinity();
@@ -91,15 +97,14 @@ void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& dem
     constexpr double kMillion = 1e6;
     constexpr double kSecondsPerHour = 3600;
     const auto count = static_cast<double>(replicas);
-    const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
     fleet.replicas = replicas;
     fleet.gpus = replicas * gpus;
     fleet.utilization =
-        std::min(1.0, needed / (speed.load * count));  // a run may confirm more than the search
+        std::min(1.0, mean_load(demand) / (speed.load * count));  // a run may confirm more than the search
     if (!usd_per_h) return;
     fleet.usd_per_month = *usd_per_h * count * cards::kHoursPerMonth;
     const double per_s = demand.requests_per_s
-                             ? *demand.requests_per_s * output_tokens_per_request
+                             ? mean_load(demand) * output_tokens_per_request
                              : speed.output_tokens_per_s * count * std::min(1.0, fleet.utilization);
     if (per_s > 0) fleet.usd_per_m_output = *usd_per_h * count / kSecondsPerHour / per_s * kMillion;
 }

@@ -238,7 +238,7 @@ Section hours_section(const DeploymentPlan& plan) {
     const auto reserved = static_cast<double>(stairs.reserved);
     Picture picture{
         .id = "hours",
-        .title = "Servers by hour",
+        .title = "Needed by hour",
         .x_title = "Hour",
         .y_title = "servers",
         .series = {std::move(series)},

@@ -51,7 +51,7 @@ TEST(Plan, LengthsAreThoseOfWholeRequests) {
 TEST(Plan, TheFewestReplicasCarryTheDemandAndOneFewerDoesNot) {
     for (const double rate : {.5, 9.9, 10.0, 10.1, 55.0, 1000.0})
         for (const double target : {.3, .7, 1.0}) {
-            const Demand demand{.requests_per_s = rate, .users = {}, .target_utilization = target};
+            const Demand demand{.requests_per_s = rate, .target_utilization = target};
             const PlannedFleet fleet = fleet_for(demand, {.load = 10}, 4);
             const auto replicas = static_cast<double>(fleet.replicas);
             EXPECT_GE(replicas * 10 * target, rate * (1 - 1e-9));
@@ -68,6 +68,15 @@ TEST(Plan, TheBillIsThatOfEveryGpuAroundTheClock) {
     EXPECT_DOUBLE_EQ(*fleet.usd_per_month, 3 * 2 * 720);
     EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output, 6.0 / 3600 / (20 * 50) * 1e6);
     EXPECT_NEAR(fleet.utilization, 2. / 3, 1e-9);
+}
+
+TEST(Plan, ADemandByHourIsPlannedForTheBusiestAndBilledForTheMean) {
+    const Demand demand{.requests_per_s = 40, .hours = {40, 10, 10}};
+    PlannedFleet fleet = fleet_for(demand, {.load = 10}, 1);
+    EXPECT_EQ(fleet.replicas, 4U);
+    set_replicas(fleet, 4, demand, {.load = 10}, 1, 2.0, 50);
+    EXPECT_NEAR(fleet.utilization, .5, 1e-9);
+    EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output, 8.0 / 3600 / (20 * 50) * 1e6);
 }
 
 TEST(Plan, TheBestCellIsTheCheapestThatCarriesTheDemand) {
