@@ -265,13 +265,15 @@ struct CellMaker {
     }
 };
 
-/// The GGUF file, or the directory with a checkpoint, that --model-card names; empty for other cards.
+/// The path of the GGUF file, or of the directory with a checkpoint, that --model-card names; empty for other
+/// cards.
 std::string local_model(const std::string& card) {
     namespace fs = std::filesystem;
     std::error_code error;
     fs::path path(card.substr(0, card.find_last_of(':')));
     if (fs::exists(card, error)) path = card;
-    if (path.filename() == "config.json") path = path.has_parent_path() ? path.parent_path() : ".";
+    path = fs::absolute(path, error).lexically_normal();
+    if (path.filename() == "config.json" || path.filename().empty()) path = path.parent_path();
     if (fs::is_regular_file(path, error) && cards::is_gguf(path)) return path.string();
     if (!fs::is_directory(path, error)) return "";
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))

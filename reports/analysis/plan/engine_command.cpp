@@ -138,10 +138,6 @@ void require_options(const cards::Deployment& on, cards::Engine engine) {
 
 }  // namespace
 
-const std::string& loaded_model(const DeploymentPlan& plan) {
-    return plan.model_path.empty() ? plan.model : plan.model_path;
-}
-
 EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model) {
     if (!plan.best) throw UsageError("--emit: " + reason_without_best(plan));
     const PlannedCell& cell = plan.cells[*plan.best];
@@ -154,7 +150,8 @@ std::string server_command_of(const DeploymentPlan& plan, const std::string& ser
     if (!engine)
         throw UsageError(
             fmt::format("--emit {}: expected vllm, sglang, trtllm, llamacpp, compose or k8s", server));
-    EngineCommand start = engine_command_of(plan, *engine, loaded_model(plan));
+    EngineCommand start =
+        engine_command_of(plan, *engine, plan.model_path.empty() ? plan.model : plan.model_path);
     start.program.insert(start.program.end(), start.arguments.begin(), start.arguments.end());
     return shell_line(start.program) + "\n";
 }
@@ -168,7 +165,7 @@ ServerContainer server_container_of(const DeploymentPlan& plan) {
     std::string model = plan.model;
     if (!local.empty()) {
         model = is_file ? "/model/" + local.filename().string() : "/model";
-        container.mounted = std::filesystem::absolute(is_file ? local.parent_path() : local);
+        container.mounted = is_file ? local.parent_path() : local;
     }
     container.start = engine_command_of(plan, engine, model);
     if (!server.program.empty()) container.start.program = {std::string(server.program)};

@@ -12,19 +12,14 @@ namespace paretoken::reports {
 struct EngineCommand {
     std::vector<std::string> program;    ///< "vllm", "serve"
     std::vector<std::string> arguments;  ///< with the model, without the address to listen on
-
-    bool operator==(const EngineCommand&) const = default;
 };
 
 /// The command that starts a server of the best cell with `engine` and loads `model`. Throws UsageError if no
 /// cell fits, or the engine has no option for the way in which the cell divides the model.
 EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model);
 
-/// What plan.model and plan.model_path name, as a server on this host loads it.
-const std::string& loaded_model(const DeploymentPlan& plan);
-
-/// The same command as one line for a shell: `server` is vllm, sglang, trtllm or llamacpp. Throws UsageError
-/// for another server.
+/// The same command as one line for a shell of this host: `server` is vllm, sglang, trtllm or llamacpp.
+/// Throws UsageError for another server.
 std::string server_command_of(const DeploymentPlan& plan, const std::string& server);
 
 /// A server in a container, which listens at kServerPort of every address.

@@ -109,7 +109,8 @@ struct Demand {
 
 struct DeploymentPlan {
     std::string model = {};
-    std::string model_path = {};     ///< local file or directory that servers load; empty: they load `model`
+    std::string model_path =
+        {};  ///< absolute, of a file or directory to load in place of `model`; may be empty
     std::string model_weights = {};  ///< format of the model's own weights
     std::string engine = {};
     std::uint64_t context = 0;  ///< longest context that the server accepts
