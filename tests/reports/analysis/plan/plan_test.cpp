@@ -156,6 +156,7 @@ TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
 
 TEST(Plan, CommandsSayHowTheGpusDivideTheModel) {
     PlannedCell cell = cell_on("h100-sxm", 4, 12);
+    cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
     cell.deployment.pipeline_parallel = 2;
     cell.deployment.expert_parallel = 4;
     DeploymentPlan plan = plan_with({cell});
