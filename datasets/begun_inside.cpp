@@ -116,8 +116,11 @@ BeginShares parse_begin_shares(std::string_view text) {
     const auto low = range.substr(0, dots);
     const auto high = dots == std::string_view::npos ? low : range.substr(dots + 2);
     constexpr double kMost = 65535;
-    const double further = plus == std::string_view::npos ? 0 : parse_number(text.substr(plus + 1));
-    const BeginShares shares{parse_number(low), parse_number(high),
+    const auto number = [](std::string_view part) {
+        return naming(kOption, [part] { return parse_number(part); });
+    };
+    const double further = plus == std::string_view::npos ? 0 : number(text.substr(plus + 1));
+    const BeginShares shares{number(low), number(high),
                              static_cast<std::uint32_t>(std::clamp(further, 0.0, kMost))};
     if (!(shares.low >= 0) || !(shares.low <= shares.high) || !(shares.high < 1) || further != shares.further)
         throw UsageError(

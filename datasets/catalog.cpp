@@ -10,6 +10,7 @@
 #include "datasets/files/agents/agents.h"
 #include "datasets/files/agents/otel_spans.h"
 #include "datasets/files/agents/weka.h"
+#include "datasets/files/columns.h"
 #include "datasets/files/custom_jsonl.h"
 #include "datasets/files/mooncake.h"
 #include "datasets/files/sharegpt.h"
@@ -71,6 +72,13 @@ constexpr std::array kCatalog = {
                .makes_prompts = false,
                .conversations = true,
                .prompt_lengths = "the texts in its file"},
+    CatalogRow{.name = "columns",
+               .title = "Rows of a table or of JSON lines whose columns have other names",
+               .fields = "path=FILE,prompt=NAME,output_tokens=NAME,at_s=NAME",
+               .make = make_columns,
+               .format = columns_format,
+               .conversations = true,
+               .prompt_lengths = "the rows of its file"},
     CatalogRow{.name = "sharegpt",
                .title = "ShareGPT's conversations, as many turns of each",
                .fields = "path=FILE,osl=128,turns=1",
@@ -217,7 +225,8 @@ std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options) {
 }
 
 bool makes_prompts(const Spec& spec) {
-    return row_of(spec.name).makes_prompts;
+    const bool names_texts = spec.fields.contains("prompt") || spec.fields.contains("messages");  // columns
+    return row_of(spec.name).makes_prompts && !names_texts;
 }
 
 bool has_conversations(const Spec& spec) {

@@ -184,6 +184,12 @@ std::optional<std::string> recognised_format(const std::string& path) {
     return format_of_table(header);
 }
 
+bool is_table(const std::string& path) {
+    const std::string begin = beginning_of(path);
+    const std::size_t first = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+    return first != std::string::npos && begin[first] != '{' && begin[first] != '[';
+}
+
 std::string guessed_format(const std::string& path) {
     if (auto format = recognised_format(path)) return *format;
     const Keys keys = keys_of(beginning_of(path));
@@ -192,8 +198,8 @@ std::string guessed_format(const std::string& path) {
         fields += fmt::format("{}\"{}\"", fields.empty() ? "; its first row has the fields " : ", ",
                               printable_line(key, kLongestKey));
     throw UsageError(
-        fmt::format("'{}' looks like none of the known formats{}; write JSON lines with \"prompt\" or "
-                    "\"messages\" of it, or name a format with --dataset ({})",
+        fmt::format("'{}' looks like none of the known formats{}; say which column holds what with --dataset "
+                    "columns:prompt=NAME,output_tokens=NAME, or name a format with --dataset ({})",
                     path, fields, names_of_file_formats()));
 }
 

@@ -10,6 +10,10 @@ namespace paretoken::datasets {
 /// RuntimeError when the file cannot be read.
 std::optional<std::string> recognised_format(const std::string& path);
 
+/// Returns whether a file has lines of values behind a header, and no JSON. Throws RuntimeError when it
+/// cannot be read.
+bool is_table(const std::string& path);
+
 /// Returns recognised_format(). Throws UsageError naming the known formats when there is none.
 std::string guessed_format(const std::string& path);
 

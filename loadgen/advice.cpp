@@ -4,8 +4,89 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+
+#include "core/text/letter_case.h"
 
 namespace paretoken::loadgen {
+namespace {
+
+/// A proxy or gateway, and how its own answers are recognised.
+struct Gateway {
+    std::string_view name;
+    std::string_view server;   ///< in its Server header, in lower case; empty if it has none
+    std::string_view words;    ///< in its own pages only; empty if the header tells enough
+    std::string_view timeout;  ///< setting of the time that it waits for an answer; empty if it is unknown
+    bool whole = false;        ///< whether the words are the whole page
+};
+
+constexpr std::array<Gateway, 25> kGateways{{
+    {"HAProxy", "", "No server is available to handle this request", "timeout server"},
+    {"HAProxy", "", "The server returned an invalid or incomplete response", "timeout server"},
+    {"HAProxy", "", "The server didn't respond in time", "timeout server"},
+    {"nginx", "nginx", "<center>nginx", "proxy_read_timeout"},
+    {"OpenResty", "openresty", "<center>openresty", "proxy_read_timeout"},
+    {"Caddy", "caddy", "", "response_header_timeout, read_timeout"},
+    {"Envoy", "envoy", "upstream connect error or disconnect/reset", "timeout of the route, 15 s if not set"},
+    {"Envoy", "", "upstream request timeout", "timeout of the route, 15 s if not set"},
+    {"Envoy or a load balancer built on it", "", "no healthy upstream", ""},
+    {"Traefik", "", "no available server", "responseHeaderTimeout"},
+    {"Traefik", "", "Bad Gateway", "responseHeaderTimeout", true},
+    {"Traefik", "", "Gateway Timeout", "responseHeaderTimeout", true},
+    {"ngrok", "", "ERR_NGROK_", ""},
+    {"AWS's load balancer", "awselb", "", "idle_timeout.timeout_seconds"},
+    {"Cloudflare", "cloudflare", "error code: 52", "100 s"},
+    {"Google's load balancer", "", "The server encountered a temporary error and could not complete your",
+     "timeout of the backend service"},
+    {"Azure's application gateway", "microsoft-azure-application-gateway", "", "request time-out"},
+    {"Apache", "apache", "", "ProxyTimeout"},
+    {"Varnish", "varnish", "Varnish cache server", "first_byte_timeout"},
+    {"Kong", "kong", "failure to get a peer from the ring-balancer", "read_timeout"},
+    {"Kong", "", "An invalid response was received from the upstream server", "read_timeout"},
+    {"Kong", "", "The upstream server is timing out", "read_timeout"},
+    {"LiteLLM", "", "litellm.", "timeout, request_timeout"},
+    {"LiteLLM", "", "No deployments available for selected model", ""},
+    {"Open WebUI", "", "Open WebUI: ", "AIOHTTP_CLIENT_TIMEOUT"},
+}};
+
+bool contains(std::string_view text, std::string_view words) {
+    return !words.empty() && text.find(words) != std::string_view::npos;
+}
+
+enum class GatewayFault : std::uint8_t { none, absent, no_answer, slow, tls };
+
+/// Returns what a proxy reports with an answer. `own_page`: the answer is a page of a known proxy itself.
+GatewayFault fault_of(int status, bool own_page, std::string_view body) {
+    constexpr std::array<std::string_view, 16> kAbsent = {
+        "No server is available to handle this request",
+        "no healthy upstream",
+        "no available server",
+        "upstream connect error",
+        "failure to get a peer",
+        "Backend fetch failed",
+        "No deployments available",
+        "o available workers",
+        "o healthy workers",
+        "Server Connection Error",
+        "APIConnectionError",
+        "Connection error",
+        "onnection refused",
+        "Cannot connect to host",
+        "All connection attempts failed",
+        "no instances found",
+    };
+    const auto is_said = [&](std::string_view words) { return contains(body, words); };
+    if (status == 504 || status == 524 || status == 598) return GatewayFault::slow;
+    if (status == 525 || status == 526) return GatewayFault::tls;
+    if (status == 521 || status == 523 || status == 530) return GatewayFault::absent;
+    if (status != 429 && status < 500) return GatewayFault::none;
+    if (std::any_of(kAbsent.begin(), kAbsent.end(), is_said)) return GatewayFault::absent;
+    if (status == 503) return own_page ? GatewayFault::absent : GatewayFault::none;
+    const bool is_failed = status == 502 || status == 520 || status == 522;
+    return is_failed ? GatewayFault::no_answer : GatewayFault::none;
+}
+
+}  // namespace
 
 std::string address_text(const http::Url& url, std::string_view path) {
     http::Url whole = url;
@@ -34,14 +115,46 @@ std::string redirect_advice(const http::Url& url, std::string_view path, std::st
     return "redirects are not followed; if the API is there, give its address up to the version as the URL";
 }
 
-std::string gateway_note(int status) {
-    if (status == 504)
-        return "; a proxy before the server did not wait long enough for its answer: raise the proxy's read "
-               "timeout (nginx: proxy_read_timeout), or give the server's own address";
-    if (status == 502)
-        return "; a proxy before the server got no answer from it: check that the server runs, and that the "
-               "proxy's read timeout (nginx: proxy_read_timeout) is long enough, or give the server's own "
-               "address";
+GatewayReport gateway_report(int status, std::string_view server, std::string_view body) {
+    constexpr std::string_view kBlanks = " \t\r\n";
+    while (!body.empty() && kBlanks.find(body.front()) != std::string_view::npos) body.remove_prefix(1);
+    while (!body.empty() && kBlanks.find(body.back()) != std::string_view::npos) body.remove_suffix(1);
+    const bool is_json = body.starts_with('{') || body.starts_with('[');
+    const std::string small_server = lower_case(server);
+    const auto found = std::find_if(kGateways.begin(), kGateways.end(), [&](const Gateway& gateway) {
+        // A proxy puts its name on the answers that it passes on, too. Those are mostly JSON.
+        const bool is_page = gateway.whole ? body == gateway.words : contains(body, gateway.words);
+        return is_page || (!is_json && contains(small_server, gateway.server));
+    });
+    const bool is_known = found != kGateways.end();
+    const GatewayFault fault = fault_of(status, is_known && !is_json, body);
+    if (fault == GatewayFault::none) return {};
+    const std::string name = is_known ? std::string(found->name) : "a proxy before the server";
+    const std::string setting =
+        is_known && !found->timeout.empty() ? fmt::format(" ({})", found->timeout) : std::string();
+    constexpr std::string_view kOr = ", or give the server's own address";
+    switch (fault) {
+        case GatewayFault::absent:
+            return {
+                .fact = name + " has no server behind it that takes the request",
+                .remedy = fmt::format("start the server, or check the address and the health check that the "
+                                      "proxy has for it{}",
+                                      kOr)};
+        case GatewayFault::no_answer:
+            return {.fact = name + " got no answer from the server behind it",
+                    .remedy = fmt::format("check that the server runs at the address that the proxy has, and "
+                                          "that the proxy waits long enough for an answer{}{}",
+                                          setting, kOr)};
+        case GatewayFault::slow:
+            return {.fact = name + " did not wait long enough for the server's answer",
+                    .remedy = fmt::format("raise the proxy's limit on this time{}{}", setting, kOr)};
+        case GatewayFault::tls:
+            return {
+                .fact = name + " cannot agree on TLS with the server behind it",
+                .remedy = fmt::format("check the server's certificate and the proxy's mode of TLS{}", kOr)};
+        case GatewayFault::none:
+            break;
+    }
     return {};
 }
 

@@ -14,9 +14,18 @@ std::string address_text(const http::Url& url, std::string_view path);
 /// elsewhere.
 std::string redirect_advice(const http::Url& url, std::string_view path, std::string_view location);
 
-/// Returns a half-sentence about a status with which a proxy reports that the server behind it did not
-/// answer; empty for any other status.
-std::string gateway_note(int status);
+/// What a proxy or gateway says with an answer of its own about the server behind it. Both texts are empty if
+/// the answer is the server's.
+struct GatewayReport {
+    std::string fact;    ///< "HAProxy has no server behind it that takes the request"
+    std::string remedy;  ///< half a sentence
+
+    bool operator==(const GatewayReport&) const = default;
+};
+
+/// Reads an answer's status, its Server header and its whole body. The words of a server that is busy or
+/// loads its model, which a proxy only passed on, are no report.
+GatewayReport gateway_report(int status, std::string_view server, std::string_view body);
 
 /// Returns whether a refusal says that answers must have more tokens than `limit_name` allows.
 bool wants_more_tokens(std::string_view said, std::string_view limit_name);

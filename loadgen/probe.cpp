@@ -151,12 +151,13 @@ class Asker {
                             options_.url.text(), what, head.status, words, advice));
         }
         if (head.status == 404 || head.status == 405) words += not_found_note(path, said);
+        const GatewayReport gateway = report_of(answer);
+        if (!gateway.fact.empty())
+            words += fmt::format("; {}: {}", gateway.fact, gateway.remedy);
+        else if (is_busy(answer))
+            words += "; the server is overloaded or still loading its model, try again when it is ready";
         throw RuntimeError(
-            fmt::format("{}: {} gave HTTP {}{}{}{}{}", options_.url.text(), what, head.status, words,
-                        is_busy(answer) ? "; the server is overloaded or still loading its model, try again "
-                                          "when it is ready"
-                                        : "",
-                        gateway_note(head.status), advice));
+            fmt::format("{}: {} gave HTTP {}{}{}", options_.url.text(), what, head.status, words, advice));
     }
 
     /// Returns the address that was asked for generations, and how to give another one.
@@ -227,13 +228,27 @@ class Asker {
             const Duration wait = http::retry_after_of(answer.head).value_or(pause);
             if (Clock::now() + wait > deadline) return answer;
             if (options_.on_wait) {
-                options_.on_wait(fmt::format("{} is busy or still loading (HTTP {}); asking again in {} s",
-                                             options_.url.text(), answer.head.status,
+                options_.on_wait(fmt::format("{}; asking again in {} s", why_not_ready(answer),
                                              number_text(seconds(wait))));
             }
             sleep(wait);
             pause = std::min<Duration>(2 * pause, std::chrono::seconds(5));
         }
+    }
+
+    static GatewayReport report_of(const http::Fetched& answer) {
+        return gateway_report(answer.head.status, answer.head.server, answer.body);
+    }
+
+    /// Returns who says with a busy answer that it cannot be asked yet, in the answer's words.
+    std::string why_not_ready(const http::Fetched& answer) const {
+        constexpr std::size_t kShown = 120;
+        const std::string said = printable_line(protocol::error_text_of(answer.body, secrets_), kShown);
+        const std::string status =
+            fmt::format("HTTP {}{}{}", answer.head.status, said.empty() ? "" : ": ", said);
+        const std::string fact = report_of(answer).fact;
+        if (!fact.empty()) return fmt::format("{}: {} ({})", options_.url.text(), fact, status);
+        return fmt::format("{} is busy or still loading ({})", options_.url.text(), status);
     }
 
     template <class Ask>
@@ -353,9 +368,20 @@ ModelsAnswer first_contact(const EndpointOptions& options, http::Address& chosen
                                 ? "; if only its list of models fails, name the model with --model"
                                 : "");
     const int status = answer.fetched.head.status;
-    if (failure || (status != 404 && status != 405) || paths.size() == 1) return answer;
+    const bool is_elsewhere =
+        status == 404 || status == 405 || (answer.fetched.ok() && models_in(answer.fetched).empty());
+    if (failure || !is_elsewhere || paths.size() == 1) return answer;
     ModelsAnswer second{.path = paths.back(), .fetched = Asker(options, chosen).get(paths.back())};
     return models_in(second.fetched).empty() ? answer : second;
+}
+
+/// Returns the first words of an answer that is a page for people, such as that of a login; empty for
+/// another.
+std::string page_note(const Asker& asker, const http::Fetched& answer) {
+    constexpr std::size_t kShown = 80;
+    if (!answer.ok() || answer.body.find("<html") == std::string::npos) return {};
+    return fmt::format(", but a web page for people (\"{}\")",
+                       printable_line(protocol::error_text_of(answer.body, asker.secrets()), kShown));
 }
 
 /// Returns the listed model that requests will name; nothing if a model was given that is not listed.
@@ -371,7 +397,7 @@ std::optional<protocol::ListedModel> model_for(const Asker& asker, const ModelsA
         if (is_busy(answer) || !answer.head.location.empty() || status == 401 || status == 403 ||
             status >= 500)
             asker.refuse_status(models.what(), models.path, answer, kAdvice);
-        std::string said = " without a model list";
+        std::string said = " without a model list" + page_note(asker, answer);
         if (!answer.ok()) said = protocol::error_text_of(answer.body, asker.secrets());
         if (!answer.ok() && !said.empty()) said.insert(0, ": ");
         if (options.tls == nullptr && said.find("HTTPS") != std::string::npos)
@@ -467,6 +493,7 @@ void ask_for_profile(Asker& asker, EndpointFacts& facts) {
 /// One generation, read in the same way as by the load.
 struct Trial {
     http::Fetched fetched;
+    Duration took{};
     RequestRecord record;
 
     bool accepted() const { return fetched.ok(); }
@@ -481,7 +508,9 @@ Trial attempt(Asker& asker, const protocol::BodyOptions& body, const Request& re
     Trial trial;
     const std::string path = target_of(asker.options());
     const std::string text = protocol::BodyWriter(body).body(request);
+    const TimePoint began = Clock::now();
     trial.fetched = need == Need::must ? asker.post(path, text) : asker.post_if_quick(path, text);
+    trial.took = Clock::now() - began;
     protocol::DeltaParser parser(asker.secrets(), *body.protocol);
     protocol::AnswerReader reader(parser);
     reader.begin(trial.record, {.stream = body.stream});
@@ -621,6 +650,22 @@ class Settlement {
     bool can_rename_;
 };
 
+/// Ends the command because a request failed whose answer had begun, or that took a while. Servers and proxies
+/// are then known to speak HTTP, and `remark` says what else is known.
+[[noreturn]] void refuse_trial(const Asker& asker, const std::string& what, const Trial& trial,
+                               std::string_view remark) {
+    constexpr Duration kWhile = std::chrono::milliseconds(200);
+    const bool was_taken = trial.fetched.head.status != 0 || trial.took > kWhile || !remark.empty();
+    if (trial.fetched.failure->kind != http::FetchFailure::Kind::disconnected || !was_taken)
+        asker.refuse_failure(what, *trial.fetched.failure);
+    asker.refuse(fmt::format(
+        "{} was cut off after {:.1f} s, {} ({}){}; a proxy before the server may have too short a read timeout "
+        "(nginx: proxy_read_timeout, HAProxy: timeout server), or the server ended",
+        what, seconds(trial.took),
+        trial.fetched.body.empty() ? "before any output" : "in the middle of its answer",
+        trial.fetched.failure->why, remark));
+}
+
 /// Settles the options that requests have. Throws when the server refuses the plainest request.
 void settle_options(Asker& asker, EndpointFacts& facts) {
     if (facts.body.ignore_eos &&
@@ -630,7 +675,7 @@ void settle_options(Asker& asker, EndpointFacts& facts) {
     }
     Trial trial = Settlement(asker, facts).settled();
     const std::string what = "POST " + target_of(asker.options());
-    if (trial.fetched.failure) asker.refuse_failure(what, *trial.fetched.failure);
+    if (trial.fetched.failure) refuse_trial(asker, what, trial, "");
     if (!trial.accepted()) asker.refuse_status(what, target_of(asker.options()), trial.fetched);
     refuse_compression(asker, what, trial.fetched.head);
     if (trial.record.outcome == Outcome::malformed) {
@@ -770,18 +815,10 @@ TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, c
     Request short_one = request;
     const std::int64_t few = facts.fewest_output_tokens;
     short_one.wanted_output_tokens = std::min(few, request.wanted_output_tokens.value_or(few));
-    const TimePoint began = Clock::now();
     const Trial trial = attempt(asker, facts.body, short_one, Need::must);
     const std::string what = "the workload's first request";
-    if (trial.fetched.failure && trial.fetched.failure->kind == http::FetchFailure::Kind::disconnected) {
-        asker.refuse(fmt::format(
-            "{} was cut off after {:.1f} s, {} ({}), although shorter requests were answered; a proxy before "
-            "the server may have too short a read timeout (nginx: proxy_read_timeout), or the server ended",
-            what, seconds(Clock::now() - began),
-            trial.fetched.body.empty() ? "before any output" : "in the middle of its answer",
-            trial.fetched.failure->why));
-    }
-    if (trial.fetched.failure) asker.refuse_failure(what, *trial.fetched.failure);
+    if (trial.fetched.failure)
+        refuse_trial(asker, what, trial, ", although shorter requests were answered");
     if (!trial.accepted()) asker.refuse_status(what, target_of(asker.options()), trial.fetched);
     if (is_failure(trial.record.outcome) && trial.record.outcome != Outcome::empty) {
         asker.refuse(fmt::format("{} failed: {}", what, trial.record.error));

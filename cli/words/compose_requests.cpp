@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -135,19 +136,60 @@ std::string length_of(const std::string& mean, const std::string& deviation, con
 
 namespace {
 
-/// The fields of GuideLLM's data that a load here does not have, or does not need.
-void set_other_data_fields(const Composing& now, Fields& fields) {
-    constexpr std::array kColumns = {
-        std::pair{"timestamp_column", "timestamp"}, std::pair{"prompt_tokens_column", "input_length"},
-        std::pair{"output_tokens_column", "output_length"}, std::pair{"hash_ids_column", "hash_ids"}};
+/// The columns of a file, by our names for them (--dataset columns).
+using Columns = std::map<std::string, std::string>;
+
+/// Takes a field that names a column; returns whether it does.
+bool take_column(const std::string& key, const std::string& name, Columns& columns) {
+    constexpr std::array kColumns = {std::pair{"text_column", "prompt"},
+                                     std::pair{"prompt_column", "prompt"},
+                                     std::pair{"prompt_tokens_count_column", "input_tokens"},
+                                     std::pair{"prompt_tokens_column", "input_tokens"},
+                                     std::pair{"output_tokens_count_column", "output_tokens"},
+                                     std::pair{"output_tokens_column", "output_tokens"},
+                                     std::pair{"timestamp_column", "at_s"},
+                                     std::pair{"hash_ids_column", "hash_ids"}};
+    const std::string last = key.substr(key.rfind('.') + 1);
+    const auto* const column =
+        std::find_if(kColumns.begin(), kColumns.end(), [&](const auto& one) { return one.first == last; });
+    const bool found = column != kColumns.end();
+    if (const auto names = list_of(name); found && !names.empty()) columns[column->second] = names.front();
+    return found;
+}
+
+/// Sets the columns of the file, if they have other names than those by which files are recognised.
+void set_columns(const Composing& now, Columns columns) {
+    constexpr std::array kTexts = {"prompt", "messages", "text", "question", "instruction", "query"};
+    const bool is_trace = !columns.contains("prompt");
+    const char* const time = columns.contains("timestamp") ? "timestamp" : "at_s";
+    const Columns of_traces = {{time, "timestamp"},
+                               {"input_tokens", "input_length"},
+                               {"output_tokens", "output_length"},
+                               {"hash_ids", "hash_ids"}};
+    if (is_trace) {
+        for (const auto& [ours, usual] : of_traces)
+            if (ours != "hash_ids") columns.try_emplace(ours, usual);
+        if (std::includes(of_traces.begin(), of_traces.end(), columns.begin(), columns.end())) return;
+        now.parts.set("replay", "true");
+    } else if (columns.size() == 1 &&
+               std::find(kTexts.begin(), kTexts.end(), columns["prompt"]) != kTexts.end()) {
+        return;
+    }
+    std::string spec;
+    for (const auto& [ours, theirs] : columns)
+        spec += fmt::format("{}{}={}", spec.empty() ? "" : ",", ours, theirs);
+    if (const std::string block = now.parts.value("block"); columns.contains("hash_ids") && !block.empty())
+        spec += ",block=" + block;
+    now.parts.set("dataset", "columns:" + spec);
+    if (columns.contains("at_s"))
+        now.note("times are read as seconds or dates; if they are milliseconds, say columns:timestamp=NAME");
+}
+
+/// The fields of GuideLLM's data that name columns, and those that a load here does not have or need.
+void set_other_data_fields(const Composing& now, Fields& fields, Columns& columns) {
     constexpr std::array kUnneeded = {"seed", "random_seed", "split", "name", "hash_id_block_size"};
     for (const std::string& key : fields.unread()) {
-        const auto* const column =
-            std::find_if(kColumns.begin(), kColumns.end(), [&](const auto& one) { return one.first == key; });
-        if (column != kColumns.end()) {
-            if (const std::string value = fields.value(key); value != column->second)
-                now.absent(fmt::format("--data {}={}: the column of a trace has the name {}", key, value,
-                                       column->second));
+        if (take_column(key, fields.value(key), columns)) {
         } else if (key.starts_with("load_kwargs") ||
                    std::find(kUnneeded.begin(), kUnneeded.end(), key) != kUnneeded.end()) {
             now.out.unneeded.push_back("--data " + key);
@@ -160,7 +202,7 @@ void set_other_data_fields(const Composing& now, Fields& fields) {
 }
 
 /// GuideLLM's synthetic data, and the file or the trace that a group names.
-void set_data(const Composing& now, const Group& group) {
+void set_data(const Composing& now, const Group& group, Columns& columns) {
     Parts& parts = now.parts;
     Fields fields(group);
     const auto value = [&](std::string_view key) { return fields.value(key); };
@@ -170,14 +212,14 @@ void set_data(const Composing& now, const Group& group) {
     std::string file = value("path").empty() ? value("source") : value("path");
     if (file.empty()) file = value("data_files");
     if (!file.empty()) {
-        for (const char* const key : {"src", "from", "prompt_column", "text_column"}) (void)value(key);
+        for (const char* const key : {"src", "from"}) (void)value(key);
         if (const std::string scale = value("time_scale"); !scale.empty()) parts.set("time_scale", scale);
         if (const std::string most = value("max_wait"); !most.empty()) parts.set("idle_cap", most);
         for (const auto& [key, part] :
              {std::pair{"load_kwargs.name", "hf_subset"}, std::pair{"load_kwargs.split", "hf_split"}})
             if (const std::string given = value(key); !given.empty() && !is_file(file))
                 parts.set(part, given);
-        set_other_data_fields(now, fields);
+        set_other_data_fields(now, fields, columns);
         if (!is_file(file)) return need_rows(now, "--data " + file, file);
         if (kind == "mooncake" || kind == "trace_synthetic") parts.set_if_absent("dataset", "mooncake");
         if (kind == "weka") parts.set_if_absent("dataset", "weka");
@@ -208,11 +250,31 @@ void set_data(const Composing& now, const Group& group) {
         if (!value("prefix_count").empty()) parts.set("prefixes", value("prefix_count"));
     }
     parts.set_if_absent("isl", isl);
-    set_other_data_fields(now, fields);
+    set_other_data_fields(now, fields, columns);
+}
+
+/// What GuideLLM is told of the columns and the parts of its data.
+void read_data_arguments(const Composing& now, Columns& columns) {
+    for (const std::string& text : now.parts.take_all("columns")) {
+        for (const auto& [key, value] : group_of(text).value_or(Group{})) {
+            if (key == "name" || key == "split")
+                now.parts.set(key == "name" ? "hf_subset" : "hf_split", value);
+            else if (key != "kind" && !take_column(key, value, columns))
+                now.note(fmt::format("{}={} is left out: rows are sent with their texts", key, value));
+        }
+    }
+    const bool in_seconds = now.parts.value("time_unit") == "1";
+    for (const auto& [part, ours] :
+         {std::pair{"prompt_column", "prompt"}, std::pair{"time_column", in_seconds ? "at_s" : "timestamp"},
+          std::pair{"input_column", "input_tokens"}, std::pair{"output_column", "output_tokens"},
+          std::pair{"hash_column", "hash_ids"}})
+        if (const auto name = now.parts.take(part)) columns[ours] = *name;
 }
 
 void compose_guidellm_data(const Composing& now) {
     bool any = false;
+    Columns columns;
+    read_data_arguments(now, columns);
     for (const std::string& text : now.parts.take_all("data")) {
         if (any) {
             now.absent(fmt::format("--data {}: {}", text,
@@ -226,10 +288,11 @@ void compose_guidellm_data(const Composing& now) {
             now.parts.set_if_absent("dataset_path", text);
         else if (const auto group = group_of(text);
                  group && text.find('=') + text.find('{') != 2 * std::string::npos)
-            set_data(now, *group);
+            set_data(now, *group, columns);
         else
             need_rows(now, "--data " + text, text);
     }
+    if (!columns.empty()) set_columns(now, std::move(columns));
 }
 
 /// AIPerf's "256|10,128|5:60;512,64:40" as pairs of lengths with shares.
@@ -469,10 +532,6 @@ void compose_requests(const Composing& now) {
     compose_guidellm_data(now);
     if (const auto rows = parts.take("wanted_rows"))
         now.note(fmt::format("the rows of a file are sent as they are; keep those of {} in the file", *rows));
-    if (const auto columns = parts.take("columns"))
-        now.note(
-            "columns of a file have the names that `paretoken dataset describe` lists (\"prompt\", "
-            "\"messages\"); other names need `paretoken dataset convert`");
     const auto isl_deviation = parts.take("isl_stddev");
     const auto osl_deviation = parts.take("osl_stddev");
     if (now.whole(Tool::aiperf) && !parts.has("dataset_path") && !parts.has("pairs") &&

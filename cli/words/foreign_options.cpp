@@ -236,11 +236,10 @@ constexpr std::array kOptions = {
     ForeignOption{"--sonnet-output-len --spec-bench-output-len --speed-bench-output-len", "vllm,sglang", one,
                   part, "osl", true},
     ForeignOption{"--sonnet-prefix-len", "vllm", one, part, "sonnet_prefix", true},
-    ForeignOption{
-        "--timed-trace-label-timestamp --timed-trace-label-input-length "
-        "--timed-trace-label-output-length --timed-trace-label-hash-ids",
-        "vllm", one, absent,
-        "the columns of a trace have the names timestamp, input_length, output_length and hash_ids"},
+    ForeignOption{"--timed-trace-label-timestamp", "vllm", one, part, "time_column", true},
+    ForeignOption{"--timed-trace-label-input-length", "vllm", one, part, "input_column", true},
+    ForeignOption{"--timed-trace-label-output-length", "vllm", one, part, "output_column", true},
+    ForeignOption{"--timed-trace-label-hash-ids", "vllm", one, part, "hash_column", true},
     ForeignOption{"--chat-template-kwargs", "vllm", one, part, "template_kwargs", true},
     ForeignOption{"--mooncake-num-rounds", "sglang", one, part, "rounds", true},
     ForeignOption{"--mooncake-workload", "sglang"},
@@ -397,8 +396,9 @@ constexpr std::array kOptions = {
                   "--storage-prefix --storage-auth-type --namespace --auth --config-file --profile --region",
                   "genai-bench"},
     ForeignOption{"--upload-results", "genai-bench", none},
-    ForeignOption{"--dataset-config --dataset-prompt-column --dataset-image-column --prefix-ratio",
-                  "genai-bench", one, absent, "give JSON lines with \"prompt\" and --dataset-path FILE"},
+    ForeignOption{"--dataset-prompt-column", "genai-bench", one, part, "prompt_column", true},
+    ForeignOption{"--dataset-config --dataset-image-column --prefix-ratio", "genai-bench", one, absent,
+                  "give JSON lines with \"prompt\" and --dataset-path FILE"},
     ForeignOption{"--mean-input-tokens", "llmperf", one, part, "isl"},
     ForeignOption{"--stddev-input-tokens", "llmperf", one, part, "isl_stddev"},
     ForeignOption{"--mean-output-tokens", "llmperf", one, part, "osl"},
@@ -464,7 +464,7 @@ constexpr std::array kOptions = {
 };
 
 /// What the parts become here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 146> kParts = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 151> kParts = {{
     {"host", "the URL"},
     {"port", "the URL"},
     {"url", "the URL"},
@@ -575,7 +575,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 146> kParts 
     {"cancel_after", "`--cancel p=.1,after=2s`"},
     {"dataset", "`--dataset`"},
     {"data", "`--isl`, `--osl`, `--dataset-path`"},
-    {"columns", "`paretoken dataset convert`"},
+    {"columns", "`--dataset columns:prompt=NAME,output_tokens=NAME`"},
+    {"prompt_column", "`--dataset columns:prompt=NAME`"},
+    {"time_column", "`--dataset columns:timestamp=NAME`"},
+    {"input_column", "`--dataset columns:input_tokens=NAME`"},
+    {"output_column", "`--dataset columns:output_tokens=NAME`"},
+    {"hash_column", "`--dataset columns:hash_ids=NAME,block=512`"},
     {"override", "`--concurrency`, `--request-rate`, or `sweep`"},
     {"wanted_rows", "`--dataset-path`, with the wanted rows in the file"},
     {"entries", "not needed"},

@@ -163,6 +163,8 @@ struct RequestRecord {
     /// Whether output is known to have been missed: events had text under names that are not known, or the
     /// usage counts reasoning and no event had any. The first event may then be late.
     bool unseen_output = false;
+    /// Whether the usage counts more cached than prompt tokens, so that `usage.cached_prompt` was dropped.
+    bool disputed_cache = false;
     /// The longest time between two consecutive events that came in different reads; absent if no event came
     /// in a later read than the first.
     std::optional<Duration> longest_gap;

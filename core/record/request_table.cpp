@@ -111,6 +111,7 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.warmup = record.warmup;
     row.resent = record.resent;
     row.unseen_output = record.unseen_output;
+    row.disputed_cache = record.disputed_cache;
     return row;
 }
 
@@ -183,6 +184,7 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.grouped_chunks = row.grouped_chunks;
     record.token_source = row.token_source;
     record.unseen_output = row.unseen_output;
+    record.disputed_cache = row.disputed_cache;
     record.longest_gap = std::nullopt;
     if (row.longest_gap != kAbsent) record.longest_gap = Duration(row.longest_gap);
     record.wanted_input_tokens = optional_count(row.wanted_input_tokens);

@@ -230,6 +230,11 @@ constexpr std::array kChecks = {
           "several: answers",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.disputed); }, 0, kNever},
+    Check{"disputed_cache",
+          "the usage counts more cached than prompt tokens, so that these answers are left out of the cached "
+          "share and of what caching saves: answers",
+          "of those that came well",
+          [](const RunResult& run) { return share_of_ok(run, run.counts.disputed_cache); }, 0, kNever},
     Check{"unseen_output",
           "output was generated that the stream did not show under a known name, so that the time to first "
           "token may be too long: answers with text in unknown fields, or with reasoning in the usage alone",

@@ -51,6 +51,8 @@ constexpr std::array kReasons = {
     ValidityReason{
         "disputed_counts", "The server's usage is missing, or contradicts the text that it streamed.",
         "Read output tokens as estimates; let usage through gateways (stream_options.include_usage)."},
+    ValidityReason{"disputed_cache", "The server's usage counts more cached tokens than the prompt has.",
+                   "Do not use the cached share; ask whether a gateway changes the usage."},
     ValidityReason{"unseen_output", "Output came under a name that is not known, or was not streamed.",
                    "Do not trust the time to first token; switch the hidden reasoning off if you can."},
     // The amount of evidence.

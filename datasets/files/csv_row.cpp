@@ -18,11 +18,14 @@ char separator_of(std::string_view header) {
     return ',';
 }
 
-/// Removes the first field from `line` and returns it; a quoted field may hold separators.
+/// Removes the first field from `line` and returns it; a quoted field may hold separators, and quotes that
+/// are doubled.
 std::string_view take_field(std::string_view& line, char separator = ',') {
     std::size_t end = 0;
     if (line.starts_with('"')) {
         end = line.find('"', 1);
+        while (end != std::string_view::npos && line.substr(end + 1).starts_with('"'))
+            end = line.find('"', end + 2);
         end = end == std::string_view::npos ? line.size() : end + 1;
     }
     end = std::min(line.find(separator, end), line.size());
@@ -76,6 +79,14 @@ std::string_view csv_field(std::string_view row, std::string_view header, std::s
         if (found) return field;
     }
     place.refuse(fmt::format("the header has no column '{}'", column));
+}
+
+std::string csv_text(std::string_view row, std::string_view header, std::string_view column,
+                     const RowPlace& place) {
+    if (std::count(row.begin(), row.end(), '"') % 2 != 0) place.refuse("a quoted value has no end");
+    std::string text(csv_field(row, header, column, place));
+    for (std::size_t at = 0; (at = text.find("\"\"", at)) != std::string::npos; ++at) text.erase(at, 1);
+    return text;
 }
 
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,

@@ -15,6 +15,11 @@ namespace paretoken::datasets {
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 
+/// Returns that field as a text, in which doubled quotes are single ones. Throws UsageError, by
+/// place.refuse(), if a quoted value of the row has no end.
+std::string csv_text(std::string_view row, std::string_view header, std::string_view column,
+                     const RowPlace& place);
+
 /// Returns that field as a whole number from `least` to 10^9; an empty field is 0 if `least` is. Throws
 /// UsageError, by place.refuse(), if it is none.
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,

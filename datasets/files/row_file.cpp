@@ -38,6 +38,20 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
+/// Returns the position of the line feed that ends the row at the front of a text; npos if it is not there.
+/// A line feed within quotes ends no row of a table.
+std::size_t end_of_line(std::string_view text, bool is_table) {
+    bool quoted = false;
+    for (std::size_t from = 0;;) {
+        const std::size_t end = text.find('\n', from);
+        if (!is_table || end == std::string_view::npos) return end;
+        const std::string_view line = text.substr(from, end - from);
+        quoted ^= std::count(line.begin(), line.end(), '"') % 2 != 0;
+        if (!quoted) return end;
+        from = end + 1;
+    }
+}
+
 /// Finds the ends of the elements of a JSON array, or of JSON objects that follow each other, which may
 /// arrive in pieces of any size.
 class ElementScanner {
@@ -217,6 +231,7 @@ class RowFile::Reader {
     void begin_file() {
         first_ = false;
         refuse_packed(file_.path_, buffer_);
+        file_.table_ = layout_ == RowLayout::csv;
         if (buffer_.starts_with(kByteOrderMark)) used_ = scanned_ = kByteOrderMark.size();
         if (layout_ != RowLayout::lines_or_array && layout_ != RowLayout::objects) return;
         std::size_t begin = used_;
@@ -255,16 +270,16 @@ class RowFile::Reader {
     }
 
     bool take_line(bool more) {
-        const auto found = buffer_.find('\n', scanned_);
+        const std::size_t from = file_.table_ ? used_ : scanned_;
+        const auto found = end_of_line(std::string_view(buffer_).substr(from), file_.table_);
         if (found == std::string::npos && more) {
             scanned_ = buffer_.size();
             return false;
         }
-        const std::size_t end = std::min(found, buffer_.size());
+        const std::size_t end = found == std::string::npos ? buffer_.size() : from + found;
         if (end == used_ && found == std::string::npos) return false;
         tell(used_, end);
-        used_ = scanned_ = std::min(end + 1, buffer_.size());
-        ++line_;
+        count_lines(std::min(end + 1, buffer_.size()));
         return true;
     }
 
@@ -379,7 +394,7 @@ std::string RowFile::row(std::size_t index) const {
         got += static_cast<std::size_t>(n);
     }
     const auto cut = array_ || objects_ ? ElementScanner(objects_).end_of(text, 0).value_or(text.size())
-                                        : std::min(text.find('\n'), text.size());
+                                        : std::min(end_of_line(text, table_), text.size());
     text.resize(cut);
     const std::string_view inside = trimmed(text);
     text.resize(static_cast<std::size_t>(inside.data() + inside.size() - text.data()));

@@ -24,7 +24,7 @@ struct RowPlace {
 enum class RowLayout : std::uint8_t {
     lines,           ///< one row per line; blank lines are skipped
     lines_or_array,  ///< the elements of an array, if the file begins with one; else lines
-    csv,             ///< lines behind a header that names the columns
+    csv,             ///< lines behind a header that names the columns; a quoted value may have several lines
     objects,         ///< JSON objects, each of one line or several; or an array of them
 };
 
@@ -68,6 +68,7 @@ class RowFile {
     int file_ = -1;
     bool array_ = false;
     bool objects_ = false;
+    bool table_ = false;
     std::uint64_t bytes_ = 0;
     std::vector<std::uint64_t> places_;  ///< first byte of each row
     std::string content_;

@@ -62,9 +62,11 @@ TurnFile::TurnFile(const std::string& path, const RowFormat& format, bool with_r
         jobs_.finish(path_);
         return;
     }
-    file_ = std::make_unique<RowFile>(path, format.layout, [&](std::string_view text, const RowPlace& place) {
-        if (auto row = reader_.read(text, place)) add(std::move(*row), with_replies, place, visit);
-    });
+    file_ = std::make_unique<RowFile>(path, reader_.format().layout,
+                                      [&](std::string_view text, const RowPlace& place) {
+                                          if (auto row = reader_.read(text, place))
+                                              add(std::move(*row), with_replies, place, visit);
+                                      });
     reader_.require_rows(*file_);
     jobs_.finish(path);
     file_->leave_out(reader_.left_out());

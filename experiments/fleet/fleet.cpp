@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/error.h"
@@ -37,6 +38,14 @@ void require_common_server(const LoadPlan& asked) {
                 fmt::format("{} is a server inside one process, which the other shards do not see; start "
                             "`paretoken serve` and give its URL",
                             url));
+}
+
+/// Ends a process whose part of a load failed. A launcher ends the other processes as soon as one has failed,
+/// and shard 0 first tells what was lost.
+[[noreturn]] void end_with(const Error& failure) {
+    constexpr Duration kForShard0 = std::chrono::milliseconds(500);
+    std::this_thread::sleep_for(kForShard0);
+    throw Error(failure);
 }
 
 /// Returns whether one opened target serves both plans: they differ only in the amount and the times of
@@ -89,8 +98,10 @@ void follow(const LoadPlan& asked, const Access& access, const fs::path& directo
                                                    interruption.stop_starting);
     std::optional<LoadPlan> opened;
     std::unique_ptr<Target> target;
+    std::optional<Error> failure;
     for (int number = 1;; ++number) {
         const auto order = leader->next_order(asked, interruption.stop_starting);
+        if (!order && failure) end_with(*failure);
         if (!order) return;
         const fs::path run = directory / std::to_string(number);
         try {
@@ -107,7 +118,8 @@ void follow(const LoadPlan& asked, const Access& access, const fs::path& directo
                 measure(*target, order->plan, run, invocation, watcher, both.interruption());
             if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
         } catch (const Error& error) {
-            leader->fail(Error(error.code(), secrets_of(asked, access.api_key).redacted(error.what())));
+            failure.emplace(error.code(), secrets_of(asked, access.api_key).redacted(error.what()));
+            leader->fail(*failure);
             continue;
         }
         if (!leader->send_files(run))

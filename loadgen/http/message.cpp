@@ -31,7 +31,8 @@ ResponseHead head_of(const http::response_header<>& fields) {
             .content_type = text(http::field::content_type),
             .content_encoding = text(http::field::content_encoding),
             .retry_after = text(http::field::retry_after),
-            .location = text(http::field::location)};
+            .location = text(http::field::location),
+            .server = text(http::field::server)};
 }
 
 /// Returns bytes that begin with a head, with CRLF at the ends of the head's lines and with the space before

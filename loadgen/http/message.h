@@ -42,6 +42,7 @@ struct ResponseHead {
     std::string content_encoding;
     std::string retry_after;
     std::string location;
+    std::string server;  ///< name of the program that answered, by its own words
 };
 
 /// Returns the time of a Retry-After in seconds, at most an hour; nothing for a date.

@@ -84,7 +84,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     facts_ = {};
     unknown_outputs_ = foreign_ = 0;
     any_own_ = false;
-    record.unseen_output = false;
+    record.unseen_output = record.disputed_cache = false;
     choices_seen_ = choices_finished_ = 0;
     stamp_ = {};
     output_in_this_read_ = any_body_ = done_ = indented_ = model_known_ = false;
@@ -265,7 +265,8 @@ void AnswerReader::check_counts() {
         fail(Outcome::malformed, "the server's usage counts " + std::to_string(prompt) +
                                      " prompt tokens, more than the request has bytes");
     } else {
-        if (usage.prompt && usage.cached_prompt > usage.prompt) usage.cached_prompt.reset();
+        record_->disputed_cache = usage.prompt && usage.cached_prompt > usage.prompt;
+        if (record_->disputed_cache) usage.cached_prompt.reset();
         return;
     }
     usage = {};

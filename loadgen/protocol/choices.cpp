@@ -25,7 +25,7 @@ bool add_tool_call(ondemand::value& value, std::size_t& bytes, Holes& holes) {
 }
 
 /// The names under which servers send reasoning: text, or a list of parts with a text or a summary.
-constexpr std::array<std::string_view, 9> kReasoningNames = {
+constexpr std::array<std::string_view, 9> kReasoningKeys = {
     "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thinking",
     "thinking_content",  "think",     "thought",           "thoughts",
 };
@@ -35,12 +35,6 @@ constexpr std::array<std::string_view, 16> kNoOutput = {
     "role",    "name",      "id",       "type",  "index",         "tool_call_id", "status",       "object",
     "channel", "recipient", "provider", "model", "finish_reason", "stop_reason",  "service_tier", "signature",
 };
-
-template <std::size_t N>
-bool is_one_of(const std::array<std::string_view, N>& names, Key key) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return key.unsafe_is_equal(name); });
-}
 
 bool read_delta(ondemand::value& value, Reading& reading) {
     OutputBytes& output = reading.output;
@@ -53,7 +47,7 @@ bool read_delta(ondemand::value& value, Reading& reading) {
         if (key == "tool_calls" || key == "function_call") {
             return add_tool_call(inner, output.tool_call, holes);
         }
-        if (is_one_of(kReasoningNames, key)) {
+        if (is_one_of(kReasoningKeys, key)) {
             holes.add(ShapeHole::Kind::output, inner);
             // Some servers send the same text under both names.
             std::size_t bytes = 0;
@@ -135,7 +129,7 @@ std::uint64_t text_bytes_in(dom::element choice) {
     if (choice["message"].get(message)) return bytes;
     for (const auto key : {"content", "refusal"})
         if (!message[key].get(text)) bytes += text.size();
-    for (const std::string_view key : kReasoningNames)
+    for (const std::string_view key : kReasoningKeys)
         if (!message[key].get(text)) bytes += text.size();
     dom::array calls;
     if (!message["tool_calls"].get(calls)) bytes += simdjson::minify(calls).size();

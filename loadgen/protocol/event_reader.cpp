@@ -1,6 +1,7 @@
 #include "loadgen/protocol/event_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "core/text/printable.h"
@@ -93,15 +94,16 @@ bool read_count(ondemand::value& value, std::optional<std::int64_t>& target) {
     return true;
 }
 
-/// Adds reasoning that the count of output tokens leaves out to this count. A larger count of reasoning shows
-/// it, and so does a total that is above the sum of prompt and output by the count of reasoning, or by any
-/// number if reasoning is not counted.
-void add_reasoning_left_out(TokenUsage& usage, std::optional<std::int64_t> total) {
+/// Adds to the counts of prompt and output tokens what they leave out: cached tokens, if the total is above
+/// their sum by exactly these, or reasoning. A larger count of reasoning shows it, and so does a total that
+/// is above the sum by the count of reasoning, or by any number if reasoning is not counted.
+void add_tokens_left_out(TokenUsage& usage, std::optional<std::int64_t> total) {
     if (!usage.completion || is_impossible(usage) || is_impossible(total)) return;
     std::int64_t left_out = 0;
     if (total && usage.prompt) left_out = *total - *usage.prompt - *usage.completion;
-    const bool cached_apart = usage.cached_prompt && left_out == *usage.cached_prompt;
-    if (left_out > 0 && !cached_apart && usage.reasoning.value_or(left_out) == left_out) {
+    if (left_out > 0 && usage.cached_prompt == left_out) {
+        *usage.prompt += left_out;
+    } else if (left_out > 0 && usage.reasoning.value_or(left_out) == left_out) {
         usage.reasoning = left_out;
         *usage.completion += left_out;
     } else if (usage.reasoning > usage.completion) {
@@ -109,9 +111,20 @@ void add_reasoning_left_out(TokenUsage& usage, std::optional<std::int64_t> total
     }
 }
 
-bool read_detail(ondemand::value& details, std::string_view name, std::optional<std::int64_t>& target) {
+/// The names of counts, as servers and gateways spell them.
+constexpr std::array<std::string_view, 5> kCachedNames = {
+    "cached_tokens", "cachedTokens", "cachedInputTokens", "prompt_cache_hit_tokens", "promptCacheHitTokens",
+};
+constexpr std::array<std::string_view, 8> kReasoningNames = {
+    "reasoning_tokens", "reasoningTokens",      "reasoning_token_count", "internal_reasoning_tokens",
+    "thinking_tokens",  "thoughts_token_count", "thoughtsTokenCount",    "thinkingTokens",
+};
+
+template <std::size_t N>
+bool read_detail(ondemand::value& details, const std::array<std::string_view, N>& names,
+                 std::optional<std::int64_t>& target) {
     return for_each_field(details, [&](Key key, Value inner) {
-        return key.unsafe_is_equal(name) ? read_count(inner, target) : true;
+        return is_one_of(names, key) ? read_count(inner, target) : true;
     });
 }
 
@@ -128,17 +141,17 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
         if (key == "completion_tokens" || key == "output_tokens" || key == "completionTokens" ||
             key == "outputTokens" || key == "outputTokenCount")
             return read_count(inner, news.completion);
-        if (key == "prompt_tokens_details" || key == "input_tokens_details") {
-            return read_detail(inner, "cached_tokens", news.cached_prompt);
-        }
-        if (key == "prompt_cache_hit_tokens" || key == "cached_tokens")
-            return read_count(inner, news.cached_prompt);
-        if (key == "cache_read_input_tokens") return read_count(inner, cache_read);
-        if (key == "cache_creation_input_tokens") return read_count(inner, cache_written);
-        if (key == "completion_tokens_details" || key == "output_tokens_details") {
-            return read_detail(inner, "reasoning_tokens", news.reasoning);
-        }
-        return key == "reasoning_tokens" ? read_count(inner, news.reasoning) : true;
+        if (key == "prompt_tokens_details" || key == "input_tokens_details" || key == "promptTokensDetails")
+            return read_detail(inner, kCachedNames, news.cached_prompt);
+        if (is_one_of(kCachedNames, key)) return read_count(inner, news.cached_prompt);
+        if (key == "cache_read_input_tokens" || key == "cacheReadInputTokens")
+            return read_count(inner, cache_read);
+        if (key == "cache_creation_input_tokens" || key == "cacheWriteInputTokens")
+            return read_count(inner, cache_written);
+        if (key == "completion_tokens_details" || key == "output_tokens_details" ||
+            key == "completionTokensDetails")
+            return read_detail(inner, kReasoningNames, news.reasoning);
+        return is_one_of(kReasoningNames, key) ? read_count(inner, news.reasoning) : true;
     });
     // Anthropic's input_tokens exclude tokens read from or stored in the cache; those of the Responses API
     // include them, and never come with cache_read_input_tokens.
@@ -148,7 +161,7 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
         news.prompt = possible ? *input + cache_read.value_or(0) + cache_written.value_or(0) : kAboveAll;
     }
     if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
-    add_reasoning_left_out(news, total);
+    add_tokens_left_out(news, total);
     if (news != TokenUsage{}) {
         if (!usage) usage.emplace();
         update(*usage, news);

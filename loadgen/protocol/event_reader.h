@@ -4,6 +4,7 @@
 // bool return false when the JSON is found to be invalid, which ends the reading of the event.
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -124,6 +125,12 @@ bool for_each_element(ondemand::value& value, OnElement&& on_element) {
     return true;
 }
 
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, Key key) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return key.unsafe_is_equal(name); });
+}
+
 /// Returns a text; nothing if the value is not text.
 std::optional<std::string_view> text_of(ondemand::value& value);
 
@@ -144,8 +151,9 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
 bool count_elements(ondemand::value& value, std::uint32_t& count);
 
 /// Reads usage in every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek
-/// (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens). Reasoning that the count
-/// of output tokens leaves out, as total_tokens or a larger count of reasoning shows, is added to it.
+/// (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens). What the counts of
+/// prompt and output leave out (cached tokens, reasoning) is added to them, as total_tokens or a larger count
+/// of of output tokens leaves out, as total_tokens or a larger count of reasoning shows, is added to it.
 bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
 
 bool read_timings(ondemand::value& value, Timings& timings);

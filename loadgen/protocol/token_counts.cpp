@@ -150,24 +150,54 @@ std::int64_t hidden_before_output(std::int64_t tokens, std::size_t events, const
     return missing >= kFewest && explains ? missing : 0;
 }
 
-/// Returns the number of tokens of reasoning that no event showed. Reasoning may be part of the text
-/// ("<think>"): there are then more events than other tokens.
-std::int64_t unseen_reasoning(std::span<const Chunk> chunks, const TokenUsage& usage) {
-    const bool streamed = std::any_of(chunks.begin(), chunks.end(),
-                                      [](const Chunk& chunk) { return chunk.kind == EventKind::reasoning; });
-    const std::int64_t reasoning = usage.reasoning.value_or(0);
-    const auto events = static_cast<std::int64_t>(chunks.size());
-    const std::int64_t others = usage.completion.value_or(0) - reasoning;
-    const bool in_text = usage.completion && events > others && !agree(events, others);
-    return streamed || in_text ? 0 : reasoning;
+/// The text of the events of some kinds.
+struct Shown {
+    std::int64_t events = 0;
+    std::int64_t bytes = 0;
+
+    /// Returns whether the text is too short for its tokens: they are at least two for each event, and have
+    /// less than 1.5 bytes each. Some of them were then probably generated without being shown.
+    bool is_too_short_for(std::int64_t tokens) const {
+        return tokens >= 2 * events && 2 * bytes < 3 * tokens;
+    }
+};
+
+Shown shown(std::span<const Chunk> chunks, std::optional<EventKind> kind = std::nullopt) {
+    Shown sum;
+    for (const Chunk& chunk : chunks) {
+        if (kind && chunk.kind != *kind) continue;
+        ++sum.events;
+        sum.bytes += chunk.text_bytes;
+    }
+    return sum;
 }
 
-/// Returns whether the text is too short for its tokens: they are at least two for each event, and have less
-/// than 1.5 bytes each. Some of them were then probably generated without being shown.
-bool too_dense(std::span<const Chunk> chunks, std::int64_t tokens) {
-    std::int64_t bytes = 0;
-    for (const Chunk& chunk : chunks) bytes += chunk.text_bytes;
-    return tokens >= 2 * static_cast<std::int64_t>(chunks.size()) && 2 * bytes < 3 * tokens;
+/// Returns whether `hidden` tokens may have been generated before the first event, as fast as the `others`
+/// that the events show.
+bool had_time_for(std::int64_t hidden, std::int64_t others, std::span<const Chunk> chunks,
+                  const RequestRecord& record) {
+    constexpr double kFaster = .7;  // the context grows, so that the first tokens are the faster ones
+    if (!record.sent || others < 2) return true;
+    const double before = seconds(chunks.front().time - *record.sent);
+    const double each = seconds(chunks.back().time - chunks.front().time) / static_cast<double>(others - 1);
+    return before >= kFaster * each * static_cast<double>(hidden);
+}
+
+/// Returns the number of tokens of reasoning that no event showed. Reasoning may be part of the text
+/// ("<think>"): there is then an event for each token, or there are more events than other tokens, and less
+/// time before the first event than the reasoning takes. A few events with reasoning may be a summary of it.
+std::int64_t unseen_reasoning(std::span<const Chunk> chunks, const RequestRecord& record) {
+    const TokenUsage& usage = record.usage;
+    const std::int64_t reasoning = usage.reasoning.value_or(0);
+    const Shown thoughts = shown(chunks, EventKind::reasoning);
+    if (thoughts.events > 0) return thoughts.is_too_short_for(reasoning) ? reasoning - thoughts.events : 0;
+    if (!usage.completion) return reasoning;
+    const auto events = static_cast<std::int64_t>(chunks.size());
+    const std::int64_t others = *usage.completion - reasoning;
+    const bool more_than_others = events > others && !agree(events, others);
+    const bool in_text = more_than_others && (agree(events, *usage.completion) ||
+                                              !had_time_for(reasoning, others, chunks, record));
+    return in_text ? 0 : reasoning;
 }
 
 /// Takes tokens that no event showed from the first event with more tokens than these.
@@ -215,7 +245,7 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
     const auto count = static_cast<std::int64_t>(events.size());
     const std::int64_t most = most_tokens(chunks, facts);
     if (usage.completion) usage.completion = total_of(*usage.completion, count, most, facts);
-    const std::int64_t reasoning = unseen_reasoning(chunks, usage);
+    const std::int64_t reasoning = unseen_reasoning(chunks, record);
     const std::int64_t unseen =
         reasoning > 0 ? reasoning : hidden_before_output(usage.completion.value_or(0), events.size(), facts);
     record.unseen_output |= unseen > 0;
@@ -236,7 +266,7 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
         record.token_source = TokenSource::one_per_event;
     } else {
         record.token_source = TokenSource::usage_by_text;
-        record.unseen_output |= too_dense(chunks, streamed);
+        record.unseen_output |= shown(chunks).is_too_short_for(streamed);
         spread_by_text(chunks, static_cast<std::uint64_t>(streamed), events);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "datasets/catalog.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -124,7 +125,8 @@ TEST(BeginShares, AreARangeOrOneShare) {
     EXPECT_EQ(parse_begin_shares("0.25..0.75+10"), (BeginShares{.25, .75, 10}));
     for (const char* const wrong :
          {"0.5+", "0.5+-1", "0.5+1.5", "0.5+1e99", "", "x", "1", "-0.1..0.5", "0.7..0.2", "0.5..1"})
-        EXPECT_THROW((void)parse_begin_shares(wrong), UsageError) << wrong;
+        EXPECT_THAT(message_of<UsageError>([&] { (void)parse_begin_shares(wrong); }),
+                    HasSubstr("--start-inside"));
 }
 
 }  // namespace

@@ -110,6 +110,19 @@ class Scale(Case):
             self.assertIn(f"shard {victim} of 2", json.dumps(run["validity"]))
             self.assertGreater(run["shards"][victim]["requests"], 10)
 
+    def test_a_shard_whose_disk_is_full_fails_and_shard_0_names_it(self):
+        out = self.directory / "out"
+        part = pathlib.Path(f"{out}-shard-1") / "1"
+        part.mkdir(parents=True)
+        (part / "requests.jsonl").symlink_to("/dev/full")
+        with simulated_server(*PROFILE) as server:
+            ended = self.ends(self.shards([server, *LOAD, "--num-prompts", "60"], 2, out,
+                                          ["--rendezvous", f"127.0.0.1:{refused_port()}"]))
+        for number, (code, _, err) in ended.items():
+            self.assertEqual(code, 3, f"shard {number}: {err}")
+            self.assertIn("No space left", err)
+        self.assertIn("shard 1 on", ended[0][2])
+
     def test_processes_that_do_not_fit_are_refused_with_the_reason(self):
         place = ["--rendezvous", f"127.0.0.1:{refused_port()}", "--rendezvous-timeout", "10s"]
         with simulated_server(*PROFILE) as server:

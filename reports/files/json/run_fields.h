@@ -161,6 +161,7 @@ void fields(Archive& a, Is<Counts> auto& v) {
     a("bunched", v.bunched);
     a("disputed", v.disputed);
     a("unseen_output", v.unseen_output);
+    a("disputed_cache", v.disputed_cache);
     a("without_events", v.without_events);
     a("other_models", v.other_models);
     a("by_outcome", v.by_outcome);

@@ -388,6 +388,29 @@ TEST(Tokens, IncludeReasoningThatTheCountOfOutputLeavesOut) {
     EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":2,"total_tokens":10,"cached_tokens":3)"),
               2)
         << "a total that includes cached tokens which the prompt leaves out says nothing of reasoning";
+    for (const std::string name : {"thinking_tokens", "thoughts_token_count", "reasoningTokens"})
+        EXPECT_EQ(completion_of(R"("prompt_tokens":5,"completion_tokens":2,")" + name + R"(":8)"), 10)
+            << name;
+}
+
+TEST(Tokens, of_the_prompt_include_cached_ones_that_only_the_total_has) {
+    const auto usage_after = [](std::string_view counts) {
+        return Answer()
+            .read(1, text("word") + kStop + R"(data: {"choices":[])" + usage_of(counts) + "}\n\n" + kDone)
+            .end()
+            .usage;
+    };
+    const TokenUsage apart =
+        usage_after(R"("prompt_tokens":5,"completion_tokens":1,"total_tokens":36,"cached_tokens":30)");
+    EXPECT_EQ(apart.prompt, 35);
+    EXPECT_EQ(apart.cached_prompt, 30);
+    const TokenUsage included =
+        usage_after(R"("prompt_tokens":35,"completion_tokens":1,"total_tokens":36,"cached_tokens":30)");
+    EXPECT_EQ(included.prompt, 35);
+    const TokenUsage camel =
+        usage_after(R"("inputTokens":5,"outputTokens":1,"totalTokens":36,"cacheReadInputTokens":30)");
+    EXPECT_EQ(camel.prompt, 35);
+    EXPECT_EQ(camel.cached_prompt, 30);
 }
 
 TEST(Tokens, ThatTheTextCannotHoldAreDisputed) {
@@ -892,6 +915,7 @@ TEST(Answer, more_cached_than_prompt_tokens_are_not_known) {
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.usage.prompt, 5);
     EXPECT_EQ(record.usage.cached_prompt, std::nullopt);
+    EXPECT_TRUE(record.disputed_cache);
 }
 
 TEST(Answer, a_stream_without_end_is_given_up) {

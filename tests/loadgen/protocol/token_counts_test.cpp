@@ -20,6 +20,7 @@ struct Stream {
     std::uint32_t text_bytes = 5;             ///< of each event
     std::vector<std::uint32_t> counted = {};  ///< with each event; empty: none
     EventKind kind = EventKind::content;
+    std::optional<int> sent_before_ms = {};  ///< time from the sending to the first event
 };
 
 RequestRecord decided(const Stream& stream, StreamFacts facts, TokenUsage usage,
@@ -33,6 +34,7 @@ RequestRecord decided(const Stream& stream, StreamFacts facts, TokenUsage usage,
         chunks[i].counted = stream.counted.empty() ? 0 : stream.counted[i];
         record.events.push_back({chunks[i].time, 1, stream.kind, false, true});
     }
+    if (stream.sent_before_ms) record.sent = TimePoint(-std::chrono::milliseconds(*stream.sent_before_ms));
     record.usage = usage;
     record.wanted_output_tokens = wanted;
     facts.all_counted = !stream.counted.empty();
@@ -81,6 +83,32 @@ TEST(TokenCounts, of_reasoning_inside_the_text_are_shown_by_its_events) {
     const RequestRecord hidden = decided({.events = 32}, {}, counting(132, 100));
     EXPECT_THAT(tokens_of(hidden), Each(1U));
     EXPECT_TRUE(hidden.unseen_output);
+}
+
+// 60 of 100 tokens are reasoning, and the text came in 64 events within 630 ms, or in 150 within 1490 ms.
+TEST(TokenCounts, of_reasoning_are_hidden_where_the_time_before_the_text_was_long_enough) {
+    for (const std::size_t events : {64U, 150U}) {
+        const int needed = static_cast<int>(10 * (events - 1) * 60 / 39);
+        const auto unseen_after = [&](std::optional<int> ms) {
+            return decided({.events = events, .sent_before_ms = ms}, {}, counting(100, 60)).unseen_output;
+        };
+        EXPECT_TRUE(unseen_after(needed)) << events;
+        EXPECT_FALSE(unseen_after(needed / 2)) << events << ": the reasoning is part of the text";
+        EXPECT_TRUE(unseen_after(std::nullopt)) << "of other clients, this time may not be known";
+    }
+    EXPECT_FALSE(decided({.events = 100, .sent_before_ms = 9000}, {}, counting(100, 60)).unseen_output)
+        << "an event for each token shows all of them";
+}
+
+TEST(TokenCounts, of_reasoning_are_hidden_behind_a_short_summary_of_it) {
+    const auto unseen = [](std::int64_t reasoning) {
+        const std::uint32_t bytes = 20;
+        return decided({.events = 10, .text_bytes = bytes, .kind = EventKind::reasoning}, {},
+                       counting(reasoning, reasoning))
+            .unseen_output;
+    };
+    EXPECT_FALSE(unseen(40)) << "5 bytes for each token";
+    EXPECT_TRUE(unseen(400));
 }
 
 TEST(TokenCounts, that_repeat_the_same_total_with_every_event_are_that_total) {

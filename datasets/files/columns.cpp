@@ -1,0 +1,94 @@
+#include "datasets/files/columns.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "datasets/files/csv_row.h"
+#include "datasets/files/custom_jsonl.h"
+#include "datasets/files/json_row.h"
+#include "datasets/recognise.h"
+
+namespace paretoken::datasets {
+namespace {
+
+/// The columns of a file, by the names that our rows have for them.
+using Columns = std::map<std::string, std::string>;
+
+constexpr std::string_view kTime = "at_s";
+
+/// Returns a field of a table as JSON. A list or an object is JSON already; a number may be a text.
+std::string json_of_field(const std::string& field) {
+    if (field.empty()) return "null";
+    if (field.starts_with('[') || field.starts_with('{')) return field;
+    return nlohmann::json(field).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Returns the seconds of a time, which may be a text in quotes, as JSON.
+std::string json_of_time(std::string_view json, std::string_view column, const RowPlace& place) {
+    if (json == "null" || json.empty()) return "null";
+    const std::string_view text = json.starts_with('"') ? json.substr(1, json.size() - 2) : json;
+    const auto seconds = seconds_of_time(text);
+    if (!seconds)
+        place.refuse(
+            fmt::format("'{}' under '{}' is neither a number of seconds nor a date and time", text, column));
+    return fmt::format("{}", *seconds);
+}
+
+/// Returns the values of a row under our names, as the text of a JSON object.
+std::string renamed(std::string_view text, const std::string& header, const Columns& columns,
+                    const RowPlace& place) {
+    std::string row = "{";
+    for (const auto& [ours, theirs] : columns) {
+        std::string value = header.empty() ? json_in(object_of(text, place), theirs)
+                                           : json_of_field(csv_text(text, header, theirs, place));
+        if (value.empty()) place.refuse(fmt::format("\"{}\" is missing", theirs));
+        if (ours == kTime) value = json_of_time(value, theirs, place);
+        row += fmt::format("{}\"{}\":{}", row.size() > 1 ? "," : "", ours, value);
+    }
+    return row + "}";
+}
+
+}  // namespace
+
+RowFormat columns_format(const Spec& spec) {
+    spec.expect_only({"path", "osl", "prompt", "messages", "input_tokens", "output_tokens", kTime,
+                      "timestamp", "class", "slo", "body", "conversation", "turn", "model", "hash_ids",
+                      "block"});
+    Columns columns = spec.fields;
+    for (const char* const own : {"path", "osl", "block"}) columns.erase(own);
+    const bool has_text = columns.contains("prompt") || columns.contains("messages");
+    if (!has_text && !columns.contains("input_tokens"))
+        throw UsageError(
+            "--dataset columns: name the column of the prompts, or of their lengths: "
+            "columns:prompt=question, or "
+            "columns:input_tokens=n");
+    const std::string block = fmt::format(",\"block_tokens\":{:.0f}}}", spec.number_or("block", 512));
+    const RowFormat inner = has_text ? custom_format({}) : turns_format({});
+    const bool has_blocks = columns.contains("hash_ids");
+    return {
+        .name = "columns",
+        .read =
+            [=, read = inner.read](std::string_view text, const std::string& header, const RowPlace& place) {
+                std::string row = renamed(text, header, columns, place);
+                if (has_blocks) row.replace(row.size() - 1, 1, block);
+                row.reserve(row.size() + RowFile::kPadding);
+                return read(row, {}, place);
+            },
+        .look =
+            [](const std::string& path, RowFormat& format) {
+                format.layout = is_table(path) ? RowLayout::csv : RowLayout::lines_or_array;
+            },
+        .known_fields = inner.known_fields};
+}
+
+std::unique_ptr<Dataset> make_columns(const DatasetOptions& options) {
+    return make_file_dataset(options, columns_format(options.spec));
+}
+
+}  // namespace paretoken::datasets
