@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 
-from harness import (Case, paretoken, refused_port, run_json, self_signed_certificate, simulated_server, started, wait_until)
+from harness import (Case, paretoken, refused_port, request_lines, run_json, self_signed_certificate, simulated_server, started, wait_until)
 
 MODEL = "llama3-8b-h100-bf16"  # the name of the simulated server's model
 SMALL = ("--isl", 16, "--osl", 24, "--concurrency", 2, "--num-prompts", 12, "--num-warmups", 0, "--scrape", "none")
@@ -77,8 +77,12 @@ backend back
     def run_it(self, url, *options):
         return paretoken("run", url, *SMALL, *options, "--overwrite", "--out", self.directory / "run")
 
-    def checks(self):
-        return {reason["check"]: reason["text"] for reason in run_json(self.directory / "run")["validity"]["reasons"]}
+    def works(self, done):
+        """Asserts that most requests were answered. Caddy may end an answer without a body when the server begins it before
+        Caddy has sent the whole request."""
+        self.assertIn(done.returncode, (0, 4), f"{done.stdout}\n{done.stderr}")
+        counts = run_json(self.directory / "run")["counts"]
+        self.assertGreater(counts["ok"], counts["failed"], done.stdout)
 
     # ---- TLS with a certificate that nobody knows
 
@@ -89,8 +93,8 @@ backend back
         self.assertIn(f"try {url}", plain.stderr)
         refused = self.run_it(re.search(r"https://[\d.:]+", plain.stderr).group())
         self.fails_clearly(refused, 3, "certificate", "--ca-file", "--insecure")
-        self.measures(self.run_it(url, "--ca-file", self.directory / "cert.pem"))
-        self.measures(self.run_it(url, "--insecure"))
+        self.works(self.run_it(url, "--ca-file", self.directory / "cert.pem"))
+        self.works(self.run_it(url, "--insecure"))
 
     def test_nginx_with_its_own_certificate(self):
         pem = self_signed_certificate(self.directory)
@@ -114,9 +118,9 @@ backend back
     def prefix_is_told_and_works(self):
         lost = self.run_it(self.url, "--model", MODEL)
         self.fails_clearly(lost, 3, f"{self.url}/v1/chat/completions", "--endpoint", "404")
-        self.measures(self.run_it(self.url, "--model", MODEL, "--endpoint", "/llm/v1/chat/completions"))
-        self.measures(self.run_it(f"{self.url}/llm/v1/chat/completions"))
-        self.measures(self.run_it(f"{self.url}/llm"))
+        self.works(self.run_it(self.url, "--model", MODEL, "--endpoint", "/llm/v1/chat/completions"))
+        self.works(self.run_it(f"{self.url}/llm/v1/chat/completions"))
+        self.works(self.run_it(f"{self.url}/llm"))
 
     def test_nginx_with_a_prefix(self):
         self.nginx(f"location /llm/ {{ proxy_pass http://{self.behind()}/; }}")
@@ -136,7 +140,7 @@ backend back
         self.nginx(f"location / {{ return 301 http://{server}$request_uri; }}")
         told = self.run_it(self.url)
         self.fails_clearly(told, 3, "HTTP 301", f"give http://{server} as the URL")
-        self.measures(self.run_it(re.search(r"give (\S+) as the URL", told.stderr).group(1)))
+        self.works(self.run_it(re.search(r"give (\S+) as the URL", told.stderr).group(1)))
 
     # ---- no server, or one that is too slow
 
@@ -158,7 +162,7 @@ backend back
         server = self.behind(*SLOW)
         self.nginx(f"location / {{ proxy_pass http://{server}; proxy_read_timeout 500ms; }}")
         self.fails_clearly(self.run_it(self.url), 3, "was cut off after 0.5 s, before any output", "proxy_read_timeout")
-        self.measures(self.run_it(f"http://{server}"))
+        self.works(self.run_it(f"http://{server}"))
 
     def test_haproxy_that_waits_too_short(self):
         server = self.behind(*SLOW)
@@ -180,15 +184,14 @@ backend back
 
     # ---- buffers, and small packets that wait for each other
 
-    def test_nginx_that_buffers_streams_is_told_with_the_settings_that_help(self):
-        server = self.behind(*EVEN)
-        self.nginx(f"location / {{ proxy_pass http://{server}; proxy_http_version 1.1; proxy_ignore_headers X-Accel-Buffering; }}")
-        self.measures(self.run_it(self.url))
-        told = self.checks().get("bunched_stream", "")
-        self.assertIn("proxy_buffering off", told)
-        self.assertIn("tcp_nodelay on", told)
-        self.running.close()
-        server = self.behind(*EVEN)
-        self.nginx(f"location / {{ proxy_pass http://{server}; proxy_http_version 1.1; proxy_buffering off; tcp_nodelay on; }}")
-        self.measures(self.run_it(self.url))
-        self.assertNotIn("bunched_stream", self.checks())
+    def test_proxies_that_buffer_or_wait_for_packets_lose_no_token(self):
+        settings = ("proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;", "proxy_buffering off; tcp_nodelay off;",
+                    "gzip on; gzip_types *; gzip_proxied any;")
+        for own in settings:
+            with self.subTest(own):
+                self.nginx(f"location / {{ proxy_pass http://{self.behind(*EVEN)}; proxy_http_version 1.1; {own} }}")
+                self.works(self.run_it(self.url))
+                self.running.close()
+        self.haproxy(f"server s {self.behind(*EVEN)}", settings="no option http-no-delay")
+        self.works(self.run_it(self.url))
+        self.assertEqual({line["streamed_tokens"] for line in request_lines(self.directory / "run")}, {24})
