@@ -139,6 +139,21 @@ Keys keys_of(std::string_view text) {
     return keys;
 }
 
+/// Returns the names in the header of a table; none if its first line has no separators.
+Keys columns_of(std::string_view text) {
+    Keys columns;
+    std::string_view header = text.substr(0, text.find_first_of("\r\n"));
+    const std::size_t separator = header.find_first_of(",;\t");
+    if (separator == std::string_view::npos) return columns;
+    const char between = header[separator];
+    while (!header.empty()) {
+        const std::size_t end = std::min(header.find(between), header.size());
+        columns.emplace(header.substr(0, end));
+        header.remove_prefix(std::min(end + 1, header.size()));
+    }
+    return columns;
+}
+
 bool fits(const Sign& sign, const Keys& keys) {
     const auto has = [&](std::string_view key) { return keys.find(key) != keys.end(); };
     return std::all_of(sign.all.begin(), sign.all.end(),
@@ -192,7 +207,11 @@ bool is_table(const std::string& path) {
 
 std::string guessed_format(const std::string& path) {
     if (auto format = recognised_format(path)) return *format;
-    const Keys keys = keys_of(beginning_of(path));
+    const std::string begin = beginning_of(path);
+    if (std::all_of(begin.begin(), begin.end(), is_space))
+        throw UsageError(fmt::format("'{}' holds no requests: it is empty", path));
+    Keys keys = keys_of(begin);
+    if (is_table(path)) keys = columns_of(begin);
     std::string fields;
     for (const std::string& key : keys)
         fields += fmt::format("{}\"{}\"", fields.empty() ? "; its first row has the fields " : ", ",

@@ -33,6 +33,7 @@ constexpr std::array kDatasets = {
     ForeignValue{"single_turn", "custom"},
     ForeignValue{"random_pool", "custom", "the rows of the file are sent in their order"},
     ForeignValue{"openai", "custom"},
+    ForeignValue{"raw_payload", "custom", "of each body, the messages and the limit on tokens are sent"},
     ForeignValue{"weka_trace", "weka"},
     ForeignValue{"hf", "hub"},
     ForeignValue{"spec_bench", "custom"},
@@ -334,16 +335,18 @@ void compose_sglang_lengths(const Composing& now, std::string_view dataset) {
     const double ratio = given ? number("--random-range-ratio", *given) : 0;
     if (!(ratio >= 0 && ratio <= 1))
         throw UsageError(fmt::format("the range ratio of sglang is from 0 to 1, not {}", *given));
-    const auto range = [&](const char* field) {
+    const auto range = [&](const char* field, const char* option) {
+        if (ratio == 1 || !parts.has(field)) return;
         const auto length = parse_spec(parts.value(field));
-        if (!length.fields.empty() || ratio == 1) return;
-        const double most = number(option_of(*plan_field_named(field)), length.name);
+        if (!length.fields.empty()) return;
+        const double most = number(option, length.name);
         parts.set(field,
                   fmt::format("uniform:min={},max={}",
                               text_of_number(std::max(1.0, std::floor(most * ratio))), text_of_number(most)));
     };
-    range("isl");
-    range("osl");
+    range("isl", "--isl");
+    range("osl", "--osl");
+    range("suffix", "--gsp-question-len");
     if (ratio < 1)
         now.note(fmt::format("sglang draws each length L uniformly from {}{}",
                              ratio > 0 ? text_of_number(ratio) + " L" : "1",
@@ -460,10 +463,19 @@ void set_dataset(const Composing& now, const std::string& name) {
     Parts& parts = now.parts;
     if (name == "custom" && now.is(Tool::sglang)) return;  // the format is recognised
     const ForeignValue* const row = row_named(kDatasets, name);
+    const std::string_view own = std::string_view(name).substr(0, name.find(':'));
+    if (row == nullptr && own.find('/') != std::string_view::npos && !is_file(own))
+        return need_rows(now, "--dataset " + name, name);
     if (row == nullptr) return parts.set("dataset", name);
     if (now.is(Tool::vllm) && (name == "random" || name == "random-ids" || name == "timed_trace"))
         now.out.has_random_prompts = true;
     if (row->ours == "text") return set_text_dataset(now, name == "sonnet");
+    if (row->ours == "synthetic" && now.is(Tool::sglang))
+        if (const auto file = parts.take("dataset_path"))
+            now.note(
+                fmt::format("sglang cuts random prompts from the texts in {}; here they are random words, "
+                            "or cut from a file of text (--text)",
+                            *file));
     const std::string path = parts.value("dataset_path");
     if (row->ours == "hub" || (row->ours == "custom" && path.empty())) {
         if (is_file(path)) return parts.set("dataset", "custom");

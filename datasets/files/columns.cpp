@@ -20,8 +20,6 @@ namespace {
 /// The columns of a file, by the names that our rows have for them.
 using Columns = std::map<std::string, std::string>;
 
-constexpr std::string_view kTime = "at_s";
-
 /// Returns a field of a table as JSON. A list or an object is JSON already; a number may be a text.
 std::string json_of_field(const std::string& field) {
     if (field.empty()) return "null";
@@ -29,15 +27,10 @@ std::string json_of_field(const std::string& field) {
     return nlohmann::json(field).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Returns the seconds of a time, which may be a text in quotes, as JSON.
-std::string json_of_time(std::string_view json, std::string_view column, const RowPlace& place) {
-    if (json == "null" || json.empty()) return "null";
-    const std::string_view text = json.starts_with('"') ? json.substr(1, json.size() - 2) : json;
-    const auto seconds = seconds_of_time(text);
-    if (!seconds)
-        place.refuse(
-            fmt::format("'{}' under '{}' is neither a number of seconds nor a date and time", text, column));
-    return fmt::format("{}", *seconds);
+std::string json_of_member(std::string_view object, const std::string& key, const RowPlace& place) {
+    simdjson::dom::element value;
+    if (object_of(object, place)[key].get(value)) place.refuse(fmt::format("\"{}\" is missing", key));
+    return simdjson::minify(value);
 }
 
 /// Returns the values of a row under our names, as the text of a JSON object.
@@ -45,10 +38,8 @@ std::string renamed(std::string_view text, const std::string& header, const Colu
                     const RowPlace& place) {
     std::string row = "{";
     for (const auto& [ours, theirs] : columns) {
-        std::string value = header.empty() ? json_in(object_of(text, place), theirs)
-                                           : json_of_field(csv_text(text, header, theirs, place));
-        if (value.empty()) place.refuse(fmt::format("\"{}\" is missing", theirs));
-        if (ours == kTime) value = json_of_time(value, theirs, place);
+        const std::string value = header.empty() ? json_of_member(text, theirs, place)
+                                                 : json_of_field(csv_text(text, header, theirs, place));
         row += fmt::format("{}\"{}\":{}", row.size() > 1 ? "," : "", ours, value);
     }
     return row + "}";
@@ -57,7 +48,7 @@ std::string renamed(std::string_view text, const std::string& header, const Colu
 }  // namespace
 
 RowFormat columns_format(const Spec& spec) {
-    spec.expect_only({"path", "osl", "prompt", "messages", "input_tokens", "output_tokens", kTime,
+    spec.expect_only({"path", "osl", "prompt", "messages", "input_tokens", "output_tokens", "at_s",
                       "timestamp", "class", "slo", "body", "conversation", "turn", "model", "hash_ids",
                       "block"});
     Columns columns = spec.fields;
@@ -65,8 +56,8 @@ RowFormat columns_format(const Spec& spec) {
     const bool has_text = columns.contains("prompt") || columns.contains("messages");
     if (!has_text && !columns.contains("input_tokens"))
         throw UsageError(
-            "--dataset columns: name the column of the prompts, or of their lengths: "
-            "columns:prompt=question, or "
+            "--dataset columns: name the column of the prompts, or of their lengths: columns:prompt=question "
+            "or "
             "columns:input_tokens=n");
     const std::string block = fmt::format(",\"block_tokens\":{:.0f}}}", spec.number_or("block", 512));
     const RowFormat inner = has_text ? custom_format({}) : turns_format({});

@@ -121,6 +121,11 @@ double seconds_of_number(double time) {
     return time;
 }
 
+double seconds_of_milliseconds(double time) {
+    constexpr double kSince1970 = 1e9;
+    return time >= kSince1970 ? seconds_of_number(time) : time / 1e3;
+}
+
 std::optional<double> seconds_of_time(std::string_view text) {
     double number = 0;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);

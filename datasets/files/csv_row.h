@@ -36,6 +36,10 @@ bool is_length(std::string_view field);
 /// nanoseconds since 1970, which are larger than any number of seconds.
 double seconds_of_number(double time);
 
+/// Returns the seconds of a number of milliseconds, or of seconds, milli-, micro- or nanoseconds since 1970,
+/// which are larger than the milliseconds of 11 days.
+double seconds_of_milliseconds(double time);
+
 /// Returns the seconds since 1970 of a time such as "2023-11-16 18:15:46.6805900". The date may have '/'
 /// instead of '-', 'T' may stand before the time of day, and 'Z', "UTC" or an offset such as "+01:00" may
 /// follow it (without an offset, the time is UTC). A number that is not negative is one of

@@ -15,6 +15,7 @@
 #include "core/random.h"
 #include "core/result/slo.h"
 #include "datasets/files/agents/job_row.h"
+#include "datasets/files/csv_row.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -135,10 +136,8 @@ Row common_fields_in(const dom::element& object, const RowPlace& place) {
     Row row;
     row.input_tokens = tokens_in(object, "input_tokens", place);
     row.output_tokens = output_tokens_in(object, place);
-    row.at_s = number_in(object, "at_s", place);
-    if (!row.at_s)
-        if (const auto ms = number_in(object, "timestamp", place))
-            row.at_s = *ms / 1e3;  // as AIPerf writes it
+    row.at_s = time_in(object, "at_s", seconds_of_number, place);
+    if (!row.at_s) row.at_s = time_in(object, "timestamp", seconds_of_milliseconds, place);  // AIPerf's name
     row.request_class = text_in(object, "class", place);
     row.slo = slo_in(object, place);
     read_job_fields(object, row, place);

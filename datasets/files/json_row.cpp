@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "datasets/files/csv_row.h"
+
 namespace paretoken::datasets {
 
 namespace dom = simdjson::dom;
@@ -60,6 +62,16 @@ void set_content(Message& message, dom::element content, const RowPlace& place) 
     message.parts = simdjson::minify(content);
 }
 
+/// Returns a hint at a usual reason why a row is not JSON; empty if none is seen.
+std::string_view hint_at(std::string_view row) {
+    if (row.ends_with(',')) return "; no comma may follow the object of a line";
+    if (row == "{") return "; an object must be in one line, as jq -c . FILE writes it";
+    if (row.find("NaN") != std::string_view::npos || row.find("Infinity") != std::string_view::npos)
+        return "; NaN and Infinity are no JSON, write null";
+    if (row.starts_with("{'")) return "; JSON has double quotes, and this looks like Python's text";
+    return {};
+}
+
 dom::parser& parser_of_thread() {
     thread_local dom::parser parser;
     return parser;
@@ -75,7 +87,7 @@ const dom::element& object_of(std::string_view text, const RowPlace& place) {
     static_assert(RowFile::kPadding >= simdjson::SIMDJSON_PADDING);
     thread_local dom::element object;
     if (const auto error = parser_of_thread().parse(text.data(), text.size(), false).get(object))
-        place.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));
+        place.refuse(fmt::format("not JSON ({}){}", simdjson::error_message(error), hint_at(text)));
     if (!object.is_object()) place.refuse("no JSON object");
     return object;
 }
@@ -103,6 +115,17 @@ std::optional<double> number_in(const dom::element& object, std::string_view key
     const auto number = number_of(value);
     if (!number || !(*number >= 0)) place.refuse(fmt::format("\"{}\" is not a number of at least 0", key));
     return number;
+}
+
+std::optional<double> time_in(const dom::element& object, std::string_view key, double (*seconds_of)(double),
+                              const RowPlace& place) {
+    dom::element value;
+    std::string_view text;
+    if (object[key].get(value) || value.is_null()) return std::nullopt;
+    if (const auto number = number_of(value); number && *number >= 0) return seconds_of(*number);
+    const auto time = value.get(text) ? std::nullopt : seconds_of_time(text);
+    if (!time) place.refuse(fmt::format("\"{}\" is neither a number of at least 0 nor a date and time", key));
+    return time;
 }
 
 std::string text_in(const dom::element& object, std::string_view key, const RowPlace& place) {

@@ -36,6 +36,11 @@ std::int64_t needed_tokens_in(const simdjson::dom::element& object, std::string_
 std::optional<double> number_in(const simdjson::dom::element& object, std::string_view key,
                                 const RowPlace& place);
 
+/// Returns the time under `key` in seconds: `seconds_of` for a number of at least 0, and seconds_of_time()
+/// (datasets/files/csv_row.h) for a text with a date; nothing if it is absent or null.
+std::optional<double> time_in(const simdjson::dom::element& object, std::string_view key,
+                              double (*seconds_of)(double), const RowPlace& place);
+
 /// Returns the value of `key`, which must be a string; an empty text if it is absent or null.
 std::string text_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
 

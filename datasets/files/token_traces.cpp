@@ -36,13 +36,7 @@ Row read_log(std::string_view text, const std::string&, const RowPlace& place) {
     Row row;
     row.input_tokens = needed_tokens_in(object, "prompt_tokens", place);
     row.output_tokens = needed_tokens_in(object, "completion_tokens", place);
-    std::string_view at;
-    if (!object["at"].get(at)) {
-        row.at_s = time_in(at, place);
-    } else {
-        row.at_s = number_in(object, "at", place);
-        if (row.at_s) row.at_s = seconds_of_number(*row.at_s);
-    }
+    row.at_s = time_in(object, "at", seconds_of_number, place);
     if (!row.at_s) place.refuse("\"at\" is missing");
     return row;
 }

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/text/letter_case.h"
 #include "core/text/printable.h"
 #include "core/text/secrets.h"
 
@@ -42,6 +43,8 @@ std::string_view take_host(std::string_view authority, std::string_view text, st
         return authority.substr(1);
     }
     const auto colon = authority.find(':');
+    if (colon != authority.rfind(':'))
+        reject(text, "an IPv6 address needs brackets, as in http://[::1]:8000");
     host = authority.substr(0, colon);
     if (colon == std::string_view::npos) return {};
     if (colon + 1 == authority.size()) reject(text, "the port is empty");
@@ -97,14 +100,15 @@ std::string_view Url::api_path(std::string_view path) const {
 Url parse_url(std::string_view text) {
     Url url;
     std::string_view rest = text;
-    if (rest.starts_with("https://")) {
-        url.tls = true;
-        url.port = 443;
-        rest.remove_prefix(8);
-    } else if (rest.starts_with("http://")) {
-        rest.remove_prefix(7);
-    } else if (rest.find("://") != std::string_view::npos) {
-        reject(text, fmt::format("scheme '{}' is not supported", rest.substr(0, rest.find("://"))));
+    const std::size_t colon = std::min(rest.find("://"), rest.find('/'));
+    const std::string scheme = lower_case(rest.substr(0, colon));
+    if (scheme == "http:" || scheme == "https:") reject(text, "two slashes must follow the scheme");
+    if (rest.substr(std::min(colon, rest.size())).starts_with("://")) {
+        if (scheme != "http" && scheme != "https")
+            reject(text, fmt::format("scheme '{}' is not supported", scheme));
+        url.tls = scheme == "https";
+        url.port = url.tls ? 443 : 80;
+        rest.remove_prefix(scheme.size() + 3);
     }
     for (const char c : rest) {
         if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) {
@@ -114,7 +118,7 @@ Url parse_url(std::string_view text) {
     }
     if (rest.substr(0, rest.find_first_of("/?")).find('@') != std::string_view::npos) {
         reject(text,
-               "a user name or password in the URL is not supported; set the API key, or give "
+               "credentials in the URL are not supported; set the API key, or give "
                "-H 'Authorization: Basic …'");
     }
     if (const auto mark = rest.find('?'); mark != std::string_view::npos) {

@@ -232,6 +232,7 @@ std::string AnswerReader::beginning() const {
     constexpr std::size_t kShown = 120;
     constexpr std::size_t kLongestSecret = 3 * kKibi;
     const std::string_view body = whole_body_.view().substr(0, kBeginning);
+    if (body.starts_with("\x1f\x8b")) return "it is packed with gzip, which its head does not say";
     std::string text = parser_->secrets().redacted(body);
     if (body.size() == kBeginning) text.resize(text.size() - std::min(text.size(), kLongestSecret));
     return "it begins with \"" + printable_line(text, kShown) + '"';
@@ -349,8 +350,10 @@ void AnswerReader::finish_stream(bool http_complete) {
         fail(Outcome::truncated, "the stream ended before a finish_reason");
     } else if (record_->events.empty()) {
         const std::string& reason = record_->finish_reason;
-        fail(Outcome::empty, "the stream contained no token" +
-                                 (reason.empty() ? std::string() : " (finish_reason " + reason + ")"));
+        fail(Outcome::empty,
+             "the stream contained no token" +
+                 (reason.empty() ? std::string() : " (finish_reason " + reason + ")") +
+                 (unknown_outputs_ > 0 ? ", but text under names that are not known: " + beginning() : ""));
     }
 }
 

@@ -9,7 +9,8 @@
 namespace paretoken::protocol {
 namespace {
 
-/// Counts the bytes of texts in tool calls: a function's name and arguments, a custom tool's input.
+/// Counts the bytes of texts in tool calls: a function's name and arguments (some servers send an object), a
+/// custom tool's input.
 bool add_tool_call(ondemand::value& value, std::size_t& bytes, Holes& holes) {
     if (type_of(value) == ondemand::json_type::array) {
         return for_each_element(value, [&](Value call) { return add_tool_call(call, bytes, holes); });
@@ -18,7 +19,14 @@ bool add_tool_call(ondemand::value& value, std::size_t& bytes, Holes& holes) {
         if (key == "function" || key == "custom") return add_tool_call(inner, bytes, holes);
         if (key == "name" || key == "arguments" || key == "input") {
             if (key == "arguments") holes.add(ShapeHole::Kind::output, inner);
-            if (const auto text = text_of(inner)) bytes += text->size();
+            if (type_of(inner) == ondemand::json_type::object) {
+                ondemand::object object;
+                std::string_view raw;
+                if (inner.get_object().get(object) || object.raw_json().get(raw)) return false;
+                bytes += raw.size();
+            } else if (const auto text = text_of(inner)) {
+                bytes += text->size();
+            }
         }
         return true;
     });
@@ -83,6 +91,14 @@ bool read_finish(ondemand::value& value, Delta& delta, Reading& reading) {
     });
 }
 
+/// Notes the text of a message that a server sends in place of a delta, or beside it.
+bool note_message(ondemand::value& value, Reading& reading) {
+    std::size_t bytes = 0;
+    if (!add_text(value, bytes, bytes)) return false;
+    reading.unknown_text |= bytes != 0;
+    return true;
+}
+
 bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
     return for_each_field(value, [&](Key key, Value inner) {
         if (key == "delta") return read_delta(inner, reading);
@@ -94,6 +110,7 @@ bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
         if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
         if (key == "usage") return read_usage(inner, delta.usage);  // Moonshot
         if (key == "error") return read_error(inner, reading.error);
+        if (key == "message") return note_message(inner, reading);
         if (key == "finish_reason") return read_finish(inner, delta, reading);
         if (key == "index") delta.choice = static_cast<int>(count_of(inner).value_or(0));
         return true;

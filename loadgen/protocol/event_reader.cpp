@@ -71,7 +71,7 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
             return for_each_element(value, [&](Value part) { return add_text(part, bytes, thinking); });
         case ondemand::json_type::object:
             return for_each_field(value, [&](Key key, Value inner) {
-                if (key == "text") return add_text(inner, bytes, thinking);
+                if (key == "text" || key == "content") return add_text(inner, bytes, thinking);
                 if (key == "thinking" || key == "summary") return add_text(inner, thinking, thinking);
                 return true;
             });

@@ -144,7 +144,8 @@ bool is_impossible(const std::optional<std::int64_t>& count);
 bool is_impossible(const TokenUsage& usage);
 
 /// Adds the bytes of the texts in a value, which is a string, a list of parts ([{"type": "text", "text":
-/// "…"}]) or one part. Texts under the key "thinking" are added to `thinking`, all others to `bytes`.
+/// "…"}]) or one part, whose text may also be named "content". Texts under the key "thinking" are added to
+/// `thinking`, all others to `bytes`.
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking);
 
 /// Adds the number of a list's elements.

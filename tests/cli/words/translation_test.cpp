@@ -170,6 +170,33 @@ const std::vector<Meaning>& meanings() {
         {"python3 -m sglang.bench_serving --dataset-name mooncake --dataset-path t.jsonl "
          "--use-trace-timestamps --mooncake-slowdown-factor 2.0",
          {"--arrivals trace:scale=2.0"}},
+        // Columns with names of their own.
+        {"guidellm benchmark run --target http://a --data w.jsonl --data-column-mapper "
+         "'{\"text_column\": \"article\"}' --profile synchronous --max-requests 5",
+         {"--dataset columns:prompt=article", "--dataset-path w.jsonl"}},
+        {"guidellm benchmark run --target http://a --data w.csv --data-column-mapper "
+         "kind=generative_column_mapper,column_mappings.text_column=q,column_mappings.output_tokens_count_"
+         "column=n "
+         "--profile synchronous --max-requests 5",
+         {"--dataset columns:output_tokens=n,prompt=q", "--dataset-path w.csv"}},
+        {"guidellm benchmark run --target http://a --data w.jsonl --data-args "
+         "'{\"prompt_column\":\"prompt\"}' "
+         "--profile synchronous --max-requests 5",
+         {"--dataset-path w.jsonl", "!columns"}},
+        {"vllm bench serve --model M --dataset-name timed_trace --dataset-path t.jsonl "
+         "--timed-trace-label-timestamp ts "
+         "--timed-trace-label-hash-ids ids --timed-trace-chunk-hash-size 16",
+         {"--dataset "
+          "columns:hash_ids=ids,input_tokens=input_length,output_tokens=output_length,timestamp=ts,block=16",
+          "--arrivals trace"}},
+        // The texts of a file do not change the lengths of SGLang's random prompts.
+        {"python3 -m sglang.bench_serving --dataset-name random --dataset-path s.json --random-input-len 64 "
+         "--random-output-len 8 --random-range-ratio 1.0",
+         {"--isl 64", "--osl 8", "!--dataset-path"}},
+        {"python3 -m sglang.bench_serving --dataset-name generated-shared-prefix --gsp-num-groups 2 "
+         "--gsp-prompts-per-group 1 --gsp-system-prompt-len 100 --gsp-question-len 50 --gsp-output-len 8 "
+         "--gsp-range-ratio 0.5",
+         {"levels=100,unique=uniform:min=25;max=50", "--osl uniform:min=4,max=8"}},
         {"vllm bench serve --model M --dataset-name sonnet --dataset-path sonnet.txt",
          {"--dataset shared_prefix:groups=1,levels=200,unique=350", "--osl 150", "--text sonnet.txt"}},
         {"vllm bench serve --model M --lora-modules a b --lora-assignment round-robin --dataset-name random",

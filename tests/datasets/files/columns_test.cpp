@@ -68,7 +68,7 @@ TEST(Columns, that_are_not_there_are_named_with_their_place) {
     EXPECT_THAT(refusal_of(R"({"a":"x"})", "columns:prompt=question"),
                 AllOf(HasSubstr(":1: "), HasSubstr("question")));
     EXPECT_THAT(refusal_of("q\n\"no end\nx\n", "columns:prompt=q"), HasSubstr("a quoted value has no end"));
-    EXPECT_THAT(refusal_of("q,t\nx,noon\n", "columns:prompt=q,at_s=t"), HasSubstr("'noon'"));
+    EXPECT_THAT(refusal_of("q,t\nx,noon\n", "columns:prompt=q,at_s=t"), HasSubstr("at_s"));
     EXPECT_THAT(refusal_of("q,n\nx,-5\n", "columns:prompt=q,output_tokens=n"), HasSubstr("output_tokens"));
     EXPECT_THAT(refusal_of("q\nx\n", "columns:output_tokens=q"), HasSubstr("columns:prompt="));
     EXPECT_THAT(refusal_of("q\nx\n", "columns:prompt=q,colour=q"), HasSubstr("colour"));

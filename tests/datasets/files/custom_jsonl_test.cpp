@@ -31,6 +31,29 @@ std::string refusal_of(std::string_view text, std::string_view spec = "custom") 
     return "accepted";
 }
 
+TEST(CustomJsonl, ReadsTimesInAnyUnitSince1970AndAsDates) {
+    for (const char* const field :
+         {"at_s\":0.5", "at_s\":1700000000.5", "at_s\":1700000000500", "at_s\":\"2023-11-14T22:13:20.5Z\"",
+          "timestamp\":500", "timestamp\":1700000000500", "timestamp\":1700000000500000",
+          "timestamp\":1700000000500000000", "timestamp\":\"1700000000500\""}) {
+        const bool relative = std::string_view(field).size() < 16;
+        const std::string first = std::string(field).substr(0, std::string_view(field).find(':') - 1) +
+                                  (relative ? "\":0" : "\":\"2023-11-14 22:13:20\"");
+        const auto dataset =
+            dataset_of("{\"prompt\":\"a\",\"" + first + "}\n{\"prompt\":\"b\",\"" + field + "}");
+        EXPECT_NEAR(seconds(*dataset->recorded_time(1)), .5, 1e-3) << field;
+    }
+    EXPECT_THAT(refusal_of(R"({"prompt":"a","at_s":"noon"})"), HasSubstr("date and time"));
+    EXPECT_THAT(refusal_of(R"({"prompt":"a","timestamp":-1})"), HasSubstr("at least 0"));
+}
+
+TEST(CustomJsonl, SaysWhyARowIsNotJson) {
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\"},\n"), HasSubstr("no comma"));
+    EXPECT_THAT(refusal_of("{\n\"prompt\":\"a\"\n}\n"), HasSubstr("jq -c ."));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"output_tokens\":NaN}\n"), HasSubstr("write null"));
+    EXPECT_THAT(refusal_of("{'prompt':'a'}\n"), HasSubstr("double quotes"));
+}
+
 TEST(CustomJsonl, ReadsPromptsConversationsAndTokenIds) {
     const auto dataset = dataset_of(
         "{\"prompt\": \"h\\u00e9llo\", \"output_tokens\": 5, \"class\": \"batch\"}\n"

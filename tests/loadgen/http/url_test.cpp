@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::http {
 namespace {
@@ -82,6 +83,19 @@ TEST(Url, AQueryGoesWithEveryPath) {
     EXPECT_EQ(url.text(), "https://a.example/openai/deployments/d?api-version=2024-02-01");
     EXPECT_EQ(parse_url("http://a?x=1").host, "a");
     EXPECT_EQ(parse_url("http://a:1").target("/v1/models"), "/v1/models");
+}
+
+TEST(Url, TakesSchemesInAnyCaseAndSaysWhatIsWrongWithAnAddress) {
+    EXPECT_TRUE(parse_url("HTTPS://a/v1").tls);
+    EXPECT_EQ(parse_url("Http://a:81").port, 81);
+    EXPECT_EQ(parse_url("a:82/x").host, "a");
+    for (const auto& [text, said] : {std::pair{"http:/a:80", "two slashes"},
+                                     {"http://::1:8000", "brackets"},
+                                     {"http://user:pw@a", "Authorization: Basic"},
+                                     {"WS://a", "'ws'"}}) {
+        const std::string message = message_of<UsageError>([&] { parse_url(text); });
+        EXPECT_NE(message.find(said), std::string::npos) << text << ": " << message;
+    }
 }
 
 TEST(Url, IsShownAndRefusedWithoutItsSecrets) {

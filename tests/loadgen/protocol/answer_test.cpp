@@ -475,6 +475,40 @@ TEST(Answer, FindsReasoningUnderEveryKnownName) {
     }
 }
 
+TEST(Answer, ReadsArgumentsOfToolsThatAreObjects) {
+    const RequestRecord record =
+        Answer()
+            .read(1, chunk(R"({"tool_calls":[{"index":0,"function":{"name":"f","arguments":{"a":[1]}}}]})"))
+            .read(2, chunk(R"({"tool_calls":[{"index":0,"function":{"arguments":{"b":2}}}]})",
+                           R"("tool_calls")"))
+            .read(3, kDone)
+            .end();
+    EXPECT_EQ(record.outcome, Outcome::ok) << record.error;
+    EXPECT_EQ(record.streamed_tokens, 2);
+    EXPECT_EQ(record.first_event, at(1));
+}
+
+TEST(Answer, ReadsReasoningInAnObject) {
+    const RequestRecord record =
+        Answer().read(1, chunk(R"({"reasoning":{"content":"hm"}})")).read(2, kAnswer).end();
+    EXPECT_EQ(record.first_event, at(1));
+    EXPECT_EQ(record.first_answer, at(2));
+}
+
+TEST(Answer, QuotesAnAnswerWhoseTextIsUnderAnUnknownName) {
+    for (const std::string choice : {R"({"index":0,"message":{"content":"word"},"finish_reason":"stop"})",
+                                     R"({"index":0,"delta":{"words":"word"},"finish_reason":"stop"})"}) {
+        const RequestRecord record =
+            Answer().read(1, R"(data: {"choices":[)" + choice + "]}\n\n" + kDone).end();
+        EXPECT_EQ(record.outcome, Outcome::empty);
+        EXPECT_THAT(record.error, AllOf(HasSubstr("names that are not known"), HasSubstr("word")));
+    }
+}
+
+TEST(Answer, SaysThatAnUnannouncedAnswerIsPacked) {
+    EXPECT_THAT(Answer().read(1, "\x1f\x8b\x08 xyz").end().error, HasSubstr("packed with gzip"));
+}
+
 TEST(Answer, SaysThatOutputCameUnderUnknownNames) {
     const std::string unknown = chunk(R"({"content":"","inner_voice":"hm"})");
     EXPECT_TRUE(Answer().read(1, unknown + unknown).read(2, text("a") + kStop).end().unseen_output);
