@@ -650,20 +650,21 @@ class Settlement {
     bool can_rename_;
 };
 
-/// Ends the command because a request failed whose answer had begun, or that took a while. Servers and proxies
-/// are then known to speak HTTP, and `remark` says what else is known.
+/// Ends the command because a request failed whose answer had begun, or that took a while. Servers and
+/// proxies are then known to speak HTTP, and `remark` says what else is known.
 [[noreturn]] void refuse_trial(const Asker& asker, const std::string& what, const Trial& trial,
                                std::string_view remark) {
     constexpr Duration kWhile = std::chrono::milliseconds(200);
     const bool was_taken = trial.fetched.head.status != 0 || trial.took > kWhile || !remark.empty();
     if (trial.fetched.failure->kind != http::FetchFailure::Kind::disconnected || !was_taken)
         asker.refuse_failure(what, *trial.fetched.failure);
-    asker.refuse(fmt::format(
-        "{} was cut off after {:.1f} s, {} ({}){}; a proxy before the server may have too short a read timeout "
-        "(nginx: proxy_read_timeout, HAProxy: timeout server), or the server ended",
-        what, seconds(trial.took),
-        trial.fetched.body.empty() ? "before any output" : "in the middle of its answer",
-        trial.fetched.failure->why, remark));
+    asker.refuse(
+        fmt::format("{} was cut off after {:.1f} s, {} ({}){}; a proxy before the server may have too short "
+                    "a read timeout "
+                    "(nginx: proxy_read_timeout, HAProxy: timeout server), or the server ended",
+                    what, seconds(trial.took),
+                    trial.fetched.body.empty() ? "before any output" : "in the middle of its answer",
+                    trial.fetched.failure->why, remark));
 }
 
 /// Settles the options that requests have. Throws when the server refuses the plainest request.
@@ -817,8 +818,7 @@ TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, c
     short_one.wanted_output_tokens = std::min(few, request.wanted_output_tokens.value_or(few));
     const Trial trial = attempt(asker, facts.body, short_one, Need::must);
     const std::string what = "the workload's first request";
-    if (trial.fetched.failure)
-        refuse_trial(asker, what, trial, ", although shorter requests were answered");
+    if (trial.fetched.failure) refuse_trial(asker, what, trial, ", although shorter requests were answered");
     if (!trial.accepted()) asker.refuse_status(what, target_of(asker.options()), trial.fetched);
     if (is_failure(trial.record.outcome) && trial.record.outcome != Outcome::empty) {
         asker.refuse(fmt::format("{} failed: {}", what, trial.record.error));
