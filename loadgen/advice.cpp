@@ -158,6 +158,26 @@ GatewayReport gateway_report(int status, std::string_view server, std::string_vi
     return {};
 }
 
+std::string not_found_note(const http::Url& url, std::string_view path, std::string_view said) {
+    const std::string asked = address_text(url, path);
+    if (said.find("model") != std::string_view::npos)
+        return fmt::format("; the address was {}, and --model names the model", asked);
+    return fmt::format(
+        "; the address was {}: if it is wrong, give the path after {} with --endpoint, or the whole "
+        "address as the URL",
+        asked, url.text());
+}
+
+std::string cut_off_note(std::string_view what, Duration took, const http::Fetched& answer,
+                         std::string_view remark) {
+    return fmt::format(
+        "{} was cut off after {:.1f} s, {} ({}){}; a proxy before the server may have too short a read "
+        "timeout "
+        "(nginx: proxy_read_timeout, HAProxy: timeout server), or the server ended",
+        what, seconds(took), answer.body.empty() ? "before any output" : "in the middle of its answer",
+        answer.failure ? answer.failure->why : "", remark);
+}
+
 bool wants_more_tokens(std::string_view said, std::string_view limit_name) {
     constexpr std::array<std::string_view, 5> kWords = {"minimum", ">=", "at least", "greater than",
                                                         "too small"};

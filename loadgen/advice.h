@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/units.h"
+#include "loadgen/http/fetch.h"
 #include "loadgen/http/url.h"
 
 namespace paretoken::loadgen {
@@ -26,6 +28,14 @@ struct GatewayReport {
 /// Reads an answer's status, its Server header and its whole body. The words of a server that is busy or
 /// loads its model, which a proxy only passed on, are no report.
 GatewayReport gateway_report(int status, std::string_view server, std::string_view body);
+
+/// Returns the address that was asked for `path`, and how to give another one. `said`: the words of a 404.
+std::string not_found_note(const http::Url& url, std::string_view path, std::string_view said);
+
+/// Returns that a request was cut off after a time, and what may be the reason. `remark` says what else is
+/// known.
+std::string cut_off_note(std::string_view what, Duration took, const http::Fetched& answer,
+                         std::string_view remark);
 
 /// Returns whether a refusal says that answers must have more tokens than `limit_name` allows.
 bool wants_more_tokens(std::string_view said, std::string_view limit_name);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
@@ -150,7 +149,7 @@ class Asker {
                             "--api-key-env names, or a header given with -H) and what it permits{}",
                             options_.url.text(), what, head.status, words, advice));
         }
-        if (head.status == 404 || head.status == 405) words += not_found_note(path, said);
+        if (head.status == 404 || head.status == 405) words += not_found_note(options_.url, path, said);
         const GatewayReport gateway = report_of(answer);
         if (!gateway.fact.empty())
             words += fmt::format("; {}: {}", gateway.fact, gateway.remedy);
@@ -158,17 +157,6 @@ class Asker {
             words += "; the server is overloaded or still loading its model, try again when it is ready";
         throw RuntimeError(
             fmt::format("{}: {} gave HTTP {}{}{}", options_.url.text(), what, head.status, words, advice));
-    }
-
-    /// Returns the address that was asked for generations, and how to give another one.
-    std::string not_found_note(std::string_view path, std::string_view said) const {
-        const std::string asked = address_text(options_.url, path);
-        if (said.find("model") != std::string_view::npos)
-            return fmt::format("; the address was {}, and --model names the model", asked);
-        return fmt::format(
-            "; the address was {}: if it is wrong, give the path after {} with --endpoint, or the whole "
-            "address as the URL",
-            asked, options_.url.text());
     }
 
     [[noreturn]] void refuse_failure(std::string_view what, const http::FetchFailure& failure,
@@ -425,20 +413,6 @@ bool lacks_version(Asker& asker) {
 
 // ---- the kind of server
 
-std::string kind_by_owner(const std::string& owner) {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOwners{{
-        {"vllm", "vllm"},
-        {"llamacpp", "llama.cpp"},
-        {"sglang", "sglang"},
-        {"library", "ollama"},
-        {"paretoken", "paretoken-sim"},
-    }};
-    for (const auto& [owned_by, kind] : kOwners) {
-        if (owner == owned_by) return std::string(kind);
-    }
-    return {};
-}
-
 /// Stores the numbers, flags and short texts of an object in the facts.
 void note_settings(const Asker& asker, const Json& object, EndpointFacts& facts) {
     constexpr std::size_t kLongestValue = 200;
@@ -456,7 +430,7 @@ void note_settings(const Asker& asker, const Json& object, EndpointFacts& facts)
 
 void ask_what_it_is(Asker& asker, const std::optional<protocol::ListedModel>& model, EndpointFacts& facts) {
     if (model) {
-        facts.server_kind = kind_by_owner(model->owner);
+        facts.server_kind = protocol::kind_by_owner(model->owner);
         facts.context = model->context;
     }
     if (facts.server_kind == "vllm" || facts.server_kind == "paretoken-sim") {
@@ -658,13 +632,7 @@ class Settlement {
     const bool was_taken = trial.fetched.head.status != 0 || trial.took > kWhile || !remark.empty();
     if (trial.fetched.failure->kind != http::FetchFailure::Kind::disconnected || !was_taken)
         asker.refuse_failure(what, *trial.fetched.failure);
-    asker.refuse(
-        fmt::format("{} was cut off after {:.1f} s, {} ({}){}; a proxy before the server may have too short "
-                    "a read timeout "
-                    "(nginx: proxy_read_timeout, HAProxy: timeout server), or the server ended",
-                    what, seconds(trial.took),
-                    trial.fetched.body.empty() ? "before any output" : "in the middle of its answer",
-                    trial.fetched.failure->why, remark));
+    asker.refuse(cut_off_note(what, trial.took, trial.fetched, remark));
 }
 
 /// Settles the options that requests have. Throws when the server refuses the plainest request.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "loadgen/protocol/event_reader.h"
 
@@ -55,6 +56,20 @@ std::optional<ListedModel> chosen_model(const std::vector<ListedModel>& models, 
     });
     if (found != models.end()) return *found;
     return asked.empty() ? std::optional(models.front()) : std::nullopt;
+}
+
+std::string kind_by_owner(std::string_view owner) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOwners{{
+        {"vllm", "vllm"},
+        {"llamacpp", "llama.cpp"},
+        {"sglang", "sglang"},
+        {"library", "ollama"},
+        {"paretoken", "paretoken-sim"},
+    }};
+    for (const auto& [owned_by, kind] : kOwners) {
+        if (owner == owned_by) return std::string(kind);
+    }
+    return {};
 }
 
 }  // namespace paretoken::protocol

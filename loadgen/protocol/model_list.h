@@ -25,4 +25,7 @@ std::vector<ListedModel> listed_models(std::string_view body);
 /// none.
 std::optional<ListedModel> chosen_model(const std::vector<ListedModel>& models, std::string_view asked);
 
+/// Returns the kind of a server ("vllm", "llama.cpp", …) by the owner of its models; empty if it is unknown.
+std::string kind_by_owner(std::string_view owner);
+
 }  // namespace paretoken::protocol

@@ -15,29 +15,29 @@ using ::testing::HasSubstr;
 
 using File = paretoken::testing::TemporaryFile;
 
-std::unique_ptr<Dataset> dataset_of(std::string_view text, std::string_view spec) {
+std::unique_ptr<Dataset> dataset_of_columns(std::string_view text, std::string_view spec) {
     const File file(text);
     return make_dataset({.spec = parse_spec(spec), .path = file.path()});
 }
 
-std::string refusal_of(std::string_view text, std::string_view spec) {
-    return message_of<UsageError>([&] { dataset_of(text, spec); });
+std::string refusal_of_columns(std::string_view text, std::string_view spec) {
+    return message_of<UsageError>([&] { dataset_of_columns(text, spec); });
 }
 
 constexpr std::string_view kTexts = "columns:prompt=article,output_tokens=n,at_s=when,class=team";
 
 TEST(Columns, of_a_table_and_of_json_lines_give_the_same_requests) {
-    const auto table = dataset_of(
+    const auto table = dataset_of_columns(
         "\xef\xbb\xbfid,article,n,when,team\r\n"
         "1,\"He said \"\"no\"\", and\r\nleft.\",5,2026-01-01 00:00:00,a\r\n"
         "\r\n"
         "2,short,7.0,2026-01-01T00:00:02.5Z,b\r\n",
         kTexts);
-    const auto lines =
-        dataset_of(R"({"id":1,"article":"He said \"no\", and\r\nleft.","n":5,"when":1767225600,"team":"a"})"
-                   "\n"
-                   R"({"id":2,"article":"short","n":"7","when":"1767225602500","team":"b"})",
-                   kTexts);
+    const auto lines = dataset_of_columns(
+        R"({"id":1,"article":"He said \"no\", and\r\nleft.","n":5,"when":1767225600,"team":"a"})"
+        "\n"
+        R"({"id":2,"article":"short","n":"7","when":"1767225602500","team":"b"})",
+        kTexts);
     for (const auto* const dataset : {&table, &lines}) {
         ASSERT_EQ((*dataset)->size(), 2U);
         EXPECT_EQ((*dataset)->request(0).prompt, Prompt("He said \"no\", and\r\nleft."));
@@ -51,8 +51,8 @@ TEST(Columns, of_a_table_and_of_json_lines_give_the_same_requests) {
 
 TEST(Columns, of_lengths_and_hash_ids_are_those_of_a_trace) {
     const auto trace =
-        dataset_of("ms;in;out;ids\n0;600;4;[1,2]\n50;1100;8;[1,2,3]\n",
-                   "columns:timestamp=ms,input_tokens=in,output_tokens=out,hash_ids=ids,block=512");
+        dataset_of_columns("ms;in;out;ids\n0;600;4;[1,2]\n50;1100;8;[1,2,3]\n",
+                           "columns:timestamp=ms,input_tokens=in,output_tokens=out,hash_ids=ids,block=512");
     ASSERT_EQ(trace->size(), 2U);
     EXPECT_EQ(trace->request(0).wanted_input_tokens, 600);
     EXPECT_EQ(trace->request(1).wanted_output_tokens, 8);
@@ -63,15 +63,17 @@ TEST(Columns, of_lengths_and_hash_ids_are_those_of_a_trace) {
 }
 
 TEST(Columns, that_are_not_there_are_named_with_their_place) {
-    EXPECT_THAT(refusal_of("a,b\n1,2\n", "columns:prompt=question"),
+    EXPECT_THAT(refusal_of_columns("a,b\n1,2\n", "columns:prompt=question"),
                 AllOf(HasSubstr(":2: "), HasSubstr("question")));
-    EXPECT_THAT(refusal_of(R"({"a":"x"})", "columns:prompt=question"),
+    EXPECT_THAT(refusal_of_columns(R"({"a":"x"})", "columns:prompt=question"),
                 AllOf(HasSubstr(":1: "), HasSubstr("question")));
-    EXPECT_THAT(refusal_of("q\n\"no end\nx\n", "columns:prompt=q"), HasSubstr("a quoted value has no end"));
-    EXPECT_THAT(refusal_of("q,t\nx,noon\n", "columns:prompt=q,at_s=t"), HasSubstr("at_s"));
-    EXPECT_THAT(refusal_of("q,n\nx,-5\n", "columns:prompt=q,output_tokens=n"), HasSubstr("output_tokens"));
-    EXPECT_THAT(refusal_of("q\nx\n", "columns:output_tokens=q"), HasSubstr("columns:prompt="));
-    EXPECT_THAT(refusal_of("q\nx\n", "columns:prompt=q,colour=q"), HasSubstr("colour"));
+    EXPECT_THAT(refusal_of_columns("q\n\"no end\nx\n", "columns:prompt=q"),
+                HasSubstr("a quoted value has no end"));
+    EXPECT_THAT(refusal_of_columns("q,t\nx,noon\n", "columns:prompt=q,at_s=t"), HasSubstr("at_s"));
+    EXPECT_THAT(refusal_of_columns("q,n\nx,-5\n", "columns:prompt=q,output_tokens=n"),
+                HasSubstr("output_tokens"));
+    EXPECT_THAT(refusal_of_columns("q\nx\n", "columns:output_tokens=q"), HasSubstr("columns:prompt="));
+    EXPECT_THAT(refusal_of_columns("q\nx\n", "columns:prompt=q,colour=q"), HasSubstr("colour"));
 }
 
 TEST(Columns, with_prompts_are_not_made_up) {
