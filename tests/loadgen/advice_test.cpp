@@ -59,13 +59,13 @@ TEST(Advice, names_the_proxy_that_has_no_server_behind_it) {
         {"LiteLLM", 429, "uvicorn",
          R"({"error":{"message":"No deployments available for selected model, Try again in 5 seconds."}})"},
         {"Open WebUI", 500, "", R"({"detail":"Open WebUI: Server Connection Error"})"},
-        {"a proxy", 503, "", R"({"error":{"message":"No available workers (all circuits open)"}})"},
-};
-for (const Page& page : pages) {
-    const GatewayReport report = gateway_report(page.status, page.server, page.body);
-    EXPECT_THAT(report.fact, HasSubstr(page.name)) << page.body;
-    EXPECT_THAT(report.fact, HasSubstr("no server behind it")) << page.name << page.status;
-}
+        {"a proxy", 503, "", R"({"error":{"message":"No available workers: all circuits are open"}})"},
+    };
+    for (const Page& page : pages) {
+        const GatewayReport report = gateway_report(page.status, page.server, page.body);
+        EXPECT_THAT(report.fact, HasSubstr(page.name)) << page.body;
+        EXPECT_THAT(report.fact, HasSubstr("no server behind it")) << page.name << page.status;
+    }
 }
 
 TEST(Advice, names_the_setting_of_a_proxy_that_waits_too_short) {
