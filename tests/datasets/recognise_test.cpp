@@ -24,7 +24,7 @@ std::string said_of(std::string_view text) {
 TEST(Recognise, names_the_fields_of_a_row_of_no_known_format) {
     EXPECT_THAT(said_of(R"({"ask": "a", "reply": "b"})"),
                 AllOf(HasSubstr("none of the known formats"), HasSubstr("the fields \"ask\", \"reply\""),
-                      HasSubstr("\"prompt\"")));
+                      HasSubstr("columns:prompt=NAME")));
     EXPECT_THAT(said_of("plain text\n"), Not(HasSubstr("fields")));
 }
 
