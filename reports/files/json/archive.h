@@ -27,6 +27,23 @@
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/files/plan_file.h"
 
+/// Passes members whose keys are their names: PARETOKEN_FIELDS(a, v, n, mean) is a("n", v.n); a("mean",
+/// v.mean). The first argument may also be a.required.
+#define PARETOKEN_FIELDS(call, value, ...) PARETOKEN_SCAN(PARETOKEN_FIELD(call, value, __VA_ARGS__))
+#define PARETOKEN_FIELD(call, value, member, ...) \
+    call(#member, value.member);                  \
+    __VA_OPT__(PARETOKEN_NEXT_FIELD PARETOKEN_PARENTHESES(call, value, __VA_ARGS__))
+#define PARETOKEN_NEXT_FIELD() PARETOKEN_FIELD
+#define PARETOKEN_PARENTHESES ()
+// Each scan expands one further member, up to 85.
+#define PARETOKEN_SCAN(...) \
+    PARETOKEN_SCAN_16(PARETOKEN_SCAN_16(PARETOKEN_SCAN_16(PARETOKEN_SCAN_16(__VA_ARGS__))))
+#define PARETOKEN_SCAN_16(...) \
+    PARETOKEN_SCAN_4(PARETOKEN_SCAN_4(PARETOKEN_SCAN_4(PARETOKEN_SCAN_4(__VA_ARGS__))))
+#define PARETOKEN_SCAN_4(...) \
+    PARETOKEN_SCAN_1(PARETOKEN_SCAN_1(PARETOKEN_SCAN_1(PARETOKEN_SCAN_1(__VA_ARGS__))))
+#define PARETOKEN_SCAN_1(...) __VA_ARGS__
+
 namespace paretoken::reports {
 
 using Json = nlohmann::ordered_json;
@@ -267,7 +284,7 @@ class LineWriter {
         separate();
         fmt::format_to(std::back_inserter(out_), "\"{}\":", key);
         const auto is_plain = [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
-        if (std::all_of(text.begin(), text.end(), is_plain))
+        if (std::ranges::all_of(text, is_plain))
             fmt::format_to(std::back_inserter(out_), "\"{}\"", text);
         else
             out_ += text_of(Json(text), -1);

@@ -15,76 +15,47 @@ inline void enum_named(std::string_view name, std::optional<GateDesign>& value) 
         if (name_of(one) == name) value = one;
 }
 
-template <class Archive>
-void fields(Archive& a, Is<GateRow> auto& v) {
+void fields(auto& a, Is<GateRow> auto& v) {
     a.required("metric", v.metric);
-    a("title", v.title);
-    a("unit", v.unit);
+    PARETOKEN_FIELDS(a, v, title, unit);
     a.required("verdict", v.verdict);
-    a("tolerance", v.tolerance);
-    a("floor", v.floor);
-    a("points", v.points);
-    a("baseline", v.baseline);
-    a("candidate", v.candidate);
-    a("shift", v.shift);
+    PARETOKEN_FIELDS(a, v, tolerance, floor, points, baseline, candidate, shift);
     a("shift_ci95", v.ci95);
-    a("limit", v.limit);
-    a("p_fail", v.p_fail);
-    a("decided_at", v.decided_at);
+    PARETOKEN_FIELDS(a, v, limit, p_fail, decided_at);
     a("detectable_shift", v.detectable);
-    a("pairs_to_decide", v.pairs_to_decide);
-    a("samples", v.samples);
+    PARETOKEN_FIELDS(a, v, pairs_to_decide, samples);
     a.unless_empty("reason", v.reason);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<Condition> auto& v) {
+void fields(auto& a, Is<Condition> auto& v) {
     a.required("name", v.name);
-    a("baseline", v.baseline);
-    a("candidate", v.candidate);
-    a("differs", v.differs);
+    PARETOKEN_FIELDS(a, v, baseline, candidate, differs);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<CheckItem> auto& v) {
+void fields(auto& a, Is<CheckItem> auto& v) {
     a.required("what", v.what);
-    a("shown", v.shown);
-    a("text", v.text);
+    PARETOKEN_FIELDS(a, v, shown, text);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<GateRunNote> auto& v) {
+void fields(auto& a, Is<GateRunNote> auto& v) {
     a("of_candidate", v.of_candidate);
     a.required("directory", v.directory);
-    a("started_at", v.started_at);
-    a("verdict", v.verdict);
-    a("values", v.values);
+    PARETOKEN_FIELDS(a, v, started_at, verdict, values);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<Look> auto& v) {
+void fields(auto& a, Is<Look> auto& v) {
     a.required("pairs", v.pairs);
-    a("alpha", v.alpha);
-    a("beta", v.beta);
+    PARETOKEN_FIELDS(a, v, alpha, beta);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<GateReport> auto& v) {
-    a.required("verdict", v.verdict);
-    a.required("headline", v.headline);
-    a("why", v.why);
-    a("design", v.design);
-    a("pairs", v.pairs);
-    a("pair_s", v.pair_s);
+void fields(auto& a, Is<GateReport> auto& v) {
+    PARETOKEN_FIELDS(a.required, v, verdict, headline);
+    PARETOKEN_FIELDS(a, v, why, design, pairs, pair_s);
     a("baseline", v.baseline_name);
     a("candidate", v.candidate_name);
     a("fingerprint", v.fingerprint);
     a.required("rows", v.rows);
-    a("notes", v.notes);
-    a("conditions", v.conditions);
-    a("checklist", v.checklist);
-    a("runs", v.runs);
-    a("looks", v.looks);
+    PARETOKEN_FIELDS(a, v, notes, conditions, checklist, runs, looks);
 }
 
 }  // namespace paretoken::reports

@@ -5,24 +5,17 @@
 #include "reports/files/json/record_fields.h"
 
 namespace paretoken::reports {
-template <class Archive>
-void fields(Archive& a, Is<KeptAnswer> auto& v) {
+void fields(auto& a, Is<KeptAnswer> auto& v) {
     a.required("index", v.index);
-    a("warmup", v.warmup);
-    a("text", v.text);
+    PARETOKEN_FIELDS(a, v, warmup, text);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<ProbeAnswer> auto& v) {
+void fields(auto& a, Is<ProbeAnswer> auto& v) {
     a.required("question", v.question);
-    a("right", v.right);
-    a("failed", v.failed);
-    a("expected", v.expected);
-    a("answer", v.answer);
+    PARETOKEN_FIELDS(a, v, right, failed, expected, answer);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<RequestRecord> auto& v) {
+void fields(auto& a, Is<RequestRecord> auto& v) {
     record_fields(a, v);
 }
 

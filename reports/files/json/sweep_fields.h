@@ -5,41 +5,24 @@
 
 namespace paretoken::reports {
 
-template <class Archive>
-void fields(Archive& a, Is<SweepPoint> auto& v) {
+void fields(auto& a, Is<SweepPoint> auto& v) {
     a.required("directory", v.directory);
     a("load_label", v.load_label);
     a.required("load", v.load);
-    a("cell", v.cell);
-    a("repeat", v.repeat);
+    PARETOKEN_FIELDS(a, v, cell, repeat);
     a.required("state", v.state);
-    a("error", v.error);
-    a("requests_per_s", v.requests_per_s);
-    a("output_tokens_per_s", v.output_tokens_per_s);
-    a("interactivity_tok_per_s", v.interactivity_tok_per_s);
-    a("ttft_p50_s", v.ttft_p50_s);
-    a("ttft_p99_s", v.ttft_p99_s);
-    a("tpot_p50_s", v.tpot_p50_s);
-    a("itl_p50_s", v.itl_p50_s);
-    a("itl_p99_s", v.itl_p99_s);
-    a("acceptance", v.acceptance);
-    a("cached_share", v.cached_share);
-    a("requests", v.requests);
-    a("failed", v.failed);
-    a("verdict", v.verdict);
-    a("slo", v.slo);
-    a("note", v.note);
+    PARETOKEN_FIELDS(a, v, error, requests_per_s, output_tokens_per_s, interactivity_tok_per_s, ttft_p50_s,
+                     ttft_p99_s, tpot_p50_s, itl_p50_s, itl_p99_s, acceptance, cached_share, requests, failed,
+                     verdict, slo, note);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<RepeatSpread> auto& v) {
+void fields(auto& a, Is<RepeatSpread> auto& v) {
     a.required("mean", v.mean);
     a("std", v.standard_deviation);
     a("ci95", v.ci95);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<SweepRepeats> auto& v) {
+void fields(auto& a, Is<SweepRepeats> auto& v) {
     a("load_label", v.load_label);
     a.required("load", v.load);
     a("cell", v.cell);
@@ -47,67 +30,38 @@ void fields(Archive& a, Is<SweepRepeats> auto& v) {
     a("figures", v.figures);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<SweepSearch> auto& v) {
+void fields(auto& a, Is<SweepSearch> auto& v) {
     a.required("slo", v.slos);
-    a("pass", v.pass);
-    a("within", v.within);
-    a("within_text", v.within_text);
-    a("certify", v.certify);
-    a("certify_minutes", v.certify_minutes);
-    a("fail", v.fail);
-    a("binding", v.binding);
-    a("runs", v.runs);
+    PARETOKEN_FIELDS(a, v, pass, within, within_text, certify, certify_minutes, fail, binding, runs);
     a("x_max", v.most_requests_per_s);
     a("c_star", v.saturation);
-    a("elasticity", v.elasticity);
-    a("ended", v.ended);
-    a("narrow", v.narrow);
-    a("at", v.at);
-    a("of_saturation", v.of_saturation);
+    PARETOKEN_FIELDS(a, v, elasticity, ended, narrow, at, of_saturation);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<Crossing> auto& v) {
+void fields(auto& a, Is<Crossing> auto& v) {
     a.required("load", v.load);
-    a("low", v.low);
-    a("high", v.high);
-    a("below", v.below);
-    a("above", v.above);
+    PARETOKEN_FIELDS(a, v, low, high, below, above);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<ComparedFigure> auto& v) {
+void fields(auto& a, Is<ComparedFigure> auto& v) {
     a.required("figure", v.figure);
-    a("loads", v.loads);
-    a("crossings", v.crossings);
-    a("better", v.better);
+    PARETOKEN_FIELDS(a, v, loads, crossings, better);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<ComparedCell> auto& v) {
-    a("cell", v.cell);
-    a("figures", v.figures);
-    a("acceptance", v.acceptance);
-    a("cached", v.cached);
+void fields(auto& a, Is<ComparedCell> auto& v) {
+    PARETOKEN_FIELDS(a, v, cell, figures, acceptance, cached);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<SweepComparison> auto& v) {
+void fields(auto& a, Is<SweepComparison> auto& v) {
     a.required("servers", v.servers);
     a("cells", v.cells);
 }
 
-template <class Archive>
-void fields(Archive& a, Is<SweepFile> auto& v) {
+void fields(auto& a, Is<SweepFile> auto& v) {
     a.required("axis", v.axis);
-    a("started_at", v.started_at);
-    a("command", v.command);
-    a.required("options", v.options);
-    a.required("points", v.points);
-    a("repeats", v.repeats);
-    a("search", v.search);
-    a("comparison", v.comparison);
+    PARETOKEN_FIELDS(a, v, started_at, command);
+    PARETOKEN_FIELDS(a.required, v, options, points);
+    PARETOKEN_FIELDS(a, v, repeats, search, comparison);
 }
 
 }  // namespace paretoken::reports
