@@ -6,11 +6,30 @@
 
 #include "microbench/cpu/weights/weights.h"
 
-#if defined(PARETOKEN_X86)
-#include "microbench/cpu/vectors.h"
-#endif
-
 namespace paretoken::microbench {
+
+/// Declares the class `Kernels` for gemv_table(), of functions that are named as in all files of kernels.
+#if defined(PARETOKEN_X86)
+#define PARETOKEN_KERNELS                                                    \
+    struct Kernels {                                                         \
+        static constexpr Gemv kRow = row_scalar;                             \
+        static constexpr Gemv kPacked = packed_scalar;                       \
+        template <int kBatch>                                                \
+        static constexpr Gemv kRowAvx2 = row_avx2<kBatch>;                   \
+        template <int kBatch>                                                \
+        static constexpr Gemv kPackedAvx2 = packed_avx2<kBatch>;             \
+        template <int kBatch>                                                \
+        static constexpr Gemv kRowAvx512 = row_avx512<kBatch>;               \
+        template <int kBatch, Fetch kFetch>                                  \
+        static constexpr Gemv kPackedAvx512 = packed_avx512<kBatch, kFetch>; \
+    }
+#else
+#define PARETOKEN_KERNELS                              \
+    struct Kernels {                                   \
+        static constexpr Gemv kRow = row_scalar;       \
+        static constexpr Gemv kPacked = packed_scalar; \
+    }
+#endif
 
 /// Returns the table. The class `Kernels` has the functions of `type` as static members: kRow and kPacked,
 /// and on x86 the templates kRowAvx2<batch>, kPackedAvx2<batch>, kRowAvx512<batch> and

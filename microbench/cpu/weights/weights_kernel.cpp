@@ -23,9 +23,9 @@ constexpr std::size_t kReferenceMacs = 40'000'000;  // above this number, rows a
 struct Matrix {
     MatrixShape shape;
     Activations x;
-    std::size_t stride = 1;         // every stride-th row is compared
-    std::vector<double> reference;  // [batch, compared rows]
-    std::size_t y_offset = 0;       // in the outputs of a layer: [batch, rows] each
+    std::size_t stride = 1;              // every stride-th row is compared
+    std::vector<double> reference = {};  // [batch, compared rows]
+    std::size_t y_offset = 0;            // in the outputs of a layer: [batch, rows] each
 };
 
 /// Rows [first, first + rows) of a matrix.
@@ -122,7 +122,6 @@ void WeightsKernel::add_matrix(const MatrixShape& shape, const StreamOptions& st
     Matrix matrix{.shape = shape,
                   .x = activations_for(options_.type, x, options_.batch),
                   .stride = (layer_macs + kReferenceMacs - 1) / kReferenceMacs,
-                  .reference = {},
                   .y_offset = outputs_};
     matrix.reference = reference_of(matrix, options_.type, weights);
     outputs_ += options_.batch * shape.rows;

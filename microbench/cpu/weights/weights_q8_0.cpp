@@ -215,20 +215,7 @@ __attribute__((target(PARETOKEN_AVX512))) void packed_avx512(const GemvCall& cal
 }
 #endif
 
-struct Kernels {
-    static constexpr Gemv kRow = row_scalar;
-    static constexpr Gemv kPacked = packed_scalar;
-#if defined(PARETOKEN_X86)
-    template <int kBatch>
-    static constexpr Gemv kRowAvx2 = row_avx2<kBatch>;
-    template <int kBatch>
-    static constexpr Gemv kPackedAvx2 = packed_avx2<kBatch>;
-    template <int kBatch>
-    static constexpr Gemv kRowAvx512 = row_avx512<kBatch>;
-    template <int kBatch, Fetch kFetch>
-    static constexpr Gemv kPackedAvx512 = packed_avx512<kBatch, kFetch>;
-#endif
-};
+PARETOKEN_KERNELS;
 constexpr auto kGemvs = gemv_table<Kernels>(kType);
 
 }  // namespace
