@@ -37,7 +37,7 @@ std::vector<std::string> shipped_cards(std::string_view kind) {
     std::vector<std::string> names;
     for (const EmbeddedFile& file : embedded_cards())
         if (const auto name = card_name(file.name, kind); !name.empty()) names.emplace_back(name);
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     return names;
 }
 

@@ -4,9 +4,7 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 #include <fstream>
-#include <limits>
 
 #include "core/error.h"
 #include "core/formats.h"

@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "cards/card_file.h"
@@ -36,9 +35,9 @@ std::vector<std::string> words_of(std::string_view text) {
     }
     if (words.back().empty()) words.pop_back();
     for (std::size_t i = 1; i < words.size(); ++i) {
-        const bool is_size =
-            words[i] == "gb" && std::all_of(words[i - 1].begin(), words[i - 1].end(),
-                                            [](unsigned char c) { return std::isdigit(c) != 0; });
+        const bool is_size = words[i] == "gb" && std::ranges::all_of(words[i - 1], [](unsigned char c) {
+                                 return std::isdigit(c) != 0;
+                             });
         if (!is_size) continue;
         words[i - 1] += "gb";
         words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
@@ -47,14 +46,14 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 bool contains(const std::vector<std::string>& words, std::string_view word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::ranges::find(words, word) != words.end();
 }
 
 /// The number of words of `alias` if `words` contain all of them, otherwise 0.
 std::size_t matched_words(const std::vector<std::string>& words, std::string_view alias) {
     const auto wanted = words_of(alias);
-    const bool all = std::all_of(wanted.begin(), wanted.end(),
-                                 [&](const std::string& word) { return contains(words, word); });
+    const bool all =
+        std::ranges::all_of(wanted, [&](const std::string& word) { return contains(words, word); });
     return all ? wanted.size() : 0;
 }
 
@@ -86,11 +85,10 @@ bool is_another_variant(const GpuCard& card, const std::vector<std::string>& wor
     for (const std::string& alias : card.aliases)
         for (std::string& word : words_of(alias)) own.push_back(std::move(word));
     for (std::string& word : own) word = without_generation(word);
-    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::ranges::any_of(words, [&](const std::string& word) {
         if (const auto memory = gigabytes(word)) return *memory * kGiga != card.memory_bytes;
         const std::string_view bare = without_generation(word);
-        const bool variant =
-            std::find(kVariantWords.begin(), kVariantWords.end(), bare) != kVariantWords.end();
+        const bool variant = std::ranges::find(kVariantWords, bare) != kVariantWords.end();
         return variant && !contains(own, bare);
     });
 }

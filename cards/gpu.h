@@ -1,7 +1,6 @@
 #pragma once
-// Datasheet figures of GPUs. The hardware limit (the upper bound on throughput that reports compute) uses
-// them if nothing was measured, and the simulated server uses them too. FLOP are dense (without structured
-// sparsity); every card names the source of its figures.
+// Datasheet figures of GPUs, for the hardware limit and the simulated server. FLOP are dense (without
+// structured sparsity); every card names the source of its figures.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -32,7 +31,6 @@ struct GpuCard {
     bool operator==(const GpuCard&) const = default;
 };
 
-/// A kind of GPU and the number of them.
 struct GpuSpec {
     std::string name;  ///< name of the card if there is one, else the text as given
     std::uint32_t count = 1;
@@ -59,7 +57,6 @@ std::string normalised_hardware(std::string_view name);
 /// arithmetic that it lacks. Throws a UsageError that names the file and what is wrong.
 GpuCard read_cpu_card(const std::filesystem::path& path);
 
-/// Returns the text of such a file.
 std::string cpu_card_text(const GpuCard& card);
 
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.

@@ -28,7 +28,6 @@ std::optional<double> scaled(const std::optional<unsigned>& value, double unit) 
 
 GpuDevice device_of(const NvmlLibrary& nvml, Device device) {
     GpuDevice gpu{.name = nvml.text("nvmlDeviceGetName", device),
-                  .pci_bus_id = {},
                   .uuid = nvml.text("nvmlDeviceGetUUID", device),
                   .driver = nvml.text("nvmlSystemGetDriverVersion")};
     if (const auto pci = nvml.value<PciInfo>("nvmlDeviceGetPciInfo_v3", device))

@@ -10,10 +10,10 @@ namespace paretoken::cards {
 
 /// One GPU. A figure is absent if the driver did not report it.
 struct GpuDevice {
-    std::string name;        ///< product name: "NVIDIA H200"
-    std::string pci_bus_id;  ///< "00000000:65:00.0"
-    std::string uuid;        ///< "GPU-…"; empty when not reported
-    std::string driver;      ///< "580.82.07"; empty when not reported
+    std::string name;             ///< product name: "NVIDIA H200"
+    std::string pci_bus_id = {};  ///< "00000000:65:00.0"
+    std::string uuid;             ///< "GPU-…"; empty when not reported
+    std::string driver;           ///< "580.82.07"; empty when not reported
     std::optional<std::uint64_t> memory_bytes = {};
     std::optional<double> sm_clock_hz = {};      ///< highest clock
     std::optional<double> memory_clock_hz = {};  ///< highest clock

@@ -132,7 +132,7 @@ std::vector<JsonCursor> JsonCursor::elements() const {
 
 void JsonCursor::expect_only(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : members()) {
-        if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+        if (std::ranges::find(keys, key) != keys.end()) continue;
         throw UsageError(fmt::format("{}: {}{}{}: unknown key; expected one of {}", where_, path_,
                                      path_.empty() ? "" : ".", key, fmt::join(keys, ", ")));
     }

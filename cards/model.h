@@ -1,10 +1,7 @@
 #pragma once
-// The memory that a model takes and the work of one forward pass (a step), computed from the model's shape:
-// bytes of all weights, bytes of weights that a step reads from memory (streams), bytes of KV cache, and
-// parameters that are used for each token. The shape comes from a shipped card (a JSON file embedded in the
-// program), a Hugging Face config.json or a GGUF file. The lookup of embeddings reads only single rows of the
-// embedding table, so that it does not count as streaming. The output projection is always streamed, even if
-// it is the same matrix as the embedding table (tied embeddings).
+// The memory that a model takes and the work of one forward pass (a step), from the model's shape. The shape
+// comes from a shipped card (JSON), a Hugging Face config.json or a GGUF file. Embeddings are looked up by
+// single rows and do not count as streamed weights; the output projection always does.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -87,7 +84,6 @@ double overlapped_seconds(double a, double b, double exponent);
 /// distinct routed experts.
 double streamed_weight_bytes(const ModelCard& card, double tokens = 1);
 
-/// The parameters of one layer's attention matrices.
 std::uint64_t attention_parameters(const ModelCard& card);
 
 /// The bytes of KV cache that one more token takes while no window is full.

@@ -172,14 +172,13 @@ bool is_attention_key(std::string_view key) {
     const auto begins = [](std::string_view text) {
         return [text](std::string_view beginning) { return text.starts_with(beginning); };
     };
-    if (std::any_of(kBeginnings.begin(), kBeginnings.end(), begins(key)) ||
-        key.find("key_value") != std::string_view::npos)
+    if (std::ranges::any_of(kBeginnings, begins(key)) || key.find("key_value") != std::string_view::npos)
         return true;
     while (true) {
         const auto end = key.find('_');
         const std::string_view word = key.substr(0, end);
-        if (std::any_of(kBeginningsOfWords.begin(), kBeginningsOfWords.end(), begins(word)) ||
-            std::find(kWords.begin(), kWords.end(), word) != kWords.end())
+        if (std::ranges::any_of(kBeginningsOfWords, begins(word)) ||
+            std::ranges::find(kWords, word) != kWords.end())
             return true;
         if (end == std::string_view::npos) return false;
         key.remove_prefix(end + 1);
@@ -236,15 +235,15 @@ bool changes_the_cache(std::string_view key) {
                                                       "interval",
                                                       "type_list",
                                                       "window"};
-    return std::any_of(kParts.begin(), kParts.end(),
-                       [key](std::string_view part) { return key.find(part) != std::string_view::npos; });
+    return std::ranges::any_of(
+        kParts, [key](std::string_view part) { return key.find(part) != std::string_view::npos; });
 }
 
 /// Throws for a setting of attention that is not understood. It may change the size of the KV cache, which
 /// would then be a guess.
 void refuse_unknown_attention(const JsonCursor& config, const std::string& where) {
     const auto listed = [](const auto& keys, const std::string& key) {
-        return std::find(keys.begin(), keys.end(), key) != keys.end();
+        return std::ranges::find(keys, key) != keys.end();
     };
     for (const auto& [key, value] : config.members()) {
         if (!is_attention_key(key) || listed(kUnderstoodAttentionKeys, key) ||
@@ -488,7 +487,7 @@ std::vector<bool> fill_window(ModelCard& card, const JsonCursor& config) {
             .complain(fmt::format("no chunks beside a sliding_window of {}", sliding));
     std::vector<bool> windowed = windowed_layers(config, card.layers, chunk > 0);
     if (chunk == 0 && sliding == 0) windowed.assign(card.layers, false);
-    card.windowed_layers = static_cast<std::uint64_t>(std::count(windowed.begin(), windowed.end(), true));
+    card.windowed_layers = static_cast<std::uint64_t>(std::ranges::count(windowed, true));
     if (card.windowed_layers > 0) card.sliding_window = std::max(chunk, sliding);
     return windowed;
 }
@@ -529,7 +528,7 @@ bool is_gated(const std::string& architecture) {
     constexpr std::array<std::string_view, 12> kNotGated{"gpt2", "gptj",       "gpt_neox",    "gpt_neo",
                                                          "opt",  "bloom",      "mpt",         "falcon",
                                                          "phi",  "starcoder2", "gpt_bigcode", "nemotron"};
-    return std::find(kNotGated.begin(), kNotGated.end(), architecture) == kNotGated.end();
+    return std::ranges::find(kNotGated, architecture) == kNotGated.end();
 }
 
 /// The number of layers with routed experts, in a model that has experts.
@@ -621,9 +620,9 @@ void fill_weights(ModelCard& card, const PartDtypes& types) {
     if (card.moe) hold(routed * card.moe->experts * expert, types.experts);
     card.active_parameters = embedding + attention + dense_ffn + shared + router +
                              (card.moe ? routed * card.moe->active * expert : 0);
-    card.weight_dtype = std::max_element(card.bytes_by_dtype.begin(), card.bytes_by_dtype.end(),
-                                         [](const auto& a, const auto& b) { return a.second < b.second; })
-                            ->first;
+    card.weight_dtype = std::ranges::max_element(card.bytes_by_dtype, [](const auto& a, const auto& b) {
+                            return a.second < b.second;
+                        })->first;
 }
 
 std::string name_of_config(const JsonCursor& config, const std::string& where) {

@@ -101,8 +101,7 @@ class ArchitectureKeys {
         for (const auto& [key, value] : header_.metadata) {
             if (!key.starts_with(beginning)) continue;
             const std::string_view setting = std::string_view(key).substr(beginning.size());
-            const bool known = std::find(kKnownAttentionKeys.begin(), kKnownAttentionKeys.end(), setting) !=
-                               kKnownAttentionKeys.end();
+            const bool known = std::ranges::find(kKnownAttentionKeys, setting) != kKnownAttentionKeys.end();
             if (!known && header_.number(key) != 0.0)
                 complain(key.substr(name_.size() + 1),
                          "a setting of attention that is not understood, so that the size of the KV cache "
@@ -154,11 +153,11 @@ std::optional<std::uint64_t> window_of(const ArchitectureKeys& keys) {
 void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHeader& header) {
     keys.refuse_unknown_attention();
     const auto queries = keys.per_layer("attention.head_count", card.layers, 0);
-    card.query_heads = static_cast<std::uint64_t>(*std::max_element(queries.begin(), queries.end()));
+    card.query_heads = static_cast<std::uint64_t>(*std::ranges::max_element(queries));
     if (card.query_heads == 0) card.query_heads = keys.at("attention.head_count");
     const auto kv =
         keys.per_layer("attention.head_count_kv", card.layers, static_cast<double>(card.query_heads));
-    card.kv_heads = static_cast<std::uint64_t>(*std::max_element(kv.begin(), kv.end()));
+    card.kv_heads = static_cast<std::uint64_t>(*std::ranges::max_element(kv));
     card.head_dim = keys.find("attention.key_length").value_or(card.hidden / card.query_heads);
     const std::uint64_t value_dim = keys.find("attention.value_length").value_or(card.head_dim);
     if (const auto rank = keys.find("attention.kv_lora_rank"); rank && *rank > 0) {
@@ -225,13 +224,12 @@ void fill_weights(ModelCard& card, const GgufHeader& header) {
             const auto layer = layer_of(t.name);
             return t.name.find("ffn_down_exps.weight") != std::string::npos && layer && *layer < card.layers;
         };
-        card.moe->layers =
-            static_cast<std::uint64_t>(std::count_if(header.tensors.begin(), header.tensors.end(), routes));
+        card.moe->layers = static_cast<std::uint64_t>(std::ranges::count_if(header.tensors, routes));
         card.moe->expert_bytes =
             card.moe->layers > 0 ? expert_bytes / (card.moe->layers * card.moe->experts) : 0;
     }
-    const auto most = std::max_element(card.bytes_by_dtype.begin(), card.bytes_by_dtype.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(
+        card.bytes_by_dtype, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != card.bytes_by_dtype.end()) card.weight_dtype = most->first;
 }
 
@@ -302,14 +300,14 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
     card.ffn = keys.find("feed_forward_length").value_or(0);
     card.vocab = vocabulary(keys, header);
     card.max_context = keys.find("context_length");
-    card.tied_embeddings = std::none_of(header.tensors.begin(), header.tensors.end(),
-                                        [](const GgufTensor& t) { return t.name == "output.weight"; });
+    card.tied_embeddings =
+        std::ranges::none_of(header.tensors, [](const GgufTensor& t) { return t.name == "output.weight"; });
     const auto gates = [](const GgufTensor& t) {
         return t.name.find(".ffn_gate") != std::string::npos &&
                t.name.find("ffn_gate_inp") == std::string::npos;
     };
     card.gated_ffn = keys.name() == "phi3" ||  // gate and up are in one tensor
-                     std::any_of(header.tensors.begin(), header.tensors.end(), gates);
+                     std::ranges::any_of(header.tensors, gates);
     if (const auto experts = keys.find("expert_count"); experts && *experts > 1) {
         MixtureOfExperts moe;
         moe.experts = *experts;

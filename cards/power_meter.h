@@ -1,14 +1,12 @@
 #pragma once
-// Reads electrical power from meters. The meters of this machine are here: NVIDIA's management library (NVML)
-// for GPUs, and the kernel's powercap files for CPU packages. loadgen/power/dcgm.h has the meter for GPUs of
-// other machines. Meters are only read; no setting is changed.
-#include <cstdint>
+// Reads the power meters of this machine: NVIDIA's management library (NVML) for GPUs, and powercap files for
+// CPU packages. loadgen/power/dcgm.h has the meter for GPUs of other machines.
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "core/run/power_figures.h"
+#include "core/record/power_reading.h"
 
 namespace paretoken::cards {
 

@@ -29,8 +29,7 @@ std::span<const ModelPreset> model_presets() {
 
 std::string_view card_of_preset(std::string_view name) {
     const std::string_view whole = without_share(name);
-    const auto* const found = std::find_if(std::begin(kPresets), std::end(kPresets),
-                                           [&](const ModelPreset& preset) { return preset.name == whole; });
+    const auto* const found = std::ranges::find(kPresets, whole, &ModelPreset::name);
     return found == std::end(kPresets) ? whole : found->card;
 }
 

@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <string_view>
 
 #include "cards/card_file.h"
 #include "cards/gpu.h"

@@ -14,7 +14,6 @@ namespace paretoken::cards {
 
 inline constexpr double kHoursPerMonth = 720;  ///< a month of 30 days, in every price per month
 
-/// The price of one kind of GPU or machine that is rented or owned.
 struct PricedItem {
     std::map<std::string, double> usd_per_h;  ///< by basis: "on_demand", "reserved_1y", "spot", "owned_tco"
     std::optional<double> power_w_allin;      ///< power with its share of host and cooling; no PUE is applied
@@ -138,7 +137,6 @@ double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double ou
 std::optional<double> api_usd_per_m_with_writes(const ApiPrice& api, double fresh, double cached,
                                                 double output, double prompt_tokens);
 
-/// Whether prompts of `prompt_tokens` are long enough for the API's cache.
 bool caches_prompts_of(const ApiPrice& api, double prompt_tokens);
 
 /// The cards that a report uses when the user named none: cloud GPUs and a plain CPU machine.

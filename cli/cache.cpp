@@ -164,48 +164,38 @@ void cache(const CacheCommand& command) {
 }
 
 void add_own_options(CLI::App& sub, CacheCommand& command) {
-    const char* group = "Experiment";
+    sub.option_defaults()->group("Experiment");
     sub.add_option("--prefix", command.prefix,
                    "Lengths of the repeated prefixes in tokens: a range by doubling, or a list. Lengths of a "
-                   "range that do not fit into the context are left out [256..8192]")
-        ->group(group);
+                   "range that do not fit into the context are left out [256..8192]");
     sub.add_option("--suffix", command.suffix,
                    "Number of tokens at the end of each prompt that no other prompt shares")
-        ->group(group)
         ->capture_default_str();
-    sub.add_option("--osl", command.osl, "Output length in tokens")->group(group)->capture_default_str();
+    sub.add_option("--osl", command.osl, "Output length in tokens")->capture_default_str();
     sub.add_option("--hit", command.hit,
                    "Shares of the prefix that the arm `shared` repeats; other arms repeat none or all of it")
-        ->group(group)
         ->capture_default_str();
     sub.add_option("--concurrency", command.concurrency,
                    "Numbers of requests in flight to measure: 1,8 or 1..16")
-        ->group(group)
         ->capture_default_str();
     sub.add_option("--working-set", command.working_set,
                    "Also find how many prefixes of the longest length the cache holds when they are used in "
-                   "turn: 1..64")
-        ->group(group);
+                   "turn: 1..64");
     sub.add_option("--ttl", command.ttl,
                    "Also find how long an unused prefix is kept: 1 s, 5 s, 30 s and so on are tried, one "
-                   "after the other, up to this time (10m) or until it is gone")
-        ->group(group);
+                   "after the other, up to this time (10m) or until it is gone");
     auto* const burst = sub.add_option(
         "--burst", command.burst,
         "Also measure the hits during a burst: this many requests per second for 30 s, four times "
         "as many for 30 s, and this many again for 30 s");
-    burst->group(group);
     sub.add_option("--burst-prefixes", command.burst_prefixes,
                    "Number of prefixes of the longest length that --burst uses in turn")
         ->needs(burst)
-        ->group(group)
         ->capture_default_str();
     sub.add_option("--price", command.price,
                    "Price card, by its name or as a file, from which the cost of a million output tokens is "
-                   "computed for each arm; --gpu names the serving hardware")
-        ->group(group);
+                   "computed for each arm; --gpu names the serving hardware");
     sub.add_option("--samples", command.samples, "Number of requests for each arm and prefix length")
-        ->group(group)
         ->capture_default_str();
 }
 

@@ -2,8 +2,6 @@
 // with fixed times. The result is stored, and `run` and `sweep` warn before they try a load beyond it.
 #include "experiments/calibrate.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <memory>
 

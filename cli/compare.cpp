@@ -5,7 +5,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +38,7 @@ reports::ComparedSide side_of(const std::string& name, const std::string& direct
             throw UsageError(fmt::format(
                 "{} has runs of {} and of {}; give the results of each program as a side of their own", name,
                 runs.front().result.provenance.program(), run.result.provenance.program()));
-    reports::ComparedSide side{.name = name, .points = {}};
+    reports::ComparedSide side{.name = name};
     for (reports::Configuration& configuration :
          reports::build_report(std::move(runs), options).configurations)
         for (reports::ReportPoint& point : configuration.points) side.points.push_back(std::move(point));

@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
         std::vector<std::string> words = paretoken::cli::our_words(app, {argv + 1, argv + argc});
         paretoken::cli::hide_keys(argc, argv);
         paretoken::cli::refuse_unknown_words(app, words);
-        std::reverse(words.begin(), words.end());
+        std::ranges::reverse(words);
         app.parse(words);
         require_printed();
         return static_cast<int>(ExitCode::ok);

@@ -35,8 +35,8 @@ std::vector<fs::path> runs_in(const std::vector<std::string>& paths) {
     std::vector<fs::path> runs;
     for (const std::string& path : paths)
         for (fs::path& run : reports::find_run_directories(path)) {
-            const bool known = std::any_of(runs.begin(), runs.end(),
-                                           [&](const fs::path& other) { return fs::equivalent(run, other); });
+            const bool known =
+                std::ranges::any_of(runs, [&](const fs::path& other) { return fs::equivalent(run, other); });
             if (known)
                 throw UsageError(
                     fmt::format("{} is given twice; give each shard of the load once", run.string()));
@@ -48,10 +48,10 @@ std::vector<fs::path> runs_in(const std::vector<std::string>& paths) {
 void merge(const MergeCommand& command) {
     const std::vector<fs::path> runs = runs_in(command.paths);
     reports::OutputDirectory output(
-        {.path = command.out, .fresh = {}, .kind = reports::OutputKind::run, .overwrite = command.overwrite});
+        {.path = command.out, .kind = reports::OutputKind::run, .overwrite = command.overwrite});
     const RunResult result = reports::join_shards(runs, output.path());
     print_run(result, output.path(), command.shown);
-    experiments::require_valid({.result = result, .directory = output.path(), .not_written = {}});
+    experiments::require_valid({.result = result, .directory = output.path()});
 }
 
 }  // namespace

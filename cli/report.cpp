@@ -1,21 +1,14 @@
 // paretoken report: joins run directories with the known facts of model, hardware and prices, and writes the
 // report in every requested format.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <ctime>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "cards/model.h"
 #include "cards/price.h"
@@ -103,7 +96,7 @@ reports::ResultDirectories found_results(const ReportCommand& command) {
     reports::ResultDirectories found;
     const auto add = [](const std::vector<fs::path>& from, std::vector<fs::path>& to) {
         for (const fs::path& path : from)
-            if (std::find(to.begin(), to.end(), path) == to.end()) to.push_back(path);
+            if (std::ranges::find(to, path) == to.end()) to.push_back(path);
     };
     for (const std::string& directory : command.directories) {
         const reports::ResultDirectories some = reports::find_result_directories(directory);

@@ -9,7 +9,6 @@
 
 namespace paretoken::cli {
 
-/// The options of `paretoken report`.
 struct ReportCommand {
     std::vector<std::string> directories;
     std::vector<std::string> micro;

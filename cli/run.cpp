@@ -1,5 +1,4 @@
 // paretoken run: measures one load level against one endpoint, and writes one run directory.
-#include <fmt/format.h>
 
 #include <cstdio>
 #include <memory>

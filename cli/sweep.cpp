@@ -275,9 +275,8 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
     reports::ConsoleStyle style = style_of_output();
     style.directory = directory.string();
     print("{}", reports::sweep_summary(file, style));
-    const bool has_runs = std::any_of(file.points.begin(), file.points.end(), [](const auto& point) {
-        return point.state == reports::PointState::done;
-    });
+    const bool has_runs = std::ranges::any_of(
+        file.points, [](const auto& point) { return point.state == reports::PointState::done; });
     if (has_runs) print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
     if (file.search && !file.search->narrow.empty()) print("  {:12}{}\n", "continue", file.search->narrow);
     std::fflush(stdout);
@@ -299,8 +298,8 @@ void conclude(const SweepPlan& plan, const reports::SweepFile& file, const std::
                   reports::answer_lines(answer, file.axis));
     std::fflush(stdout);
     experiments::require_valid(file, directory);
-    const bool is_any_within = std::any_of(answers.begin(), answers.end(),
-                                           [](const auto& of) { return of.second.within.has_value(); });
+    const bool is_any_within =
+        std::ranges::any_of(answers, [](const auto& of) { return of.second.within.has_value(); });
     if (plan.asked.require.empty() && is_any_within) return;
     for (const auto& [cell, answer] : answers) experiments::require_shown(file, cell, answer, kSameLevel);
 }
@@ -448,42 +447,36 @@ void add_sweep(CLI::App& app) {
         "sweep",
         "Measure several load levels, or search for the highest one that meets limits; can be resumed");
     add_plan_options(*sub, options->plan, Levels::several, {"listen"});
-    const char* vary = "Variation";
+    sub->option_defaults()->group("Variation");
     sub->add_option(
            "--grid", options->grid,
            "NAME=VALUE,VALUE: measure all levels for each value of an option of `run` (isl=512,2048) or of a "
            "placeholder {NAME} of --server-cmd; may be repeated, and all combinations are then measured")
         ->type_name("TEXT")
-        ->allow_extra_args(false)
-        ->group(vary);
+        ->allow_extra_args(false);
     sub->add_option(
            "--cells", options->cells_file,
            "JSON list of {option: value}: measure all levels for each combination. If a combination names "
            "the load itself, only that level is measured. Parameter files of `vllm bench sweep` can be read")
-        ->type_name("FILE")
-        ->group(vary);
+        ->type_name("FILE");
     sub->add_option("--against", options->against,
                     "Second server with the same model, e.g. one that drafts tokens or has another KV "
                     "format. Every point is measured on both servers in turn, and the load at which the "
                     "better server changes is printed")
-        ->type_name("URL")
-        ->group(vary);
+        ->type_name("URL");
     sub->add_flag("--anyway", options->anyway,
-                  "With --against: also compare servers that name different models")
-        ->group(vary);
+                  "With --against: also compare servers that name different models");
     sub->add_option(
            "--repeat", options->repeats,
            "Number of runs of every point, each with the next seed; the result has the spread between them")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
-        ->default_str("1")
-        ->group(vary);
+        ->default_str("1");
     sub->add_option("--order", options->order,
                     "Order of the levels: ascending, random, or abba (upwards and downwards in turn with "
                     "--repeat), so that a drift over time does not look like an effect of the load")
         ->type_name("TEXT")
-        ->default_str("ascending")
-        ->group(vary);
+        ->default_str("ascending");
     sub->add_option("--restart", options->restart,
                     "When the server of --server-cmd is started again: changed (only when its command "
                     "changes; cells are then ordered for the fewest starts), cell, or repeat")
@@ -497,31 +490,27 @@ void add_sweep(CLI::App& app) {
         ->allow_extra_args(false)
         ->group("Server");
     sub->add_flag(
-           "--extend", options->extend,
-           "Add points with other options to the sweep that --out holds; they become cells of their own")
-        ->group(vary);
+        "--extend", options->extend,
+        "Add points with other options to the sweep that --out holds; they become cells of their own");
     sub->add_flag(
-           "--dry-run", options->dry_run,
-           "Print the commands that would measure the points, and the starts of servers, and do nothing else")
-        ->group(vary);
-    const char* searching = "Search";
+        "--dry-run", options->dry_run,
+        "Print the commands that would measure the points, and the starts of servers, and do nothing else");
+    sub->option_defaults()->group("Search");
     auto* const search = sub->add_option("--search", options->search,
                                          "slo: find the highest load that meets every --slo, by doubling and "
                                          "bisection. The load that is found is "
                                          "measured a second time, and only that run certifies it");
-    search->type_name("TEXT")->group(searching);
+    search->type_name("TEXT");
     sub->add_option("--precision", options->precision,
                     "The search ends when the lowest load that fails is at most this many times the highest "
                     "that passes")
         ->type_name("NUMBER")
         ->default_str("1.1")
-        ->needs(search)
-        ->group(searching);
+        ->needs(search);
     sub->add_option("--max-runs", options->max_runs,
                     "Largest number of runs of a search [12, or no limit with --max-time]")
         ->type_name("COUNT")
-        ->needs(search)
-        ->group(searching);
+        ->needs(search);
     sub->add_option(
            "--max-time", options->max_time,
            "Time limit of a search, or of a ladder with --slo (30m; virtual time with --virtual). Runs are "
@@ -529,13 +518,11 @@ void add_sweep(CLI::App& app) {
            "long as a decision needs, and none is begun that would probably exceed the limit. On a ladder, "
            "runs that miss a limit end early, and levels next to the answer are measured again with more "
            "requests")
-        ->type_name("DURATION")
-        ->group(searching);
+        ->type_name("DURATION");
     sub->add_option(
            "--at", options->at,
            "Load, in the unit of the search; its share of the saturation is printed after the search")
-        ->type_name("LOAD")
-        ->group(searching);
+        ->type_name("LOAD");
     add_presentation_options(*sub, options->shown, Shows::text_and_json);
     add_export_options(*sub, options->exports);
     sub->callback([options] { sweep_or_print(*options); });

@@ -20,7 +20,6 @@
 #include "cli/words/pasted_line.h"
 #include "cli/words/translation.h"
 #include "core/error.h"
-#include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
 #include "core/text/command_secrets.h"
 #include "reports/files/file_io.h"
@@ -81,12 +80,12 @@ Configured configured_by(std::string_view program, const std::string& file) {
 /// of the line takes the place of one of the same name. Returns notes.
 std::vector<std::string> read_configuration(std::vector<std::string>& command) {
     for (const ConfiguredTool& tool : configured_tools()) {
-        const auto program = std::find_if(command.begin(), command.end(), [&](const std::string& word) {
+        const auto program = std::ranges::find_if(command, [&](const std::string& word) {
             return std::filesystem::path(word).filename() == tool.program;
         });
         const auto option = std::find_if(program, command.end(), [&](const std::string& word) {
             const std::string_view name = std::string_view(word).substr(0, word.find('='));
-            return std::find(tool.options.begin(), tool.options.end(), name) != tool.options.end();
+            return std::ranges::find(tool.options, name) != tool.options.end();
         });
         if (option == command.end()) continue;
         const auto equals = option->find('=');
@@ -100,7 +99,7 @@ std::vector<std::string> read_configuration(std::vector<std::string>& command) {
         bool replaced = false;
         for (const std::string& word : configured.words) {
             if (word.starts_with("--"))
-                replaced = std::any_of(command.begin(), command.end(), [&](const std::string& given) {
+                replaced = std::ranges::any_of(command, [&](const std::string& given) {
                     return std::string_view(given).substr(0, given.find('=')) == word;
                 });
             if (!replaced) words.push_back(word);
@@ -121,7 +120,7 @@ void translate(const std::vector<std::string>& words) {
     Translation translation = translation_of(commands);
     translation.notes.insert(translation.notes.begin(), notes.begin(), notes.end());
     std::vector<std::string>& options = translation.words;
-    if (const auto key = std::find(options.begin(), options.end(), "--api-key"); key != options.end()) {
+    if (const auto key = std::ranges::find(options, "--api-key"); key != options.end()) {
         options.erase(key, key + 2);
         translation.notes.emplace_back(
             "the key belongs into the variable OPENAI_API_KEY, where no list of processes shows it");

@@ -7,7 +7,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -279,23 +278,19 @@ void add_try(CLI::App& app) {
     CLI::App* sub =
         app.add_subcommand("try", "Say in a minute how fast the server on this machine, or at a URL, is");
     add_plan_options(*sub, options->plan, Levels::one, left_out());
-    const char* group = "First look";
+    sub->option_defaults()->group("First look");
     sub->add_option("--time", options->time, "Time of all loads together; the rest takes some seconds more")
         ->type_name("DURATION")
-        ->default_str("60s")
-        ->group(group);
+        ->default_str("60s");
     sub->add_option("--depth", options->depths,
                     "Lengths of prompts in tokens: a list, or a range by doubling; those that fit into the "
                     "time and the server's context are measured [128,512,2048,8192,32768]")
-        ->type_name("TEXT")
-        ->group(group);
+        ->type_name("TEXT");
     sub->add_option("--ports", options->ports,
                     "Ports of this machine at which a server is looked for [those of vLLM, SGLang, "
                     "llama.cpp, Ollama and LM Studio]")
-        ->type_name("TEXT")
-        ->group(group);
-    sub->add_flag("--no-micro", options->no_micro, "Do not measure how fast this machine reads its memory")
-        ->group(group);
+        ->type_name("TEXT");
+    sub->add_flag("--no-micro", options->no_micro, "Do not measure how fast this machine reads its memory");
     sub->callback([options] { try_server(*options); });
 }
 

@@ -121,14 +121,13 @@ void add_watch(CLI::App& app) {
     const auto command = std::make_shared<WatchCommand>();
     CLI::App* sub = app.add_subcommand(
         "watch", "Watch a server with a few requests per interval, for minutes or days: alerts and drift");
+    sub->option_defaults()->group("Watch");
     sub->add_option("--every", command->every, "Length of an interval")
         ->type_name("DURATION")
-        ->group("Watch")
         ->capture_default_str();
     sub->add_option("--duration", command->duration,
                     "Time after which the watch ends (30m, 336h) [when it is interrupted]")
-        ->type_name("DURATION")
-        ->group("Watch");
+        ->type_name("DURATION");
     add_plan_options(*sub, command->plan, Levels::one,
                      and_those_of_shards({"concurrency",
                                           "num_prompts",

@@ -130,19 +130,15 @@ std::span<const FormatAlias> format_aliases() {
 
 const NumberFormat* find_format(std::string_view name) {
     const std::string wanted = normalised(name);
-    const auto alias = std::find_if(kAliases.begin(), kAliases.end(),
-                                    [&](const FormatAlias& one) { return one.alias == wanted; });
+    const auto alias = std::ranges::find(kAliases, wanted, &FormatAlias::alias);
     const std::string_view canonical = alias == kAliases.end() ? std::string_view(wanted) : alias->name;
-    const auto found = std::find_if(kFormats.begin(), kFormats.end(),
-                                    [&](const NumberFormat& format) { return format.name == canonical; });
+    const auto found = std::ranges::find(kFormats, canonical, &NumberFormat::name);
     return found == kFormats.end() ? nullptr : &*found;
 }
 
 const NumberFormat* format_of_ggml(int ggml_type) {
     if (ggml_type < 0) return nullptr;
-    const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const NumberFormat& format) {
-        return format.ggml_type == ggml_type;
-    });
+    const auto found = std::ranges::find(kFormats, ggml_type, &NumberFormat::ggml_type);
     return found == kFormats.end() ? nullptr : &*found;
 }
 

@@ -1,8 +1,7 @@
 #pragma once
-// The number formats of weights and KV caches: the one table that model cards, kernels, KV caches,
-// reports and the simulator share. Every spelling of a format leads to the same row. Formats with blocks
-// include the scales within them (q4_1: 20 bytes for 32 values), so that sizes are exact. The sizes of int4,
-// int8 and fp8 do not include scales, because the number of scales depends on the checkpoint.
+// The table of number formats that cards, kernels, reports and the simulator share. Sizes include the scales
+// within blocks (q4_1: 20 bytes for 32 values), but not those of int4, int8 and fp8, whose number depends on
+// the checkpoint.
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -21,8 +20,7 @@ struct NumberFormat {
     Arithmetic arithmetic;
 };
 
-/// Another spelling of a format, in lower case, by frameworks, checkpoints or kernels ("bfloat16",
-/// "fp8_e4m3", "w4a16").
+/// Another spelling of a format, in lower case ("bfloat16", "fp8_e4m3", "w4a16").
 struct FormatAlias {
     std::string_view alias;
     std::string_view name;  ///< name of the format
@@ -44,10 +42,6 @@ std::string_view format_name(std::string_view name);
 
 constexpr double bytes_per_value(const NumberFormat& format) {
     return static_cast<double>(format.bytes_per_block) / format.values_per_block;
-}
-/// Returns the bits per value, including the scales of the blocks.
-constexpr double bits_per_value(const NumberFormat& format) {
-    return 8 * bytes_per_value(format);
 }
 
 }  // namespace paretoken

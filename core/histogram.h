@@ -1,7 +1,6 @@
 #pragma once
-// A histogram of durations with bounded relative error and constant memory: 1 ns to 2^46 ns (19 h), 64
-// buckets per doubling (relative error < 1.6 %). Longer durations share the last bucket. Adding a value takes
-// a few instructions and never allocates. Histograms can be added.
+// A histogram of durations with constant memory: 1 ns to 2^46 ns (19 h), 64 buckets per doubling (relative
+// error < 1.6 %). Longer durations share the last bucket.
 #include <array>
 #include <atomic>
 #include <cstdint>

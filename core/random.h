@@ -1,7 +1,6 @@
 #pragma once
-// Reproducible random numbers: a stream is named by (seed, purpose, index), so that the i-th request or
-// arrival does not depend on earlier draws or on the thread. Integers and uniform() are equal bit for bit on
-// every platform. The other distributions use the C library's log and pow, whose last bit may differ.
+// Reproducible random numbers: (seed, purpose, index) names a stream. Integers and uniform() are equal bit
+// for bit on every platform; other distributions depend on the C library's log and pow in the last bit.
 #include <cstdint>
 #include <string_view>
 

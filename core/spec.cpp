@@ -171,7 +171,7 @@ std::uint64_t parse_count(std::string_view text) {
 }
 
 bool is_plain_name(std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '_' || c == '-';
     });
 }
@@ -179,7 +179,7 @@ bool is_plain_name(std::string_view text) {
 std::vector<double> parse_ladder(std::string_view text, Rungs rungs) {
     std::vector<double> ladder;
     for (const auto item : split(text, ',')) append_range(parse_range(item, text, rungs), text, ladder);
-    std::sort(ladder.begin(), ladder.end());
+    std::ranges::sort(ladder);
     ladder.erase(std::unique(ladder.begin(), ladder.end()), ladder.end());
     return ladder;
 }
@@ -203,7 +203,7 @@ std::string Spec::text_or(const std::string& key, std::string_view otherwise) co
 
 void Spec::expect_only(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : fields) {
-        if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+        if (std::ranges::find(keys, key) != keys.end()) continue;
         if (keys.size() == 0)
             throw UsageError(fmt::format("'{}' takes no fields, and was given {}", name, key));
         throw UsageError(

@@ -1,8 +1,6 @@
 #pragma once
-// Parses the values of command-line options that have a syntax of their own: durations ("30s", "20ms"),
-// counts ("64k"), ladders of load levels ("1,2,4", "1..64", "8..64:8") and specs, which are names with fields
-// ("lognormal:mean=512,cv=1"). The functions that read a text throw UsageError naming it and what was
-// expected.
+// Parses durations ("30s"), counts ("64k"), ladders of levels ("1,2,4", "1..64", "8..64:8") and specs
+// ("lognormal:mean=512,cv=1"). The functions throw UsageError naming the text and what was expected.
 #include <cstdint>
 #include <initializer_list>
 #include <map>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -82,8 +81,7 @@ class Autocovariance {
     explicit Autocovariance(std::span<const double> series) : centred_(series.begin(), series.end()) {
         const double mean = std::accumulate(series.begin(), series.end(), 0.0) /
                             std::max<double>(1, static_cast<double>(series.size()));
-        is_constant_ =
-            std::adjacent_find(centred_.begin(), centred_.end(), std::not_equal_to<>()) == centred_.end();
+        is_constant_ = std::ranges::adjacent_find(centred_, std::not_equal_to<>()) == centred_.end();
         for (double& value : centred_) value -= mean;
         squares_ = std::inner_product(centred_.begin(), centred_.end(), centred_.begin(), 0.0);
     }
@@ -146,8 +144,7 @@ std::vector<double> residuals_of(std::span<const double> series, const Line& lin
 std::vector<double> ranks_of(std::span<const double> series) {
     std::vector<std::size_t> order(series.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return series[a] < series[b]; });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return series[a] < series[b]; });
     std::vector<double> ranks(series.size());
     for (std::size_t begin = 0; begin < order.size();) {
         std::size_t end = begin + 1;

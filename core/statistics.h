@@ -1,7 +1,5 @@
 #pragma once
-// Statistics of samples: percentiles with their intervals, the numbers of samples that decide a limit,
-// autocorrelation, trends and shifts, and means of blocks. A parameter named `sorted` must be ascending. A
-// failed request is +infinity.
+// Statistics of samples. A parameter named `sorted` must be ascending. A failed request is +infinity.
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -4,7 +4,6 @@
 
 namespace paretoken {
 
-/// Returns the project's version, "0.2.0".
 std::string_view version();
 
 /// Returns the first 12 digits of the commit that this program was built from ("unknown" outside a checkout

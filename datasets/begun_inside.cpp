@@ -143,7 +143,7 @@ CutJob without_first_turns(const JobGraph& whole, std::uint32_t before) {
     const auto primers = primers_of(whole, before);
     std::map<std::uint32_t, std::uint32_t> primer_of;  // by agent, as a turn of the cut job
     for (const auto& [agent, turn] : primers) cut.turns.push_back(turn);
-    std::sort(cut.turns.begin(), cut.turns.end());
+    std::ranges::sort(cut.turns);
     cut.graph.primers = static_cast<std::uint32_t>(cut.turns.size());
     std::map<std::uint32_t, std::uint32_t> place;
     for (std::uint32_t turn = 0; turn < cut.turns.size(); ++turn) {
@@ -160,7 +160,7 @@ CutJob without_first_turns(const JobGraph& whole, std::uint32_t before) {
         for (std::uint32_t& other : kept.after)
             other = other >= before ? place.at(other) : own != primer_of.end() ? own->second : 0;
         if (kept.after.empty()) kept.after.push_back(0);  // it starts with the job
-        std::sort(kept.after.begin(), kept.after.end());
+        std::ranges::sort(kept.after);
         kept.after.erase(std::unique(kept.after.begin(), kept.after.end()), kept.after.end());
         if (kept.history) {
             const auto found = place.find(*kept.history);

@@ -1,11 +1,9 @@
 #pragma once
 // Jobs that begin in their middle, so that a closed loop of jobs does not begin with all of them at their
-// first turns. The turns before are left out, but for one primer turn of each agent that goes on, whose
-// prompt a cache then has, and for some further turns that are sent without their pauses. All of these ask
-// for one token.
+// first turns. Of the turns before, only primers (one for each agent that goes on) and some turns without
+// pauses are sent, which ask for one token.
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +11,6 @@
 
 namespace paretoken::datasets {
 
-/// Where jobs begin.
 struct BeginShares {
     double low = .25;  ///< the share of a job's turns is drawn uniformly from `low` to `high`
     double high = .75;
@@ -26,7 +23,6 @@ struct BeginShares {
 /// 0 ≤ low ≤ high < 1.
 BeginShares parse_begin_shares(std::string_view text);
 
-/// A job without its first turns.
 struct CutJob {
     JobGraph graph;
     std::vector<std::uint32_t> turns;  ///< the turn of the whole job that each turn is

@@ -1,8 +1,7 @@
 #pragma once
-// A dataset is the source of requests. It holds jobs (datasets/job.h). Most have one turn and are a single
-// request; a conversation is a job with one agent. The first request of a job is its opening, the others are
-// follow-ups. The i-th opening is a pure function of (seed, salt, i). A follow-up also depends on the turns
-// whose history it continues. Requests therefore do not depend on the caller or on the order of calls.
+// The source of requests, as jobs (datasets/job.h). The first request of a job is its opening, a pure
+// function of (seed, salt, i); the others are follow-ups, which also depend on the turns whose history they
+// continue. The order of calls has no effect.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -6,12 +6,9 @@
 #include <array>
 #include <cmath>
 #include <memory_resource>
-#include <optional>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "core/statistics.h"
 #include "datasets/files/turn_file.h"
@@ -21,7 +18,7 @@ namespace {
 
 std::optional<LengthSummary> summary_of(std::vector<double> values, std::uint64_t rows) {
     if (values.empty() || values.size() != rows) return std::nullopt;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return LengthSummary{.mean = moments_of(values).mean,
                          .p50 = percentile(values, .5),
                          .p95 = percentile(values, .95),
@@ -217,7 +214,7 @@ JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
         const std::vector<std::uint32_t> depths = depths_of(*graph);
         turns.push_back(static_cast<double>(graph->turns.size()));
         agents.push_back(static_cast<double>(depths.size()));
-        jobs.depth = std::max<std::uint64_t>(jobs.depth, *std::max_element(depths.begin(), depths.end()));
+        jobs.depth = std::max<std::uint64_t>(jobs.depth, *std::ranges::max_element(depths));
         std::vector<std::int64_t> last(depths.size(), 0);
         cache.next_job();
         for (std::uint32_t number = 0; number < graph->turns.size(); ++number) {

@@ -44,7 +44,7 @@ void refuse_waits_for_background(const std::vector<StatedTurn>& turns,
     const auto is_background = [&](std::uint32_t turn) { return background.contains(turns[turn].agent); };
     for (std::uint32_t turn = 0; turn < turns.size(); ++turn) {
         if (is_background(turn)) continue;
-        if (std::any_of(waits[turn].begin(), waits[turn].end(), is_background))
+        if (std::ranges::any_of(waits[turn], is_background))
             refuse(turn, "the turn waits for an agent of the background, which nobody waits for");
     }
 }
@@ -69,12 +69,12 @@ std::vector<std::uint32_t> order_of(const std::vector<StatedTurn>& turns,
         for (const std::uint32_t other : waiting[turn])
             if (--left[other] == 0) next.insert(other);
     };
-    take(*std::min_element(next.begin(), next.end(), [&](std::uint32_t a, std::uint32_t b) {
+    take(*std::ranges::min_element(next, [&](std::uint32_t a, std::uint32_t b) {
         return turns[a].delay + turns[a].tool < turns[b].delay + turns[b].tool;
     }));
     while (!next.empty()) take(*next.begin());
     if (order.size() < turns.size()) {
-        const auto circle = std::find_if(left.begin(), left.end(), [](std::size_t n) { return n > 0; });
+        const auto circle = std::ranges::find_if(left, [](std::size_t n) { return n > 0; });
         refuse(static_cast<std::uint32_t>(circle - left.begin()),
                "the turn waits for a turn that waits for it, directly or through others");
     }
@@ -97,7 +97,7 @@ OrderedJob ordered_job(const std::vector<StatedTurn>& turns, const Refuse& refus
     const std::vector<std::uint32_t> before = turns_before(turns);
     const auto waits = waits_of(turns, before);
     refuse_waits_for_background(turns, waits, refuse);
-    OrderedJob job{.graph = {}, .positions = order_of(turns, waits, refuse)};
+    OrderedJob job{.positions = order_of(turns, waits, refuse)};
     std::vector<std::uint32_t> place(turns.size());
     for (std::uint32_t turn = 0; turn < turns.size(); ++turn) place[job.positions[turn]] = turn;
     std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> agents;  ///< number and turns so far
@@ -110,7 +110,7 @@ OrderedJob ordered_job(const std::vector<StatedTurn>& turns, const Refuse& refus
                      .tool = stated.tool,
                      .background = stated.background};
         for (const std::uint32_t other : waits[position]) turn.after.push_back(place[other]);
-        std::sort(turn.after.begin(), turn.after.end());
+        std::ranges::sort(turn.after);
         const std::uint32_t continued =
             before[position] != kNone ? before[position] : stated.fork_of.value_or(kNone);
         if (!stated.whole_prompt && continued != kNone) turn.history = place[continued];

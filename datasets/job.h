@@ -1,7 +1,6 @@
 #pragma once
-// The graph of a job, which is one task of a user: agents, each of which is a chain of turns (model
-// requests), and the turns that each turn waits for. A conversation is a job with one agent, and a single
-// request is a job with one turn. The functions are pure.
+// The graph of a job, which is one task of a user: agents, each a chain of turns (requests), and the turns
+// that each turn waits for. A conversation is a job with one agent, a single request one with one turn.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -52,7 +51,7 @@ struct StatedTurn {
 };
 
 struct OrderedJob {
-    JobGraph graph;
+    JobGraph graph = {};
     std::vector<std::uint32_t> positions;  ///< position of each turn of the graph among the stated turns
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <array>
 #include <filesystem>
 
 #include "core/error.h"
@@ -43,7 +42,7 @@ Expectation expectation_in(std::string_view row, const RowPlace& place) {
 }
 
 Questions questions_in_file(const std::string& path) {
-    Questions questions{.name = {}, .dataset = {"custom", {}}, .path = path};
+    Questions questions{.dataset = {"custom", {}}, .path = path};
     const RowFormat format = custom_format({});
     const RowFile file(path, RowLayout::lines, [&](std::string_view text, const RowPlace& place) {
         const Row row = format.read(text, {}, place);

@@ -11,7 +11,7 @@
 namespace paretoken::datasets {
 
 struct Questions {
-    std::string name;       ///< equal for equal questions: "recall:ctx=4000,n=40", "math.jsonl 00ff…"
+    std::string name = {};  ///< equal for equal questions: "recall:ctx=4000,n=40", "math.jsonl 00ff…"
     Spec dataset;           ///< dataset of the catalog; its i-th request is the i-th question
     std::string path = {};  ///< file, if the dataset is a file
     std::vector<Expectation> expected = {};  ///< expected answer of each question

@@ -156,9 +156,8 @@ Keys columns_of(std::string_view text) {
 
 bool fits(const Sign& sign, const Keys& keys) {
     const auto has = [&](std::string_view key) { return keys.find(key) != keys.end(); };
-    return std::all_of(sign.all.begin(), sign.all.end(),
-                       [&](std::string_view key) { return key.empty() || has(key); }) &&
-           std::none_of(sign.without.begin(), sign.without.end(), has);
+    return std::ranges::all_of(sign.all, [&](std::string_view key) { return key.empty() || has(key); }) &&
+           std::ranges::none_of(sign.without, has);
 }
 
 std::optional<std::string> format_of_table(std::string_view header) {

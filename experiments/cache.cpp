@@ -74,9 +74,8 @@ void require_equal_lengths(const reports::CacheLevel& level) {
     constexpr double kTolerated = 0.01;
     constexpr double kTokens = 2;
     for (const reports::CacheArm& arm : level.arms) {
-        const auto cold = std::find_if(level.arms.begin(), level.arms.end(), [&](const auto& other) {
-            return other.arm == "cold" && other.prefix == arm.prefix;
-        });
+        const auto cold = std::ranges::find_if(
+            level.arms, [&](const auto& other) { return other.arm == "cold" && other.prefix == arm.prefix; });
         if (cold == level.arms.end() || !cold->prompt_tokens || !arm.prompt_tokens) continue;
         const double apart = std::abs(*arm.prompt_tokens - *cold->prompt_tokens);
         if (apart > kTolerated * *cold->prompt_tokens && apart > kTokens)
@@ -241,7 +240,7 @@ void set_head(std::vector<CacheSample>& samples, const loadgen::EndpointFacts& f
 }
 
 struct LevelRun {
-    RunResult result;
+    RunResult result = {};
     fs::path directory;
     std::vector<CacheSample> samples;
 };
@@ -249,8 +248,7 @@ struct LevelRun {
 LevelRun run_level(const Measuring& measuring, const std::vector<std::int64_t>& prefixes,
                    std::uint64_t concurrency) {
     const LoadPlan asked = plan_of_level(measuring.plan, prefixes, concurrency);
-    LevelRun run{
-        .result = {}, .directory = measuring.directory / fmt::format("c{}", concurrency), .samples = {}};
+    LevelRun run{.directory = measuring.directory / fmt::format("c{}", concurrency), .samples = {}};
     run.result = measured_in(measuring, asked, run.directory);
     run.samples = samples_in(run.directory, {asked.classes.front().dataset, asked.seed});
     set_head(run.samples, measuring.target.facts());

@@ -1,8 +1,7 @@
 #pragma once
-// The experiment of `paretoken cache`, which measures the effect of a server's prefix cache. It sends prompts
-// of equal length that repeat the beginnings of earlier prompts in several ways (arms, listed in
-// datasets/synthetic/prefix_arms.h), at one load level after the other. Each level is a run with a directory
-// of its own; cache.json is written after each level.
+// The experiment of `paretoken cache`: prompts of equal length repeat the beginnings of earlier ones in
+// several ways (arms, datasets/synthetic/prefix_arms.h), at one level after the other. Each level is a run;
+// cache.json is written after each.
 #include <cstdint>
 #include <filesystem>
 #include <optional>

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 #include "experiments/run.h"
 
 namespace paretoken::experiments {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include "cards/host.h"
@@ -13,7 +12,6 @@
 #include "core/plan/plan_fields.h"
 #include "core/run/distinct_runs.h"
 #include "core/text/command_secrets.h"
-#include "core/text/secrets.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
@@ -22,6 +20,7 @@
 #include "reports/analysis/gate/history.h"
 #include "reports/files/file_io.h"
 #include "reports/files/gate/gate_run.h"
+#include "reports/files/json/gate_file.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -445,13 +444,11 @@ std::vector<GateRun> runs_below(const std::vector<fs::path>& directories) {
 bool are_interleaved(std::vector<GateRun>& baseline, std::vector<GateRun>& candidate) {
     if (baseline.size() != candidate.size()) return false;
     const auto is_virtual = [](const GateRun& run) { return run.result.client.timing == "virtual"; };
-    if (std::all_of(baseline.begin(), baseline.end(), is_virtual) &&
-        std::all_of(candidate.begin(), candidate.end(), is_virtual))
-        return true;
+    if (std::ranges::all_of(baseline, is_virtual) && std::ranges::all_of(candidate, is_virtual)) return true;
     const auto start = [](const GateRun& run) { return run.result.provenance.started_at; };
     for (auto* const side : {&baseline, &candidate})
-        std::stable_sort(side->begin(), side->end(),
-                         [&](const GateRun& a, const GateRun& b) { return start(a) < start(b); });
+        std::ranges::stable_sort(*side,
+                                 [&](const GateRun& a, const GateRun& b) { return start(a) < start(b); });
     for (std::size_t i = 0; i + 1 < baseline.size(); ++i) {
         const std::string end = std::max(start(baseline[i]), start(candidate[i]));
         if (end >= std::min(start(baseline[i + 1]), start(candidate[i + 1]))) return false;
@@ -462,8 +459,7 @@ bool are_interleaved(std::vector<GateRun>& baseline, std::vector<GateRun>& candi
 GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
                       const std::set<reports::Across>& across, bool within_run, bool checklist) {
     reports::GateInput input{.baseline = runs_below(directories.baseline),
-                             .candidate = runs_below(directories.candidate),
-                             .looks = {}};
+                             .candidate = runs_below(directories.candidate)};
     reports::require_comparable(input.baseline, input.candidate, across);
     const std::size_t fewer = std::min(input.baseline.size(), input.candidate.size());
     const bool single = input.baseline.size() == 1 && input.candidate.size() == 1;

@@ -1,8 +1,7 @@
 #pragma once
-// A gate compares a candidate with a baseline. It measures pairs of runs, interleaved (ABBA) and with the
-// same seeds on both sides. After certain numbers of pairs (looks) it checks whether the evidence decides; it
-// ends then, or at the largest number of pairs. It can also judge runs that were measured before. gate.json
-// is written after every pair, so that an interrupted gate can continue.
+// A gate measures interleaved pairs of runs (ABBA), with the same seeds on both sides, until the evidence
+// decides at a look or the largest number is reached. It can also judge runs that were measured before.
+// gate.json is written after every pair, so that an interrupted gate can continue.
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -17,7 +16,6 @@
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
 #include "reports/analysis/gate/decision.h"
-#include "reports/files/json/gate_file.h"
 
 namespace paretoken::experiments {
 

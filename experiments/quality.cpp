@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "datasets/questions.h"
+#include "experiments/server/load.h"
 #include "experiments/server/redaction.h"
+#include "experiments/server/target.h"
+#include "loadgen/interruption.h"
 #include "loadgen/progress.h"
 
 namespace paretoken::experiments {

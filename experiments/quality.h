@@ -5,11 +5,20 @@
 #include <vector>
 
 #include "core/run/recorded.h"
-#include "experiments/server/target.h"
-#include "loadgen/interruption.h"
-#include "reports/files/probe_file.h"
+#include "reports/analysis/gate/answers.h"
+
+namespace paretoken {
+struct LoadPlan;
+}
+
+namespace paretoken::loadgen {
+class Interruption;
+}
 
 namespace paretoken::experiments {
+
+struct Load;
+class Target;
 
 struct Quality {
     ProbeOutcome outcome;

@@ -5,8 +5,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -27,6 +25,7 @@
 #include "experiments/quality.h"
 #include "experiments/server/command_line.h"
 #include "experiments/server/companions.h"
+#include "experiments/server/load.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/server_command.h"
@@ -113,9 +112,8 @@ std::string description_of(const Load& load) {
 
 std::string text_of(const Load& load, datasets::PromptForm form) {
     const auto& classes = load.plan.classes;
-    const bool made_up = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
-        return datasets::makes_prompts(of.dataset);
-    });
+    const bool made_up = std::ranges::any_of(
+        classes, [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
     if (!made_up) return {};
     if (form == datasets::PromptForm::token_ids) return "random token ids";
     if (load.plan.text.empty()) return "random words";

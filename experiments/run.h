@@ -16,7 +16,7 @@ namespace paretoken::experiments {
 struct Measured {
     RunResult result;
     std::filesystem::path directory;
-    std::string not_written;  ///< reason why the result is not on the disk; empty if it is
+    std::string not_written = {};  ///< reason why the result is not on the disk; empty if it is
 };
 
 /// Makes one run in `directory`, which is created; the files of an earlier run are replaced.

@@ -48,8 +48,7 @@ std::vector<MeasuredLevel> measured_levels(const std::filesystem::path& path) {
         level.load = reports::load_of(level.result);
         levels.push_back(std::move(level));
     }
-    std::stable_sort(levels.begin(), levels.end(),
-                     [](const auto& a, const auto& b) { return a.load < b.load; });
+    std::ranges::stable_sort(levels, [](const auto& a, const auto& b) { return a.load < b.load; });
     return levels;
 }
 

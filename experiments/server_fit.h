@@ -1,10 +1,8 @@
 #pragma once
 // Fits a simulated server to one measured level of a real one, and predicts other levels with it, in virtual
 // time. reports/analysis/plan/server_fit.h says what the figures are.
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>

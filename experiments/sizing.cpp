@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/error.h"
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/cells.h"
 #include "experiments/sweep/slo_search.h"

@@ -12,7 +12,6 @@
 
 namespace paretoken::experiments {
 
-/// The result of a search.
 struct FoundLoad {
     std::optional<reports::PlannedSpeed> speed = {};  ///< nothing if no load is within the limits
     std::string why_none = {};  ///< what one request at a time misses; empty with a speed

@@ -182,7 +182,7 @@ bool wants_more_tokens(std::string_view said, std::string_view limit_name) {
     constexpr std::array<std::string_view, 5> kWords = {"minimum", ">=", "at least", "greater than",
                                                         "too small"};
     const auto is_said = [&](std::string_view word) { return said.find(word) != std::string_view::npos; };
-    return is_said(limit_name) && std::any_of(kWords.begin(), kWords.end(), is_said);
+    return is_said(limit_name) && std::ranges::any_of(kWords, is_said);
 }
 
 }  // namespace paretoken::loadgen

@@ -390,7 +390,7 @@ void Client::hang_up(TimePoint now) {
     while (!hang_ups_.empty() && hang_ups_.begin()->first <= now) {
         const RequestKey key = hang_ups_.begin()->second;
         hang_ups_.erase(hang_ups_.begin());
-        const auto found = std::find_if(active_.begin(), active_.end(), [&](const Exchange* exchange) {
+        const auto found = std::ranges::find_if(active_, [&](const Exchange* exchange) {
             return RequestKey{exchange->record().index, exchange->record().warmup} == key;
         });
         if (found == active_.end() || (*found)->is_done()) continue;

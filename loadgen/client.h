@@ -1,7 +1,6 @@
 #pragma once
-// Sends requests on connections that a pool lends, reads their answers as they arrive, and gives one
-// RequestRecord for each request to a sink. A request that fails ends with a record that names its outcome,
-// not with an exception. A client belongs to one thread.
+// Sends requests on connections that a pool lends, and gives one RequestRecord for each to a sink. A request
+// that fails ends with a record, not an exception. A client belongs to one thread.
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +19,6 @@
 
 namespace paretoken::loadgen {
 
-/// Returns the error of a request that was not finished within the timeout.
 std::string timeout_text(Duration timeout);
 
 /// A request with its body already written, so that a due dispatch only has to send.

@@ -1,10 +1,7 @@
 #pragma once
-// Computes how long a worker sleeps (its nap) before it reads ready sockets, so that one wake-up serves many
-// of them. The times of events stay exact, because the kernel stamps arriving bytes; with --user-timestamps
-// it does not, and the worker does not nap. A nap has two costs: a slot that became free is filled later, by
-// at most the length of the nap, and two events of one stream may come in one read. nap_for() limits the nap
-// so that these costs are small. A worker that is busy most of the time does not nap, because it would fall
-// behind. Nothing here reads a clock or does I/O: the time and the counters are passed in.
+// Computes how long a worker sleeps (its nap) before it reads ready sockets, so that one wake-up serves many.
+// Event times stay exact, because the kernel stamps arriving bytes. A nap lets freed slots wait and may merge
+// two events of a stream; nap_for() keeps both costs small.
 #include <cstddef>
 #include <cstdint>
 
@@ -12,7 +9,6 @@
 
 namespace paretoken::loadgen {
 
-/// The traffic that a worker has seen so far.
 struct Traffic {
     TimePoint now;
     std::uint64_t reads = 0;     ///< reads from sockets since the start

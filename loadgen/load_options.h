@@ -23,7 +23,6 @@ namespace paretoken::loadgen {
 struct Progress;
 class StopMonitor;
 
-/// A server that receives the load.
 struct WorkerTarget {
     http::Address address;
     const http::TlsContext* tls = nullptr;  ///< null means plain TCP

@@ -241,7 +241,7 @@ class Asker {
 
     template <class Ask>
     http::Fetched if_quick(Ask&& ask) {
-        if (impatient_) return {.head = {}, .body = {}, .failure = http::FetchFailure{}};
+        if (impatient_) return {.failure = http::FetchFailure{}};
         http::Fetched answer = ask();
         impatient_ = is_busy(answer) ||
                      (answer.failure && answer.failure->kind == http::FetchFailure::Kind::timed_out);
@@ -264,7 +264,7 @@ class Asker {
     std::string other_scheme() const {
         http::Url other = options_.url;
         other.tls = !other.tls;
-        const http::TlsContext accept_all({.verify = false, .ca_file = {}});
+        const http::TlsContext accept_all({.verify = false});
         const http::Fetched answer =
             http::Fetcher(other, address_, other.tls ? &accept_all : nullptr, {}, options_.stop)
                 .get("/", std::min(kGuess, options_.timeout));
@@ -307,7 +307,7 @@ std::vector<http::Address> addresses_of(const EndpointOptions& options) {
 /// The answer to the question for the models, and the path that was asked.
 struct ModelsAnswer {
     std::string path;
-    http::Fetched fetched;
+    http::Fetched fetched = {};
 
     std::string what() const { return "GET " + path; }
 };
@@ -341,7 +341,7 @@ std::vector<protocol::ListedModel> models_in(const http::Fetched& answer) {
 ModelsAnswer first_contact(const EndpointOptions& options, http::Address& chosen) {
     using Kind = http::FetchFailure::Kind;
     const std::vector<std::string> paths = models_paths(options);
-    ModelsAnswer answer{.path = paths.front(), .fetched = {}};
+    ModelsAnswer answer{.path = paths.front()};
     for (const http::Address& address : addresses_of(options)) {
         chosen = address;
         answer.fetched = Asker(options, address).get(answer.path);
@@ -583,11 +583,10 @@ class Settlement {
         const int status = trial.fetched.head.status;
         if (trial.fetched.failure || (status < 400 || is_busy(trial.fetched))) return false;
         return trial.refused_options() ||
-               std::any_of(facts_.body.protocol->optional_fields.begin(),
-                           facts_.body.protocol->optional_fields.end(),
-                           [&](const protocol::OptionalField& option) {
-                               return facts_.body.*option.flag && names(trial, option.name);
-                           });
+               std::ranges::any_of(facts_.body.protocol->optional_fields,
+                                   [&](const protocol::OptionalField& option) {
+                                       return facts_.body.*option.flag && names(trial, option.name);
+                                   });
     }
 
     Trial left_out(Trial trial) {
@@ -723,7 +722,7 @@ void find_prose_cost(Asker& asker, const EndpointFacts& facts, datasets::Calibra
         calibration.prose_word_tokens =
             std::accumulate(own.begin(), own.end(), 0.0) / static_cast<double>(own.size());
     const std::string& text = asker.options().prose;
-    const auto words = static_cast<double>(1 + std::count(text.begin(), text.end(), ' '));
+    const auto words = static_cast<double>(1 + std::ranges::count(text, ' '));
     const Trial trial = attempt(asker, facts.body, small_request(text, facts), Need::if_quick);
     if (!trial.accepted() || !trial.record.usage.prompt) return;
     const double tokens = static_cast<double>(*trial.record.usage.prompt) - calibration.overhead_tokens;

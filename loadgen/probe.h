@@ -1,10 +1,8 @@
 #pragma once
-// Asks a server for its facts before the measurement: whether it is reachable, its model, the options that it
-// accepts, whether prompts may be token ids, and how many tokens the words of prompts have. A problem that
-// prevents the measurement is thrown; any other (no tokenizer, a refused option) is noted in the facts.
+// Asks a server for its facts before the measurement: model, accepted options, tokens per word. Problems that
+// prevent the measurement are thrown; others (no tokenizer, a refused option) are noted in the facts.
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

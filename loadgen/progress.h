@@ -1,7 +1,6 @@
 #pragma once
-// Counters of a run in progress, written by workers and read by the display of progress. They are relaxed
-// atomics: each is exact, but two of them may be of slightly different times. A worker writes them when a
-// request begins and ends, never for a single token.
+// Counters of a run in progress for the display: relaxed atomics, each exact, but of slightly different
+// times. A worker writes them when a request begins and ends, never for a single token.
 #include <algorithm>
 #include <array>
 #include <atomic>

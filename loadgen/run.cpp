@@ -7,14 +7,11 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "core/record/record_sink.h"
-#include "loadgen/interruption.h"
 #include "loadgen/load/stop_monitor.h"
 #include "loadgen/periodic.h"
 #include "loadgen/progress.h"
@@ -101,8 +98,7 @@ Workers::Workers(const LoadOptions& options)
         own.number = i;
         workers_.push_back(std::make_unique<Worker>(own));
         const auto is_open_loop = [](const ClassLoad& of) { return !of.arrivals.at_once; };
-        if (opens_ahead_ && std::any_of(classes_.begin(), classes_.end(), is_open_loop))
-            workers_.back()->keep_reserve();
+        if (opens_ahead_ && std::ranges::any_of(classes_, is_open_loop)) workers_.back()->keep_reserve();
     }
 }
 

@@ -153,7 +153,6 @@ class VirtualRun {
         const std::int64_t room = sim::context_limit(options_.profile) - work.prompt_tokens;
         sim::GenerationRequest wanted{
             .endpoint = options_.chat ? sim::Endpoint::chat : sim::Endpoint::completions,
-            .prompt_token_ids = {},
             .max_tokens = request.wanted_output_tokens.value_or(room),
             .ignore_eos = options_.ignore_eos && request.wanted_output_tokens};
         if (options_.profile.answers == sim::Answers::recall)

@@ -1,7 +1,6 @@
 #pragma once
-// One run in virtual time: drives the simulated engine by the same schedule, dispatcher and dataset as a run
-// over sockets, without sockets, threads or sleeping. Invariant: the outcome is a function of the options,
-// the dataset and their seeds.
+// One run in virtual time: the schedule, dispatcher and dataset of a run over sockets drive the simulated
+// engine. Invariant: the outcome is a function of the options, the dataset and their seeds.
 #include "loadgen/run.h"
 #include "simulator/engine/profile.h"
 

@@ -77,7 +77,7 @@ void Worker::open_connections(std::size_t connections, TimePoint latest) {
     for (std::size_t i = 0; i < links_.size(); ++i)
         links_[i]->pool.open_ahead((connections + links_.size() - 1 - i) / links_.size());
     const auto is_opening = [](const auto& link) { return link->pool.is_opening_ahead(); };
-    while (Clock::now() < latest && std::any_of(links_.begin(), links_.end(), is_opening)) {
+    while (Clock::now() < latest && std::ranges::any_of(links_, is_opening)) {
         drain_.serve(latest);
         for (const auto& link : links_) link->pool.free_dropped();
     }

@@ -1,8 +1,6 @@
 #pragma once
-// One thread's share of the load. A worker has its own event loop, and for each server its own connections
-// and client. It shares only the sink of records, the stop monitor and the progress counters with other
-// workers. Its loop acts on what is due, then serves sockets until the next action is due. Deadlines are
-// absolute, so a late start never delays a later one.
+// One thread's share of the load, with its own event loop, connections and clients. Its loop acts on what is
+// due, then serves sockets until the next action is due. Deadlines are absolute.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -61,7 +59,6 @@ class Worker final : private ClientSink {
     WorkerReport take_report();  ///< called once, after run(); closes all connections
 
   private:
-    /// The connections to one server.
     struct Link {
         Link(Worker& worker, const WorkerTarget& target, const ClientOptions& options);
         http::Pool pool;
@@ -94,7 +91,6 @@ class Worker final : private ClientSink {
     Duration idle_{};  ///< time of naps and of polling without a result, since the start
     WorkerReport report_;
     std::vector<CpuSample> cpu_;
-    /// A request that was written before it was due.
     struct Ahead {
         std::optional<Planned> planned;
         PreparedRequest request;

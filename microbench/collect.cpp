@@ -16,7 +16,7 @@ std::vector<double> sorted_values(std::span<const PairedWindow> windows, Value v
     std::vector<double> values;
     values.reserve(windows.size());
     for (const PairedWindow& window : windows) values.push_back(value(window));
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return values;
 }
 
@@ -44,7 +44,7 @@ double variation_of_groups(std::span<const PairedWindow> windows, std::size_t gr
     for (std::size_t begin = 0; begin + group <= windows.size(); begin += group) {
         medians.push_back(percentile(sorted_values(windows.subspan(begin, group), kernel_seconds), .5));
     }
-    std::sort(medians.begin(), medians.end());
+    std::ranges::sort(medians);
     if (medians.empty()) return 0;
     return (percentile(medians, .75) - percentile(medians, .25)) / 1.349 / percentile(medians, .5);
 }

@@ -1,9 +1,7 @@
 #pragma once
-// Computes the figures of a benchmark row from timed windows, and judges whether the figures are valid,
-// without side effects. A window is a part of a kernel's work that is timed as a whole. A window of a kernel
-// that streams memory is paired with its ceiling, which is the time of the fastest known read of about as
-// much memory. On the CPU the two are timed next to each other, so that noise that affects both cancels in
-// their ratio.
+// Computes the figures of a benchmark row from timed windows, and judges whether they are valid. A window of
+// a kernel that streams memory is paired with the fastest known read of about as much memory, on the CPU next
+// to it in time, so that noise cancels in their ratio.
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -12,8 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string value_of(const ContextPairs& context, std::string_view key) {
-    const auto found =
-        std::find_if(context.begin(), context.end(), [&](const auto& pair) { return pair.first == key; });
+    const auto found = std::ranges::find_if(context, [&](const auto& pair) { return pair.first == key; });
     return found == context.end() ? std::string() : found->second;
 }
 
@@ -44,9 +43,8 @@ std::optional<double> in_hertz(const std::optional<double>& kilohertz) {
 Json gpu_of(const ContextPairs& context, std::span<const cards::GpuDevice> of_driver) {
     const std::string name = value_of(context, "gpu");
     const std::string bus = value_of(context, "gpu_pci_bus_id");
-    const auto found = std::find_if(of_driver.begin(), of_driver.end(), [&](const cards::GpuDevice& gpu) {
-        return cards::same_bus(gpu.pci_bus_id, bus);
-    });
+    const auto found = std::ranges::find_if(
+        of_driver, [&](const cards::GpuDevice& gpu) { return cards::same_bus(gpu.pci_bus_id, bus); });
     const cards::GpuDevice told = found == of_driver.end() ? cards::GpuDevice{} : *found;
     Json json{{"id", "gpu0"}, {"backend", "gpu"}, {"name", name}};
     if (const auto card = cards::find_gpu(name)) json["card"] = card->name;

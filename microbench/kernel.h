@@ -1,8 +1,7 @@
 #pragma once
-// The work that a row of the CPU suite's results times, except in rows of peak FLOP/s, which read no memory.
-// Each thread goes round its own ring of memory, which is cut into windows, mostly of about 4 MiB. Every
-// thread of a row has the same number of windows of the same sizes. Kernels that compute something are
-// checked before they are timed; in rows that only read, the timing loop itself reads the windows.
+// The work that a row of the CPU suite times. Each thread goes round its own ring of memory, which is cut
+// into windows of about 4 MiB; all threads have the same windows. Kernels that compute are checked before
+// they are timed.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #pragma once
-// Shapes of a model's weight matrices (of one decoder layer without its router, and of the output head) and
-// of its attention heads, from its model card. One matrix holds q, k and v, except with multi-head latent
-// attention, and one matrix holds gate and up.
+// Shapes of a model's weight matrices (one decoder layer without its router, and the output head) and
+// attention heads. One matrix holds q, k and v, except with multi-head latent attention, and one gate and up.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -31,7 +30,6 @@ struct HeadShape {
     std::size_t group() const { return query_heads / kv_heads; }
 };
 
-/// Returns "32x8x128".
 std::string name_of(const HeadShape& heads);
 
 struct ModelShape {

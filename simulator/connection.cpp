@@ -5,7 +5,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
-#include <memory>
 #include <optional>
 
 #include "simulator/socket.h"

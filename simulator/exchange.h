@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "simulator/answers/answer_writer.h"
 #include "simulator/answers/telemetry.h"
 #include "simulator/answers/wire.h"
 #include "simulator/connection.h"
@@ -54,9 +55,9 @@ struct Affected {
 struct Exchange {
     Connection* connection = nullptr;
     GenerationRequest request;
-    AnswerPlan plan;
+    AnswerPlan plan = {};
     std::unique_ptr<AnswerWriter> writer;
-    TruthEntry truth;
+    TruthEntry truth = {};
     bool wants_truth = false;
     bool keep_alive = true;
     Framing framing = Framing::chunked;

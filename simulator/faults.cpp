@@ -216,8 +216,7 @@ void inject(InjectedFaults& injected, const Fault& fault) {
 }
 
 const FaultRow& row_of(Misbehaviour what) {
-    return *std::find_if(std::begin(kRows), std::end(kRows),
-                         [what](const FaultRow& row) { return row.what == what; });
+    return *std::ranges::find(kRows, what, &FaultRow::what);
 }
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {

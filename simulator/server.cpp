@@ -24,7 +24,6 @@
 #include "simulator/engine/replicas.h"
 #include "simulator/exchange.h"
 #include "simulator/listener.h"
-#include "simulator/socket.h"
 #include "simulator/truth.h"
 
 namespace paretoken::sim {
@@ -414,9 +413,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     const Framing framing = to_the_end ? Framing::until_close : Framing::chunked;
     Exchange exchange{.connection = &connection,
                       .request = std::move(generation),
-                      .plan = {},
                       .writer = nullptr,
-                      .truth = {},
                       .wants_truth = request.wants_truth,
                       .keep_alive = request.keep_alive && !(to_the_end && streams),
                       .framing = framing,

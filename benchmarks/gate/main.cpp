@@ -24,6 +24,7 @@
 #include "core/record/record_sink.h"
 #include "core/run/result_of.h"
 #include "experiments/gate.h"
+#include "experiments/server/load.h"
 #include "experiments/server/resolve.h"
 #include "loadgen/run.h"
 #include "reports/analysis/gate/decision.h"

@@ -1,9 +1,7 @@
 #pragma once
-// Turns Ctrl-C (SIGINT), SIGTERM and SIGHUP (from a terminal that closes) into a stop request. The first
-// signal ends the measurement properly, the second ends the process. If a command lets requests in flight
-// finish after the first signal, the second cuts them off, and the third ends the process. SIGHUP counts only
-// as the first signal, because a terminal that closes may send several. Create the InterruptWatch before any
-// thread is started, because threads inherit the blocked signals.
+// Turns SIGINT, SIGTERM and SIGHUP into stop requests. The first signal ends the measurement properly; the
+// second cuts requests in flight off if the command follows them, and the last one ends the process. Create
+// the InterruptWatch before any thread, because threads inherit the blocked signals.
 #include <atomic>
 #include <functional>
 #include <mutex>

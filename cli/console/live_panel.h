@@ -15,7 +15,6 @@
 
 namespace paretoken::cli {
 
-/// Where a load stands in a sweep or a gate.
 struct Place {
     std::string text = {};                  ///< "3/8"; empty for a single run
     std::optional<TimePoint> ends_at = {};  ///< when the whole will probably have ended

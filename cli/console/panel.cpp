@@ -173,7 +173,7 @@ Light light_of(Duration lag_p95) {
 
 std::string sparkline(const std::vector<double>& values) {
     constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    const double most = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+    const double most = values.empty() ? 0 : *std::ranges::max_element(values);
     std::string line;
     for (const double value : values) {
         const double share = most > 0 ? std::clamp(value / most, 0.0, 1.0) : 0;

@@ -15,7 +15,6 @@ namespace paretoken::cli {
 /// Returns a duration as text: "3:05", "1:02:05".
 std::string clock_text(double seconds);
 
-/// A count of what a load has done so far.
 struct Reading {
     double at_s = 0;  ///< time since the load began
     std::uint64_t requests = 0;
@@ -40,7 +39,6 @@ class RecentRates {
     Reading second_;                  ///< reading at the begin of the current second
 };
 
-/// Two percentiles of a latency so far.
 struct LatencySoFar {
     Duration p50{};
     Duration p95{};

@@ -17,7 +17,6 @@ struct Presentation {
     bool json = false;     ///< the result file on standard output, instead of text
 };
 
-/// The ways of showing a result that a command has.
 enum class Shows { text, text_and_json };
 
 void add_presentation_options(CLI::App& command, Presentation& presentation, Shows shows);
@@ -28,10 +27,8 @@ bool is_able_terminal(int file);
 /// Returns whether text for this file is coloured: it is such a terminal, and NO_COLOR is not set.
 bool wants_colour(int file);
 
-/// Returns the style of text on standard output.
 reports::ConsoleStyle style_of_output();
 
-/// Prints the result of a run in `directory` as the options say.
 void print_run(const RunResult& result, const std::filesystem::path& directory, const Presentation& shown);
 
 }  // namespace paretoken::cli

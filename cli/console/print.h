@@ -16,7 +16,6 @@ void print(std::FILE* stream, fmt::format_string<Values...> format, Values&&... 
     (void)std::fwrite(text.data(), 1, text.size(), stream);
 }
 
-/// Prints to standard output.
 template <class... Values>
 void print(fmt::format_string<Values...> format, Values&&... values) {
     cli::print(stdout, format, std::forward<Values>(values)...);

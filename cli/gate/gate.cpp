@@ -31,6 +31,7 @@
 #include "reports/analysis/gate/sections.h"
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"
+#include "reports/files/json/gate_file.h"
 #include "reports/pages/gate.h"
 #include "reports/pages/markdown.h"
 
@@ -198,7 +199,6 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .candidate = command.candidate_server,
                   .policy = policy_of(command),
                   .across = across_of(command),
-                  .max_time = {},
                   .checklist = command.checklist};
     if (!command.baseline.empty()) add_stored(command, plan);
     if (!command.max_time.empty())
@@ -314,81 +314,60 @@ void gate(const GateCommand& command) {
 }
 
 void add_own_options(CLI::App& sub, GateCommand& command) {
-    const char* sides = "Sides";
+    sub.option_defaults()->group("Sides");
     sub.add_option(
-           "--baseline", command.baseline,
-           "Runs of the baseline: directories, or the name of a stored baseline; with --candidate-url "
-           "or --candidate-cmd, the candidate is measured as often as the verdict needs")
-        ->group(sides);
-    sub.add_option("--candidate", command.candidate, "Runs of the candidate: directories")->group(sides);
+        "--baseline", command.baseline,
+        "Runs of the baseline: directories, or the name of a stored baseline; with --candidate-url "
+        "or --candidate-cmd, the candidate is measured as often as the verdict needs");
+    sub.add_option("--candidate", command.candidate, "Runs of the candidate: directories");
     sub.add_option("--history", command.history,
                    "With --baseline: earlier baselines, as directories or names. Their variation between "
-                   "days widens the intervals, and metrics that become worse over time are named")
-        ->group(sides);
+                   "days widens the intervals, and metrics that become worse over time are named");
     sub.add_option("--baseline-url", command.baseline_server.url,
-                   "URL of the baseline's server; both servers are measured in turn")
-        ->group(sides);
-    sub.add_option("--candidate-url", command.candidate_server.url, "URL of the candidate's server")
-        ->group(sides);
+                   "URL of the baseline's server; both servers are measured in turn");
+    sub.add_option("--candidate-url", command.candidate_server.url, "URL of the candidate's server");
     sub.add_option("--baseline-cmd", command.baseline_server.command,
                    "Shell command that starts the baseline's server, once for each run; {port} in it becomes "
-                   "a free port")
-        ->group(sides);
+                   "a free port");
     sub.add_option("--candidate-cmd", command.candidate_server.command,
-                   "Shell command that starts the candidate's server, once for each run")
-        ->group(sides);
-    sub.add_option("--store", command.store, "Directory of the stored baselines")
-        ->group(sides)
-        ->capture_default_str();
+                   "Shell command that starts the candidate's server, once for each run");
+    sub.add_option("--store", command.store, "Directory of the stored baselines")->capture_default_str();
     sub.add_flag("--create-baseline", command.create_baseline,
                  "If there is no --baseline NAME yet: measure the candidate and store its runs under the "
-                 "name, without a verdict")
-        ->group(sides);
+                 "name, without a verdict");
     sub.add_option(
-           "--self-test", command.self_test,
-           "Name of a stored baseline: measure its server against itself (6 pairs, or --max-pairs), and "
-           "print the smallest shift of each metric that a gate shows on this machine, and how long a "
-           "gate takes. Load and command are those of the baseline, unless options or --baseline-cmd or "
-           "--baseline-url give others")
-        ->group(sides);
+        "--self-test", command.self_test,
+        "Name of a stored baseline: measure its server against itself (6 pairs, or --max-pairs), and "
+        "print the smallest shift of each metric that a gate shows on this machine, and how long a "
+        "gate takes. Load and command are those of the baseline, unless options or --baseline-cmd or "
+        "--baseline-url give others");
     sub.add_option("--runs", command.runs, "With --create-baseline: number of runs")
-        ->group(sides)
         ->capture_default_str()
         ->check(CLI::Range(3, 100));
-    const char* judging = "Verdict";
+    sub.option_defaults()->group("Verdict");
     sub.add_option("--policy", command.policy,
-                   "JSON file with metrics, tolerances and limits, as --print-policy writes it")
-        ->group(judging);
+                   "JSON file with metrics, tolerances and limits, as --print-policy writes it");
     sub.add_flag("--print-policy", command.print_policy,
-                 "Print the policy as a file for --policy and do nothing else")
-        ->group(judging);
+                 "Print the policy as a file for --policy and do nothing else");
     sub.add_option("--limit", command.limits,
                    "Limit that every run of the candidate must certify: ttft_p95:800 (ms), or in quotes "
-                   "'ttft_p95<800ms'; may be repeated")
-        ->group(judging);
+                   "'ttft_p95<800ms'; may be repeated");
     sub.add_option("--across", command.across,
-                   "Allowed differences between the sides, separated by commas: model, hardware, load, host")
-        ->group(judging);
+                   "Allowed differences between the sides, separated by commas: model, hardware, load, host");
     sub.add_option("--max-pairs", command.max_pairs,
                    "Largest number of pairs of runs, or of runs of the candidate beside a stored "
-                   "baseline; at least 3 [16]")
-        ->group(judging);
+                   "baseline; at least 3 [16]");
     sub.add_option("--max-time", command.max_time,
-                   "Time limit (30m): no pair is begun that would probably exceed it")
-        ->group(judging);
+                   "Time limit (30m): no pair is begun that would probably exceed it");
     sub.add_flag("--within-run", command.within_run,
                  "Accept one run per side, judged by its own intervals, which do not include the variation "
-                 "from run to run")
-        ->group(judging);
-    sub.add_flag("--dry-run", command.dry_run, "Print what would be measured and how long it takes")
-        ->group(judging);
+                 "from run to run");
+    sub.add_flag("--dry-run", command.dry_run, "Print what would be measured and how long it takes");
     sub.add_flag("--checklist", command.checklist,
                  "Also list facts that should be known before a rollout: their values in the candidate's "
-                 "runs, or the commands that would show them")
-        ->group(judging);
+                 "runs, or the commands that would show them");
     sub.add_flag("--github", command.github,
-                 "Print annotations for GitHub Actions, and append the verdict to its step summary")
-        ->group(judging);
+                 "Print annotations for GitHub Actions, and append the verdict to its step summary");
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 
 namespace paretoken::cli {
 
-/// The options that the user gave.
 struct GateCommand {
     PlanOptions plan;
     Presentation shown;
@@ -48,7 +47,6 @@ reports::GatePolicy policy_of(const GateCommand& command);
 
 std::set<reports::Across> across_of(const GateCommand& command);
 
-/// Returns whether a URL or a command is given.
 bool is_given(const experiments::GateSide& side);
 
 /// Returns the directories with these paths, or of the stored baselines with these names. Throws UsageError.

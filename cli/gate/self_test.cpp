@@ -1,9 +1,6 @@
 // paretoken gate --self-test: what can a gate show on this machine?
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "cli/console/console_watcher.h"
 #include "cli/console/print.h"
 #include "cli/gate/gate_command.h"
@@ -97,8 +94,6 @@ void self_test(const GateCommand& command) {
                   .baseline = server_of(command, stored.front()),
                   .candidate = server_of(command, stored.front()),
                   .policy = policy,
-                  .across = {},
-                  .max_time = {},
                   .whole = true};
     plan.policy.max_pairs = command.max_pairs.value_or(kUsualSelfTestPairs);
     const experiments::Access access = access_of(plan.asked);

@@ -154,8 +154,7 @@ constexpr HelpPage kPages[] = {{"", kWhole, {}},
                                {"cost", kCost, {}}};
 
 const HelpPage* page_of(std::string_view command) {
-    const auto* const found = std::find_if(std::begin(kPages), std::end(kPages),
-                                           [&](const HelpPage& page) { return page.command == command; });
+    const auto* const found = std::ranges::find(kPages, command, &HelpPage::command);
     return found == std::end(kPages) ? nullptr : found;
 }
 
@@ -264,7 +263,7 @@ std::string help_text(const CLI::App& command, const std::string& path, bool all
     } else {
         std::vector<std::string> groups;
         for (const CLI::Option* const option : command.get_options())
-            if (std::find(groups.begin(), groups.end(), option->get_group()) == groups.end() &&
+            if (std::ranges::find(groups, option->get_group()) == groups.end() &&
                 !option->get_group().empty())
                 groups.push_back(option->get_group());
         for (const std::string& group : groups) {
@@ -291,7 +290,7 @@ std::string manual_page(const CLI::App& command, const std::string& path) {
         return out;
     };
     std::string name = path;
-    std::replace(name.begin(), name.end(), ' ', '-');
+    std::ranges::replace(name, ' ', '-');
     std::string text = fmt::format(
         ".TH {} 1 \"\" \"paretoken {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n", escaped(name),
         version(), escaped(name), escaped(command.get_description()), escaped(usage_of(command, path)));

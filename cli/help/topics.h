@@ -16,7 +16,6 @@ struct Topic {
 };
 std::span<const Topic> topics();
 
-/// Returns the text of a topic; nothing if there is none with this name.
 std::optional<std::string> topic_text(std::string_view name, std::size_t width);
 
 }  // namespace paretoken::cli

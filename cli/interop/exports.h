@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "reports/analysis/gate/decision.h"
 #include "reports/files/recorded_files.h"
 
 namespace CLI {
 class App;
 }
 
+namespace paretoken::reports {
+struct GateReport;
+}
+
 namespace paretoken::cli {
 
-/// A run that is written in another format.
 struct LoadedExport {
     std::string name;  ///< name of its directory
     std::filesystem::path directory;
@@ -34,7 +36,6 @@ struct ExportFormat {
     std::function<std::string(const std::vector<LoadedExport>&)> text_of;
 };
 
-/// All formats of runs.
 const std::vector<ExportFormat>& export_formats();
 /// The format with this name; null if there is none.
 const ExportFormat* export_format_named(std::string_view name);
@@ -49,7 +50,6 @@ void write_export(const std::string& text, const std::string& out);
 void export_runs(const ExportFormat& format, const std::vector<std::filesystem::path>& runs,
                  const std::string& out);
 
-/// Values of --export and --push.
 struct ExportOptions {
     std::vector<std::string> files = {};  ///< "junit=result.xml"
     std::vector<std::string> push = {};   ///< URLs, or "otlp"

@@ -55,9 +55,9 @@ struct MicroLine {
     std::string name;
     std::string threads;
     std::string speed;
-    std::string of_ceiling;
+    std::string of_ceiling = {};
     std::string bound_by;
-    std::string remark;  // with its kind: "not valid: …"
+    std::string remark = {};  // with its kind: "not valid: …"
 };
 
 /// The place of a row: 3 of 17 from "[ 3/17] name …"; nothing from any other line.
@@ -192,8 +192,7 @@ std::string short_name(const reports::MicroRow& row) {
         const auto colon = part.find(':');
         const std::string_view key = colon == std::string_view::npos ? "" : part.substr(0, colon);
         if (key == "threads" || part == "backend:cpu") continue;
-        const bool bare = std::find(std::begin(kSpeakForThemselves), std::end(kSpeakForThemselves), key) !=
-                          std::end(kSpeakForThemselves);
+        const bool bare = std::ranges::find(kSpeakForThemselves, key) != std::end(kSpeakForThemselves);
         text += text.empty() ? "" : " ";
         if (!key.empty() && !bare) text += fmt::format("{} ", key);
         text += key.empty() ? part : part.substr(colon + 1);
@@ -205,9 +204,7 @@ MicroLine line_of(const reports::MicroRow& row, const std::optional<reports::Row
     MicroLine line{.name = short_name(row),
                    .threads = reports::parse_row_name(row.name).axis("threads"),
                    .speed = speed_of(row),
-                   .of_ceiling = {},
-                   .bound_by = bound ? text_of(*bound) : "",
-                   .remark = {}};
+                   .bound_by = bound ? text_of(*bound) : ""};
     const bool bound_by_memory = !row.name.starts_with("ceiling") && !row.name.starts_with("copy/");
     if (row.of_ceiling && bound_by_memory) line.of_ceiling = fmt::format("{:.0f} %", *row.of_ceiling * 100);
     if (row.error) {
@@ -317,7 +314,7 @@ class PartialFile {
 };
 
 void refuse_bad_result(const reports::MicroFile& file) {
-    const auto count = [&](auto is) { return std::count_if(file.rows.begin(), file.rows.end(), is); };
+    const auto count = [&](auto is) { return std::ranges::count_if(file.rows, is); };
     const auto failed = count([](const reports::MicroRow& row) { return row.error.has_value(); });
     if (failed != 0) {
         throw Error(ExitCode::measurement_invalid,
@@ -333,10 +330,9 @@ void refuse_bad_result(const reports::MicroFile& file) {
 /// Returns whether a result has ceilings and kernels, which --filter may leave out.
 bool is_worth_keeping(const reports::MicroFile& file) {
     const auto results = reports::results_of(file);
-    const bool bounds = std::any_of(results.begin(), results.end(), [](const reports::MicroResults& one) {
-        return one.read_bytes_per_s.has_value();
-    });
-    return bounds && std::any_of(file.rows.begin(), file.rows.end(), [](const reports::MicroRow& row) {
+    const bool bounds = std::ranges::any_of(
+        results, [](const reports::MicroResults& one) { return one.read_bytes_per_s.has_value(); });
+    return bounds && std::ranges::any_of(file.rows, [](const reports::MicroRow& row) {
                return row.name.starts_with("weights/");
            });
 }

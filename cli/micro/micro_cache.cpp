@@ -52,7 +52,7 @@ KeptMicro kept_micro() {
         auto of_machine =
             reports::results_of_machine(reports::parse_micro_results(cards::read_card_file(*path), name),
                                         cards::this_host(), cards::gpus_of_driver());
-        KeptMicro kept{.results = std::move(of_machine.same), .note = {}};
+        KeptMicro kept{.results = std::move(of_machine.same)};
         if (kept.results.empty()) {
             kept.note = fmt::format("the last result of `paretoken micro` was not used: {}; measure again",
                                     fmt::join(of_machine.others, "; "));
@@ -63,8 +63,7 @@ KeptMicro kept_micro() {
             kept.results.front().date.substr(0, 10));
         return kept;
     } catch (const Error& error) {
-        return {.results = {},
-                .note = fmt::format("the last result of `paretoken micro` was not used: {}; measure again",
+        return {.note = fmt::format("the last result of `paretoken micro` was not used: {}; measure again",
                                     error.what())};
     }
 }

@@ -49,9 +49,8 @@ void write_comparison_page(const std::string& path, const reports::MicroFile& fi
     const auto after = reports::results_of(second);
     std::vector<reports::DevicePicture> devices;
     for (const reports::MicroResults& one : before) {
-        const auto other = std::find_if(after.begin(), after.end(), [&](const reports::MicroResults& two) {
-            return two.device.id == one.device.id;
-        });
+        const auto other = std::ranges::find_if(
+            after, [&](const reports::MicroResults& two) { return two.device.id == one.device.id; });
         if (other != after.end()) devices.push_back(reports::picture_of_both(one, *other));
     }
     write_devices(path, fmt::format("{} beside {}", first.where, second.where), second.date,

@@ -1,7 +1,6 @@
 #pragma once
 // Writes a page about the speed of the hardware, from one micro result or from two side by side.
 #include <string>
-#include <vector>
 
 #include "reports/analysis/micro/micro_rows.h"
 

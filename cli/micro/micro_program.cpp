@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/version.h"
 #include "experiments/server/child_process.h"
 
 namespace paretoken::cli {

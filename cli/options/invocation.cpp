@@ -10,7 +10,8 @@
 #include <fstream>
 #include <utility>
 
-#include "core/text/secrets.h"
+#include "core/plan/plan_arguments.h"
+#include "core/plan/shard.h"
 #include "experiments/server/target.h"
 
 namespace paretoken::cli {
@@ -101,11 +102,11 @@ std::string api_key_in(const std::string& variable, bool required) {
     std::string key = held ? held : "";
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
     while (!key.empty() && is_blank(key.back())) key.pop_back();
-    key.erase(key.begin(), std::find_if_not(key.begin(), key.end(), is_blank));
+    key.erase(key.begin(), std::ranges::find_if_not(key, is_blank));
     if (key.empty() && required)
         throw UsageError(
             fmt::format("--api-key-env {}: the environment has no such variable, or it is empty", variable));
-    if (std::any_of(key.begin(), key.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+    if (std::ranges::any_of(key, [](unsigned char c) { return c < ' ' || c == 0x7f; }))
         throw UsageError(
             fmt::format("the key in {} holds a line end or another control character, which no header can "
                         "carry; set it to the key alone",

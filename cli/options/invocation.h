@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "core/plan/plan.h"
-#include "core/plan/plan_arguments.h"
 #include "core/text/secrets.h"
 #include "experiments/server/provenance.h"
 #include "reports/files/output_directory.h"
@@ -21,7 +20,6 @@ struct Access;
 
 namespace paretoken::cli {
 
-/// Returns the value of a variable of the environment; nothing if it is not set.
 std::optional<std::string> variable_of_environment(const std::string& name);
 
 /// Returns this process's arguments for provenance, after without_secrets().

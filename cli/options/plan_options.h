@@ -1,7 +1,6 @@
 #pragma once
-// Makes the options of the commands that send a load (`run`, `sweep`, `gate`, `cache`, `watch`) from the list
-// of a plan's fields (core/plan/plan_fields.h). Also reads and writes their configuration file (--config). An
-// option on the command line replaces the file's value.
+// Makes the options of the commands that send a load from the fields of a plan (core/plan/plan_fields.h), and
+// reads and writes their configuration file (--config), whose values the command line replaces.
 #include <CLI/App.hpp>
 #include <set>
 #include <string>
@@ -11,7 +10,6 @@
 
 namespace paretoken::cli {
 
-/// The options that the user gave, as text.
 struct PlanOptions {
     PlanTexts given;     ///< values from the command line, by the names of their fields
     std::string recipe;  ///< name given to --recipe; empty means none

@@ -1,7 +1,6 @@
 #pragma once
-// Recipes are loads with a name: `run --recipe rag`. A recipe consists of options only, which --print-config
-// shows. A new recipe is a row of the table. Lengths vary, because closed loops of equal answers may run in
-// step.
+// Recipes are named sets of options: `run --recipe rag`. A new recipe is a row of the table. Lengths vary,
+// because closed loops of equal answers may run in step.
 #include <span>
 #include <string_view>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "cli/words/composing.h"
@@ -88,7 +87,7 @@ void set_profile_fields(const Composing& now, Fields& fields, const std::string&
         "adaptive", "points_each_side",  "max_step",  "initial_streams", "min_streams"};
     for (const std::string& key : fields.unread()) {
         const bool unneeded = key.starts_with("cooldown.") || key == "warmup.mode" ||
-                              std::find(kUnneeded.begin(), kUnneeded.end(), key) != kUnneeded.end();
+                              std::ranges::find(kUnneeded, key) != kUnneeded.end();
         if (unneeded)
             now.out.unneeded.push_back("--profile " + key);
         else
@@ -101,7 +100,7 @@ void compose_override(const Composing& now) {
     const Texts words = now.parts.take_all("override");
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
         constexpr std::array kLevels = {"profile.rate", "profile.streams", "profile.sweep_size"};
-        if (std::find(kLevels.begin(), kLevels.end(), words[i]) != kLevels.end())
+        if (std::ranges::find(kLevels, words[i]) != kLevels.end())
             now.parts.add("rate", words[i + 1]);
         else
             now.absent(fmt::format("--override {}: every level of a sweep has the same end", words[i]));
@@ -199,8 +198,8 @@ void set_limit(const Composing& now, const std::string& text) {
     constexpr std::array kMetrics = {std::pair{"time_to_first_token", "ttft"},
                                      std::pair{"inter_token_latency", "tpot"},
                                      std::pair{"request_latency", "e2e"}};
-    const auto* const metric = std::find_if(kMetrics.begin(), kMetrics.end(),
-                                            [&](const auto& one) { return one.first == words.front(); });
+    const auto* const metric =
+        std::ranges::find_if(kMetrics, [&](const auto& one) { return one.first == words.front(); });
     const bool is_limit = words.size() == 4 && words[1].starts_with('p') && words[2].starts_with('l');
     if (metric == kMetrics.end() || !is_limit)
         return now.absent(

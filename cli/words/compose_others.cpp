@@ -1,11 +1,9 @@
 // The parts of lines of genai-bench, llmperf, evalscope perf, inference-benchmarker and perf_analyzer.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "cli/words/composing.h"
@@ -25,7 +23,7 @@ void set_given_levels(const Composing& now, std::string_view part, std::string_v
 void only_chat_of(const Composing& now, std::string_view part, std::initializer_list<const char*> known) {
     const auto name = now.parts.take(part);
     if (!name) return;
-    if (std::find(known.begin(), known.end(), *name) == known.end())
+    if (std::ranges::find(known, *name) == known.end())
         now.absent(fmt::format("--{} {}: only OpenAI's and Anthropic's protocols are sent",
                                part == "llm_api" ? "llm-api"
                                : part == "api"   ? "api"
@@ -88,8 +86,7 @@ void compose_genai_bench(const Composing& now) {
     if (const auto prefix = parts.take("prefix_inside")) {
         parts.set("prefix", *prefix);  // it counts as a part of the input
         const std::string isl = parts.take("isl").value_or("512");
-        const bool constant =
-            std::all_of(isl.begin(), isl.end(), [](unsigned char c) { return std::isdigit(c); });
+        const bool constant = std::ranges::all_of(isl, [](unsigned char c) { return std::isdigit(c); });
         parts.set("suffix", constant ? text_of_number(std::max(
                                            1.0, number("--isl", isl) - number("--prefix-len", *prefix)))
                                      : isl);

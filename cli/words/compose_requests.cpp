@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "cli/words/composing.h"
@@ -55,21 +54,20 @@ constexpr std::array kDatasets = {
 bool is_file(std::string_view text) {
     if (text.starts_with('/') || text.starts_with('.') || text.starts_with('~')) return true;
     constexpr std::array kEndings = {".json", ".jsonl", ".csv", ".txt", ".parquet"};
-    return std::any_of(kEndings.begin(), kEndings.end(),
-                       [&](const char* ending) { return text.ends_with(ending); });
+    return std::ranges::any_of(kEndings, [&](const char* ending) { return text.ends_with(ending); });
 }
 
 namespace {
 
 /// A length inside the spec of a dataset, in which ";" stands for ",".
 std::string inside_spec(std::string length) {
-    std::replace(length.begin(), length.end(), ',', ';');
+    std::ranges::replace(length, ',', ';');
     return length;
 }
 
 /// The number in a text; 0 if it is none.
 double number_or_0(const std::string& text) {
-    const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    const bool digits = !text.empty() && std::ranges::all_of(text, [](char c) {
         return std::isdigit(static_cast<unsigned char>(c)) != 0;
     });
     return digits ? parse_number(text) : 0;
@@ -98,8 +96,8 @@ bool has_pictures(const std::string& dataset) {
                                    "synthetic_video",
                                    "synthetic_image",
                                    "synthetic_audio"};
-    return std::any_of(kWords.begin(), kWords.end(),
-                       [&](const char* word) { return dataset.find(word) != std::string::npos; });
+    return std::ranges::any_of(kWords,
+                               [&](const char* word) { return dataset.find(word) != std::string::npos; });
 }
 
 /// Names the file into which the rows of a dataset on a hub are to be saved. The program downloads nothing.
@@ -191,8 +189,7 @@ void set_other_data_fields(const Composing& now, Fields& fields, Columns& column
     constexpr std::array kUnneeded = {"seed", "random_seed", "split", "name", "hash_id_block_size"};
     for (const std::string& key : fields.unread()) {
         if (take_column(key, fields.value(key), columns)) {
-        } else if (key.starts_with("load_kwargs") ||
-                   std::find(kUnneeded.begin(), kUnneeded.end(), key) != kUnneeded.end()) {
+        } else if (key.starts_with("load_kwargs") || std::ranges::find(kUnneeded, key) != kUnneeded.end()) {
             now.out.unneeded.push_back("--data " + key);
         } else if (key.find("tool") != std::string::npos) {
             now.note(fmt::format("--data {} is left out: the turns are sent without calls of tools", key));
@@ -303,7 +300,7 @@ void compose_pairs(const Composing& now) {
     std::string pairs;
     bool spread = false;
     std::string rest = *text;
-    std::replace(rest.begin(), rest.end(), ' ', ';');
+    std::ranges::replace(rest, ' ', ';');
     for (std::size_t begin = 0; begin < rest.size();) {
         const std::size_t end = std::min(rest.find(';', begin), rest.size());
         const std::string one = rest.substr(begin, end - begin);
@@ -523,8 +520,8 @@ void drop_lengths_of_files(const Composing& now) {
     if (!parts.has("dataset_path")) return;
     constexpr std::array kTraces = {"mooncake", "azure", "burstgpt", "weka", "agentic_mooncake"};
     const std::string dataset = parts.value("dataset");
-    const bool is_trace = std::any_of(kTraces.begin(), kTraces.end(),
-                                      [&](const char* trace) { return dataset.starts_with(trace); });
+    const bool is_trace =
+        std::ranges::any_of(kTraces, [&](const char* trace) { return dataset.starts_with(trace); });
     for (const char* const field : {"isl", "range_ratio", "osl"})
         if ((is_trace || std::string_view(field) != "osl") && parts.take(field))
             now.out.unneeded.push_back(option_of(*plan_field_named(field)) + " (the file has the lengths)");

@@ -69,8 +69,7 @@ constexpr std::array kBackends = {
 constexpr std::array kProtocols = {"chat", "completions", "responses", "messages"};
 
 void set_protocol(const Composing& now, const std::string& name) {
-    if (std::find(kProtocols.begin(), kProtocols.end(), name) != kProtocols.end())
-        return now.parts.set("endpoint_type", name);
+    if (std::ranges::find(kProtocols, name) != kProtocols.end()) return now.parts.set("endpoint_type", name);
     const ForeignValue* const row = row_named(kBackends, name);
     if (row == nullptr || row->ours.empty())
         return now.absent(fmt::format("--backend {}: {}", name, row == nullptr ? kNative : row->why));

@@ -14,7 +14,6 @@
 
 namespace paretoken::cli {
 
-/// The parts of one translation, while they are replaced.
 struct Composing {
     Parts& parts;
     const Origin& origin;
@@ -52,14 +51,12 @@ class Fields {
     std::set<std::string, std::less<>> read_;
 };
 
-/// A value of another tool's option.
 struct ForeignValue {
     std::string_view name;
     std::string_view ours;  ///< empty: there is none
     std::string_view why = {};
 };
 
-/// Returns the row of a value, or null.
 const ForeignValue* row_named(std::span<const ForeignValue> rows, std::string_view name);
 const ForeignValue* backend_named(std::string_view name);
 const ForeignValue* dataset_named(std::string_view name);

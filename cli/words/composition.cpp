@@ -137,7 +137,7 @@ void name_leftovers(const Composing& now) {
     for (const auto& [part, texts] : now.parts.texts) {
         if (part == "api_key" || plan_field_named(part) != nullptr) continue;
         const auto options = foreign_options();
-        const auto option = std::find_if(options.begin(), options.end(), [&, name = part](const auto& one) {
+        const auto option = std::ranges::find_if(options, [&, name = part](const auto& one) {
             return one.about == name && (!now.origin.tool || has_tool(one.tools, *now.origin.tool));
         });
         const std::string_view names = option == options.end() ? std::string_view(part) : option->names;
@@ -149,8 +149,7 @@ void name_leftovers(const Composing& now) {
 }  // namespace
 
 const ForeignValue* row_named(std::span<const ForeignValue> rows, std::string_view name) {
-    const auto found =
-        std::find_if(rows.begin(), rows.end(), [&](const ForeignValue& row) { return row.name == name; });
+    const auto found = std::ranges::find(rows, name, &ForeignValue::name);
     return found == rows.end() ? nullptr : &*found;
 }
 

@@ -2,11 +2,9 @@
 // Composes our options from the parts of a load that the options of another tool gave: a host and a port
 // become a URL, a mean and a deviation a distribution, a profile the arrivals.
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/words/translation.h"
 #include "core/plan/plan_fields.h"

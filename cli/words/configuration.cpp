@@ -88,8 +88,7 @@ void add(Configured& out, std::string_view option, std::string_view value) {
 /// Adds the option of a field, or the field to those without a counterpart. AIPerf computes values in braces.
 void add_field(Configured& out, std::span<const FieldOption> known, const std::string& field,
                const std::string& value) {
-    const auto row =
-        std::find_if(known.begin(), known.end(), [&](const FieldOption& one) { return one.field == field; });
+    const auto row = std::ranges::find(known, field, &FieldOption::field);
     if (row == known.end() || value.find("{{") != std::string::npos)
         out.left_out.push_back(field);
     else if (!row->option.empty())
@@ -204,7 +203,7 @@ Configured guidellm_configuration(const std::string& json) {
     for (const auto& [key, value] : file.items()) {
         if (value.is_null() || (value.is_array() && value.empty())) continue;
         std::string option = "--" + key;
-        std::replace(option.begin(), option.end(), '_', '-');
+        std::ranges::replace(option, '_', '-');
         const bool objects = value.is_array() && value.front().is_object();
         if (objects)
             for (const PlainJson& one : value) add(out, option, one.dump());

@@ -637,7 +637,7 @@ std::span<const ToolRow> tools() {
 }
 
 const ToolRow& row_of(Tool tool) {
-    return *std::find_if(kTools.begin(), kTools.end(), [&](const ToolRow& row) { return row.tool == tool; });
+    return *std::ranges::find(kTools, tool, &ToolRow::tool);
 }
 
 std::span<const ForeignOption> foreign_options() {
@@ -649,10 +649,9 @@ bool has_tool(std::string_view tools, Tool tool) {
 }
 
 const ForeignOption* foreign_option(std::string_view name, std::optional<Tool> tool) {
-    const auto* const found =
-        std::find_if(kOptions.begin(), kOptions.end(), [&](const ForeignOption& option) {
-            return has_word(option.names, ' ', name) && (!tool || has_tool(option.tools, *tool));
-        });
+    const auto* const found = std::ranges::find_if(kOptions, [&](const ForeignOption& option) {
+        return has_word(option.names, ' ', name) && (!tool || has_tool(option.tools, *tool));
+    });
     return found == kOptions.end() ? nullptr : found;
 }
 
@@ -665,8 +664,8 @@ std::string_view what_becomes_of(const ForeignOption& option) {
         case Treatment::part:
             break;
     }
-    const auto* const found = std::find_if(kParts.begin(), kParts.end(),
-                                           [&](const auto& part) { return part.first == option.about; });
+    const auto* const found =
+        std::ranges::find_if(kParts, [&](const auto& part) { return part.first == option.about; });
     return found == kParts.end() ? "`--extra-body`" : found->second;
 }
 

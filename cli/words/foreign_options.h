@@ -4,13 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace paretoken::cli {
 
-/// A tool whose command lines are understood.
 enum class Tool : std::uint8_t {
     vllm,
     sglang,
@@ -39,7 +36,6 @@ enum class Treatment : std::uint8_t {
     absent,   ///< there is no counterpart
 };
 
-/// The number of words that follow an option.
 enum class Values : std::uint8_t { none, one, many };
 
 struct ForeignOption {
@@ -61,7 +57,6 @@ const ForeignOption* foreign_option(std::string_view name, std::optional<Tool> t
 /// Returns in Markdown what takes the place of an option here, or that nothing is needed.
 std::string_view what_becomes_of(const ForeignOption& option);
 
-/// Returns whether a list of tools ("vllm,sglang") has this one.
 bool has_tool(std::string_view tools, Tool tool);
 
 }  // namespace paretoken::cli

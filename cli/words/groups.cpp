@@ -20,9 +20,8 @@ Json parsed(std::string_view text) {
 
 std::string text_of(const Json& value) {
     if (value.is_string()) return value.get<std::string>();
-    const bool is_list = value.is_array() && std::none_of(value.begin(), value.end(), [](const Json& one) {
-                             return one.is_structured();
-                         });
+    const bool is_list =
+        value.is_array() && std::ranges::none_of(value, [](const Json& one) { return one.is_structured(); });
     if (!is_list) return value.dump();
     std::string text;
     for (const Json& one : value) text += (text.empty() ? "" : ",") + text_of(one);

@@ -1,7 +1,6 @@
 // The load of inference-perf, whose options are the fields of its configuration: --load.stages '[{"rate":
 // 1}]'.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -77,7 +76,7 @@ void set_stages(const Composing& now, const std::string& text, const std::string
     if (!durations.empty() && slots.empty()) now.parts.set("duration", durations.front() + "s");
     if (!counts.empty()) now.parts.set("num_prompts", counts.front());
     const auto differ = [](const Texts& texts) {
-        return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) != texts.end();
+        return std::ranges::adjacent_find(texts, std::not_equal_to<>()) != texts.end();
     };
     if (differ(durations) || differ(counts)) now.note("every level has the end of the first stage");
 }
@@ -141,15 +140,14 @@ bool is_of_records(const std::string& key) {
                                       "api.session",
                                       "api.response_format",
                                       "data.use_chat_template"};
-    return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                       [&](const char* prefix) { return key.starts_with(prefix); });
+    return std::ranges::any_of(kPrefixes, [&](const char* prefix) { return key.starts_with(prefix); });
 }
 
 }  // namespace
 
 Translation translated_inference_perf(const std::vector<std::string>& words) {
-    if (std::any_of(words.begin(), words.end(),
-                    [](const std::string& word) { return word == "-c" || name_in(word) == "--config-file"; }))
+    if (std::ranges::any_of(
+            words, [](const std::string& word) { return word == "-c" || name_in(word) == "--config-file"; }))
         throw UsageError(
             "inference-perf: its configuration file cannot be read; give its options instead, as in "
             "--load.stages '[{\"rate\": 1, \"duration\": 30}]'");

@@ -14,7 +14,6 @@
 #include "cli/console/print.h"
 #include "cli/words/translation.h"
 #include "core/error.h"
-#include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
 namespace {
@@ -34,8 +33,7 @@ OwnOptions options_of(const CLI::App& command) {
 }  // namespace
 
 std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>& arguments) {
-    if (arguments.empty() ||
-        std::find(kWithLoad.begin(), kWithLoad.end(), arguments.front()) == kWithLoad.end())
+    if (arguments.empty() || std::ranges::find(kWithLoad, arguments.front()) == kWithLoad.end())
         return arguments;
     const std::string& name = arguments.front();
     const CLI::App* const command = app.get_subcommand(name);

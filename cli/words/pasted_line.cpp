@@ -79,7 +79,7 @@ class Splitting {
 
     /// "> log.txt", "2>&1", ">> log"
     void skip_redirection() {
-        const bool has_number = begun_ && std::all_of(words_.back().begin(), words_.back().end(), [](char c) {
+        const bool has_number = begun_ && std::ranges::all_of(words_.back(), [](char c) {
                                     return std::isdigit(static_cast<unsigned char>(c)) != 0;
                                 });
         if (has_number) words_.pop_back();

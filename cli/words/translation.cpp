@@ -23,7 +23,7 @@ bool is_option(std::string_view word) {
 std::string name_in(const std::string& word) {
     if (!word.starts_with("--")) return word.size() > 2 && word != "-vv" ? word.substr(0, 2) : word;
     std::string name = word.substr(0, word.find('='));
-    std::replace(name.begin(), name.end(), '_', '-');
+    std::ranges::replace(name, '_', '-');
     return name;
 }
 
@@ -86,7 +86,7 @@ std::vector<std::string> completions_of(const std::string& name, std::optional<T
         for (const Synonym& synonym : synonyms_of(field)) add(synonym.name, synonym.tools);
         if (tool) add(option_of(field), row_of(*tool).name);
     }
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
 }
@@ -148,9 +148,7 @@ std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOpti
         const std::string name = name_in(words[i]);
         const std::string value = value_after(words, i);
         if (name == "--backend")
-            point(std::find(kOfSglang.begin(), kOfSglang.end(), value) != kOfSglang.end() ? Tool::sglang
-                                                                                          : Tool::vllm,
-                  2);
+            point(std::ranges::find(kOfSglang, value) != kOfSglang.end() ? Tool::sglang : Tool::vllm, 2);
         if (own(name) && own_meaning(name)) continue;
         for (const ToolRow& row : tools()) {
             const ForeignOption* const foreign = foreign_option(name, row.tool);
@@ -158,7 +156,7 @@ std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOpti
             if (foreign != nullptr || synonym_of(name, row.tool)) point(row.tool, 1);
         }
     }
-    const auto most = std::max_element(points.begin(), points.end());
+    const auto most = std::ranges::max_element(points);
     if (*most == 0) return std::nullopt;
     return static_cast<Tool>(most - points.begin());
 }
@@ -384,7 +382,7 @@ Translation composed(Parts parts, const Origin& origin, Translation out, const T
     out.words = options_for(parts.texts);
     out.words.insert(out.words.end(), kept.begin(), kept.end());
     out.words.insert(out.words.end(), out.more.begin(), out.more.end());
-    std::sort(out.unneeded.begin(), out.unneeded.end());
+    std::ranges::sort(out.unneeded);
     out.unneeded.erase(std::unique(out.unneeded.begin(), out.unneeded.end()), out.unneeded.end());
     return out;
 }
@@ -393,11 +391,10 @@ Translation translated(const std::vector<std::string>& words, std::string_view c
                        const OwnOptions& own) {
     Origin origin{.tool = tool_of(words, own)};
     const auto gives = [&](const char* option) {
-        return std::any_of(words.begin(), words.end(),
-                           [&](const std::string& word) { return name_in(word) == option; });
+        return std::ranges::any_of(words, [&](const std::string& word) { return name_in(word) == option; });
     };
     // A backend, a profile, or a dataset by the tool's own name shows that a whole line was pasted.
-    const bool names_dataset = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    const bool names_dataset = std::ranges::any_of(words, [&](const std::string& word) {
         const std::size_t i = static_cast<std::size_t>(&word - words.data());
         return name_in(word) == "--dataset-name" && is_foreign_value("dataset", value_after(words, i));
     });
@@ -443,9 +440,8 @@ std::string complaint_of(const Translation& translation, std::string_view comman
     for (const std::string& one : translation.absent) {
         const auto end = one.find(": ");
         const std::string why = end == std::string::npos ? "" : one.substr(end);
-        const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const auto& reason) {
-            return !why.empty() && reason.second == why;
-        });
+        const auto same = std::ranges::find_if(
+            reasons, [&](const auto& reason) { return !why.empty() && reason.second == why; });
         if (same == reasons.end())
             reasons.emplace_back(one.substr(0, end), why);
         else

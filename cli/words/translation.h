@@ -1,7 +1,6 @@
 #pragma once
-// Translates command lines of other tools (vllm bench serve, sglang.bench_serving, guidellm, aiperf profile)
-// to ours: whole lines for `paretoken translate`, and single options of these tools on our own commands. The
-// functions are pure: they read no file and no environment.
+// Translates command lines of other load generators to ours: whole lines for `paretoken translate`, and
+// single options on our own commands. Reads no file and no environment.
 #include <functional>
 #include <optional>
 #include <string>

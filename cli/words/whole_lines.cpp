@@ -188,7 +188,7 @@ VllmSweep vllm_sweep_of(const Words& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string name = name_in(words[i]);
         const auto* const place =
-            std::find_if(places.begin(), places.end(), [&](const auto& one) { return one.first == name; });
+            std::ranges::find_if(places, [&](const auto& one) { return one.first == name; });
         if (place == places.end()) {
             if (is_option(words[i])) sweep.other.push_back(name);
             continue;
@@ -211,10 +211,10 @@ Translation translated_sweep(const Words& words) {
     out.command = "sweep";
     out.several = true;
     const auto gives = [&](const char* option) {
-        return std::find(out.words.begin(), out.words.end(), option) != out.words.end();
+        return std::ranges::find(out.words, option) != out.words.end();
     };
     const auto drop = [&](const char* option) {
-        const auto found = std::find(out.words.begin(), out.words.end(), option);
+        const auto found = std::ranges::find(out.words, option);
         if (found != out.words.end()) out.words.erase(found, found + 2);
     };
     const auto add = [&](const std::string& option, const std::string& value) {
@@ -231,7 +231,7 @@ Translation translated_sweep(const Words& words) {
                 "write --port {port} in --server-cmd, so that each server has a free port");
     }
     const bool varies_load = !asked.variable.empty();
-    const auto rate = std::find(out.words.begin(), out.words.end(), "--request-rate");
+    const auto rate = std::ranges::find(out.words, "--request-rate");
     const bool has_rate = rate != out.words.end() && *(rate + 1) != "inf";
     if (varies_load || !has_rate) drop("--request-rate");
     if (varies_load) {
@@ -239,7 +239,7 @@ Translation translated_sweep(const Words& words) {
         add(asked.variable == "request_rate" ? "--request-rate" : "--concurrency",
             asked.variable == "request_rate" ? "auto:10" : "1..256");
     } else if (!gives("--concurrency") && !has_rate) {
-        const auto count = std::find(out.words.begin(), out.words.end(), "--num-prompts");
+        const auto count = std::ranges::find(out.words, "--num-prompts");
         add("--concurrency", count == out.words.end() ? "1000" : *(count + 1));
         add("--ramp-up", "0s");
     }

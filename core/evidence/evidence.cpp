@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "core/radix_sort.h"
 #include "core/statistics.h"
@@ -110,7 +109,7 @@ std::vector<double> sorted_times(std::span<const Stay> stays, double (*time_of)(
     std::vector<double> times;
     times.reserve(stays.size());
     for (const auto& stay : stays) times.push_back(time_of(stay));
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     return times;
 }
 
@@ -191,11 +190,11 @@ double most_samples_of(const Arrivals& arrivals, double gap_variation, std::span
     constexpr double kRelaxations = 1.5;
     constexpr double kUpper = 1.645;
     const auto& held = arrivals.with_output;
-    const double slots = *std::max_element(held.begin(), held.end());
+    const double slots = *std::ranges::max_element(held);
     const double nearly_all = slots - std::min(slots / 10, std::sqrt(slots) / 2);
     const auto n = static_cast<double>(held.size());
-    const auto full = static_cast<double>(
-        std::count_if(held.begin(), held.end(), [&](double number) { return number >= nearly_all; }));
+    const auto full =
+        static_cast<double>(std::ranges::count_if(held, [&](double number) { return number >= nearly_all; }));
     if (!(slots > 0) || full < kOften * n) return kInfinity;
     const double variability = gap_variation + squared_variation(service);
     const double used = moments_of(held).mean / slots * (1 + kUpper * std::sqrt(variability / n));
@@ -305,8 +304,7 @@ double share_explained(std::span<const double> off, double squares, std::span<co
         const std::size_t count = std::max<std::size_t>(1, (i + 1) * held.size() / off.size() - first);
         by_held[i] = {sum_of(held.subspan(first, count)) / static_cast<double>(count), off[i]};
     }
-    std::stable_sort(by_held.begin(), by_held.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(by_held, [](const auto& a, const auto& b) { return a.first < b.first; });
     double between = 0;
     for (std::size_t tenth = 0; tenth < kTenths; ++tenth) {
         const std::size_t first = tenth * off.size() / kTenths;
@@ -386,7 +384,7 @@ double effective_sample(std::span<const double> over, std::span<const double> we
 double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory) {
     const auto above = [limit](std::span<const double> part) {
         const auto is_above = [limit](double value) { return value > limit || value == kInfinity; };
-        return static_cast<double>(std::count_if(part.begin(), part.end(), is_above));
+        return static_cast<double>(std::ranges::count_if(part, is_above));
     };
     const auto size = [](std::span<const double> part) { return static_cast<double>(part.size()); };
     const std::size_t group = group_for(values.size());
@@ -502,7 +500,7 @@ std::vector<std::optional<Interval>> sectioned_intervals(std::span<const double>
     const auto is_possible = [&](double p) {
         return beyond(p) >= (p >= kHigh ? kFewestBeyondHigh : kFewestBeyond);
     };
-    if (std::none_of(percentiles.begin(), percentiles.end(), is_possible)) return intervals;
+    if (std::ranges::none_of(percentiles, is_possible)) return intervals;
     for (const std::uint64_t blocks : kBlockCounts) {
         if (blocks > rounds) continue;
         std::vector<std::vector<double>> deviations(percentiles.size());
@@ -523,8 +521,8 @@ std::vector<std::optional<Interval>> sectioned_intervals(std::span<const double>
         }
         for (std::size_t i = 0; i < percentiles.size(); ++i) {
             if (beyond(percentiles[i]) < static_cast<double>(blocks)) continue;
-            const bool known = std::all_of(deviations[i].begin(), deviations[i].end(),
-                                           [](double value) { return std::isfinite(value); });
+            const bool known =
+                std::ranges::all_of(deviations[i], [](double value) { return std::isfinite(value); });
             half[i] = std::max(half[i], known ? kWider * half_width_of_blocks(deviations[i]) : kInfinity);
         }
     }

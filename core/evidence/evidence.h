@@ -1,9 +1,7 @@
 #pragma once
-// Computes how much independent evidence a run has about a percentile. Requests that were in flight together
-// shared the server's state, so n of them have as much evidence as fewer independent samples. That smaller
-// number is the effective sample. It decides confidence intervals, certificates (whether the run is large
-// enough to show at 99 % confidence that a percentile meets a limit) and the verdicts on SLOs.
-// docs/statistics.md explains the method and has its measured coverage.
+// Computes how much independent evidence a run has about a percentile: requests that were in flight together
+// shared the server's state, so that they count as fewer independent samples (the effective sample).
+// Intervals, certificates and verdicts on SLOs follow from it (docs/statistics.md).
 #include <array>
 #include <cstdint>
 #include <limits>

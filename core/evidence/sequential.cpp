@@ -114,8 +114,7 @@ Interval interval_of(const Shift& shift, double confidence) {
 std::vector<bool> rejected_by_holm(std::span<const double> p_values, double alpha) {
     std::vector<std::size_t> order(p_values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
     std::vector<bool> rejected(p_values.size(), false);
     for (std::size_t i = 0; i < order.size(); ++i) {
         if (!(p_values[order[i]] <= alpha / static_cast<double>(order.size() - i))) break;
@@ -188,7 +187,7 @@ RobustTrend robust_trend(std::span<const double> series) {
             slopes.push_back(rise / static_cast<double>(j - i));
             s += rise > 0 ? 1 : rise < 0 ? -1 : 0;
         }
-    std::sort(slopes.begin(), slopes.end());
+    std::ranges::sort(slopes);
     const auto n = static_cast<double>(series.size());
     const double z = std::max(0.0, std::abs(s) - 1) / std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
     return {percentile(slopes, .5) * (n - 1), std::erfc(z / std::sqrt(2.0))};

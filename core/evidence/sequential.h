@@ -1,9 +1,7 @@
 #pragma once
-// Compares a candidate with a baseline by pairs of runs, one run of each side. A decision may be made only at
-// looks: numbers of pairs that are fixed before the first pair, together with the error rates. Every look
-// spends a part of the allowed errors, and the parts add up to the whole, so that deciding early makes no
-// more mistakes than deciding at the end. A shift is a mean logarithm of candidate ÷ baseline, positive if
-// the candidate is worse. The functions are pure.
+// Compares a candidate with a baseline by pairs of runs. A decision is made only at looks (numbers of pairs
+// that are fixed beforehand), each of which spends a part of the allowed errors. A shift is a mean logarithm
+// of candidate ÷ baseline, positive if the candidate is worse.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,7 +27,6 @@ struct Look {
 /// most_pairs)² and `beta` · (n ÷ most_pairs)². A returned look states only what it spends itself.
 std::vector<Look> planned_looks(std::uint64_t most_pairs, double alpha, double beta);
 
-/// A mean shift and its uncertainty.
 struct Shift {
     double mean = 0;
     double standard_error = 0;
@@ -68,7 +65,6 @@ Interval interval_of(const Shift& shift, double confidence = 0.95);
 /// dependence between them.
 std::vector<bool> rejected_by_holm(std::span<const double> p_values, double alpha);
 
-/// The error probabilities of one metric's decision.
 struct Errors {
     double fail = 0.01;  ///< probability of a false fail
     double pass = 0.05;  ///< probability of a false pass
@@ -86,7 +82,6 @@ double detectable_shift(const Shift& shift, double limit, const Errors& errors);
 std::optional<std::uint64_t> pairs_to_decide(const Shift& shift, std::uint64_t pairs, double limit,
                                              const Errors& errors, std::uint64_t most = 1000);
 
-/// Failures among requests.
 struct Failures {
     std::uint64_t failed = 0;
     std::uint64_t requests = 0;

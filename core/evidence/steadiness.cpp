@@ -41,8 +41,8 @@ bool is_in_order(std::span<const double> values) {
         const std::size_t end = (i + 1) * values.size() / kStretches;
         means.push_back(moments_of(values.subspan(begin, end - begin)).mean);
     }
-    return std::adjacent_find(means.begin(), means.end(), std::greater_equal<>()) == means.end() ||
-           std::adjacent_find(means.begin(), means.end(), std::less_equal<>()) == means.end();
+    return std::ranges::adjacent_find(means, std::greater_equal<>()) == means.end() ||
+           std::ranges::adjacent_find(means, std::less_equal<>()) == means.end();
 }
 
 TimeSpan stretches_beside(const Course& course, std::size_t at) {

@@ -9,7 +9,6 @@
 
 namespace paretoken {
 
-/// One test of one series over the window.
 struct SteadyTest {
     std::string series;    ///< e.g. "ttft"
     std::string test;      ///< "trend" (Student's t of the slope) or "pettitt" (a shift of the level)

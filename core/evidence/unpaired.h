@@ -1,8 +1,7 @@
 #pragma once
-// Compares two sets of runs that were not measured in pairs, such as a stored baseline and today's candidate.
-// Runs of one day on one host form a session. The error of a shift has three parts: the variation between
-// the runs of a session on each side, and the variation between sessions. Values are logarithms, with the
-// sign changed if higher values are better. The functions are pure.
+// Compares two sets of runs that were not measured in pairs. Runs of one day on one host form a session; the
+// error of a shift includes the variation within sessions and between them. Values are logarithms, with the
+// sign changed if higher values are better.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,7 +11,6 @@
 
 namespace paretoken {
 
-/// The values of the runs of one session.
 using Session = std::vector<double>;
 
 /// An estimated variance, and the degrees of freedom of the estimate.

@@ -20,7 +20,7 @@ HangUp parse_hang_up(std::string_view text) {
     if (after == spec.fields.end())
         throw UsageError(fmt::format("'{}': expected p=SHARE,after=DURATION, e.g. p=.05,after=2s", text));
     std::string patience = after->second;
-    std::replace(patience.begin(), patience.end(), ';', ',');
+    std::ranges::replace(patience, ';', ',');
     return {share, RandomDuration(patience)};
 }
 

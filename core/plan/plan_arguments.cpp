@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/plan/plan_fields.h"
 #include "core/text/secrets.h"
 
 namespace paretoken {
@@ -59,7 +58,7 @@ std::vector<const PlanField*> given_fields(const PlanEcho& echo) {
     for (const PlanField& field : plan_fields()) {
         const auto held = echo.find(std::string(field.name));
         if (held == echo.end() || field.flags.empty() ||
-            std::find(kNotRepeated.begin(), kNotRepeated.end(), field.name) != kNotRepeated.end())
+            std::ranges::find(kNotRepeated, field.name) != kNotRepeated.end())
             continue;
         if (field.shown != nullptr && held->second.find(Secrets::kHidden) != std::string::npos) continue;
         const auto usual = defaults.find(held->first);

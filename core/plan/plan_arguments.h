@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/plan/plan_fields.h"
-#include "core/result/result.h"
 
 namespace paretoken {
 

@@ -126,9 +126,9 @@ LoadPlan with_classes(LoadPlan asked) {
 }
 
 bool every_class_gives(const LoadPlan& asked, const PlanField& field) {
-    return !asked.class_specs.empty() &&
-           std::all_of(asked.class_specs.begin(), asked.class_specs.end(),
-                       [&](const std::string& spec) { return class_values(spec).contains(&field); });
+    return !asked.class_specs.empty() && std::ranges::all_of(asked.class_specs, [&](const std::string& spec) {
+        return class_values(spec).contains(&field);
+    });
 }
 
 }  // namespace paretoken

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <deque>
 #include <set>
 #include <utility>
 
@@ -90,6 +91,30 @@ std::string variable_of(const PlanField& field, std::string_view part) {
     return name;
 }
 
+/// All rows, with the names and the heading that they leave out.
+struct AllFields {
+    std::deque<std::string> names;
+    std::vector<PlanField> fields;
+
+    AllFields() {
+        add("Target", rows::target_rows());
+        add("Pace", rows::pace_rows());
+        add("Workload", rows::workload_rows());
+        add("Result", rows::result_rows());
+    }
+    void add(std::string_view group, std::span<const PlanField> rows) {
+        for (PlanField field : rows) {
+            if (!field.help.empty() && field.group.empty()) field.group = group;
+            if (!field.help.empty() && field.flags.empty()) {
+                std::string& name = names.emplace_back(fmt::format("--{}", field.name));
+                std::ranges::replace(name, '_', '-');
+                field.flags = name;
+            }
+            fields.push_back(field);
+        }
+    }
+};
+
 }  // namespace
 
 std::string_view name_of(FieldKind kind) {
@@ -109,20 +134,13 @@ std::string_view name_of(FieldKind kind) {
 }
 
 std::span<const PlanField> plan_fields() {
-    static const std::vector<PlanField> kFields = [] {
-        std::vector<PlanField> all;
-        for (const auto& rows :
-             {rows::target_rows(), rows::pace_rows(), rows::workload_rows(), rows::result_rows()})
-            all.insert(all.end(), rows.begin(), rows.end());
-        return all;
-    }();
-    return kFields;
+    static const AllFields kFields;
+    return kFields.fields;
 }
 
 const PlanField* plan_field_named(std::string_view name) {
     const auto fields = plan_fields();
-    const auto found = std::find_if(fields.begin(), fields.end(),
-                                    [&](const PlanField& field) { return field.name == name; });
+    const auto found = std::ranges::find(fields, name, &PlanField::name);
     return found == fields.end() ? nullptr : &*found;
 }
 
@@ -142,13 +160,13 @@ const PlanField* plan_field_called(std::string_view name) {
         const auto plain = [](std::string_view text) {
             text.remove_prefix(std::min(text.find_first_not_of("!-"), text.size()));
             std::string bare(text);
-            std::replace(bare.begin(), bare.end(), '-', '_');
+            std::ranges::replace(bare, '-', '_');
             return bare;
         };
         return plain(known) == plain(name);
     };
     const auto fields = plan_fields();
-    const auto found = std::find_if(fields.begin(), fields.end(), [&](const PlanField& field) {
+    const auto found = std::ranges::find_if(fields, [&](const PlanField& field) {
         if (is(field.name)) return true;
         for (std::string_view rest = field.flags; !rest.empty();) {
             const std::string_view flag = rest.substr(0, rest.find(','));
@@ -156,8 +174,7 @@ const PlanField* plan_field_called(std::string_view name) {
             rest.remove_prefix(std::min(flag.size() + 1, rest.size()));
         }
         const auto synonyms = synonyms_of(field);
-        return std::any_of(synonyms.begin(), synonyms.end(),
-                           [&](const Synonym& synonym) { return is(synonym.name); });
+        return std::ranges::any_of(synonyms, [&](const Synonym& synonym) { return is(synonym.name); });
     });
     return found == fields.end() ? nullptr : &*found;
 }

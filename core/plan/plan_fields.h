@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "core/result/result.h"
+#include "core/record/provenance.h"
 
 namespace paretoken {
 
@@ -36,7 +36,6 @@ using Texts = std::vector<std::string>;
 /// into it.
 using PlanTexts = std::map<std::string, Texts, std::less<>>;
 
-/// How a field reads and writes a plan, for one class of requests.
 struct FieldValue {
     Texts (*get)(const LoadPlan& plan, std::size_t request_class) = nullptr;
     /// Sets the value. Throws UsageError naming the mistake in the text, without the option's name.
@@ -48,12 +47,13 @@ struct FieldValue {
 struct PlanField {
     std::string_view name;  ///< name in files: "num_prompts"
     /// The names of the option with commas between them. A name after "!" turns a flag off, and a name
-    /// without dashes is a positional argument. Empty: the field has no option.
+    /// without dashes is a positional argument. A row with a help text may leave them out: its option then
+    /// has the field's name ("--num-prompts"). Empty in plan_fields(): the field has no option.
     std::string_view flags = {};
     /// Names of the option in other tools, each with the tools that have it: "--max-concurrency:vllm,sglang".
     /// A synonym means the same and takes the same values.
     std::string_view synonyms = {};
-    std::string_view group = {};  ///< heading in --help
+    std::string_view group = {};  ///< heading in --help; a row may leave out that of its file
     FieldType type = FieldType::text;
     FieldKind kind = FieldKind::none;
     bool of_class = false;  ///< whether each request class has its own value
@@ -82,7 +82,6 @@ std::vector<Synonym> synonyms_of(const PlanField& field);
 /// its dashes; "-" and "_" are the same. Null when there is none.
 const PlanField* plan_field_called(std::string_view name);
 
-/// Returns a field's texts with its secrets hidden.
 Texts shown_texts(const PlanField& field, Texts texts);
 
 /// Returns the first long name of the field's option ("--num-prompts"), or the field's name if it has none.

@@ -19,7 +19,7 @@ bool is_url(std::string_view text) {
 /// Returns whether a name is that of a source of a run's own series.
 bool is_taken(std::string_view name) {
     constexpr std::string_view kOwn[] = {"requests", "server", "nvml", "rapl", "dcgm"};
-    return std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
+    return std::ranges::find(kOwn, name) != std::end(kOwn);
 }
 
 Exporter exporter_of(const std::string& text) {

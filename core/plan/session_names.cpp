@@ -28,7 +28,7 @@ SessionName parse_session_name(std::string_view text) {
     const std::size_t equals = text.find('=');
     const std::string_view name = text.substr(0, equals);
     // A name with other characters is not quoted, because they may be control characters.
-    if (name.empty() || !std::all_of(name.begin(), name.end(), is_token))
+    if (name.empty() || !std::ranges::all_of(name, is_token))
         throw UsageError(
             "expected NAME, or NAME=conversation, =agent, =job or =parent, where NAME has letters, "
             "digits and '-' or '_'");
@@ -41,7 +41,7 @@ std::vector<SessionName> session_headers_of(const std::vector<std::string>& text
     std::vector<SessionName> names;
     if (texts.empty())
         for (const std::string_view name : kUsualSessionHeaders) names.push_back({.name = std::string(name)});
-    const bool none = std::find(texts.begin(), texts.end(), "none") != texts.end();
+    const bool none = std::ranges::find(texts, "none") != texts.end();
     if (none && texts.size() > 1) throw UsageError("none stands beside other headers; leave one of them out");
     if (none) return {};
     for (const std::string& text : texts) names.push_back(parse_session_name(text));

@@ -16,7 +16,6 @@ enum class SessionScope : std::uint8_t {
     parent,        ///< the agent that started the agent; requests of agents without one carry nothing
 };
 
-/// A name, and what its value names.
 struct SessionName {
     std::string name;
     SessionScope scope = SessionScope::conversation;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include "core/error.h"
 #include "core/plan/plan.h"

@@ -14,8 +14,8 @@ std::size_t EventPass::row_of(const RequestKey& key, std::size_t likely,
     if (by_key.empty()) {
         by_key.resize(requests_.size());
         std::iota(by_key.begin(), by_key.end(), 0U);
-        std::sort(by_key.begin(), by_key.end(),
-                  [&](std::uint32_t a, std::uint32_t b) { return requests_.key(a) < requests_.key(b); });
+        std::ranges::sort(
+            by_key, [&](std::uint32_t a, std::uint32_t b) { return requests_.key(a) < requests_.key(b); });
     }
     const auto found = std::lower_bound(
         by_key.begin(), by_key.end(), key,

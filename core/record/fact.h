@@ -39,7 +39,6 @@ inline constexpr std::array kFacts = {
 std::string_view name_of(Fact fact);
 std::optional<Fact> fact_named(std::string_view name);
 
-/// A set of facts.
 class Facts {
   public:
     constexpr Facts(std::initializer_list<Fact> facts = {})  // NOLINT(google-explicit-constructor)

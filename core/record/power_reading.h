@@ -31,7 +31,7 @@ struct PowerSample {
 /// A reading, or several neighbouring readings merged into the last of them.
 struct PowerReading {
     TimePoint at;
-    PowerSample sample;        ///< values; the utilization is the mean over merged readings
+    PowerSample sample = {};   ///< values; the utilization is the mean over merged readings
     std::uint32_t merged = 1;  ///< number of readings that it replaces
     // For merged readings only:
     std::optional<double> joules = {};           ///< integral of the power since the previous kept reading
@@ -41,7 +41,6 @@ struct PowerReading {
     bool operator==(const PowerReading&) const = default;
 };
 
-/// The readings made during a load.
 struct PowerReadings {
     std::string source;                  ///< "nvml", "rapl", "dcgm"; empty means that there was no meter
     std::vector<PowerReading> readings;  ///< ascending in time

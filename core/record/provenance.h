@@ -21,7 +21,6 @@ struct ModelCardNote {
     bool operator==(const ModelCardNote&) const = default;
 };
 
-/// The start of a server by a command for the measurement.
 struct ServerStart {
     std::string command;         ///< the command with placeholders filled in and secrets hidden
     std::string version = {};    ///< version that the server reports; empty if it reports none

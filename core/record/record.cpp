@@ -17,7 +17,7 @@ static_assert(kTokenSources.size() == static_cast<std::size_t>(TokenSource::disp
 
 template <typename Enum, std::size_t N>
 std::optional<Enum> value_named(const std::array<std::string_view, N>& names, std::string_view name) {
-    const auto found = std::find(names.begin(), names.end(), name);
+    const auto found = std::ranges::find(names, name);
     if (found == names.end()) return std::nullopt;
     return static_cast<Enum>(found - names.begin());
 }

@@ -1,7 +1,6 @@
 #pragma once
-// The record of one request: its times on CLOCK_MONOTONIC, its tokens, its outcome. The scalars, which
-// requests.jsonl holds, determine every per-request metric; the metrics that are pooled over events also need
-// `events`.
+// The record of one request: its times on CLOCK_MONOTONIC, its tokens, its outcome. Metrics per request
+// follow from the scalars, which requests.jsonl holds; pooled metrics also need `events`.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -72,7 +71,6 @@ struct TokenUsage {
     bool operator==(const TokenUsage&) const = default;
 };
 
-/// The times that opening a connection took. Only the request for which it was opened has them.
 struct ConnectTimes {
     Duration dns{};
     Duration tcp{};

@@ -1,7 +1,5 @@
 #include "core/record/record_events.h"
 
-#include <algorithm>
-
 namespace paretoken {
 namespace {
 

@@ -2,7 +2,6 @@
 // Derives the fields of a record that the events of its answer determine, for answers over sockets and for
 // those of virtual time. The functions are pure.
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -15,10 +14,10 @@ namespace paretoken {
 template <class Visit>
 void for_each_choice(const std::vector<StreamEvent>& events, Visit visit) {
     const auto other = [&](const StreamEvent& event) { return event.choice != events.front().choice; };
-    if (std::none_of(events.begin(), events.end(), other)) return visit(events);
+    if (std::ranges::none_of(events, other)) return visit(events);
     std::vector<StreamEvent> own;
     const auto less = [](const StreamEvent& a, const StreamEvent& b) { return a.choice < b.choice; };
-    const unsigned most = std::max_element(events.begin(), events.end(), less)->choice;
+    const unsigned most = std::ranges::max_element(events, less)->choice;
     for (unsigned choice = 0; choice <= most; ++choice) {
         own.clear();
         bool same_read = false;

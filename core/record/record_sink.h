@@ -1,7 +1,6 @@
 #pragma once
 // The receiver of finished records. Worker threads call record() at the same time, each in the order in which
-// its requests end, so an implementation must be thread-safe. It takes over the record with its events, and
-// must not block a caller that works in real time.
+// its requests end; it must not block them.
 #include "core/record/record.h"
 
 namespace paretoken {

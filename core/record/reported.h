@@ -1,7 +1,6 @@
 #pragma once
-// The figures of a whole run as another program reported them, by its own definitions. They are kept for runs
-// of which nothing else is known, under names that say whose they are, and never mixed with metrics and
-// figures of this program.
+// The figures of a whole run as another program reported them, by its own definitions. They are never mixed
+// with metrics and figures of this program.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,7 +22,6 @@ struct Reported {
     bool operator==(const Reported&) const = default;
 };
 
-/// What a key means.
 struct ReportedKey {
     std::string title;      ///< key without its unit: "ttft_p99"
     std::string_view unit;  ///< "s", "tok/s"

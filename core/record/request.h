@@ -10,7 +10,7 @@ namespace paretoken {
 
 struct Message {
     std::string role;
-    std::string content;  ///< text; if there are parts, the text of all parts
+    std::string content = {};  ///< text; if there are parts, the text of all parts
     /// A JSON list of content parts, or null, as text; or empty. Protocols whose prompts are messages send it
     /// in place of `content`. There are two cases in which `content` is sent instead: the protocol
     /// "completions", whose prompts are texts, and messages of the role "system" in the protocol "messages".

@@ -13,15 +13,15 @@ namespace paretoken {
 struct ServerScrape {
     TimePoint at;
     std::string engine;  ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp"; empty means none of these
-    std::map<std::string, std::string> sources;  ///< quantity → its name on the server
-    std::map<std::string, double> values;        ///< values of gauges and counters
+    std::map<std::string, std::string> sources = {};  ///< quantity → its name on the server
+    std::map<std::string, double> values = {};        ///< values of gauges and counters
     struct Sums {
         double sum = 0;
         double count = 0;
 
         bool operator==(const Sums&) const = default;
     };
-    std::map<std::string, Sums> histograms;
+    std::map<std::string, Sums> histograms = {};
     /// Gauges and shares if there are several engines: quantity → engine → value.
     std::map<std::string, std::map<std::string, double>> by_engine = {};
     std::vector<double> accepted_by_position = {};   ///< accepted drafted tokens by position in a pass
@@ -46,7 +46,6 @@ struct KeptSeries {
     bool operator==(const KeptSeries&) const = default;
 };
 
-/// The scrapes made during a load.
 struct ServerScrapes {
     /// The scrapes with known quantities, ascending in time; only the first one keeps its sources and
     /// settings.

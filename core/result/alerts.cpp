@@ -163,8 +163,7 @@ std::span<const AlertSeries> alert_series() {
 }
 
 const AlertSeries* alert_series_named(std::string_view name) {
-    const auto* const found = std::find_if(kSeries.begin(), kSeries.end(),
-                                           [&](const AlertSeries& row) { return row.name == name; });
+    const auto* const found = std::ranges::find(kSeries, name, &AlertSeries::name);
     return found == kSeries.end() ? nullptr : found;
 }
 
@@ -266,7 +265,7 @@ AlertBaseline alert_baseline_of(std::span<const RunResult> runs) {
             if (const auto value = alert_value_of(run, series); value && std::isfinite(*value))
                 values.push_back(*value);
         if (values.empty()) continue;
-        std::sort(values.begin(), values.end());
+        std::ranges::sort(values);
         baseline.emplace(series.name, percentile(values, .5));
     }
     return baseline;

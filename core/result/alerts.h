@@ -144,7 +144,6 @@ class AlertJudge {
 /// judge's clock.
 void add_run(AlertJudge& judge, const RunResult& run, double begin_s);
 
-/// Judges every rule over one run.
 std::vector<AlertResult> judged_alerts(const RunResult& run, std::span<const AlertRule> rules,
                                        const AlertBaseline& baseline);
 

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/evidence/evidence.h"
-#include "core/statistics.h"
 
 namespace paretoken {
 namespace {
@@ -153,8 +152,7 @@ std::span<const Figure> figures() {
 }
 
 const Figure* figure_named(std::string_view key) {
-    const auto found = std::find_if(kFigures.begin(), kFigures.end(),
-                                    [key](const Figure& figure) { return figure.key == key; });
+    const auto found = std::ranges::find(kFigures, key, &Figure::key);
     return found == kFigures.end() ? nullptr : &*found;
 }
 

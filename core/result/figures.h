@@ -1,13 +1,9 @@
 #pragma once
-// The table of run-level figures: rates and ratios over an interval of a run. Every output, comparison and
-// help text iterates over it, so that a new figure is a new row. A figure is a ratio of two additive sums
-// (core/result/totals.h), so that it can be computed for a class, an interval or several runs together, and
-// its confidence interval follows from blocks of time.
+// The table of figures of a run: rates and ratios, each a ratio of two additive sums (core/result/totals.h),
+// so that it can be computed for any class, interval or set of runs, with an interval from blocks of time.
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "core/result/metrics.h"
 #include "core/result/result.h"
@@ -15,7 +11,6 @@
 
 namespace paretoken {
 
-/// A ratio: `above` ÷ `below`.
 struct Ratio {
     double above = 0;
     double below = 0;

@@ -1,6 +1,5 @@
 #include "core/result/metric_summary.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/radix_sort.h"
@@ -127,7 +126,7 @@ std::vector<double> finite_part(std::span<const double> sorted) {
 
 /// Returns the number of different values; every failure counts.
 double distinct_samples(std::span<const double> sorted) {
-    const auto failed = std::count(sorted.begin(), sorted.end(), kInfinity);
+    const auto failed = std::ranges::count(sorted, kInfinity);
     double distinct = static_cast<double>(failed);
     for (std::size_t i = 0; i + static_cast<std::size_t>(failed) < sorted.size(); ++i)
         distinct += i == 0 || sorted[i] != sorted[i - 1] ? 1 : 0;
@@ -248,7 +247,7 @@ std::optional<MetricSummary> summary_of_values(const Values& values, const Metri
     summary.percentiles = percentiles_of(values.in_order, sorted, scope);
     set_instrument(summary.percentiles, values);
     if (values.waits.empty()) return summary;
-    const double shortest = *std::min_element(values.waits.begin(), values.waits.end());
+    const double shortest = *std::ranges::min_element(values.waits);
     const auto censored = censored_percentiles(finite, failures, values.waits, scope.percentiles);
     for (std::size_t i = 0; i < summary.percentiles.size(); ++i) {
         PercentileValue& held = summary.percentiles[i];

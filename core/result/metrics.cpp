@@ -225,8 +225,7 @@ std::span<const Metric> metrics() {
 }
 
 const Metric* metric_named(std::string_view tag) {
-    const auto found = std::find_if(kMetrics.begin(), kMetrics.end(),
-                                    [tag](const Metric& metric) { return metric.tag == tag; });
+    const auto found = std::ranges::find(kMetrics, tag, &Metric::tag);
     return found == kMetrics.end() ? nullptr : &*found;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/radix_sort.h"
+#include "core/result/metric_summary.h"
 
 namespace paretoken {
 namespace {
@@ -163,7 +164,7 @@ void PooledFold::begin_collecting() {
 }
 
 std::size_t PooledFold::bucket_at(std::uint64_t rank) const {
-    const auto after = std::upper_bound(before_.begin(), before_.end(), rank);
+    const auto after = std::ranges::upper_bound(before_, rank);
     return static_cast<std::size_t>(after - before_.begin()) - 1;
 }
 
@@ -199,7 +200,7 @@ void PooledFold::settle_collected() {
 }
 
 double PooledFold::value_at(std::uint64_t rank) const {
-    const auto after = std::upper_bound(ranks_.begin(), ranks_.end(), rank);
+    const auto after = std::ranges::upper_bound(ranks_, rank);
     return collected_[static_cast<std::size_t>(after - ranks_.begin()) - 1].value;
 }
 

@@ -7,14 +7,12 @@
 // From these counts follow the effective sample (core/evidence/evidence.h) and the ranks of the ends of the
 // confidence intervals. The last pass collects the values at these ranks. Except for rounding, the result
 // does not depend on the order of the values.
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/evidence/evidence.h"
-#include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
 #include "core/result/result.h"
 #include "core/statistics.h"

@@ -41,7 +41,7 @@ std::vector<std::optional<double>> ttft_medians_by_second(const RequestTable& re
     std::vector<std::optional<double>> medians(count);
     for (std::size_t i = 0; i < count; ++i) {
         if (by_second[i].empty()) continue;
-        std::sort(by_second[i].begin(), by_second[i].end());
+        std::ranges::sort(by_second[i]);
         medians[i] = percentile(by_second[i], 0.5);
     }
     return medians;

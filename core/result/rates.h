@@ -7,7 +7,6 @@
 
 #include "core/record/record.h"
 #include "core/record/request_table.h"
-#include "core/result/figures.h"
 #include "core/result/result.h"
 #include "core/result/summary.h"
 #include "core/result/totals.h"

@@ -1,7 +1,6 @@
 #include "core/result/result.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace paretoken {
@@ -16,7 +15,7 @@ std::string_view name_of(Verdict verdict) {
 }
 
 std::optional<Verdict> verdict_named(std::string_view name) {
-    const auto found = std::find(kVerdicts.begin(), kVerdicts.end(), name);
+    const auto found = std::ranges::find(kVerdicts, name);
     if (found == kVerdicts.end()) return std::nullopt;
     return static_cast<Verdict>(found - kVerdicts.begin());
 }
@@ -44,8 +43,8 @@ void Figures::set(std::string_view key, double value, std::optional<Interval> ci
 }
 
 const PercentileValue* MetricSummary::at(double p) const {
-    const auto found = std::find_if(percentiles.begin(), percentiles.end(),
-                                    [p](const auto& held) { return std::abs(held.p - p) < 1e-9; });
+    const auto found =
+        std::ranges::find_if(percentiles, [p](const auto& held) { return std::abs(held.p - p) < 1e-9; });
     return found == percentiles.end() ? nullptr : &*found;
 }
 
@@ -60,14 +59,12 @@ bool falls_among_failures(const MetricSummary& summary, double p) {
 }
 
 const MetricSummary* JobResults::metric(std::string_view key) const {
-    const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                    [&](const MetricSummary& metric) { return metric.key == key; });
+    const auto found = std::ranges::find(metrics, key, &MetricSummary::key);
     return found == metrics.end() ? nullptr : &*found;
 }
 
 const MetricSummary* Scope::metric(std::string_view key) const {
-    const auto found =
-        std::find_if(metrics.begin(), metrics.end(), [key](const auto& held) { return held.key == key; });
+    const auto found = std::ranges::find_if(metrics, [key](const auto& held) { return held.key == key; });
     return found == metrics.end() ? nullptr : &*found;
 }
 

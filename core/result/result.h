@@ -63,7 +63,6 @@ struct Reason {
     bool operator==(const Reason&) const = default;
 };
 
-/// The judgement of whether a run proves anything about the server.
 struct Validity {
     Verdict verdict = Verdict::valid;  ///< largest severity of the reasons
     std::vector<Reason> reasons;
@@ -127,7 +126,7 @@ struct PercentileValue {
     /// The percentile's value. Absent if it falls among failures (0 for a metric that is the inverse of a
     /// latency) or beyond the last value that is known where users hung up, or if the run withholds its
     /// percentiles because the server did not keep up with the load.
-    std::optional<double> value;
+    std::optional<double> value = {};
     /// The confidence interval; absent when the evidence is insufficient. An end among failures is +infinity
     /// (null in JSON).
     std::optional<Interval> ci95 = {};
@@ -163,7 +162,6 @@ enum class SloVerdict : std::uint8_t {
     insufficient,  ///< too few requests to say anything, or no value
 };
 
-/// The result of a run for a limit on a percentile.
 struct SloResult {
     std::string key;                         ///< "ttft_p95"
     double p = 0;                            ///< level of the percentile: .95
@@ -340,8 +338,8 @@ struct Series {
     std::string name;    ///< "output_tokens_per_s"
     std::string unit;    ///< "tok/s"
     std::string source;  ///< "requests", "server", or the name of an exporter or a power meter
-    std::vector<double> times_s;
-    std::vector<double> values;
+    std::vector<double> times_s = {};
+    std::vector<double> values = {};
 
     bool operator==(const Series&) const = default;
 };
@@ -370,7 +368,7 @@ struct ServerFigures {
     /// Why counters cannot be true and their figures are left out, one clause each: "vllm:prompt_tokens_total
     /// fell although the server did not start again".
     std::vector<std::string> impossible = {};
-    std::string note;  ///< reason for missing figures, one sentence
+    std::string note = {};  ///< reason for missing figures, one sentence
 
     bool operator==(const ServerFigures&) const = default;
 };
@@ -382,7 +380,6 @@ enum class AlertState : std::uint8_t { inactive, pending, firing, unknown };
 
 enum class AlertSeverity : std::uint8_t { warn, fail };
 
-/// The result of an alert during a run.
 struct AlertResult {
     std::string name;    ///< name of the rule: "kv_cache_full"
     std::string series;  ///< "kv_usage"
@@ -436,7 +433,6 @@ struct Scope {
     std::optional<double> percentile(std::string_view key, double p) const;
 };
 
-/// The reason why nothing more was started.
 struct StopReason {
     std::string rule;  ///< "requests", "duration", "diverging", …, or "interrupted"
     double at_s = 0;   ///< time since the run's start
@@ -448,7 +444,6 @@ struct StopReason {
 /// The most turns of conversations that have a scope of their own.
 inline constexpr std::size_t kMostTurnScopes = 16;
 
-/// The results for one of several servers.
 struct TargetScope : Scope {
     std::string url;
 

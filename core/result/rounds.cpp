@@ -48,8 +48,8 @@ double waiting_met(const RequestRows& measured) {
         first.push_back(*request.first_event);
     });
     if (sent.empty()) return 0;
-    std::sort(sent.begin(), sent.end());
-    std::sort(first.begin(), first.end());
+    std::ranges::sort(sent);
+    std::ranges::sort(first);
     double met = 0;
     std::size_t answered = 0;
     for (std::size_t i = 0; i < sent.size(); ++i) {

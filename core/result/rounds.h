@@ -1,8 +1,7 @@
 #pragma once
-// The rounds of a closed loop. A round is as many consecutive requests, in the order of their dispatch, as
-// the load keeps in flight. The requests of one round share the state of the server, and may even run in
-// step, but each round sees the server anew. Therefore a closed loop has at least as much evidence as it has
-// rounds (docs/statistics.md).
+// The rounds of a closed loop. A round is as many consecutive requests as the load keeps in flight: they
+// share the state of the server, but each round sees it anew, so that a closed loop has at least as much
+// evidence as rounds (docs/statistics.md).
 #include <cstdint>
 #include <optional>
 #include <vector>

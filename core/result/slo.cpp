@@ -447,8 +447,7 @@ const std::vector<Slo>& RequestSlos::of(const std::string& text) {
 
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop) {
     if (record.outcome != Outcome::ok) return false;
-    return std::all_of(slos.begin(), slos.end(),
-                       [&](const Slo& slo) { return meets(record, slo, open_loop); });
+    return std::ranges::all_of(slos, [&](const Slo& slo) { return meets(record, slo, open_loop); });
 }
 
 }  // namespace paretoken

@@ -1,8 +1,6 @@
 #pragma once
-// Service level objectives: limits on per-request metrics, e.g. "ttft:500 tpot:15" (in milliseconds, as in
-// other tools). A request is good if it succeeded and met every limit. It meets the limit on a metric for
-// which it has no value, for example on the time per output token of an answer with one token.
-#include <cstdint>
+// Limits on metrics of requests, e.g. "ttft:500 tpot:15" (in milliseconds). A request is good if it succeeded
+// and met every limit; a metric for which it has no value counts as met.
 #include <optional>
 #include <string>
 #include <string_view>

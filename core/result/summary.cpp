@@ -5,6 +5,7 @@
 
 #include "core/radix_sort.h"
 #include "core/record/event_pass.h"
+#include "core/result/figures.h"
 #include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
 #include "core/result/pooled.h"
@@ -118,7 +119,7 @@ LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const Su
             {.begin_s = seconds(record.scheduled - window.begin),
              .end_s = seconds(end_of(record) - window.begin),
              .waited_s = seconds(record.first_event.value_or(end_of(record)) - record.scheduled)});
-    std::sort(stays.begin(), stays.end(), [](const auto& a, const auto& b) { return a.begin_s < b.begin_s; });
+    std::ranges::sort(stays, [](const auto& a, const auto& b) { return a.begin_s < b.begin_s; });
     return memory_of(stays, {0, seconds(window.length())}, is_closed_loop(options));
 }
 
@@ -154,7 +155,7 @@ struct FoldOptions {
 std::vector<double> with_further(const std::vector<double>& further) {
     std::vector<double> percentiles{kPercentiles.begin(), kPercentiles.end()};
     for (const double p : further) {
-        const auto at = std::lower_bound(percentiles.begin(), percentiles.end(), p);
+        const auto at = std::ranges::lower_bound(percentiles, p);
         if (at == percentiles.end() || *at != p) percentiles.insert(at, p);
     }
     return percentiles;
@@ -248,7 +249,7 @@ class PooledFolds {
 
     std::optional<MetricSummary> summary_of(const Metric& metric) const {
         for (const Fold& fold : folds_) {
-            if (std::find(fold.metrics.begin(), fold.metrics.end(), &metric) == fold.metrics.end()) continue;
+            if (std::ranges::find(fold.metrics, &metric) == fold.metrics.end()) continue;
             auto summary = fold.fold.summary();
             if (summary) summary->key = key_of(metric);
             return summary;

@@ -1,9 +1,6 @@
 #pragma once
-// Computes the results of a run from its records: the steady window, counts, percentiles with intervals, and
-// throughput, in which each token counts at the time it arrived. This takes several passes over the events
-// and little memory, so that a run can have any size. Warm-up and cancelled records are counted, but no
-// latency includes them. Their tokens and their time in flight count in throughput and in the number in
-// flight, because the server did that work.
+// Computes the results of a run from its records in several passes over the events. Warm-up and cancelled
+// requests are counted, but only in throughput and in the number in flight, because the server did that work.
 #include <map>
 #include <optional>
 #include <span>

@@ -137,7 +137,7 @@ Totals* TotalsTimeline::bin_of(TimePoint at) {
 
 std::size_t TotalsTimeline::number_of(TimePoint at) const {
     if (!edges_.empty()) {
-        const auto after = std::upper_bound(edges_.begin(), edges_.end(), at);
+        const auto after = std::ranges::upper_bound(edges_, at);
         return static_cast<std::size_t>(after - edges_.begin()) - 1;
     }
     return std::min(static_cast<std::size_t>(seconds(at - span_.begin) / bin_s_), bins_.size() - 1);
@@ -208,7 +208,7 @@ void TotalsTimeline::add_output(const RequestRecord& record, bool good) {
 void TotalsTimeline::add_events(const std::vector<StreamEvent>& events, double scale,
                                 const Answered& request) {
     const auto earlier = [](const StreamEvent& a, const StreamEvent& b) { return a.time < b.time; };
-    const bool ordered = std::is_sorted(events.begin(), events.end(), earlier);
+    const bool ordered = std::ranges::is_sorted(events, earlier);
     double streamed = 0;
     for (auto at = events.begin(); at != events.end();) {
         Totals* const bin = bin_of(at->time);

@@ -1,9 +1,7 @@
 #pragma once
-// Additive sums over requests and intervals of time: the totals of two classes, two intervals or two parts of
-// a run are the sums of their fields. Every run-level figure (core/result/figures.h) and the hardware limit
-// are computed from them. A token is credited to the time at which it arrived, so a request that crosses the
-// edge of an interval counts by its tokens and not as a whole. Tokens of failed requests are left out, but
-// their time in the system is included. Warm-up, cancelled and abandoned requests count with their tokens.
+// Additive sums over requests and intervals of time. A token is credited to the time at which it arrived.
+// Tokens of failed requests are left out, but their time in the system is included; warm-up, cancelled and
+// abandoned requests count with their tokens.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +19,6 @@ struct StreamEvent;
 inline constexpr std::array<double, 11> kWindows{128,  256,   512,   1024,  2048,  4096,
                                                  8192, 16384, 32768, 65536, 131072};
 
-/// One sum per window of kWindows.
 struct WindowedSums {
     std::array<double, kWindows.size()> within{};
 
@@ -69,7 +66,6 @@ Totals& operator+=(Totals& sum, const Totals& other);
 /// Returns the work of one request that was served completely. Its seconds and time in the system are 0.
 Totals work_of_request(double fresh_input_tokens, double cached_input_tokens, double output_tokens);
 
-/// The judgement of a request by SLOs.
 enum class Judgement : std::uint8_t { not_judged, bad, good };
 
 /// Totals per bin of an interval of time. Values outside of the interval are dropped.

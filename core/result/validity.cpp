@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "core/result/figures.h"
@@ -431,13 +430,9 @@ std::optional<Reason> part_of(const RunResult&, const ValidityOptions& options) 
 
 /// Returns a reason if the client or the host of one of several processes was the bottleneck.
 std::optional<Reason> shards_of(const RunResult& run, const ValidityOptions& options) {
-    const auto worst =
-        std::max_element(run.shards.begin(), run.shards.end(),
-                         [](const ShardResult& a, const ShardResult& b) { return a.verdict < b.verdict; });
+    const auto worst = std::ranges::max_element(run.shards, {}, &ShardResult::verdict);
     if (worst == run.shards.end() || worst->verdict == Verdict::valid) return std::nullopt;
-    const auto also = std::count_if(run.shards.begin(), run.shards.end(), [&](const ShardResult& shard) {
-        return shard.verdict == worst->verdict;
-    });
+    const auto also = std::ranges::count(run.shards, worst->verdict, &ShardResult::verdict);
     return Reason{options.accept_host_noise ? Verdict::warn : worst->verdict, "shard_client",
                   fmt::format("shard {} on {}: {}{}", worst->number, worst->host, worst->reason,
                               also > 1 ? fmt::format("; {} more shards are like it", also - 1) : "")};
@@ -478,10 +473,9 @@ std::optional<Reason> warm_cache_of(const RunResult& result, const ValidityOptio
     constexpr double kRise = .02;
     const std::vector<EarlierRun>& earlier = options.earlier_runs;
     if (earlier.empty() || result.counts.ok == 0) return std::nullopt;
-    const auto coldest =
-        std::min_element(earlier.begin(), earlier.end(), [](const EarlierRun& a, const EarlierRun& b) {
-            return a.cached_share.value_or(0) < b.cached_share.value_or(0);
-        });
+    const auto coldest = std::ranges::min_element(earlier, [](const EarlierRun& a, const EarlierRun& b) {
+        return a.cached_share.value_or(0) < b.cached_share.value_or(0);
+    });
     const auto share = result.throughput.at(figure::kCachedPromptRatio);
     if (share && *share <= coldest->cached_share.value_or(0) + kRise) return std::nullopt;
     const std::string what =
@@ -635,8 +629,8 @@ InstrumentPart largest_instrument_part(const RunResult& run) {
 
 bool is_of_host(std::string_view check) {
     return check == "instrument" || check == "shard_client" ||
-           std::any_of(kChecks.begin(), kChecks.end(),
-                       [&](const Check& known) { return known.of_host && known.name == check; });
+           std::ranges::any_of(kChecks,
+                               [&](const Check& known) { return known.of_host && known.name == check; });
 }
 
 std::string gravest_reason(const Validity& validity) {

@@ -1,7 +1,6 @@
 #pragma once
-// Decides whether a run proves anything about the server. Most reasons come from one table of checks. Each
-// check compares a figure of the result with a WARN and an INVALID limit; a figure above a limit gives a
-// reason with the name of the check.
+// Decides whether a run proves anything about the server, mostly by a table of checks that compare a figure
+// with a WARN and an INVALID limit.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "core/radix_sort.h"
 #include "core/result/metrics.h"
@@ -265,7 +264,7 @@ Course arrivals_course(const RequestRows& requests, TimeSpan span) {
     for (std::int64_t i = 0; i < count; ++i) course.begins.push_back(span.begin + span.length() * i / count);
     if (parts == 0) return course;
     requests.for_each([&](const RequestRecord& request) {
-        const auto next = std::upper_bound(course.begins.begin(), course.begins.end(), request.scheduled);
+        const auto next = std::ranges::upper_bound(course.begins, request.scheduled);
         course.means[static_cast<std::size_t>(next - course.begins.begin()) - 1] += 1;
     });
     return course;
@@ -503,8 +502,7 @@ class WindowSearch {
             const std::size_t requests = scheduled_in(records_, part).size();
             if (kLeastShare * requests >= all) counted.emplace_back(requests, part);
         }
-        std::stable_sort(counted.begin(), counted.end(),
-                         [](const auto& a, const auto& b) { return a.first > b.first; });
+        std::ranges::stable_sort(counted, [](const auto& a, const auto& b) { return a.first > b.first; });
         std::vector<TimeSpan> parts;
         for (const auto& [count, part] : counted) parts.push_back(part);
         return parts;

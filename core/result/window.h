@@ -1,7 +1,6 @@
 #pragma once
-// Finds the steady part of a run, which leaves out its start and its end. The number in flight of a closed
-// loop is constant by construction and proves nothing, so latency must be steady too. The verdict may be "no
-// steady state".
+// Finds the steady part of a run. The number in flight of a closed loop is constant by construction and
+// proves nothing, so latency must be steady too. There may be no steady state.
 #include <string>
 #include <vector>
 

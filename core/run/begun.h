@@ -13,7 +13,6 @@
 
 namespace paretoken {
 
-/// What is known when a run begins.
 struct Begun {
     Provenance provenance = {};  ///< without the clock, which is known at the end
     PlanEcho plan = {};          ///< resolved plan without the fields that judge results

@@ -11,7 +11,7 @@ constexpr double kBusyLoop = 0.85;
 
 std::optional<double> percentile_of(std::vector<double> values, double p) {
     if (values.empty()) return std::nullopt;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return percentile(values, p);
 }
 
@@ -84,8 +84,7 @@ void add_processor(ClientHealth& health, const ClientReport& client, const TimeS
         if (shares.empty()) continue;
         health.cpu_share = std::max(health.cpu_share.value_or(0), moments_of(shares).mean);
         samples += static_cast<double>(shares.size());
-        busy += static_cast<double>(
-            std::count_if(shares.begin(), shares.end(), [](double s) { return s > kBusyLoop; }));
+        busy += static_cast<double>(std::ranges::count_if(shares, [](double s) { return s > kBusyLoop; }));
     }
     health.cpu_windows_above_85 = ratio(busy, samples);
 }

@@ -24,7 +24,6 @@ struct ClientCounters {
     bool operator==(const ClientCounters&) const = default;
 };
 
-/// Sums over connections.
 struct ConnectionCounts {
     std::uint64_t opened = 0;
     std::uint64_t opened_ahead = 0;  ///< of these, those that were open before a request needed them

@@ -18,7 +18,6 @@ class DistinctRuns {
   public:
     /// Adds the run in `directory`. Throws UsageError that names both directories if it was added before.
     void add(const RunResult& run, const std::string& directory);
-    /// Returns whether the run was added.
     bool holds(const RunResult& run) const;
 
   private:

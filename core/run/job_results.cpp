@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <span>
 #include <utility>
 
@@ -54,7 +53,7 @@ std::map<std::uint64_t, Job> jobs_of(const RequestTable& requests) {
 
 /// Returns the seconds that at least one of the times covers.
 double covered_s(std::vector<std::pair<TimePoint, TimePoint>> times) {
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     Duration covered{};
     TimePoint until = TimePoint::min();
     for (const auto& [begin, end] : times) {
@@ -80,7 +79,7 @@ double value_of(const JobTimes& job, std::string_view tag) {
 
 std::vector<double> with_failures(std::vector<double> values, std::size_t failed) {
     values.insert(values.end(), failed, std::numeric_limits<double>::infinity());
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return values;
 }
 
@@ -118,7 +117,7 @@ MetricSummary summary_of(std::string key, const JobValues& of, std::span<const d
     const auto n = static_cast<double>(summary.n);
     summary.failed_mass = static_cast<double>(of.failed) / n;
     for (const double p : percentiles) {
-        PercentileValue at{.p = p, .value = {}};
+        PercentileValue at{.p = p};
         const double value = percentile(sorted, p);
         if (value < std::numeric_limits<double>::infinity()) at.value = value;
         at.ci95 = effective_interval(sorted, p, n);
@@ -164,7 +163,7 @@ void set_interactivity(JobResults& results, const RequestTable& requests, TimeSp
         tokens += output;
     }
     if (per_token.empty()) return;
-    std::sort(per_token.begin(), per_token.end());
+    std::ranges::sort(per_token);
     results.e2e_normalized_interactivity_p75 = 1 / percentile(per_token, .75);
     results.e2e_normalized_interactivity_p90 = 1 / percentile(per_token, .9);
     results.e2e_interactivity = tokens / time;
@@ -292,7 +291,7 @@ std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan 
     }
     std::vector<double> percentiles(kPercentiles.begin(), kPercentiles.end());
     percentiles.insert(percentiles.end(), judging.percentiles.begin(), judging.percentiles.end());
-    std::sort(percentiles.begin(), percentiles.end());
+    std::ranges::sort(percentiles);
     percentiles.erase(std::unique(percentiles.begin(), percentiles.end()), percentiles.end());
     for (const Metric& metric : metrics()) {
         if (!metric.of_jobs) continue;
@@ -310,9 +309,8 @@ std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan 
 }
 
 bool is_good(const JobTimes& job, const std::vector<Slo>& slos) {
-    return job.end == JobEnd::ok && std::all_of(slos.begin(), slos.end(), [&](const Slo& slo) {
-               return value_of(job, slo.tag) <= slo.limit;
-           });
+    return job.end == JobEnd::ok &&
+           std::ranges::all_of(slos, [&](const Slo& slo) { return value_of(job, slo.tag) <= slo.limit; });
 }
 
 void count_jobs_over(std::vector<SloResult>& results, const std::vector<Slo>& slos,

@@ -20,7 +20,6 @@ struct LoadPart {
 /// Returns the parts of a load that began at `began`, on the clock.
 std::vector<TimeSpan> spans_of(const std::vector<LoadPart>& parts, TimePoint began);
 
-/// The kind of a load, as far as a result depends on it.
 struct LoadShape {
     bool open_loop = false;  ///< whether at least one class is an open loop
     bool stationary = true;  ///< whether the arrivals of every class have a constant rate

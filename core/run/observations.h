@@ -12,7 +12,6 @@
 
 namespace paretoken {
 
-/// The load as it was observed: the requests, the client, the server and the power meter.
 struct Observations {
     TimePoint began;  ///< zero of the schedule; the other times are on the same clock
     RequestTable records = {};

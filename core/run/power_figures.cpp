@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/text/number_text.h"
-
 namespace paretoken {
 namespace {
 
@@ -116,8 +114,8 @@ struct Curve {
 };
 
 bool has_watts(std::span<const PowerReading> readings) {
-    return std::any_of(readings.begin(), readings.end(),
-                       [](const PowerReading& reading) { return reading.sample.watts.has_value(); });
+    return std::ranges::any_of(readings,
+                               [](const PowerReading& reading) { return reading.sample.watts.has_value(); });
 }
 
 /// Returns the mean over the readings in the span that have `value`.
@@ -138,9 +136,8 @@ std::optional<double> mean_in(std::span<const PowerReading> readings, TimeSpan s
 /// Returns the number of devices in every reading; nothing if it changed.
 std::optional<std::uint32_t> devices_of(std::span<const PowerReading> readings) {
     const auto devices = readings.front().sample.devices;
-    const bool all = std::all_of(readings.begin(), readings.end(), [&](const PowerReading& reading) {
-        return reading.sample.devices == devices;
-    });
+    const bool all = std::ranges::all_of(
+        readings, [&](const PowerReading& reading) { return reading.sample.devices == devices; });
     return all ? devices : std::nullopt;
 }
 
@@ -201,7 +198,7 @@ std::optional<PowerFigures> power_figures(const PowerReadings& power, TimeSpan w
 }
 
 std::optional<Series> power_series(const PowerReadings& power, TimePoint zero) {
-    Series series{.name = "power_w", .unit = "W", .source = power.source, .times_s = {}, .values = {}};
+    Series series{.name = "power_w", .unit = "W", .source = power.source};
     const std::span<const PowerReading> readings = power.readings;
     for (std::size_t begin = 0; begin < readings.size();) {
         std::size_t end = begin + 1;

@@ -14,7 +14,6 @@
 
 namespace paretoken {
 
-/// The answers to the questions of a probe.
 struct ProbeOutcome {
     std::string probe;           ///< name of the questions, as ProbeScore::probe
     std::uint64_t asked = 0;     ///< number of questions

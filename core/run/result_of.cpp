@@ -244,7 +244,7 @@ void add_reported(RunResult& result, const Reported& reported) {
 void withhold_percentiles(Scope& scope) {
     for (MetricSummary& metric : scope.metrics) {
         metric.mean = metric.std = metric.min = metric.max = std::nullopt;
-        for (PercentileValue& percentile : metric.percentiles) percentile = {.p = percentile.p, .value = {}};
+        for (PercentileValue& percentile : metric.percentiles) percentile = {.p = percentile.p};
     }
 }
 

@@ -48,7 +48,7 @@ class Growth {
 
   private:
     double until(TimePoint at) const {
-        const auto after = std::upper_bound(at_.begin(), at_.end(), at) - at_.begin();
+        const auto after = std::ranges::upper_bound(at_, at) - at_.begin();
         if (after == 0) return grown_.front();
         if (static_cast<std::size_t>(after) == at_.size()) return grown_.back();
         const auto i = static_cast<std::size_t>(after);
@@ -180,10 +180,9 @@ void add_server(ServerScrape& sum, const ServerScrape& other, const std::string&
 }
 
 const ServerScrape& nearest(const std::vector<ServerScrape>& scrapes, TimePoint at) {
-    return *std::min_element(scrapes.begin(), scrapes.end(),
-                             [&](const ServerScrape& a, const ServerScrape& b) {
-                                 return std::chrono::abs(a.at - at) < std::chrono::abs(b.at - at);
-                             });
+    return *std::ranges::min_element(scrapes, [&](const ServerScrape& a, const ServerScrape& b) {
+        return std::chrono::abs(a.at - at) < std::chrono::abs(b.at - at);
+    });
 }
 
 /// A part of what another counter counts.
@@ -371,8 +370,8 @@ ServerScrapes combined(std::vector<ServerScrapes> servers) {
             all.kept.emplace(i == 0 ? name : fmt::format("{} (server {})", name, i + 1), std::move(series));
     }
     const auto is_telling = [](const ServerScrapes& server) { return !server.scrapes.empty(); };
-    const auto telling = static_cast<double>(std::count_if(servers.begin(), servers.end(), is_telling));
-    const auto leading = std::find_if(servers.begin(), servers.end(), is_telling);
+    const auto telling = static_cast<double>(std::ranges::count_if(servers, is_telling));
+    const auto leading = std::ranges::find_if(servers, is_telling);
     if (leading == servers.end()) return all;
     for (ServerScrape& scrape : leading->scrapes) {
         ServerScrape& sum = all.scrapes.emplace_back();
@@ -453,11 +452,8 @@ std::vector<Series> server_series(std::span<const ServerScrape> scrapes, TimePoi
     for (const ServerMetric& metric : server_metrics()) {
         if (metric.kind != MetricKind::gauge && metric.kind != MetricKind::share) continue;
         const std::string key(metric.key);
-        Series series{.name = key,
-                      .unit = metric.kind == MetricKind::share ? "ratio" : "requests",
-                      .source = "server",
-                      .times_s = {},
-                      .values = {}};
+        Series series{
+            .name = key, .unit = metric.kind == MetricKind::share ? "ratio" : "requests", .source = "server"};
         for (const ServerScrape& scrape : scrapes) {
             const auto value = value_in(scrape, key);
             if (!value || !std::isfinite(*value)) continue;

@@ -6,7 +6,6 @@
 
 namespace paretoken {
 
-/// The reason why nothing more was started, and the time.
 struct Stopped {
     std::string rule;  ///< name of a stop rule, or "interrupted"
     TimePoint at;

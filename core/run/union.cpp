@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
@@ -89,9 +87,9 @@ void refuse_common_requests(std::span<const RecordedPart> parts) {
     for (const RecordedPart& part : parts)
         for (std::size_t row = 0; row < part.recorded.observed.records.size(); ++row)
             keys.emplace_back(part.recorded.observed.records.key(row), shard_of(part).number);
-    std::sort(keys.begin(), keys.end());
-    const auto twice = std::adjacent_find(keys.begin(), keys.end(),
-                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+    std::ranges::sort(keys);
+    const auto twice =
+        std::ranges::adjacent_find(keys, [](const auto& a, const auto& b) { return a.first == b.first; });
     if (twice == keys.end()) return;
     throw UsageError(fmt::format("{} {} is in shard {} and in shard {}; each request must be in one shard",
                                  twice->first.warmup ? "warm-up request" : "request", twice->first.index,
@@ -161,7 +159,7 @@ RequestTable requests_of(std::span<const RecordedPart> parts, std::span<const Pl
 /// Returns the part for which `size_of(observations)` is the largest.
 template <class SizeOf>
 const RecordedPart& most_of(std::span<const RecordedPart> parts, SizeOf size_of) {
-    return *std::max_element(parts.begin(), parts.end(), [&](const RecordedPart& a, const RecordedPart& b) {
+    return *std::ranges::max_element(parts, [&](const RecordedPart& a, const RecordedPart& b) {
         return size_of(a.recorded.observed) < size_of(b.recorded.observed);
     });
 }
@@ -215,8 +213,8 @@ std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts) {
             ends.push_back(
                 {record.closed + parts[part].offset, {record.index, record.warmup}, {part, row++}});
     }
-    std::sort(ends.begin(), ends.end(),
-              [](const Ended& a, const Ended& b) { return std::tie(a.at, a.key) < std::tie(b.at, b.key); });
+    std::ranges::sort(
+        ends, [](const Ended& a, const Ended& b) { return std::tie(a.at, a.key) < std::tie(b.at, b.key); });
     std::vector<PlacedRow> order;
     order.reserve(ends.size());
     for (const Ended& end : ends) order.push_back(end.placed);

@@ -69,7 +69,7 @@ bool is_secret_option(std::string_view name) {
         "key",        "keys",        "apikey", "token",    "secret",        "secrets", "passwd",
         "credential", "credentials", "auth",   "password", "authorization", "bearer",  "passphrase"};
     const std::string last = lower_case(name.substr(last_word_of(name)));
-    return std::find(kWords.begin(), kWords.end(), last) != kWords.end();
+    return std::ranges::find(kWords, last) != kWords.end();
 }
 
 void add_setting(Secrets& secrets, std::string_view name, std::string_view value) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdint>
 #include <iterator>
 #include <utility>
 
@@ -26,7 +25,7 @@ constexpr std::array<std::string_view, 7> kPlainParameters = {"api-version", "ap
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
-    return std::find(names.begin(), names.end(), lower_case(name)) != names.end();
+    return std::ranges::find(names, lower_case(name)) != names.end();
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -102,7 +101,7 @@ void for_each_secret_value(std::string_view query, Visit visit) {
 
 void Secrets::add_form(std::string form) {
     if (form.size() < kShortest) return;
-    if (std::find(known_.begin(), known_.end(), form) == known_.end()) known_.push_back(std::move(form));
+    if (std::ranges::find(known_, form) == known_.end()) known_.push_back(std::move(form));
 }
 
 void Secrets::add(std::string_view secret) {
@@ -147,7 +146,7 @@ std::string Secrets::redacted(std::string_view text) const {
         }
     }
     if (hidden.empty()) return std::string(text);
-    std::sort(hidden.begin(), hidden.end());
+    std::ranges::sort(hidden);
     std::string out;
     std::size_t done = 0;
     for (std::size_t i = 0; i < hidden.size();) {
@@ -164,8 +163,8 @@ bool names_a_secret(std::string_view variable) {
     constexpr std::string_view kWords[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
     std::string name(variable);
     for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    return std::any_of(std::begin(kWords), std::end(kWords),
-                       [&](std::string_view word) { return name.find(word) != std::string::npos; });
+    return std::ranges::any_of(kWords,
+                               [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 std::string redacted_url(std::string_view url) {

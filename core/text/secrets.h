@@ -1,7 +1,6 @@
 #pragma once
-// The secrets that a command was given (an API key, header values, credentials and keys in a URL). They are
-// kept out of every text that is stored or printed. A server may quote a request, so every text from a server
-// passes through redacted() before it is kept. The class is a plain value and does no I/O.
+// The secrets that a command was given (keys, header values, credentials in URLs). Servers quote requests, so
+// that every text from a server passes through redacted() before it is stored or printed.
 #include <string>
 #include <string_view>
 #include <vector>

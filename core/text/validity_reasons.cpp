@@ -126,8 +126,7 @@ std::span<const ValidityReason> validity_reasons() {
 bool is_explained(std::string_view check) {
     constexpr std::string_view kAnyFact = "unknown_";
     const std::string_view row = check.starts_with(kAnyFact) ? kUnknown : check;
-    return std::any_of(kReasons.begin(), kReasons.end(),
-                       [&](const ValidityReason& reason) { return reason.check == row; });
+    return std::ranges::any_of(kReasons, [&](const ValidityReason& reason) { return reason.check == row; });
 }
 
 }  // namespace paretoken

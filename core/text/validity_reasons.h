@@ -16,7 +16,6 @@ struct ValidityReason {
 /// name is "unknown_FACT".
 std::span<const ValidityReason> validity_reasons();
 
-/// Returns whether a check has a row.
 bool is_explained(std::string_view check);
 
 }  // namespace paretoken

@@ -155,9 +155,8 @@ class ChangeFinder {
 
     /// Returns the most frequent change; null if nothing changes.
     const std::pair<ChangingPart, std::uint64_t>* most_frequent() const {
-        const auto most =
-            std::max_element(changes_.begin(), changes_.end(),
-                             [](const auto& a, const auto& b) { return a.second.second < b.second.second; });
+        const auto most = std::ranges::max_element(
+            changes_, [](const auto& a, const auto& b) { return a.second.second < b.second.second; });
         return most == changes_.end() ? nullptr : &most->second;
     }
 

@@ -1,8 +1,7 @@
 #pragma once
-// Audits a log of requests for prefix caching. It computes the share of input tokens that came from the cache
-// according to the usage in the log, and the share of the prompts' text that repeats the start of earlier
-// prompts. It finds parts near the front of prompts that change from one prompt to the next. The log is read
-// line by line, a second time if such parts are found; a line costs 8 bytes of memory.
+// Audits a log of requests for prefix caching: the share of input tokens that came from the cache, the share
+// of text that repeats earlier prompts, and parts near the front that change from prompt to prompt. A line
+// costs 8 bytes of memory.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

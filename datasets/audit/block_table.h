@@ -1,7 +1,6 @@
 #pragma once
-// A hash table of fixed size with the names of the prompt blocks that were seen. A name is a 64-bit hash of
-// a block and all blocks before it. When the bucket of a new name is full, the new name replaces an older
-// one, which is counted as forgotten.
+// A hash table of fixed size with the names of the prompt blocks that were seen. When a bucket is full, the
+// new name replaces an older one, which is counted as forgotten.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -51,7 +51,7 @@ std::vector<std::size_t> ends_of_words(std::string_view text, std::size_t begin)
 }
 
 bool starts_with_any(std::string_view word, const auto& names) {
-    return std::find(names.begin(), names.end(), lower_case(word.substr(0, 3))) != names.end();
+    return std::ranges::find(names, lower_case(word.substr(0, 3))) != names.end();
 }
 
 bool any_word(std::string_view text, const auto& test) {
@@ -65,12 +65,11 @@ bool any_word(std::string_view text, const auto& test) {
 
 /// Returns whether a word is part of a date: "2026-11-22", "10:15:33", "22.11.2026", "Nov", "Sunday".
 bool is_date_word(std::string_view word) {
-    if (starts_with_any(word, kMonths) && word.size() <= 9 &&
-        std::all_of(word.begin(), word.end(), is_letter))
+    if (starts_with_any(word, kMonths) && word.size() <= 9 && std::ranges::all_of(word, is_letter))
         return true;
     if (starts_with_any(word, kDays) && word.ends_with("day")) return true;
-    const auto count = [&](char c) { return std::count(word.begin(), word.end(), c); };
-    const auto digits = std::count_if(word.begin(), word.end(), is_digit);
+    const auto count = [&](char c) { return std::ranges::count(word, c); };
+    const auto digits = std::ranges::count_if(word, is_digit);
     const auto separators = count('-') + count(':') + count('/') + count('.');
     const auto others = static_cast<std::ptrdiff_t>(word.size()) - digits - separators;
     return digits >= 3 && separators >= 1 && others <= 3 && (count('.') != 1 || separators > 1);
@@ -110,13 +109,13 @@ std::optional<ChangingPart> changing_part(std::string_view earlier, std::string_
 }
 
 ChangeKind kind_of(std::string_view text) {
-    if (std::all_of(text.begin(), text.end(), is_space)) return ChangeKind::whitespace;
+    if (std::ranges::all_of(text, is_space)) return ChangeKind::whitespace;
     if (any_word(text, is_date_word)) return ChangeKind::date;
-    const auto digits = std::count_if(text.begin(), text.end(), is_digit);
-    const auto letters = std::count_if(text.begin(), text.end(), is_letter);
+    const auto digits = std::ranges::count_if(text, is_digit);
+    const auto letters = std::ranges::count_if(text, is_letter);
     if (digits > 0 && letters == 0 && text.find('-') == std::string_view::npos) return ChangeKind::number;
     if (digits > 0) return ChangeKind::id;
-    const auto first = std::find_if(text.begin(), text.end(), is_letter);
+    const auto first = std::ranges::find_if(text, is_letter);
     const bool capital = first != text.end() && std::isupper(static_cast<unsigned char>(*first)) != 0;
     return capital ? ChangeKind::name : ChangeKind::text;
 }

@@ -123,7 +123,7 @@ std::vector<std::string> unknown_fields_in(dom::element element, const Row& row,
                                            std::span<const std::string_view> fields) {
     std::vector<std::string> unknown;
     const auto is_in = [](const auto& names, std::string_view name) {
-        return std::find(names.begin(), names.end(), name) != names.end();
+        return std::ranges::find(names, name) != names.end();
     };
     for (const dom::key_value_pair field : dom::object(element))
         if (!is_in(fields, field.key) && !is_in(kOutputTokens, field.key) && !is_job_field(field.key, row))

@@ -256,7 +256,7 @@ class FileDataset final : public Dataset {
         }
         auto& messages = std::get<Messages>(request.prompt);
         const auto is_text = [](const Message& message) { return message.parts.empty(); };
-        const auto first = std::find_if(messages.begin(), messages.end(), is_text);
+        const auto first = std::ranges::find_if(messages, is_text);
         if (first == messages.end()) return;
         const auto of_user = std::find_if(first, messages.end(), [&](const Message& message) {
             return is_text(message) && message.role == "user";

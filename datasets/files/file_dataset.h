@@ -40,7 +40,6 @@ struct RowJob {
     bool operator==(const RowJob&) const = default;
 };
 
-/// The content of one row.
 struct Row {
     std::optional<Prompt> prompt = {};  ///< if absent, a prompt of `input_tokens` tokens is generated
     std::optional<std::int64_t> input_tokens = {};

@@ -1,8 +1,6 @@
 #pragma once
-// Turns that are kept in memory, for formats whose rows hold whole jobs and would be read anew for each turn.
-// A turn costs about 80 bytes, and 16 bytes for each run of consecutive names among the blocks that it does
-// not share with the start of the turn before it in its agent. What rows state besides their lengths and
-// blocks is kept once for neighbouring turns that state the same.
+// Turns that are kept in memory, for formats whose rows hold whole jobs. A turn costs about 80 bytes, and 16
+// for each run of consecutive block names that it does not share with the turn before it in its agent.
 #include <cstdint>
 #include <optional>
 #include <span>

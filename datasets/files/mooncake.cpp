@@ -182,8 +182,8 @@ RowFormat trace_format(std::string_view name, const Spec& spec, ReadTraceRow rea
     TraceOptions options{.block = static_cast<std::int64_t>(block),
                          .block_stated = spec.fields.contains("block")};
     if (const auto unit = spec.fields.find("unit"); unit != spec.fields.end()) {
-        if (std::none_of(kTimeUnits.begin(), kTimeUnits.end(),
-                         [&](const TimeUnit& known) { return known.name == unit->second; }))
+        if (std::ranges::none_of(kTimeUnits,
+                                 [&](const TimeUnit& known) { return known.name == unit->second; }))
             throw UsageError(
                 fmt::format("dataset '{}': unit={} is none of s, ms, us and ns, the unit of the times", name,
                             unit->second));

@@ -1,8 +1,7 @@
 #pragma once
-// The rows of a file: lines, lines of comma-separated values, or the elements of a JSON array. The file is
-// read once, row by row, when it is opened. Afterwards a row is read from the file each time it is needed, so
-// that a row needs only 8 bytes of memory, for its position. Invariant: row(i) returns the i-th row of the
-// first reading, unless the file was changed in between.
+// The rows of a file: lines, lines of comma-separated values, or elements of a JSON array. Only the positions
+// of rows are kept (8 bytes each). Invariant: row(i) returns the i-th row of the first reading, unless the
+// file was changed.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,7 +11,6 @@
 
 namespace paretoken::datasets {
 
-/// The position of a row, for messages.
 struct RowPlace {
     const std::string& path;
     std::size_t line;  ///< counted from 1

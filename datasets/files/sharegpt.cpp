@@ -19,7 +19,7 @@ namespace {
 
 /// Returns whether a speaker is one of `names`, in letters of either case.
 bool is_one_of(std::string_view from, std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), lower_case(from)) != names.end();
+    return std::ranges::find(names, lower_case(from)) != names.end();
 }
 
 bool is_human(std::string_view from) {

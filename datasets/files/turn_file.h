@@ -1,7 +1,6 @@
 #pragma once
-// The turns of the jobs in a file (datasets/job.h). The file is checked, hashed and indexed in one pass;
-// afterwards each turn can be read by its job and its number. Rows that hold no request are left out. The
-// rows of a generated dataset (RowFormat::generate) are made once and kept.
+// The turns of the jobs in a file (datasets/job.h), which is checked, hashed and indexed in one pass. Rows
+// without a request are left out. The rows of a generated dataset are made once and kept.
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -1,12 +1,10 @@
 #pragma once
-// Finds out how many tokens a server's tokenizer makes of each word of vocabulary() (the words in
-// datasets/synthetic/text.h from which prompts are made). The functions are pure: they give the texts to
-// ask about and read the counts; the caller asks the server. Counts from the endpoint /tokenize are exact
-// per word; the usage in an answer gives only the mean over words.
+// Finds out how many tokens a server makes of each word of vocabulary() (datasets/synthetic/text.h). The
+// caller asks the server. Counts from /tokenize are exact per word; the usage in an answer gives only the
+// mean over words.
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace paretoken::datasets {
@@ -34,7 +32,6 @@ std::string calibration_text();
 /// ignored. Returns nothing if the other pieces together are not that text.
 std::optional<Calibration> calibration_from_pieces(std::span<const std::string> pieces);
 
-/// A text of `words` words and the prompt tokens that the server counted.
 struct CountSample {
     double words = 0;
     double tokens = 0;

@@ -79,7 +79,7 @@ EmpiricalLengths empirical_of(const std::string& text, const Spec& spec) {
 
 Lengths::Lengths(std::string_view given) : text_(given) {
     std::string separated = text_;
-    std::replace(separated.begin(), separated.end(), ';', ',');
+    std::ranges::replace(separated, ';', ',');
     const Spec spec = parse_spec(separated);
     if (spec.name == "uniform") {
         spec.expect_only({"min", "max"});

@@ -1,7 +1,6 @@
 #pragma once
-// Conversations of generated messages. The user's first message and the later ones have wanted lengths. The
-// replies between them are the server's own, or are generated too if DatasetOptions::live_replies
-// (datasets/catalog.h) is false.
+// Conversations of generated messages of wanted lengths. The replies are the server's own, or generated if
+// DatasetOptions::live_replies is false.
 #include <memory>
 
 #include "datasets/catalog.h"

@@ -35,7 +35,7 @@ std::vector<std::int64_t> prefixes_of(const Spec& spec) {
         prefixes.push_back(static_cast<std::int64_t>(tokens));
     }
     if (prefixes.empty()) throw UsageError("there must be at least one prefix, e.g. 256");
-    std::sort(prefixes.begin(), prefixes.end());
+    std::ranges::sort(prefixes);
     prefixes.erase(std::unique(prefixes.begin(), prefixes.end()), prefixes.end());
     return prefixes;
 }
@@ -45,7 +45,7 @@ std::vector<double> hits_of(const Spec& spec) {
     for (const double hit : hits)
         if (!(hit >= 0 && hit <= 1))
             throw UsageError(fmt::format("a hit ratio lies between 0 and 1, not {}", number_text(hit)));
-    std::sort(hits.begin(), hits.end());
+    std::ranges::sort(hits);
     hits.erase(std::unique(hits.begin(), hits.end()), hits.end());
     std::erase_if(hits, [](double hit) { return hit == 0 || hit == 1; });  // these are cold and warm
     return hits;

@@ -26,7 +26,6 @@ enum class Arm : std::uint8_t {
 };
 std::string_view name_of(Arm arm);  ///< "dynamic-first"
 
-/// One request of the experiment.
 struct ArmRequest {
     Arm arm = Arm::cold;
     std::uint64_t round = 0;  ///< round 0 sends the prefixes that later rounds find in the cache
@@ -52,7 +51,6 @@ class PrefixArms {
     /// prefixes are distributed over the slots. Throws UsageError.
     PrefixArms(const Spec& spec, std::uint64_t seed);
 
-    /// Returns the number of requests in a round.
     std::uint64_t round_size() const { return round_size_; }
     ArmRequest at(std::uint64_t index) const;
 

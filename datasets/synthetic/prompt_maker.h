@@ -1,12 +1,10 @@
 #pragma once
-// Makes prompts of a requested length, as text or as token ids. Prompts are numbered: with equal options, the
-// same number (`place`) and length give the same prompt. Another salt changes the content of every prompt,
-// but not its length. A text consists of random words. If prompts are cut from prose, a text has only a few
-// random words, which make prompts with neighbouring numbers begin differently, and then words of the prose.
+// Makes prompts of a requested length, as text or token ids. With equal options, equal numbers (`place`) and
+// lengths give the same prompt; another salt changes its content only. Prompts that are cut from prose begin
+// with a few random words.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "core/record/request.h"
@@ -39,7 +37,6 @@ class PromptMaker {
     std::int64_t overhead_tokens() const;
     const TextWriter& writer() const { return writer_; }
 
-    /// Returns whether prompts are cut from prose.
     bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
     /// Throws UsageError if prompts are cut from prose and the prose has too few words for a prompt of
     /// `tokens` tokens.

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
-#include <utility>
 
 #include "core/error.h"
 #include "core/text/content_hash.h"

@@ -1,8 +1,6 @@
 #pragma once
-// Random prompts that share beginnings, as prompts with the same system prompt, examples or documents do. The
-// shared part is a path down a tree: on each level, one of `groups` continuations is drawn (with zipf above 0
-// the first ones more often). Prompts whose draws are equal up to a level share the tokens up to this level.
-// Tokens that no other prompt has follow.
+// Random prompts that share beginnings. The shared part is a path down a tree: each level draws one of
+// `groups` continuations (with zipf above 0 the first ones more often), and unshared tokens follow.
 #include <memory>
 
 #include "datasets/catalog.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <unordered_map>
 
 namespace paretoken::datasets {
@@ -93,8 +92,8 @@ std::vector<std::uint32_t> positions_with(const std::vector<double>& costs, auto
 
 std::vector<std::uint32_t> cheapest_first(const std::vector<double>& costs) {
     auto positions = positions_with(costs, [](double cost) { return cost > 0; });
-    std::stable_sort(positions.begin(), positions.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return costs[a] < costs[b]; });
+    std::ranges::stable_sort(positions,
+                             [&](std::uint32_t a, std::uint32_t b) { return costs[a] < costs[b]; });
     return positions;
 }
 

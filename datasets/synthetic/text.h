@@ -1,8 +1,6 @@
 #pragma once
-// Makes texts of a wanted number of tokens from common short English words. The number of tokens of each
-// word comes from a Calibration (datasets/synthetic/calibration.h). Words are drawn at random except for
-// the first: neighbouring requests never begin with the same word, so that a prefix cache finds nothing in
-// them.
+// Makes texts of a wanted number of tokens from common English words, by a Calibration. Neighbouring requests
+// never begin with the same word, so that a prefix cache finds nothing in them.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,7 +16,6 @@ namespace paretoken::datasets {
 /// Returns words of 2 to 7 letters, lower case, all different.
 std::span<const std::string_view> vocabulary();
 
-/// Returns the number of words at the front of vocabulary() that may begin a text.
 std::size_t opening_words();
 
 class TextWriter {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -118,8 +117,7 @@ class Looking {
             }
             const RunResult result = measure_at(cell, *people, rounds * *people);
             found.crowds.push_back(reports::speed_of_crowd(result, *people));
-            std::sort(found.crowds.begin(), found.crowds.end(),
-                      [](const SpeedOfCrowd& a, const SpeedOfCrowd& b) { return a.people < b.people; });
+            std::ranges::sort(found.crowds, {}, &SpeedOfCrowd::people);
         }
     }
 
@@ -151,11 +149,11 @@ class Looking {
 
     void sort_points() {
         const auto place = [&](const reports::SweepPoint& point) {
-            const auto cell = std::find(sweep_.cells.begin(), sweep_.cells.end(), point.cell);
+            const auto cell = std::ranges::find(sweep_.cells, point.cell);
             return std::pair(cell - sweep_.cells.begin(), point.load);
         };
-        std::stable_sort(file_.points.begin(), file_.points.end(),
-                         [&](const auto& a, const auto& b) { return place(a) < place(b); });
+        std::ranges::stable_sort(file_.points,
+                                 [&](const auto& a, const auto& b) { return place(a) < place(b); });
         reports::write_sweep(directory_, file_);
     }
 

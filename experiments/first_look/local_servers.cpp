@@ -20,8 +20,7 @@ constexpr std::array kUsual = {UsualPort{8000, "vLLM"}, UsualPort{30000, "SGLang
 
 /// Returns "8000 (vLLM)", or the number alone for a port that no server uses usually.
 std::string port_text(std::uint16_t port) {
-    const auto usual = std::find_if(kUsual.begin(), kUsual.end(),
-                                    [&](const UsualPort& known) { return known.port == port; });
+    const auto usual = std::ranges::find(kUsual, port, &UsualPort::port);
     return usual == kUsual.end() ? fmt::format("{}", port) : fmt::format("{} ({})", port, usual->engine);
 }
 

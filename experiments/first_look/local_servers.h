@@ -29,7 +29,6 @@ struct LocalServer {
 /// No key is sent, because any program may listen there.
 std::vector<LocalServer> local_servers(std::span<const std::uint16_t> ports, const std::stop_token& stop);
 
-/// Returns "http://127.0.0.1:8080".
 std::string url_of(const LocalServer& server);
 
 /// Returns the URL of the only server. Throws RuntimeError if there is none (`ports` are those that were

@@ -43,7 +43,7 @@ std::vector<std::uint64_t> depths_within(std::span<const std::uint64_t> depths, 
 
 std::optional<std::uint64_t> next_people(std::span<const reports::SpeedOfCrowd> crowds, std::uint64_t most) {
     constexpr double kNear = 4.0 / 3;
-    const auto high = std::find_if(crowds.begin(), crowds.end(), [&](const reports::SpeedOfCrowd& of) {
+    const auto high = std::ranges::find_if(crowds, [&](const reports::SpeedOfCrowd& of) {
         return reports::is_slowed_to_half(crowds.front(), of);
     });
     if (high == crowds.end()) {

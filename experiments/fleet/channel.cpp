@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "core/error.h"
 #include "loadgen/http/address.h"
@@ -154,7 +153,7 @@ std::optional<int> Listener::accept(Duration patience) const {
 std::optional<int> connected(const std::string& host, std::uint16_t port, Duration patience) {
     std::vector<http::Address> addresses;
     try {
-        addresses = http::resolve({.host = host, .port = port, .base = {}});
+        addresses = http::resolve({.host = host, .port = port});
     } catch (const RuntimeError&) {
         return std::nullopt;  // the name may become known when the host is up
     }

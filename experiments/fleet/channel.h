@@ -41,12 +41,10 @@ struct Message {
     std::string body = {};
 };
 
-/// The longest body of a message.
 inline constexpr std::size_t kLongestMessage = std::size_t{64} << 20;
 
 class Channel {
   public:
-    /// Takes over a connected socket.
     explicit Channel(int socket);
     ~Channel();
     Channel(const Channel&) = delete;
@@ -69,7 +67,6 @@ class Channel {
     std::mutex sending_;
 };
 
-/// A socket that others can connect to.
 class Listener {
   public:
     /// Listens at all addresses of this machine; port 0 means a free port. Throws RuntimeError.

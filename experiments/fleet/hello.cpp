@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cards/host.h"
-#include "core/error.h"
 #include "core/plan/plan_fields.h"
 #include "core/version.h"
 

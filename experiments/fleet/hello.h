@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/plan/plan.h"
 #include "core/plan/shard.h"
-#include "core/result/result.h"
+#include "core/record/provenance.h"
 
 namespace paretoken::experiments {
 

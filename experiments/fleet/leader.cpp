@@ -165,7 +165,7 @@ void Leader::store(Peer& peer, const Message& message) {
                                    reports::kAnswersFileName, reports::kRunFileName};
     const bool begins = message.kind == MessageKind::file;
     if (begins) {
-        const bool known = std::find(kNames.begin(), kNames.end(), message.body) != kNames.end();
+        const bool known = std::ranges::find(kNames, message.body) != kNames.end();
         peer.file = known ? std::optional(message.body) : std::nullopt;
     }
     if (!peer.file || peer.directory.empty() || peer.failure) return;
@@ -254,7 +254,7 @@ TimePoint Leader::begin() {
     const auto is_settled = [](const auto& peer) {
         return !peer->takes_part || peer->ready || peer->lost || peer->failure;
     };
-    wait([&] { return std::all_of(peers_.begin(), peers_.end(), is_settled); });
+    wait([&] { return std::ranges::all_of(peers_, is_settled); });
     for (const auto& peer : peers_) {
         const std::lock_guard lock(mutex_);
         if (peer->failure)
@@ -301,7 +301,7 @@ void Leader::exchange(loadgen::StopMonitor& monitor, loadgen::Progress& progress
 }
 
 bool Leader::all_ended() const {
-    return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+    return std::ranges::all_of(peers_, [](const auto& peer) {
         return !peer->takes_part || peer->ended || peer->lost || peer->failure;
     });
 }

@@ -1,7 +1,6 @@
 #pragma once
 // What the shards of one load tell each other while it is made, as JSON. Times are counted from the common
 // beginning of the load, which every shard knows on its own clock.
-#include <array>
 #include <cstdint>
 #include <string>
 

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/units.h"
-
 namespace paretoken::experiments {
 
 /// Where shard 0 can be reached, and the word by which it knows the processes of its load.

@@ -1,8 +1,6 @@
 #pragma once
-// A program that this process starts as a child and ends when the object is destroyed. This process reads the
-// child's standard output; both share standard error. The child's standard input is a pipe without data,
-// which closes when this process ends, even if this process is killed. The child can therefore notice that
-// end.
+// A program that this process starts and ends with the object. This process reads its standard output. Its
+// standard input is a pipe without data, which closes when this process ends, even if it is killed.
 #include <sys/types.h>
 
 #include <array>
@@ -44,7 +42,6 @@ class ChildProcess {
     std::optional<int> status_;
 };
 
-/// Returns the directory of this program's executable.
 std::filesystem::path own_directory();
 
 /// Returns where a file of this installation may be, for a program in `directory`: beside it, as in a build

@@ -40,7 +40,6 @@ class Companions {
     /// Tells the others that the load of this process has ended, and waits until theirs have.
     virtual void load_ends() = 0;
 
-    /// What the others measured.
     struct Gathered {
         std::vector<std::filesystem::path> directories;  ///< run directories, one for each shard
         std::map<std::uint32_t, double> clock_errors_s;  ///< reports::ClockErrors

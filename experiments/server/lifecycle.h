@@ -1,7 +1,6 @@
 #pragma once
-// A simulated server that is started for a measurement and stopped after it. It is a process of its own, so
-// that load and server share no thread, no allocator and no lock. It ends when its object is destroyed, and
-// by itself if this process dies.
+// A simulated server for a measurement, as a process of its own: load and server share no thread, allocator
+// or lock. It ends with its object, and by itself if this process dies.
 #include <cstdint>
 #include <filesystem>
 #include <memory>

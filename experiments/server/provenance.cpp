@@ -9,6 +9,7 @@
 #include "cards/gpu.h"
 #include "cards/host.h"
 #include "cards/model.h"
+#include "core/plan/plan.h"
 #include "core/result/result.h"
 #include "core/text/utc.h"
 #include "core/version.h"

@@ -15,7 +15,6 @@ namespace paretoken::experiments {
 
 class Target;
 
-/// How the process was called, without secrets.
 struct Invocation {
     std::vector<std::string> argv;
     std::string command;  ///< the command as one line for a shell

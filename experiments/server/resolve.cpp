@@ -23,6 +23,7 @@
 #include "datasets/questions.h"
 #include "datasets/recognise.h"
 #include "datasets/synthetic/prose.h"
+#include "loadgen/load_options.h"
 #include "loadgen/probe.h"
 
 namespace paretoken::experiments {
@@ -128,16 +129,16 @@ void check_text(const LoadPlan& plan) {
     if (plan.prompt_form == "token-ids")
         throw UsageError(
             "--text cuts prompts from a text, but --prompt-form token-ids sends token ids; leave one out");
-    const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
-                                 [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
+    const bool any = std::ranges::any_of(
+        plan.classes, [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
     if (!any)
         throw UsageError(
             fmt::format("--text: dataset '{}' has prompts of its own", plan.classes.front().dataset.name));
 }
 
 void check_salt_prompts(const LoadPlan& plan) {
-    const bool any = std::any_of(plan.classes.begin(), plan.classes.end(),
-                                 [](const RequestClass& of) { return !datasets::makes_prompts(of.dataset); });
+    const bool any = std::ranges::any_of(
+        plan.classes, [](const RequestClass& of) { return !datasets::makes_prompts(of.dataset); });
     if (plan.salt_prompts && !any)
         throw UsageError(
             fmt::format("--salt-prompts: it is for prompts of a file, and those of dataset '{}' are made for "
@@ -196,7 +197,7 @@ bool is_open(const RequestClass& of) {
 /// closed loop has none and needs a time.
 LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
     if (plan.warmups > 0) throw UsageError("--num-warmups: with several classes give --warmup-duration");
-    const bool open = std::all_of(plan.classes.begin(), plan.classes.end(), is_open);
+    const bool open = std::ranges::all_of(plan.classes, is_open);
     if (!open && plan.stop.requests)
         throw UsageError(
             "--num-prompts is divided among classes by their rates, but a class in a closed loop has no "
@@ -283,7 +284,7 @@ LoadPlan at_level(LoadPlan asked, Axis axis, double level) {
 
 void require_class_to_vary(const LoadPlan& asked, Axis axis) {
     const std::vector<RequestClass> classes = with_classes(asked).classes;
-    if (std::all_of(classes.begin(), classes.end(), has_own_load))
+    if (std::ranges::all_of(classes, has_own_load))
         throw UsageError(fmt::format(
             "every --class gives its own load (rate, arrivals or concurrency), so that a sweep over {} "
             "would measure the same load at each level; leave the load out of the class that is to vary",
@@ -495,8 +496,8 @@ std::string salt_for(const LoadPlan& asked) {
 }
 
 bool shares_nothing(const LoadPlan& resolved) {
-    const bool is_random = std::all_of(resolved.classes.begin(), resolved.classes.end(),
-                                       [](const RequestClass& of) { return of.dataset.name == "synthetic"; });
+    const bool is_random = std::ranges::all_of(
+        resolved.classes, [](const RequestClass& of) { return of.dataset.name == "synthetic"; });
     return is_random && resolved.text.empty();  // pieces of one text may begin alike
 }
 

@@ -8,15 +8,14 @@
 #include "core/plan/plan.h"
 #include "datasets/dataset.h"
 #include "datasets/synthetic/calibration.h"
-#include "loadgen/load_options.h"
 
 namespace paretoken::loadgen {
 struct EndpointFacts;
-}
+struct LoadOptions;
+}  // namespace paretoken::loadgen
 
 namespace paretoken::experiments {
 
-/// The quantity that a sweep varies.
 enum class Axis : std::uint8_t { concurrency, request_rate };
 std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 

@@ -20,9 +20,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/error.h"
 #include "core/text/printable.h"
-#include "core/text/secrets.h"
 #include "experiments/server/command_line.h"
 #include "experiments/server/listening.h"
 #include "loadgen/http/address.h"
@@ -80,9 +78,8 @@ std::vector<std::string> environment_with(const std::vector<std::string>& entrie
     const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
     std::vector<std::string> all;
     for (char** own = environ; *own != nullptr; ++own) {
-        const bool replaced = std::any_of(entries.begin(), entries.end(), [&](const std::string& entry) {
-            return name_of(entry) == name_of(*own);
-        });
+        const bool replaced = std::ranges::any_of(
+            entries, [&](const std::string& entry) { return name_of(entry) == name_of(*own); });
         if (!replaced) all.emplace_back(*own);
     }
     all.insert(all.end(), entries.begin(), entries.end());
@@ -280,8 +277,7 @@ std::optional<http::Fetched> asked(const std::string& url, std::string_view path
     const auto addresses = http::resolve(parsed);
     if (addresses.empty()) return std::nullopt;
     std::unique_ptr<http::TlsContext> tls;  // the probe checks its certificate
-    if (parsed.tls)
-        tls = std::make_unique<http::TlsContext>(http::TlsOptions{.verify = false, .ca_file = {}});
+    if (parsed.tls) tls = std::make_unique<http::TlsContext>(http::TlsOptions{.verify = false});
     http::Fetched answer = http::Fetcher(parsed, addresses.front(), tls.get(), {}).get(path, patience);
     if (answer.failure) return std::nullopt;
     return answer;
@@ -312,7 +308,7 @@ std::string with_port(std::string text, const std::string& port) {
 /// Returns whether the command or its environment is to be told the port.
 bool names_port(const ServerCommandLine& command) {
     const auto names = [](const std::string& text) { return text.find(kPort) != std::string::npos; };
-    return names(command.text) || std::any_of(command.environment.begin(), command.environment.end(), names);
+    return names(command.text) || std::ranges::any_of(command.environment, names);
 }
 
 std::vector<std::string> words_to_start(const ServerCommandLine& command, const std::string& port) {
@@ -368,7 +364,7 @@ std::vector<std::string> urls_in(std::string_view printed) {
         for (const std::string_view any : {"//0.0.0.0", "//[::]"})
             if (const auto found = url.find(any); found != std::string::npos)
                 url.replace(found, any.size(), "//127.0.0.1");
-        if (std::find(urls.begin(), urls.end(), url) == urls.end()) urls.push_back(std::move(url));
+        if (std::ranges::find(urls, url) == urls.end()) urls.push_back(std::move(url));
     }
     return urls;
 }
@@ -382,7 +378,7 @@ std::string last_lines(std::string_view text, std::size_t count) {
             lines.emplace_back(line.substr(0, 400));
         text = text.substr(0, newline == std::string_view::npos ? 0 : newline);
     }
-    std::reverse(lines.begin(), lines.end());
+    std::ranges::reverse(lines);
     return fmt::format("{}", fmt::join(lines, " | "));
 }
 

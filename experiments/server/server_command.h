@@ -1,8 +1,7 @@
 #pragma once
-// A server that the user gives as a command. It is started for a measurement and stopped after it. Its
-// process group is ended when the object is destroyed, and also when this process is killed: another process
-// (the guard) reads a pipe that only this process keeps open, and ends the group when the pipe closes. The
-// guard also copies the server's output into the log.
+// A server that the user gives as a command. Its process group is ended when the object is destroyed, and
+// also if this process is killed: a guard process reads a pipe that only this process keeps open. The guard
+// also copies the server's output into the log.
 #include <sys/types.h>
 
 #include <filesystem>
@@ -13,7 +12,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/result/result.h"
 #include "core/text/secrets.h"
 #include "core/units.h"
 #include "experiments/watcher.h"

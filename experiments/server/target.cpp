@@ -6,7 +6,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "cards/power_meter.h"
 #include "core/error.h"
@@ -16,11 +15,13 @@
 #include "core/random.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "core/run/server_figures.h"
 #include "core/text/content_hash.h"
 #include "datasets/catalog.h"
 #include "datasets/synthetic/prose.h"
 #include "experiments/alerting.h"
 #include "experiments/server/lifecycle.h"
+#include "experiments/server/load.h"
 #include "experiments/server/provenance.h"
 #include "experiments/server/questions.h"
 #include "experiments/server/redaction.h"
@@ -82,13 +83,12 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
     endpoint.proxy_variable = access.proxy_variable;
     endpoint.body = body_of(plan);
     const std::vector<RequestClass> classes = with_dataset(plan).classes;
-    const bool makes_prompts = std::any_of(classes.begin(), classes.end(), [](const RequestClass& of) {
-        return datasets::makes_prompts(of.dataset);
-    });
+    const bool makes_prompts = std::ranges::any_of(
+        classes, [](const RequestClass& of) { return datasets::makes_prompts(of.dataset); });
     endpoint.calibrate = makes_prompts || probe_makes_prompts(plan);
     // A conversation continues with text, because the token ids of an answer are unknown.
     endpoint.token_ids = makes_prompts && plan.prompt_form != "text" && plan.text.empty() &&
-                         std::none_of(classes.begin(), classes.end(), [](const RequestClass& of) {
+                         std::ranges::none_of(classes, [](const RequestClass& of) {
                              return datasets::has_conversations(of.dataset);
                          });
     if (makes_prompts && !plan.text.empty()) {
@@ -483,7 +483,7 @@ class SocketTarget final : public Target {
     /// Returns whether a counter has grown between two scrapes.
     static bool moved(const ServerScrape& before, const ServerScrape& after) {
         const auto metrics = server_metrics();
-        return std::any_of(metrics.begin(), metrics.end(), [&](const ServerMetric& metric) {
+        return std::ranges::any_of(metrics, [&](const ServerMetric& metric) {
             if (metric.kind != MetricKind::counter) return false;
             const std::string key(metric.key);
             const auto old = before.values.find(key);

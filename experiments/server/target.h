@@ -1,52 +1,32 @@
 #pragma once
-// A target is the server, or the set of servers, that a load is sent to. When it is opened, requests find out
-// what it is and what it accepts (the probe). It is then measured at one load level after the other without
-// being opened again. There are two kinds: servers behind sockets, and the simulated server in virtual time.
-#include <functional>
+// A target is what a load is sent to: servers behind sockets, or the simulated server in virtual time. It is
+// probed once when it is opened, and then measured at one load level after the other.
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/plan/plan.h"
-#include "core/run/observations.h"
 #include "core/text/secrets.h"
-#include "datasets/dataset.h"
-#include "loadgen/load_options.h"
 
 namespace paretoken {
+struct LoadPlan;
+struct Observations;
 class RecordSink;
-}
+}  // namespace paretoken
 
 namespace paretoken::loadgen {
 struct EndpointFacts;
 class Interruption;
 struct Progress;
-class Workers;
 }  // namespace paretoken::loadgen
 
 namespace paretoken::experiments {
 
 class CommandServer;
 class Companions;
+struct Load;
 class Watcher;
-
-/// One load that is ready to run: a resolved plan and the values computed from it.
-struct Load {
-    LoadPlan plan;
-    std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< dataset of each class
-    loadgen::LoadOptions options;
-    std::shared_ptr<loadgen::Workers> workers = {};  ///< set by Target::get_ready(); null in virtual time
-    Duration server_age{};  ///< in virtual time: how long the server has run before this load
-    /// Called during the load, from other threads, with each reading of the server's metrics and of the power
-    /// meter; may be empty.
-    std::function<void(const ServerScrape&)> on_scrape = {};
-    std::function<void(const std::string& source, const PowerReading& reading)> on_power = {};
-    /// Called when the requests of this process are over, before the server's metrics are read for the last
-    /// time; may be empty.
-    std::function<void()> when_over = {};
-};
 
 class Target {
   public:
@@ -105,7 +85,6 @@ class Target {
 /// Returns the seconds until the time of --start-at, which is negative if it has passed.
 double seconds_until_start(const LoadPlan& plan);
 
-/// The parts of this process's environment that a target needs.
 struct Access {
     std::string api_key = {};         ///< may be empty
     std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty means none

@@ -33,7 +33,7 @@ std::set<std::string> files_of(const LoadPlan& plan) {
 }
 
 bool used_a_file(const PlanEcho& plan, const std::set<std::string>& files) {
-    return std::any_of(plan.begin(), plan.end(), [&](const auto& option) {
+    return std::ranges::any_of(plan, [&](const auto& option) {
         return option.first.ends_with("dataset_content") && files.contains(option.second);
     });
 }
@@ -80,7 +80,7 @@ std::vector<fs::path> directories_beside(const fs::path& directory) {
     } else {
         add(beside);
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     return found;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
-// Whether the prompts of a run had been sent to its server before, by an earlier run whose records lie beside
-// it: the prefix cache then serves what the first run had to compute, and the two runs do not show the effect
-// of what differs between them.
+// Whether an earlier run, whose records lie beside this one, had sent its prompts to the same server: the
+// prefix cache then serves what the first run had to compute.
 #include <filesystem>
 #include <string>
 #include <vector>

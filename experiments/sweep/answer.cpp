@@ -76,7 +76,7 @@ std::optional<RunResult> finished_run(const fs::path& directory) {
 
 bool only_failed(const RunResult& result) {
     const auto& reasons = result.validity.reasons;
-    return std::all_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
+    return std::ranges::all_of(reasons, [](const Reason& reason) {
         return reason.severity != Verdict::invalid || reason.check == "errors";
     });
 }
@@ -164,7 +164,7 @@ void require_shown(const SweepFile& file, const Cell& cell, const SweepSearch& a
                                             : "no load was shown to meet them",
                                 answer.ended));
     const bool insufficient_below =
-        answer.fail && std::any_of(file.points.begin(), file.points.end(), [&](const SweepPoint& point) {
+        answer.fail && std::ranges::any_of(file.points, [&](const SweepPoint& point) {
             return point.cell == cell && point.load < *answer.fail && point.slo == SloVerdict::insufficient;
         });
     if (answer.fail && !insufficient_below)

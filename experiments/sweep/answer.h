@@ -1,7 +1,6 @@
 #pragma once
-// Answers from the finished runs of a sweep with limits on percentiles (--slo): which is the highest load
-// that was shown to meet them, which is the highest that was measured within them, and which run would show
-// this.
+// Answers from the finished runs of a sweep with limits (--slo): the highest load that was shown to meet
+// them, the highest within them, and the run that would show it.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -17,7 +17,7 @@ const std::string kDataset = "dataset";
 std::string with_underscores(std::string_view name) {
     while (name.starts_with('-')) name.remove_prefix(1);
     std::string text(name);
-    std::replace(text.begin(), text.end(), '-', '_');
+    std::ranges::replace(text, '-', '_');
     return text;
 }
 
@@ -82,7 +82,7 @@ Variation parse_variation(std::string_view text, const std::set<std::string>& pl
         const auto comma = values.find(',');
         const std::string_view value = values.substr(0, comma);
         if (value.empty()) throw UsageError(fmt::format("'{}': a value is empty", text));
-        if (std::find(variation.values.begin(), variation.values.end(), value) == variation.values.end())
+        if (std::ranges::find(variation.values, value) == variation.values.end())
             variation.values.emplace_back(value);
         if (comma == std::string_view::npos) return variation;
         values.remove_prefix(comma + 1);
@@ -120,7 +120,7 @@ std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::stri
                                       [&] { return name_to_vary(name, placeholders); });
             own[known] = value;
         }
-        if (std::find(resolved.begin(), resolved.end(), own) != resolved.end())
+        if (std::ranges::find(resolved, own) != resolved.end())
             throw UsageError(fmt::format("{}, cell {}: the same as an earlier one", where, i + 1));
         resolved.push_back(std::move(own));
     }
@@ -166,9 +166,8 @@ LoadPlan with_links(LoadPlan asked) {
 
 LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells) {
     const bool has_classes = !asked.class_specs.empty();
-    const bool must_begin_as_given = std::any_of(cells.begin(), cells.end(), [&](const Cell& cell) {
-        return cell.contains(kDataset) || (has_classes && !cell.empty());
-    });
+    const bool must_begin_as_given = std::ranges::any_of(
+        cells, [&](const Cell& cell) { return cell.contains(kDataset) || (has_classes && !cell.empty()); });
     return must_begin_as_given ? asked : with_dataset(std::move(asked));
 }
 
@@ -201,8 +200,8 @@ std::string text_of(const Cell& cell) {
 std::string directory_name_of(const Cell& cell) {
     constexpr std::size_t kLongest = 80;
     std::string name = text_of(cell).substr(0, kLongest);
-    std::replace_if(
-        name.begin(), name.end(),
+    std::ranges::replace_if(
+        name,
         [](char c) {
             return std::isalnum(static_cast<unsigned char>(c)) == 0 &&
                    std::string_view("=.,_-").find(c) == std::string_view::npos;

@@ -1,9 +1,7 @@
 #pragma once
-// The cells of a sweep. A cell is one combination of values of a plan's options and of the placeholders
-// ("{name}") in its server's options, such as the command. A sweep measures its axis, which is concurrency
-// or request rate, in every cell. All functions are pure, except in_cell() and with_common_dataset(), which
-// read files by with_dataset() (experiments/server/resolve.h): datasets, prose, questions and the model
-// card.
+// The cells of a sweep: combinations of values of a plan's options and of the placeholders ("{name}") in its
+// server's options. The sweep measures its axis in every cell. Only in_cell() and with_common_dataset() read
+// files.
 #include <map>
 #include <set>
 #include <string>
@@ -19,7 +17,6 @@ namespace paretoken::experiments {
 /// Maps a plan's field or a placeholder to its value, for those that differ between cells.
 using Cell = std::map<std::string, std::string>;
 
-/// One option or placeholder, and the values that it takes.
 struct Variation {
     std::string field;
     Texts values;
@@ -34,7 +31,6 @@ struct Variation {
 /// counts once.
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
-/// The most cells of a sweep.
 inline constexpr std::size_t kMostCells = 10'000;
 
 /// Returns one cell for each combination of values; the first variation changes slowest. No variation gives

@@ -26,8 +26,8 @@ void LadderSearch::tell(const StepResult& result) {
 /// Returns the levels next to the answer that are not decided: the highest one within the SLOs, then those
 /// without enough evidence above it, then the lowest one that misses them.
 std::vector<double> LadderSearch::undecided() const {
-    const auto fail = std::find_if(measured_.begin(), measured_.end(),
-                                   [](const auto& run) { return run.second.verdict == SloVerdict::missed; });
+    const auto fail = std::ranges::find_if(
+        measured_, [](const auto& run) { return run.second.verdict == SloVerdict::missed; });
     std::vector<double> levels;
     for (auto run = std::make_reverse_iterator(fail); run != measured_.rend(); ++run) {
         if (run->second.verdict == SloVerdict::met) break;

@@ -1,10 +1,7 @@
 #pragma once
-// Measures each level of a ladder, and then spends further runs where the answer is open. The answer lies
-// between the highest level within the SLOs and the lowest one that misses them. If a level next to it is not
-// decided, it is measured again with 2, 4, 8 … times the number of requests: the smallest factor that is
-// probably enough.
+// Measures each level of a ladder, and then the undecided levels next to the answer again with 2, 4, 8 …
+// times the requests: the smallest factor that is probably enough.
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "experiments/sweep/level_search.h"

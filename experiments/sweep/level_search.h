@@ -12,7 +12,6 @@
 
 namespace paretoken::experiments {
 
-/// One measurement.
 struct SearchStep {
     double level = 0;
     std::uint64_t longer = 1;  ///< number of requests ÷ number that a level has at first
@@ -21,7 +20,6 @@ struct SearchStep {
     bool operator==(const SearchStep&) const = default;
 };
 
-/// The result of a measurement.
 struct StepResult {
     SloVerdict verdict = SloVerdict::insufficient;  ///< verdict on all SLOs together
     double requests_per_s = 0;                      ///< rate at which requests were completed
@@ -42,7 +40,6 @@ class LevelSearch {
         if (next_) next_->longer = std::min(next_->longer, longest_);
     }
 
-    /// Takes the result of next().
     virtual void tell(const StepResult& result) = 0;
 
     std::uint64_t runs() const { return runs_; }

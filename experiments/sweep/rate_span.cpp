@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/result/figures.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

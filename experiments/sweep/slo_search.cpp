@@ -1,12 +1,10 @@
 #include "experiments/sweep/slo_search.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <tuple>
 
@@ -14,7 +12,6 @@
 #include "core/plan/plan_arguments.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
-#include "core/result/validity.h"
 #include "core/statistics.h"
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/knee_search.h"
@@ -93,7 +90,7 @@ std::unique_ptr<LevelSearch> search_of(const SloSearchPlan& plan) {
 /// Returns the result of an earlier search at this point.
 std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
                                          const fs::path& directory) {
-    const auto old = std::find_if(file.points.begin(), file.points.end(), [&](const SweepPoint& p) {
+    const auto old = std::ranges::find_if(file.points, [&](const SweepPoint& p) {
         return p.directory == point.directory && p.state == PointState::done;
     });
     if (old == file.points.end()) return std::nullopt;
@@ -178,7 +175,7 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     if (const auto& full = by_rate ? found.most_requests_per_s : found.saturation;
         plan.at && full && *full > 0)
         found.of_saturation = *plan.at / *full;
-    std::stable_sort(file.points.begin(), file.points.end(), [](const SweepPoint& a, const SweepPoint& b) {
+    std::ranges::stable_sort(file.points, [](const SweepPoint& a, const SweepPoint& b) {
         return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
     });
     if (search->is_open()) found.narrow = narrowing_command(plan, found, directory, invocation);

@@ -1,13 +1,10 @@
 #pragma once
-// Measures the highest load that meets SLOs, by a sweep whose levels a KneeSearch or a LadderSearch
-// (experiments/sweep/knee_search.h, experiments/sweep/ladder_search.h) chooses. Every run is a point of
-// sweep.json; runs of an earlier search in the same directory are not measured again.
+// Measures the highest load that meets SLOs, by a sweep whose levels a KneeSearch or a LadderSearch chooses.
+// Every run is a point of sweep.json; runs of an earlier search in the directory are used.
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "core/result/slo.h"
 #include "experiments/sweep/level_search.h"
 #include "experiments/sweep/sweep.h"
 #include "loadgen/interruption.h"

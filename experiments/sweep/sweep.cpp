@@ -100,11 +100,11 @@ void refuse_another_sweep(const SweepFile& before, const SweepFile& now, const f
 /// Sorts points by cell in the order of `cells` (other cells last), then by load and repeat.
 void sort_points(std::vector<SweepPoint>& points, const std::vector<Cell>& cells) {
     const auto place = [&](const SweepPoint& point) {
-        const auto cell = std::find(cells.begin(), cells.end(), point.cell) - cells.begin();
+        const auto cell = std::ranges::find(cells, point.cell) - cells.begin();
         return std::tuple(cell, text_of(point.cell), point.load, point.repeat);
     };
-    std::stable_sort(points.begin(), points.end(),
-                     [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
+    std::ranges::stable_sort(points,
+                             [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
 }
 
 /// Computes the parts of the file that follow from its points.
@@ -166,7 +166,7 @@ std::vector<std::size_t> sequence_in(const SweepPlan& plan, const std::vector<Sw
     for (std::size_t i = 0; i < points.size(); ++i)
         if (points[i].cell == cell) sequence.push_back(i);
     const auto by_repeat = [&](bool turns) {
-        std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) {
+        std::ranges::stable_sort(sequence, [&](std::size_t a, std::size_t b) {
             const SweepPoint& x = points[a];
             const SweepPoint& y = points[b];
             if (x.repeat != y.repeat) return x.repeat < y.repeat;
@@ -198,7 +198,7 @@ std::vector<std::size_t> sequence_of_both(const SweepPlan& plan, const std::vect
     std::vector<std::size_t> sequence;
     bool second_first = false;
     for (const std::size_t i : sequence_in(plan, points, first)) {
-        const auto other = std::find_if(left.begin(), left.end(), [&](std::size_t j) {
+        const auto other = std::ranges::find_if(left, [&](std::size_t j) {
             return points[j].load == points[i].load && points[j].repeat == points[i].repeat;
         });
         sequence.push_back(i);
@@ -231,12 +231,11 @@ std::vector<std::size_t> sequence_of(const SweepPlan& plan, const std::vector<Sw
     std::map<std::size_t, std::ptrdiff_t> place;
     for (const std::size_t i : sequence) {
         std::string own = server_key(plan_at(plan, points[i]).server);
-        const auto known = std::find(servers.begin(), servers.end(), own);
+        const auto known = std::ranges::find(servers, own);
         place[i] = known - servers.begin();
         if (known == servers.end()) servers.push_back(std::move(own));
     }
-    std::stable_sort(sequence.begin(), sequence.end(),
-                     [&](std::size_t a, std::size_t b) { return place[a] < place[b]; });
+    std::ranges::stable_sort(sequence, [&](std::size_t a, std::size_t b) { return place[a] < place[b]; });
     return sequence;
 }
 
@@ -362,8 +361,7 @@ void measure_stretch(Sweeping& sweeping, ServerLauncher& launcher, const Stretch
 }
 
 SweepPoint& place_for(SweepFile& file, const SweepPoint& point) {
-    const auto old = std::find_if(file.points.begin(), file.points.end(),
-                                  [&](const SweepPoint& p) { return p.directory == point.directory; });
+    const auto old = std::ranges::find(file.points, point.directory, &SweepPoint::directory);
     if (old != file.points.end()) return *old;
     return file.points.emplace_back(point);
 }
@@ -502,14 +500,14 @@ Resumed resumed(SweepFile fresh, const fs::path& directory) {
     refuse_another_sweep(before, fresh, directory);
     fresh.started_at = before.started_at;
     for (SweepPoint& point : fresh.points) {
-        const auto old = std::find_if(before.points.begin(), before.points.end(), [&](const SweepPoint& p) {
+        const auto old = std::ranges::find_if(before.points, [&](const SweepPoint& p) {
             return p.directory == point.directory && is_measured(p, directory);
         });
         if (old != before.points.end()) point = *old;
     }
     for (const SweepPoint& old : before.points) {
-        const bool planned = std::any_of(fresh.points.begin(), fresh.points.end(),
-                                         [&](const SweepPoint& p) { return p.directory == old.directory; });
+        const bool planned = std::ranges::any_of(
+            fresh.points, [&](const SweepPoint& p) { return p.directory == old.directory; });
         if (!planned && is_kept(old, directory)) fresh.points.push_back(old);
     }
     sort_points(fresh.points, cells_of(fresh.points));
@@ -602,8 +600,7 @@ void judge_points_anew(SweepFile& file, const LoadPlan& asked, const fs::path& d
 }
 
 bool nothing_to_measure(const SweepFile& file) {
-    return std::all_of(file.points.begin(), file.points.end(),
-                       [](const SweepPoint& p) { return p.state == PointState::done; });
+    return std::ranges::all_of(file.points, [](const SweepPoint& p) { return p.state == PointState::done; });
 }
 
 std::uint64_t most_in_flight(const SweepFile& file) {
@@ -632,7 +629,7 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<Sweep
         const bool anew = !server.empty() && ((plan.restart == Restart::cell && !same_cell) ||
                                               (plan.restart == Restart::repeat && !same_repeat));
         if (stretches.empty() || !same_cell || anew || stretches.back().server != server)
-            stretches.push_back({.points = {}, .server = server, .anew = anew});
+            stretches.push_back({.server = server, .anew = anew});
         stretches.back().points.push_back(i);
         before = &point;
     }
@@ -643,8 +640,8 @@ std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<S
     std::size_t starts = 0;
     const Stretch* before = nullptr;  // the last stretch with points to measure
     for (const Stretch& stretch : stretches) {
-        const bool is_done = std::all_of(stretch.points.begin(), stretch.points.end(),
-                                         [&](std::size_t i) { return points[i].state == PointState::done; });
+        const bool is_done = std::ranges::all_of(
+            stretch.points, [&](std::size_t i) { return points[i].state == PointState::done; });
         if (is_done || stretch.server.empty()) continue;
         if (before == nullptr || stretch.anew || before->server != stretch.server) ++starts;
         before = &stretch;

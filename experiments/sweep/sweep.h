@@ -1,9 +1,7 @@
 #pragma once
-// A sweep measures a run for every level of an axis (concurrency or request rate), in every cell
-// (combination of other options, experiments/sweep/cells.h) and for every repeat. Such a combination is a
-// point; its run has a directory of its own below the sweep's. sweep.json is written before and after every
-// point, so that a sweep can be resumed. The options of its points that decide requests, load or
-// measurement must then stay the same.
+// A sweep measures a run (a point) for every level of an axis, in every cell (experiments/sweep/cells.h) and
+// for every repeat. sweep.json is written before and after every point, so that a sweep can be resumed; the
+// options that decide requests, load or measurement must then stay the same.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -64,7 +62,6 @@ std::vector<std::string> servers_of(const SweepPlan& plan);
 /// command.
 void set_against(SweepPlan& plan, const std::string& urls);
 
-/// Returns the plan of one point.
 LoadPlan plan_at(const SweepPlan& plan, const reports::SweepPoint& point);
 
 /// Returns the words of the command that measures a point by `at`, its plan or one like it, without --out.
@@ -91,7 +88,6 @@ Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory
 /// cell can hold: a secret, a list, or an option that has a value in `before` and none in `fresh`.
 reports::SweepFile extending(reports::SweepFile fresh, const reports::SweepFile& before);
 
-/// An outline of the runs that a sweep is about to make.
 struct Outline {
     std::size_t cells = 0;
     std::size_t points = 0;
@@ -115,7 +111,6 @@ std::vector<Cell> cells_of(const std::vector<reports::SweepPoint>& points);
 void judge_points_anew(reports::SweepFile& file, const LoadPlan& asked,
                        const std::filesystem::path& directory);
 
-/// Returns whether all points are done.
 bool nothing_to_measure(const reports::SweepFile& file);
 
 /// Returns the highest level of concurrency that is left to measure; 0 on another axis.
@@ -129,9 +124,9 @@ void remove_points(const reports::SweepFile& file, const std::filesystem::path& 
 
 /// Points that are measured one after the other on one target, or on the targets of two servers.
 struct Stretch {
-    std::vector<std::size_t> points;  ///< positions in the sweep's file, in the order of measuring
-    std::string server;               ///< server_key() of their plans; empty if no command starts the server
-    bool anew = false;                ///< whether it begins with a new start of the server
+    std::vector<std::size_t> points = {};  ///< positions in the sweep's file, in the order of measuring
+    std::string server;  ///< server_key() of their plans; empty if no command starts the server
+    bool anew = false;   ///< whether it begins with a new start of the server
 
     bool operator==(const Stretch&) const = default;
 };

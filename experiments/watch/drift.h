@@ -1,7 +1,6 @@
 #pragma once
-// Decides whether the requests of an interval have become slower or faster than a reference. The unit of
-// evidence is an interval, not a request: requests of one interval queue together and resemble each other, so
-// that their number says little near saturation. Nothing here does I/O or reads a clock.
+// Decides whether an interval's requests became slower or faster than a reference. The unit of evidence is an
+// interval, because requests of one interval queue together and resemble each other.
 #include <optional>
 #include <span>
 

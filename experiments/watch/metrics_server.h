@@ -44,7 +44,6 @@ class MetricsServer {
 /// Returns the figures of a watch's last interval, and counters over all intervals.
 std::vector<reports::MetricFamily> families_of(const WatchState& state);
 
-/// Returns the counters of a run in progress.
 std::vector<reports::MetricFamily> families_of(const loadgen::Progress& progress);
 
 }  // namespace paretoken::experiments

@@ -33,13 +33,13 @@ constexpr std::chrono::seconds kPatience{10};
 constexpr int kLookForStopMs = 200;
 
 struct HostAndPort {
-    std::string host;
+    std::string host = {};
     int port = 0;
 };
 
 /// Splits an address: "[::1]:80" → ::1, 80; "127.0.0.1" → 127.0.0.1, −1. Returns nothing for any other text.
 std::optional<HostAndPort> host_and_port(std::string_view text) {
-    HostAndPort parsed{.host = {}, .port = -1};
+    HostAndPort parsed{.port = -1};
     const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
     if (bracket == std::string_view::npos) return {};
     const std::string_view behind = text.substr(bracket);

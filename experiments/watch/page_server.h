@@ -1,7 +1,6 @@
 #pragma once
-// A small web server for the pages of a report and for this program's own figures for Prometheus. It has one
-// thread, answers GET and HEAD, and takes one request per connection. A client that has not sent its request
-// after 10 s, or that takes no bytes of its answer for 10 s, is dropped; meanwhile it delays nobody.
+// A small web server for the pages of a report and for figures for Prometheus: one thread, GET and HEAD, one
+// request per connection. A client that neither sends nor takes bytes for 10 s is dropped.
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -40,7 +39,6 @@ class PageServer {
 
     std::string url() const;  ///< "http://127.0.0.1:45411"
 
-    /// Answers until a stop is requested.
     void serve(const std::stop_token& stop);
 
   private:

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -22,6 +21,7 @@
 #include "core/result/metrics.h"
 #include "core/run/result_of.h"
 #include "experiments/alerting.h"
+#include "experiments/server/load.h"
 #include "experiments/server/provenance.h"
 #include "experiments/server/redaction.h"
 #include "experiments/watch/drift.h"
@@ -81,7 +81,7 @@ std::map<std::string, DriftReference> drift_references(const LoadPlan& plan) {
 /// Returns the plan of one interval; each has its own prompts and arrivals.
 LoadPlan interval_plan(const WatchPlan& plan, std::uint64_t number) {
     LoadPlan asked = plan.asked;
-    asked.stop = {.requests = {}, .duration = plan.every, .rules = {"diverging=off"}};
+    asked.stop = {.duration = plan.every, .rules = {"diverging=off"}};
     asked.seed += number;
     return asked;
 }

@@ -1,7 +1,6 @@
 #pragma once
-// A watch sends a few requests per interval, for any time, and writes a line per interval: the results of the
-// requests, the server's own metrics, the alerts that fire, and the drift against a reference. Each interval
-// is a small run of its own, so that memory does not grow with the watch's length.
+// A watch makes a small run per interval, for any time, and writes a line for each: results, the server's
+// metrics, firing alerts, and the drift against a reference.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -23,7 +22,6 @@ struct WatchPlan {
     std::optional<Duration> duration = {};  ///< if absent, the watch lasts until it is interrupted
 };
 
-/// The state of a watch after an interval.
 struct WatchState {
     reports::WatchLine line;
     std::uint64_t requests = 0;  ///< requests of all intervals

@@ -1,7 +1,6 @@
 #pragma once
 // Finds the body in the bytes of a message: chunked, of known length, or up to the connection's end (RFC
-// 9112, 6.3 and 7.1). It stores only its position and returns views into the given bytes, which may be cut
-// anywhere. No I/O, no allocation.
+// 9112, 6.3 and 7.1). Returns views into the given bytes, which may be cut anywhere; no I/O, no allocation.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,7 +10,6 @@ namespace paretoken::http {
 
 class BodyFraming {
   public:
-    /// How much of the message is left to come.
     enum class State : std::uint8_t {
         reading,
         complete,

@@ -25,7 +25,6 @@ struct CertificatePlaces {
 /// known distribution that exists. Throws UsageError if a variable names a place that does not exist.
 CertificateStore certificate_store(const CertificatePlaces& places);
 
-/// Returns the places of this machine.
 CertificatePlaces places_of_this_machine();
 
 }  // namespace paretoken::http

@@ -1,7 +1,6 @@
 #include "loadgen/http/clock_map.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace paretoken::http {
 namespace {

@@ -1,8 +1,6 @@
 #pragma once
-// Converts the kernel's receive stamps, which are times of CLOCK_REALTIME, to CLOCK_MONOTONIC, the clock of
-// all other times in this program. The offset between the two is measured by reading the realtime clock
-// between two readings of the monotonic clock. refresh() measures it again when it is older than 100 ms, so
-// that a change of the realtime clock falsifies only the stamps of a short time.
+// Converts the kernel's receive stamps (CLOCK_REALTIME) to CLOCK_MONOTONIC. The offset is measured again when
+// it is older than 100 ms, so that a change of the realtime clock falsifies only the stamps of a short time.
 #include <ctime>
 
 #include "core/units.h"

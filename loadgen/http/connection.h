@@ -1,11 +1,9 @@
 #pragma once
-// One HTTP/1.1 connection: a transport and a reader of responses, kept alive as long as the server allows.
-// It serves one exchange (a request and its response) at a time. The pool lends connections. After its
-// exchange, a connection returns to the pool or is dropped.
+// One HTTP/1.1 connection: a transport and a reader of responses. It serves one exchange (a request and its
+// response) at a time, and then returns to the pool that lent it or is dropped.
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "loadgen/http/message.h"
 #include "loadgen/http/transport.h"

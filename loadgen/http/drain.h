@@ -1,14 +1,11 @@
 #pragma once
-// The event loop of a thread's sockets: an epoll descriptor without any layer around it, so that a wake-up
-// costs one call to the kernel and a read another. A round first reads the ready sockets, up to kMostAhead
-// bytes in all. Only then does it call their owners, which get these bytes from receive(). The kernel's code
-// and ours therefore do not evict each other from the caches at every event. Except for wake(), a drain is
-// not thread-safe and belongs to one thread.
+// The event loop of a thread's sockets on an epoll descriptor. A round first reads the ready sockets, up to
+// kMostAhead bytes in all, and then calls their owners, which get these bytes from receive(), so that the
+// kernel's code and ours do not evict each other from the caches. Only wake() is thread-safe.
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "core/histogram.h"
 #include "core/units.h"
@@ -96,7 +93,6 @@ class Drain {
     /// Stops watching a socket. Its listener gets no further callback, not even in the current round.
     void remove(int fd, Listener& listener);
 
-    /// The result of one round of serving.
     struct Round {
         int served = 0;
         bool more = false;  ///< whether it served kMostPerRound sockets, so that more may be ready
@@ -141,7 +137,6 @@ class Drain {
     }
 
   private:
-    /// The state of one socket within a round.
     struct Ready {
         Listener* listener = nullptr;  ///< null once it was removed
         std::uint32_t events = 0;

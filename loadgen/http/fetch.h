@@ -1,14 +1,12 @@
 #pragma once
-// Sends one blocking HTTP request at a time, with the code that the load uses for connections, parsing and
-// TLS. It is for requests that do not belong to the load: questions to a server before the measurement
-// (models, tokenizer, accepted options), commands to it, and scrapes on a thread of their own.
+// Sends one blocking HTTP request at a time, for requests that do not belong to the load: questions to a
+// server and commands to it, and scrapes on a thread of their own.
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/units.h"
 #include "loadgen/http/address.h"
@@ -24,8 +22,8 @@ struct FetchFailure {
 };
 
 struct Fetched {
-    ResponseHead head;
-    std::string body;                     ///< body as far as it came
+    ResponseHead head = {};
+    std::string body = {};                ///< body as far as it came
     std::optional<FetchFailure> failure;  ///< absent means that the response is complete
 
     bool ok() const { return !failure && is_success(head.status); }

@@ -8,7 +8,6 @@
 #include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <charconv>
-#include <utility>
 
 namespace paretoken::http {
 namespace {
@@ -21,8 +20,7 @@ constexpr std::uint32_t kHeaderLimit = 64 * 1024;
 constexpr int kMostInterim = 100;  ///< heads with a status of 1xx before the answer's head
 
 bool given(const Headers& headers, std::string_view name) {
-    return std::any_of(headers.begin(), headers.end(),
-                       [&](const auto& h) { return same_name(h.first, name); });
+    return std::ranges::any_of(headers, [&](const auto& h) { return same_name(h.first, name); });
 }
 
 ResponseHead head_of(const http::response_header<>& fields) {

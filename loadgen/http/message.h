@@ -1,7 +1,6 @@
 #pragma once
-// HTTP/1.1 as bytes, without I/O: writes requests and reads responses. The reader passes on the bytes of a
-// body as views into its input, in any pieces: neither chunks nor reads correspond to events of a stream. The
-// library Beast parses the heads.
+// HTTP/1.1 as bytes, without I/O: writes requests and reads responses. Bodies are passed on as views into the
+// input, in any pieces. The library Beast parses the heads.
 #include <optional>
 #include <span>
 #include <string>
@@ -51,7 +50,6 @@ std::optional<Duration> retry_after_of(const ResponseHead& head);
 /// Returns whether the body has another encoding than "identity".
 bool is_compressed(const ResponseHead& head);
 
-/// Returns whether a status means success (2xx).
 constexpr bool is_success(int status) {
     return status >= 200 && status < 300;
 }

@@ -1,7 +1,6 @@
 #pragma once
 // The connections of one worker to one address. Lends the most recently used idle connection, else the oldest
-// of those that were opened ahead, else it opens a new one. Connections that the server closed while they
-// were not in use are dropped silently.
+// of those opened ahead, else a new one. Idle connections that the server closed are dropped.
 #include <deque>
 #include <memory>
 #include <string>

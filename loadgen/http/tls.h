@@ -1,7 +1,6 @@
 #pragma once
-// TLS without I/O: converts ciphertext to plaintext and back, through OpenSSL's memory BIOs. The transport
-// keeps the socket, so that the kernel's stamp of a ciphertext segment can be kept for the plaintext that it
-// carried.
+// TLS without I/O, through OpenSSL's memory BIOs. The transport keeps the socket, so that the kernel's stamp
+// of a ciphertext segment can be kept for its plaintext.
 #include <memory>
 #include <span>
 #include <string>
@@ -9,8 +8,8 @@
 namespace paretoken::http {
 
 struct TlsOptions {
-    bool verify = true;   ///< whether certificates are verified; --insecure turns it off
-    std::string ca_file;  ///< certificate authorities besides the system's (PEM); empty means none
+    bool verify = true;        ///< whether certificates are verified; --insecure turns it off
+    std::string ca_file = {};  ///< certificate authorities besides the system's (PEM); empty means none
 };
 
 /// Certificates and settings shared by all sessions of a process. Threads may share it.

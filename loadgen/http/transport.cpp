@@ -1,6 +1,5 @@
 #include "loadgen/http/transport.h"
 
-#include <fmt/format.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

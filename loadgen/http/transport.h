@@ -1,7 +1,6 @@
 #pragma once
-// The bytes of one connection: TCP, or TLS over it, with the same interface. It opens the connection, sends
-// the given bytes, and passes on what arrives, each read with the time of its arrival (Read,
-// loadgen/http/drain.h). It knows nothing of HTTP.
+// The bytes of one connection: TCP, or TLS over it. It opens the connection, sends bytes, and passes on what
+// arrives, each read with its time (Read, loadgen/http/drain.h).
 #include <memory>
 #include <string>
 #include <string_view>

@@ -11,7 +11,7 @@ struct Url {
     bool tls = false;
     std::string host;  ///< name or address; IPv6 without brackets
     std::uint16_t port = 80;
-    std::string base;        ///< prefix of every path; it does not end with a slash: "" or "/api/openai"
+    std::string base = {};   ///< prefix of every path; it does not end with a slash: "" or "/api/openai"
     std::string query = {};  ///< query of every request: "" or "api-version=2024-02-01"
 
     bool operator==(const Url&) const = default;

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -229,7 +228,7 @@ Arrivals users(const Spec& spec) {
         std::vector<double> phases;
         for (std::uint64_t user = 0; user < n; ++user)
             phases.push_back(stream(seed, user).uniform() * period);
-        std::sort(phases.begin(), phases.end());
+        std::ranges::sort(phases);
         return [phases = std::move(phases), period,
                 index = std::uint64_t{0}]() mutable -> std::optional<Duration> {
             const auto turn = static_cast<double>(index / phases.size());
@@ -332,12 +331,6 @@ Arrivals arrivals_of(const Spec& spec) {
                              row.fields);
     }
     refuse(spec, fmt::format("there are no such arrivals; expected one of {}", known));
-}
-
-Arrivals parse_arrivals(std::string_view text) {
-    Arrivals arrivals = arrivals_of(parse_spec(text));
-    arrivals.text = text;
-    return arrivals;
 }
 
 Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset) {

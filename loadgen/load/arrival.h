@@ -1,7 +1,6 @@
 #pragma once
-// The table of arrival processes, which set when requests start. A row has a name, its fields, and a
-// generator of times. The i-th time depends on the seed and i only (recorded times depend on i only). To add
-// a process, add a row.
+// The table of arrival processes, which set when requests start: a name, fields, and a generator of times.
+// The i-th time depends on the seed and i only. To add a process, add a row.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,9 +29,8 @@ struct Arrivals {
     /// at_once 0, and for recorded times 0 until with_recorded_times() computes it.
     double rate = 0;
     bool stationary = false;  ///< whether the rate is constant
-    /// The parts in which the plan keeps one rate, in order: for a ramp the time after it, for steps each
-    /// step. For bursts, which repeat, and for recorded times, which have no planned rate, it is the whole
-    /// load.
+    /// The parts in which the plan keeps one rate, in order: the time after a ramp, each step, or the whole
+    /// load, also for bursts and recorded times.
     std::vector<LoadPart> constant_rate = {LoadPart{}};
     /// Returns the seconds within which n requests are expected. Only ramps and steps have it.
     std::function<double(double n)> time_of = {};
@@ -41,11 +39,9 @@ struct Arrivals {
     /// If several rows have the same recorded time, they are spread evenly over this duration from that time
     /// on. time_scale then multiplies the resulting times.
     Duration spread{};
-    /// The number n of users who take turns: the k-th time (from 0) belongs to user k modulo n. Absent if
-    /// times do not belong to users.
+    /// The number n of users in turn: the k-th time belongs to user k modulo n. Absent: no users.
     std::optional<std::uint64_t> users = {};
-    /// Makes the times for a seed. Empty for at_once, and for recorded times until with_recorded_times() sets
-    /// it.
+    /// Makes the times for a seed; empty for at_once, and before with_recorded_times().
     std::function<ArrivalTimes(std::uint64_t seed)> times = {};
 };
 
@@ -57,16 +53,11 @@ struct ArrivalRow {
 };
 std::span<const ArrivalRow> arrival_table();
 
-/// Returns the process that `spec` names. Throws UsageError naming the known processes or the mistake in a
-/// field.
+/// Returns the process that `spec` names. Throws UsageError naming the known ones or the mistake.
 Arrivals arrivals_of(const Spec& spec);
 
-/// Reads "at_once", "constant:rate=8", "poisson:rate=8", "gamma:rate=8,burstiness=0.5". Throws UsageError.
-Arrivals parse_arrivals(std::string_view text);
-
-/// Returns recorded arrivals with the times of `dataset`, which must outlive every generator made of them,
-/// and with their mean rate. Returns other arrivals unchanged. Throws UsageError when the dataset has no
-/// times.
+/// Returns recorded arrivals with the times and the mean rate of `dataset`, which must outlive every
+/// generator, and others unchanged. Throws UsageError when the dataset has no times.
 Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset);
 
 }  // namespace paretoken::loadgen

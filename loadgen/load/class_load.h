@@ -13,7 +13,6 @@
 
 namespace paretoken::loadgen {
 
-/// One class of a load.
 struct ClassLoad {
     std::string name = {};  ///< name; empty means that requests have the class that their dataset gives them
     Arrivals arrivals = {};

@@ -84,7 +84,6 @@ class Dispatcher {
     /// because all requests have ended and none is to be started.
     Step next(TimePoint now);
 
-    /// Reports the first token of a request.
     void on_first_token(const RequestKey& request, TimePoint at);
 
     /// Reports the end of a request. `slot_free` is the time at which its slot becomes free; in a closed loop
@@ -97,7 +96,6 @@ class Dispatcher {
     /// Adds a turn that starts with its job, which was due at `at`.
     void follow(const FollowUp& turn, TimePoint at);
 
-    /// Starts no further requests.
     void stop() { stopped_ = true; }
 
     std::uint64_t in_flight() const { return in_flight_; }

@@ -32,7 +32,7 @@ std::vector<std::uint32_t> JobProgress::with_the_first() const {
 std::vector<std::uint32_t> JobProgress::ended(std::uint32_t turn, bool ok) {
     if (states_.at(turn) != State::released) return {};
     leave(turn, ok);
-    std::sort(freed_.begin(), freed_.end());
+    std::ranges::sort(freed_);
     return std::exchange(freed_, {});
 }
 

@@ -1,8 +1,7 @@
 #pragma once
-// How far a job has come: which of its turns have ended, and which may start. Invariant: every turn is
-// released once or skipped once, so that a job ends whatever becomes of its turns. A turn is skipped if the
-// turn before it in its agent, or the turn whose history it inherits, has failed or was skipped, or if all
-// turns that it waits for did. A skipped turn counts as ended for those that wait for it. No I/O.
+// How far a job has come. Invariant: every turn is released once or skipped once. A turn is skipped if the
+// turn before it in its agent, or the turn whose history it inherits, failed or was skipped, or if all turns
+// that it waits for did; it counts as ended for those that wait for it.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,7 +24,6 @@ class JobProgress {
     /// Notes that a turn, which was released, has ended. Returns the turns that may start now, ascending.
     std::vector<std::uint32_t> ended(std::uint32_t turn, bool ok);
 
-    /// Returns whether all turns have ended or were skipped.
     bool is_over() const { return left_ == 0; }
 
   private:

@@ -104,7 +104,7 @@ std::vector<FollowUp> Jobs::started(const Planned& planned, Prompt prompt) {
     Open& open = open_.at(key);
     if (dataset_->needs_replies()) {
         const std::uint32_t heirs = heirs_of(open.progress.graph(), planned.turn);
-        if (heirs > 0) open.kept[planned.turn] = {.prompt = std::move(prompt), .reply = {}, .heirs = heirs};
+        if (heirs > 0) open.kept[planned.turn] = {.prompt = std::move(prompt), .heirs = heirs};
         release_history(open, planned);
     }
     std::vector<FollowUp> others;

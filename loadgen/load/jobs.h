@@ -1,8 +1,7 @@
 #pragma once
-// The jobs (datasets/job.h) that one worker has opened in one class of the load and that have turns to come.
-// A conversation is a job with one agent. Jobs keeps how far each job has come and makes the requests of its
-// turns. If turns continue from the server's answers (Dataset::needs_replies(), datasets/dataset.h), it also
-// keeps the prompts and answers that later turns inherit. It does no I/O.
+// The jobs (datasets/job.h) that one worker has opened in one class and that have turns to come. Makes the
+// requests of their turns, and keeps the prompts and answers that later turns inherit if turns continue from
+// the server's answers.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -62,7 +61,7 @@ class Jobs {
     using Graph = std::shared_ptr<const datasets::JobGraph>;
     struct Kept {
         Prompt prompt;
-        std::string reply;
+        std::string reply = {};
         std::uint32_t heirs = 0;  ///< turns to come that inherit it
     };
     struct Open {
@@ -71,7 +70,6 @@ class Jobs {
         std::map<std::uint32_t, Kept> kept;  ///< by turn
     };
 
-    /// Returns the index of the first turn of the job.
     std::uint64_t opening_of(const Planned& planned) const {
         return planned.index - std::uint64_t{step_} * planned.turn;
     }

@@ -53,7 +53,7 @@ void read_percentile(std::string_view text, std::string_view key, StopRule& rule
         digits[0] == '0')
         refuse(text, "a percentile is named like ttft_p99");
     rule.percentile = parse_number(fmt::format("0.{}", digits));
-    if (std::find(kPercentiles.begin(), kPercentiles.end(), rule.percentile) == kPercentiles.end())
+    if (std::ranges::find(kPercentiles, rule.percentile) == kPercentiles.end())
         refuse(text, fmt::format("p{} is not among the percentiles that are kept", digits));
     const Metric* metric = metric_named(rule.metric);
     if (metric == nullptr || metric->of_request == nullptr)
@@ -81,8 +81,7 @@ std::string_view name_of(StopKind kind) {
 
 StopRule parse_stop_rule(std::string_view text) {
     const auto name = text.substr(0, text.find_first_of(":="));
-    const auto* const row = std::find_if(kStopRules.begin(), kStopRules.end(),
-                                         [&](const StopRow& known) { return known.name == name; });
+    const auto* const row = std::ranges::find(kStopRules, name, &StopRow::name);
     if (row == kStopRules.end()) refuse(text, "not a stop rule");
     std::string_view rest = text.substr(name.size());
     const bool detailed = row->kind == StopKind::precision || row->kind == StopKind::slo;

@@ -1,13 +1,11 @@
 #pragma once
-// The table of stop rules, and the limits of a load. The first rule or limit that is met ends the starting of
-// requests; requests in flight are followed to their end. After the limit `requests`, the further turns of
-// conversations that were already opened are still started.
+// The table of stop rules, and the limits of a load. The first that is met ends the starting of requests.
+// After the limit `requests`, further turns of opened conversations are still started.
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/record/record.h"
 #include "core/units.h"

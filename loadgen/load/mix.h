@@ -1,7 +1,6 @@
 #pragma once
-// The classes of a load; most loads have one. Each class has arrivals, caps, a dataset and a priority of its
-// own. Every worker starts requests of all classes. A request's index tells its class: the indexes of the
-// k-th of n classes, counted from 0, are k, k + n, k + 2n, …
+// The classes of a load, each with arrivals, caps, a dataset and a priority of its own. Every worker starts
+// requests of all classes. The indexes of the k-th of n classes, counted from 0, are k, k + n, k + 2n, …
 #include <cstdint>
 #include <optional>
 #include <set>

@@ -1,8 +1,6 @@
 #pragma once
-// The jobs of one class that one worker of n opens, in order: every n-th entry of the class's schedule. An
-// entry is a job (datasets/job.h), whose first turn is due at its time; conversations and single requests are
-// jobs too. Entry i is a function of (seed, i), so times are known before the clock starts,
-// and a schedule of any length takes the same memory.
+// The jobs of one class that one worker of n opens, in order: every n-th entry of the schedule. An entry is a
+// job (datasets/job.h), whose first turn is due at its time, and a function of (seed, i).
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -33,13 +31,11 @@ struct FollowUp {
     Duration tool{};   ///< time that tools take, in addition to `delay`
 };
 
-/// What follows from the end of a request.
 struct Ended {
     std::vector<FollowUp> follow_ups = {};
     bool job_is_over = true;
 };
 
-/// The share of the schedule that a worker takes.
 struct Share {
     std::uint32_t worker = 0;
     std::uint32_t workers = 1;  ///< those of all shards together

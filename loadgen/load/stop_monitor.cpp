@@ -41,7 +41,7 @@ struct Waits {
     double late_s = 0;
 };
 Waits waits_of(std::vector<CourseOfLoad::End> ends) {
-    std::sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.due_s < b.due_s; });
+    std::ranges::sort(ends, [](const auto& a, const auto& b) { return a.due_s < b.due_s; });
     const std::size_t quarter = ends.size() / 4;
     std::vector<double> early;
     std::vector<double> late;
@@ -69,11 +69,11 @@ std::optional<std::string> divergence_of(const CourseOfLoad& course) {
     std::vector<double> due = course.due_s;
     std::vector<double> ended;
     for (const auto& end : course.ends) ended.push_back(end.at_s);
-    std::sort(due.begin(), due.end());
-    std::sort(ended.begin(), ended.end());
+    std::ranges::sort(due);
+    std::ranges::sort(ended);
     const double half = course.now_s / 2;
     const auto in_second_half = [half](const std::vector<double>& times) {
-        return static_cast<double>(times.end() - std::upper_bound(times.begin(), times.end(), half));
+        return static_cast<double>(times.end() - std::ranges::upper_bound(times, half));
     };
     const double arrived = in_second_half(due);
     const double served = in_second_half(ended);
@@ -211,7 +211,7 @@ void StopMonitor::take_news() {
 void StopMonitor::check_divergence(TimePoint now) {
     CourseOfLoad course;
     if (known_.due.empty()) return;
-    const TimePoint zero = *std::min_element(known_.due.begin(), known_.due.end());
+    const TimePoint zero = *std::ranges::min_element(known_.due);
     const TimePoint until = std::min(now, known_.last_arrival);
     course.now_s = seconds(until - zero);
     for (const TimePoint due : known_.due)
@@ -230,9 +230,7 @@ void StopMonitor::check_statistics(TimePoint now) {
                                          {.open_loop = options_.open_loop,
                                           .stationary = options_.stationary,
                                           .constant_rate = options_.constant_rate,
-                                          .concurrency = options_.concurrency,
-                                          .last_dispatch = {},
-                                          .slos = {}});
+                                          .concurrency = options_.concurrency});
     const auto requests = known_.records.size();
     const std::lock_guard lock(mutex_);
     for (const StopRule& rule : options_.rules) {

@@ -1,8 +1,7 @@
 #pragma once
-// Evaluates the stop rules of a run. It is told of every start and every end, and tells when nothing more is
-// to be started, and why. Its state is a function of what it was told; it neither sleeps nor sends. The
-// threads of the workers call started() and ended(); ended() evaluates the rules that only count (tokens,
-// errors). Another thread calls look(), which evaluates the rules that need statistics.
+// Evaluates the stop rules of a run from every start and every end. The workers' threads call started() and
+// ended(), which evaluates rules that only count (tokens, errors); another thread calls look(), which
+// evaluates the rules that need statistics.
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -70,7 +69,6 @@ class StopMonitor {
 
     /// Returns whether a rule was met, so that nothing more is to be started.
     bool is_met() const { return met_.load(std::memory_order_relaxed); }
-    /// Returns the first rule that was met; nothing if none was.
     std::optional<Stopped> stopped() const;
 
     /// Ends the load for a reason from outside, unless a rule was met before.

@@ -1,7 +1,6 @@
 #include "loadgen/power/dcgm.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "loadgen/http/fetch.h"

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/run/power_figures.h"
+
 namespace paretoken::power {
 
 Sampler::Sampler(std::unique_ptr<cards::PowerMeter> meter, OnReading on_reading)

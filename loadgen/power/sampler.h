@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "cards/power_meter.h"
-#include "core/run/power_figures.h"
 #include "loadgen/periodic.h"
 
 namespace paretoken::power {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/run/server_figures.h"
 #include "core/text/printable.h"
 #include "core/text/secrets.h"
 
@@ -78,9 +79,8 @@ bool is_known(const Sample& sample) {
 /// no series has may be an alias or an adapter of the model that is served.
 std::vector<Sample> of_model(std::vector<Sample> samples, std::string_view model) {
     constexpr std::string_view kModel = "model_name";
-    const auto is_named = std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {
-        return is_known(sample) && sample.label(kModel) == model;
-    });
+    const auto is_named = std::ranges::any_of(
+        samples, [&](const Sample& sample) { return is_known(sample) && sample.label(kModel) == model; });
     if (model.empty() || !is_named) return samples;
     std::erase_if(samples, [&](const Sample& sample) {
         const std::string_view of = sample.label(kModel);
@@ -169,7 +169,7 @@ std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
 }  // namespace
 
 ServerScrape server_scrape_of(const Scrape& text, TimePoint at, std::string_view model) {
-    ServerScrape known{.at = at, .engine = {}, .sources = {}, .values = {}, .histograms = {}};
+    ServerScrape known{.at = at, .engine = {}};
     const Scrape scrape{
         .samples = possible_ones(without_ranks(of_model(without_ray(text.samples), model)), known.left_out)};
     for (const ServerMetric& metric : server_metrics()) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/run/server_figures.h"
+#include "core/record/server_scrape.h"
 #include "core/units.h"
 #include "loadgen/scrape/prometheus.h"
 

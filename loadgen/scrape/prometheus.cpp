@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 
 namespace paretoken::scrape {
@@ -95,8 +94,8 @@ std::optional<Sample> sample_of(std::string_view line) {
 }
 
 bool includes(const Sample& sample, const Labels& where) {
-    return std::all_of(where.begin(), where.end(),
-                       [&](const auto& wanted) { return sample.label(wanted.first) == wanted.second; });
+    return std::ranges::all_of(
+        where, [&](const auto& wanted) { return sample.label(wanted.first) == wanted.second; });
 }
 
 }  // namespace

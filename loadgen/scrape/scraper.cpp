@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/run/server_figures.h"
 #include "core/text/printable.h"
 
 namespace paretoken::scrape {
@@ -26,7 +27,7 @@ class Scraper::Keep {
         if (known_.size() > kMostNames) known_.clear();
         const auto [found, is_new] = known_.emplace(name, false);
         if (is_new)
-            found->second = std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex& pattern) {
+            found->second = std::ranges::any_of(patterns_, [&](const std::regex& pattern) {
                 return std::regex_match(name.begin(), name.end(), pattern);
             });
         return found->second;

@@ -1,7 +1,6 @@
 #pragma once
-// Reads the /metrics of a server or of another exporter once per interval on a thread of its own, so that no
-// load thread ever waits for it. One scrape is made before the load begins and one after it has ended. If a
-// server does not answer, answers wrongly or hangs, only its scrapes are lost.
+// Reads the /metrics of a server or exporter once per interval on a thread of its own, and once before and
+// after the load. If a server hangs or answers wrongly, only its scrapes are lost.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -10,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "core/record/server_scrape.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/fetch.h"
-#include "loadgen/http/message.h"
 #include "loadgen/http/tls.h"
 #include "loadgen/http/url.h"
 #include "loadgen/periodic.h"

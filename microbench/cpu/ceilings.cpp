@@ -102,8 +102,7 @@ std::vector<PairedWindow> measured_flops(PinnedThreads& threads, FlopsKind kind,
     std::size_t best = 0;
     std::vector<double> fastest_round;
     for (std::size_t v = 0; v < variants.size(); ++v) {
-        fastest_round.push_back(flops[v] /
-                                *std::min_element(rounds.seconds[v].begin(), rounds.seconds[v].end()));
+        fastest_round.push_back(flops[v] / *std::ranges::min_element(rounds.seconds[v]));
         if (fastest_round[v] > fastest_round[best]) best = v;
     }
     std::vector<PairedWindow> windows;

@@ -7,7 +7,6 @@
 
 #include "microbench/collect.h"
 #include "microbench/cpu/flops.h"
-#include "microbench/cpu/isa.h"
 #include "microbench/kernel.h"
 #include "microbench/threads.h"
 

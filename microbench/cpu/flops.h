@@ -1,8 +1,6 @@
 #pragma once
-// Compute ceilings: the rates of multiply-adds on registers only, with the fastest instructions that this
-// build has for the CPU. The ceilings are meant as upper bounds for an inference engine. If the CPU has
-// faster instructions that are not used here, the measured rate is no upper bound; faster_hardware_unused()
-// then says so.
+// Compute ceilings: the rates of multiply-adds on registers only, as upper bounds for an inference engine. If
+// the CPU has faster instructions than this build uses, faster_hardware_unused() says so.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,7 +1,6 @@
 #pragma once
-// The number formats of stored models, from their published layouts: bfloat16, IEEE half, and llama.cpp's
-// blocks of 32 and of 256 weights. The code is scalar and slow: the kernels' reference, packers and tests use
-// it.
+// The number formats of stored models, from their published layouts. The code is scalar and slow: the
+// kernels' reference, packers and tests use it.
 #include <bit>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,5 @@
 #pragma once
 // Instruction sets that kernels are written for, chosen at run time: the build itself targets plain x86-64.
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -1,8 +1,7 @@
 #pragma once
 // Large memory in huge pages, if the kernel grants them: reading 1 GiB in 4 KiB pages would measure the TLB.
-// Pages belong to the memory near the CPU that touches them first. The kernel takes up to a second to provide
-// 1 GiB, so memory that is given back is kept (one piece for each CPU) for the next allocation on the same
-// CPU.
+// Memory that is given back is kept, one piece for each CPU, because providing 1 GiB takes the kernel up to a
+// second.
 #include <cstddef>
 #include <optional>
 #include <span>

@@ -1,7 +1,6 @@
 #pragma once
-// Puts the pages of a ring's memory (microbench/cpu/ring.h) into a random order. The contents are laid out,
-// used by kernels and read in this one order. The page tables of real servers have such an order after some
-// time.
+// Puts the pages of a ring's memory (microbench/cpu/ring.h) into a random order, as page tables of real
+// servers have after some time.
 #include <cstddef>
 #include <cstdint>
 #include <span>

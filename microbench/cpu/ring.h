@@ -3,7 +3,6 @@
 // into pieces (the memory of one kernel call) and windows (several pieces, timed together).
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 

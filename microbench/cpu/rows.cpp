@@ -135,8 +135,7 @@ std::optional<std::string> prepared_and_checked(PinnedThreads& threads, Kernel& 
         kernel.prepare(thread);
         wrong[thread] = kernel.check(thread);
     });
-    const auto first =
-        std::find_if(wrong.begin(), wrong.end(), [](const auto& text) { return text.has_value(); });
+    const auto first = std::ranges::find_if(wrong, [](const auto& text) { return text.has_value(); });
     if (first == wrong.end()) return std::nullopt;
     return "verification failed: " + **first;
 }
@@ -165,7 +164,7 @@ std::optional<double> cached_speed(PinnedThreads& threads, Kernel& kernel, doubl
     std::vector<double> took = timed_rounds(threads, {&work, 1}, {.seconds = seconds}).seconds[0];
     const double all = std::accumulate(flops.begin(), flops.end(), 0.0) * kRepeats;
     if (all <= 0) return std::nullopt;
-    std::sort(took.begin(), took.end());
+    std::ranges::sort(took);
     return all / percentile(took, .1);
 }
 
@@ -325,9 +324,8 @@ RowOutcome stream_weights(Session& session, const WeightsOptions& options, std::
 
 /// Returns whether a type's row belongs to the suite and has its own kernel.
 bool weights_belong(const CpuSettings& settings, WeightType type, const WeightRow& row) {
-    const bool at_four =
-        row.batch == 4 && row.layout == Layout::packed &&
-        std::find(std::begin(kQuickAtFour), std::end(kQuickAtFour), type) != std::end(kQuickAtFour);
+    const bool at_four = row.batch == 4 && row.layout == Layout::packed &&
+                         std::ranges::find(kQuickAtFour, type) != std::end(kQuickAtFour);
     if (!belongs(settings, at_four ? Extent::quick : row.least)) return false;
     if (streamed_matrices(settings.model, type, kMostBytes).empty()) return false;
     const Isa found = gemvs_for(type, row.layout, settings.isa, row.batch).front().isa;

@@ -80,7 +80,7 @@ double upper_quartile_of_speed(const std::vector<PairedWindow>& windows) {
     std::vector<double> speeds;
     speeds.reserve(windows.size());
     for (const PairedWindow& window : windows) speeds.push_back(window.kernel_bytes / window.kernel_s);
-    std::sort(speeds.begin(), speeds.end());
+    std::ranges::sort(speeds);
     return percentile(speeds, .75);
 }
 

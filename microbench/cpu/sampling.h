@@ -1,8 +1,7 @@
 #pragma once
-// The loop that times the rows of the CPU. An action is for example a kernel's work on one window, or a
-// read of a window. In every round each action runs once, on all threads; the actions take turns, mostly on
-// small windows, so that a disturbance of the machine affects all of them. The threads meet at a barrier
-// after each action.
+// The loop that times the rows of the CPU. In every round each action (a kernel's work on a window, or a read
+// of one) runs once on all threads, in turns, so that a disturbance affects all of them. The threads meet at
+// a barrier after each action.
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -15,7 +14,6 @@
 
 namespace paretoken::microbench {
 
-/// The work of one thread in one round.
 using Action = std::function<void(std::size_t thread, std::size_t round)>;
 
 struct Span {

@@ -1,8 +1,7 @@
 #pragma once
-// Intel's tile registers (AMX): eight registers of up to 16 rows of 64 bytes each, and products of two of
-// them that are added to a third. The weight kernels that use them (microbench/cpu/weights/weights_tiles.h)
-// are templates over the class Tiles, so that tests run them with an emulation on CPUs without tiles.
-// Instructions and shapes: Intel 64 and IA-32 Software Developer's Manual, volume 1, chapter 18.
+// Intel's tile registers (AMX): eight registers of up to 16 rows of 64 bytes. Kernels are templates over the
+// class Tiles, so that tests run them with an emulation. Instructions: Intel 64 and IA-32 Software
+// Developer's Manual, volume 1, chapter 18.
 #include <cstddef>
 #include <cstdint>
 

@@ -26,7 +26,6 @@ PARETOKEN_INLINE_AVX2 float sum_of(__m256 v) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-/// Prefetches two lines of 64 bytes.
 PARETOKEN_INLINE_AVX2 void prefetch_two(const std::byte* at) {
     __builtin_prefetch(at);
     __builtin_prefetch(at + 64);

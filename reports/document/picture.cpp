@@ -12,8 +12,7 @@ namespace paretoken::reports {
 namespace {
 
 const PicturePoint* point_at(const PictureSeries& series, double x) {
-    const auto found = std::find_if(series.points.begin(), series.points.end(),
-                                    [x](const PicturePoint& point) { return point.x == x; });
+    const auto found = std::ranges::find(series.points, x, &PicturePoint::x);
     return found == series.points.end() ? nullptr : &*found;
 }
 

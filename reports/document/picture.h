@@ -15,16 +15,16 @@ struct PicturePoint {
     double x = 0;
     double y = 0;
     bool valid = true;                      ///< whether the point is valid; if not, its marker is hollow
-    std::string row;                        ///< row or run that the point comes from
-    std::string note;                       ///< reason why it is not valid, or another note of its row
+    std::string row = {};                   ///< row or run that the point comes from
+    std::string note = {};                  ///< reason why it is not valid, or another note of its row
     std::optional<Interval> interval = {};  ///< 95 % interval of y
 
     bool operator==(const PicturePoint&) const = default;
 };
 
 struct PictureSeries {
-    std::string name;                  ///< "bf16"
-    std::vector<PicturePoint> points;  ///< ascending x
+    std::string name;                       ///< "bf16"
+    std::vector<PicturePoint> points = {};  ///< ascending x
     std::string style = {};  ///< "line" (no markers), "points" (no line), "fit" (a dashed line), or empty (a
                              ///< line with markers)
 
@@ -52,8 +52,8 @@ struct Picture {
     std::string title;    ///< "Weight bandwidth by batch"
     std::string x_title;  ///< "Batch"
     std::string y_title;  ///< title with the unit: "GB/s"
-    std::vector<PictureSeries> series;
-    std::vector<PictureLine> lines;
+    std::vector<PictureSeries> series = {};
+    std::vector<PictureLine> lines = {};
     std::vector<PictureMark> marks = {};
     bool linear_x = false;  ///< whether x is linear from zero; otherwise x is logarithmic
 
@@ -67,12 +67,12 @@ struct Bar {
     double total = 0;   ///< length of the bar, in the unit of the chart
 };
 
-/// A part that every bar may have, with its length in each of them.
 struct BarPart {
     std::string name;
     std::string group;       ///< name in the legend; parts of a group are switched on and off together
     std::size_t colour = 0;  ///< index of one of the ten colours of the page's script, BAR_COLOURS
-    std::vector<std::optional<double>> lengths;  ///< one per bar; absent if the bar does not have the part
+    std::vector<std::optional<double>> lengths =
+        {};  ///< one per bar; absent if the bar does not have the part
 };
 
 struct Bars {
@@ -80,8 +80,8 @@ struct Bars {
     std::string what;   ///< chart in words, for readers who do not see it
     std::string unit;   ///< "ms"
     std::string x_title;
-    std::vector<Bar> bars;
-    std::vector<BarPart> parts;
+    std::vector<Bar> bars = {};
+    std::vector<BarPart> parts = {};
 };
 
 /// The value with three significant digits, and with an asterisk if it is not valid (its marker is hollow).

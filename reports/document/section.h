@@ -1,7 +1,6 @@
 #pragma once
-// A section of a page as a value: paragraphs, tables, charts and other blocks under a title.
-// reports/analysis/sections computes sections; reports/pages writes the same section as HTML and as Markdown.
-// Texts are plain: the pages escape them. The functions are pure.
+// A section of a page as a value: blocks under a title. reports/analysis/sections computes it; reports/pages
+// writes it as HTML and as Markdown, and escapes its texts, which are plain.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -52,12 +51,10 @@ struct Facts {
     std::vector<std::pair<std::string, std::string>> items;
 };
 
-/// A command of the shell to copy.
 struct Command {
     std::string text;
 };
 
-/// A picture on a page.
 struct Chart {
     std::string id;  ///< unique on the page: "device-0-weights"
     Picture picture;
@@ -79,7 +76,6 @@ struct BarChart {
     Table table;
 };
 
-/// A row of an IntervalChart.
 struct IntervalRow {
     std::string name;
     std::string text;  ///< value in words: "+3.2 %"
@@ -94,28 +90,27 @@ struct IntervalChart {
     std::string title;
     std::string what;   ///< chart in words
     std::string limit;  ///< name of the limit
-    std::vector<IntervalRow> rows;
+    std::vector<IntervalRow> rows = {};
 };
 
-/// Blocks under a title of their own.
 struct Part {
     std::string title;
     std::optional<std::size_t> series = {};  ///< configuration whose marker stands before the title
     bool ruled = false;                      ///< whether a line separates the part from the text before it
-    Blocks blocks;
+    Blocks blocks = {};
 };
 
 /// Blocks that HTML shows after a click on the summary. Markdown folds them too.
 struct Folded {
     std::string summary;
-    Blocks blocks;
+    Blocks blocks = {};
 };
 
 /// Alternatives of which a menu shows one at a time. Markdown, which has no menus, shows them only if there
 /// is exactly one.
 struct Menu {
     std::string label;  ///< "Run"
-    std::vector<Part> options;
+    std::vector<Part> options = {};
     std::size_t shown = 0;  ///< index of the option that is shown first
 };
 

@@ -106,7 +106,7 @@ std::string printable(std::string_view text, std::size_t width) {
 
 std::size_t display_width(std::string_view text) {
     return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return !continues_character(c); }));
+        std::ranges::count_if(text, [](char c) { return !continues_character(c); }));
 }
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {

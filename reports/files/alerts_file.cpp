@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "cards/json_value.h"
@@ -21,7 +20,7 @@ using cards::JsonCursor;
 std::string name_of_rule(const JsonCursor& value) {
     std::string name = value.string();
     const auto is_known = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-    if (name.empty() || !std::all_of(name.begin(), name.end(), is_known))
+    if (name.empty() || !std::ranges::all_of(name, is_known))
         value.complain("a name of lower-case letters, digits and underscores");
     return name;
 }

@@ -188,7 +188,7 @@ bool read_attributes(Bytes& bytes, std::vector<StreamEvent>& events) {
 /// Appends the choices as runs of equal values, if the answer has several.
 void append_choices(std::string& out, std::span<const StreamEvent> events) {
     const auto further = [](const StreamEvent& event) { return event.choice != 0; };
-    if (std::none_of(events.begin(), events.end(), further)) return;
+    if (std::ranges::none_of(events, further)) return;
     for (std::size_t i = 0; i < events.size();) {
         std::size_t end = i + 1;
         while (end < events.size() && events[end].choice == events[i].choice) ++end;

@@ -1,8 +1,6 @@
 #pragma once
-// Writes and reads events.bin ("paretoken/events/1"). The file has one frame for each ended request whose
-// events are kept (core/plan/events_kept.h). A frame holds the times of the request's events, to the
-// nanosecond, and their tokens. docs/files.md describes the layout. Encoding and decoding are pure functions
-// over bytes. Nothing after a damaged or cut-off frame can be read.
+// Writes and reads events.bin ("paretoken/events/1", docs/files.md): one frame for each ended request whose
+// events are kept, with times to the nanosecond. Nothing after a damaged or cut-off frame can be read.
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -66,7 +64,6 @@ class EventsFile final : public EventSource {
         std::uint64_t frames = 0;
         std::uint64_t unread_bytes = 0;  ///< bytes of the first damaged frame and everything after it
     };
-    /// The numbers that the last call of for_each() found.
     const Extent& extent() const { return extent_; }
 
   private:

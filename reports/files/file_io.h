@@ -55,7 +55,6 @@ class GrowingFile {
     int error_ = 0;
 };
 
-/// Creates `directory` if necessary. Throws RuntimeError.
 void ensure_directory(const std::filesystem::path& directory);
 
 }  // namespace paretoken::reports

@@ -17,7 +17,6 @@
 
 #include "core/error.h"
 #include "reports/files/file_io.h"
-#include "reports/files/json/gate_file.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/watch_lines.h"
 

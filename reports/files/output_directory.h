@@ -2,7 +2,6 @@
 // The directory to which a command writes its result. One process at a time holds it. A new directory that
 // stays empty is removed again.
 #include <filesystem>
-#include <string>
 
 namespace paretoken::reports {
 
@@ -11,7 +10,7 @@ enum class OutputKind { run, sweep, gate, cache, watch };
 struct OutputRequest {
     std::filesystem::path path;  ///< value of --out; empty means a new directory with the name `fresh`
     /// Path of a new directory: "runs/20261121-094512". If it exists, "-2", "-3", … is appended.
-    std::filesystem::path fresh;
+    std::filesystem::path fresh = {};
     OutputKind kind = OutputKind::run;
     bool overwrite = false;  ///< whether a result of the same kind may be replaced
 };

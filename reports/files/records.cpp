@@ -10,10 +10,8 @@
 #include <concepts>
 #include <condition_variable>
 #include <cstring>
-#include <limits>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>

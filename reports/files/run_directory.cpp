@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <system_error>
-#include <utility>
 
 #include "core/error.h"
 #include "core/run/result_of.h"
@@ -71,7 +69,7 @@ void add_run_directories(const fs::path& path, ResultDirectories& found, bool ru
     for (const auto& entry :
          fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error))
         if (entry.is_directory() && !entry.is_symlink()) below.push_back(entry.path());
-    std::sort(below.begin(), below.end());
+    std::ranges::sort(below);
     for (const fs::path& directory : below) add_run_directories(directory, found, runs_of_caches);
 }
 

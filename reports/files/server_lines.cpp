@@ -68,8 +68,7 @@ class ObjectText {
 /// Returns whether a key is one of the known quantities.
 bool is_quantity(std::string_view key) {
     const auto metrics = server_metrics();
-    return std::any_of(metrics.begin(), metrics.end(),
-                       [&](const ServerMetric& metric) { return metric.key == key; });
+    return std::ranges::any_of(metrics, [&](const ServerMetric& metric) { return metric.key == key; });
 }
 
 std::map<std::string, double> numbers_in(const cards::JsonCursor& object) {
@@ -89,7 +88,7 @@ TimePoint time_in(const cards::JsonCursor& line, TimePoint zero) {
 }
 
 PowerReading power_in(const cards::JsonCursor& line, TimePoint zero) {
-    PowerReading reading{.at = time_in(line, zero), .sample = {}};
+    PowerReading reading{.at = time_in(line, zero)};
     for (const PowerField& field : kPowerFields)
         if (const auto value = line.find(field.key)) reading.sample.*field.value = value->number();
     if (const auto devices = line.find("devices"))

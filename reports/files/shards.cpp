@@ -237,8 +237,8 @@ ReadShards read_shards(std::vector<fs::path> directories, const ClockErrors& clo
     for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 8U); ++i)
         readers.push_back(std::async(std::launch::async, read_some));
     for (std::future<void>& reader : readers) reader.get();
-    std::stable_sort(read.begin(), read.end(),
-                     [](const Read& a, const Read& b) { return a.result.number < b.result.number; });
+    std::ranges::stable_sort(read,
+                             [](const Read& a, const Read& b) { return a.result.number < b.result.number; });
     ReadShards shards;
     shards.judging = read.front().stored.judging;
     for (Read& one : read) {

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "core/result/figures.h"
@@ -112,7 +110,7 @@ std::string interval_cell(const MetricSummary& metric, double p, double scale) {
 }
 
 bool has_uncertified(const MetricSummary& metric) {
-    return std::any_of(metric.percentiles.begin(), metric.percentiles.end(), [](const PercentileValue& held) {
+    return std::ranges::any_of(metric.percentiles, [](const PercentileValue& held) {
         return held.value && !held.certified && (held.p == .5 || held.p == .9 || held.p == .99);
     });
 }
@@ -360,7 +358,7 @@ std::optional<double> knee_of(std::span<const SweepPoint> points) {
         if (point.slo == SloVerdict::missed) lowest_fail = std::min(lowest_fail, point.load);
     std::optional<double> knee;
     for (const SweepPoint& point : points) {
-        const bool passes = std::all_of(points.begin(), points.end(), [&](const SweepPoint& other) {
+        const bool passes = std::ranges::all_of(points, [&](const SweepPoint& other) {
             return other.load != point.load || other.slo == SloVerdict::met ||
                    other.slo == SloVerdict::within;
         });

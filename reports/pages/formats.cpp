@@ -25,8 +25,7 @@ constexpr std::array kFormats{
 };
 
 const ReportFormat& format_named(std::string_view name) {
-    const auto found =
-        std::find_if(kFormats.begin(), kFormats.end(), [name](const auto& f) { return f.name == name; });
+    const auto found = std::ranges::find_if(kFormats, [name](const auto& f) { return f.name == name; });
     if (found != kFormats.end()) return *found;
     std::string known;
     for (const ReportFormat& format : kFormats)
@@ -45,7 +44,7 @@ std::vector<const ReportFormat*> formats_named(std::string_view list) {
     while (true) {
         const std::size_t comma = std::min(list.find(','), list.size());
         const ReportFormat* format = &format_named(list.substr(0, comma));
-        if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
+        if (std::ranges::find(formats, format) == formats.end()) formats.push_back(format);
         if (comma == list.size()) return formats;
         list.remove_prefix(comma + 1);
     }

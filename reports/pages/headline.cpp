@@ -67,7 +67,7 @@ std::string cell_of(const MetricSummary& metric, double p, double scale) {
 }
 
 bool is_uncertified(const MetricSummary& metric) {
-    return std::any_of(kShown.begin(), kShown.end(), [&](double p) {
+    return std::ranges::any_of(kShown, [&](double p) {
         const PercentileValue* const held = metric.at(p);
         return held != nullptr && held->value && !held->certified;
     });

@@ -292,7 +292,7 @@ std::string group_row(const std::vector<const ReportColumn*>& columns) {
 
 /// Whether the columns in this column's group have different units, so that each title must include its unit.
 bool has_own_unit(const std::vector<const ReportColumn*>& columns, const ReportColumn& column) {
-    return std::any_of(columns.begin(), columns.end(), [&column](const ReportColumn* other) {
+    return std::ranges::any_of(columns, [&column](const ReportColumn* other) {
         return other->group == column.group && other->unit != column.unit;
     });
 }
@@ -684,8 +684,7 @@ std::string filled_in(std::string_view template_text,
         const std::size_t close = template_text.find("}}", open);
         assert(close != std::string_view::npos && "a placeholder that never ends");
         const std::string_view name = template_text.substr(open + 2, close - open - 2);
-        const auto value =
-            std::find_if(values.begin(), values.end(), [name](const auto& v) { return v.first == name; });
+        const auto value = std::ranges::find_if(values, [name](const auto& v) { return v.first == name; });
         assert(value != values.end() && "a placeholder without a value");
         if (value != values.end()) out += value->second;
         template_text.remove_prefix(close + 2);

@@ -24,7 +24,7 @@ Json whole_of(const Provenance& from, const char* name, std::uint32_t otherwise)
     if (found == from.metadata.end()) return otherwise;
     const std::string& text = found->second;
     const bool is_whole = !text.empty() && text.size() < 7 &&
-                          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+                          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
     return is_whole ? Json(std::stoul(text)) : Json(text);
 }
 

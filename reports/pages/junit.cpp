@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "core/result/validity.h"
 #include "reports/document/table.h"
@@ -53,8 +52,7 @@ std::string junit_escaped(std::string_view text) {
 std::string junit_suite(std::string_view name, std::string_view classname,
                         const std::vector<JunitCase>& cases, std::string_view output) {
     const auto count = [&](std::string_view element) {
-        return std::count_if(cases.begin(), cases.end(),
-                             [&](const JunitCase& one) { return one.element == element; });
+        return std::ranges::count(cases, element, &JunitCase::element);
     };
     std::string text =
         fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\">\n",

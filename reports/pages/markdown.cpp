@@ -1,7 +1,6 @@
 #include "reports/pages/markdown.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +20,9 @@ namespace {
 std::string table_of(const Configuration& configuration) {
     std::vector<const ReportColumn*> columns;
     for (const ReportColumn& column : report_columns()) {
-        const bool used =
-            std::any_of(configuration.points.begin(), configuration.points.end(),
-                        [&column](const ReportPoint& point) { return column.value(point).has_value(); });
+        const bool used = std::ranges::any_of(configuration.points, [&column](const ReportPoint& point) {
+            return column.value(point).has_value();
+        });
         if (!column.brief_title.empty() && used) columns.push_back(&column);
     }
     std::string head = "| load |";
@@ -85,8 +84,7 @@ std::string chart_against_load(const Configuration& configuration, std::string_v
     std::vector<Line> lines(sizeof...(values));
     for (const ReportPoint& point : configuration.points) {
         const std::vector<std::optional<double>> row{values(point)...};
-        const bool known =
-            std::all_of(row.begin(), row.end(), [](const auto& v) { return v && std::isfinite(*v); });
+        const bool known = std::ranges::all_of(row, [](const auto& v) { return v && std::isfinite(*v); });
         if (!known) continue;
         labels.push_back(point.load_label);
         for (std::size_t i = 0; i < row.size(); ++i) lines[i].values.push_back(*row[i]);
@@ -112,7 +110,7 @@ std::string frontier_chart(const Configuration& configuration, const FrontNote& 
         const auto up = height_of(point, y);
         if (point.on_own_front && across && up) front.emplace_back(*across, *up);
     }
-    std::sort(front.begin(), front.end());
+    std::ranges::sort(front);
     std::vector<std::string> labels;
     Line line;
     for (const auto& [across, up] : front) {
@@ -130,9 +128,9 @@ std::optional<double> milliseconds(const ReportPoint& point, std::string_view ke
 }
 
 std::string charts_of(const Configuration& configuration, const FrontNote& front) {
-    const bool limited =
-        std::any_of(configuration.points.begin(), configuration.points.end(),
-                    [](const ReportPoint& point) { return point.limit_output_tokens_per_s.has_value(); });
+    const bool limited = std::ranges::any_of(configuration.points, [](const ReportPoint& point) {
+        return point.limit_output_tokens_per_s.has_value();
+    });
     const auto rate = [](const ReportPoint& point) { return point.output_tokens_per_s; };
     const auto limit = [](const ReportPoint& point) { return point.limit_output_tokens_per_s; };
     std::string text = frontier_chart(configuration, front);

@@ -1,6 +1,5 @@
 #include "reports/pages/report_columns.h"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 

@@ -2,9 +2,7 @@
 // Sections of a report as HTML. The words, tables and figures are in the elements; report.js draws the charts
 // into their canvas elements, which it finds by the ids of the charts. Every text is escaped. The functions
 // are pure.
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "reports/document/section.h"
 

@@ -149,7 +149,7 @@ std::string markdown_of(const Section& section, int depth) {
     const auto is_paragraph = [](const Block& block) {
         return std::holds_alternative<Paragraph>(block.content);
     };
-    const auto content = std::find_if_not(section.blocks.begin(), section.blocks.end(), is_paragraph);
+    const auto content = std::ranges::find_if_not(section.blocks, is_paragraph);
     if (blocks_text({content, section.blocks.end()}, depth).empty()) return "";
     return heading(depth, section.title) + blocks_text(section.blocks, depth);
 }

@@ -164,8 +164,8 @@ void choose_tool(const dom::object& object, std::string_view (*name_of)(const do
     const ToolChoice choice = choice_of(*field);
     if (choice.none) request.tool.clear();
     if (choice.name.empty()) return;
-    const bool offered = std::any_of(list.begin(), list.end(),
-                                     [&](dom::element tool) { return name_of(tool) == choice.name; });
+    const bool offered =
+        std::ranges::any_of(list, [&](dom::element tool) { return name_of(tool) == choice.name; });
     if (!offered)
         refuse(fmt::format("The tool specified in `tool_choice` ({}) does not match any of `tools`.",
                            choice.name),

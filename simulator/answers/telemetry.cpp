@@ -20,7 +20,7 @@ constexpr double kRequestEdges[] = {.3, .5, .8, 1,  1.5, 2,   2.5, 5,   10,   15
 }  // namespace
 
 void BucketCounts::add(double value) {
-    const auto edge = std::lower_bound(edges_.begin(), edges_.end(), value);
+    const auto edge = std::ranges::lower_bound(edges_, value);
     ++counts_[static_cast<std::size_t>(edge - edges_.begin())];
     sum_ += value;
 }

@@ -12,7 +12,6 @@
 #include "simulator/answers/recall.h"
 #include "simulator/answers/request_reader.h"
 #include "simulator/engine/prompt_tokens.h"
-#include "simulator/engine/tokenizer.h"
 
 namespace paretoken::sim {
 namespace {

@@ -4,14 +4,13 @@
 // loadgen/protocol, because the server must not repeat an error of the client.
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "core/record/request.h"
-#include "simulator/answers/answer_writer.h"
+#include "simulator/answers/answer_plan.h"
 #include "simulator/answers/api_error.h"
 #include "simulator/engine/prefix_cache.h"
 #include "simulator/engine/profile.h"
@@ -36,8 +35,8 @@ struct ServedModel {
 struct GenerationRequest {
     Endpoint endpoint = Endpoint::chat;
     std::int64_t prompt_tokens = 0;
-    TokenIds prompt_token_ids;    ///< filled only with return_token_ids
-    std::int64_t max_tokens = 0;  ///< limit of the request, or else the endpoint's default
+    TokenIds prompt_token_ids = {};  ///< filled only with return_token_ids
+    std::int64_t max_tokens = 0;     ///< limit of the request, or else the endpoint's default
     std::int64_t min_tokens = 0;
     bool ignore_eos = false;
     bool stream = false;

@@ -4,11 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "cards/deployment.h"
-#include "cards/gpu.h"
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/formats.h"

@@ -143,14 +143,13 @@ class BatchingEngine final : public Engine {
 
     void abort(std::uint64_t id) override {
         const auto wanted = [id](const Sequence& sequence) { return sequence.id == id; };
-        if (const auto running = std::find_if(running_.begin(), running_.end(), wanted);
-            running != running_.end()) {
+        if (const auto running = std::ranges::find_if(running_, wanted); running != running_.end()) {
             cache_.release(running->holding->blocks);
             running_.erase(running);
             return;
         }
         // Most requests that are given up are among the first that arrived.
-        const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), wanted);
+        const auto waiting = std::ranges::find_if(waiting_, wanted);
         if (waiting != waiting_.end()) waiting_.erase(waiting);
     }
 
@@ -328,8 +327,8 @@ class BatchingEngine final : public Engine {
     void change_speeds(TimePoint at) {
         if (!first_begin_) first_begin_ = at - age_;
         const Duration since = at - *first_begin_;
-        const auto due = std::count_if(profile_.later.begin(), profile_.later.end(),
-                                       [&](const LaterChange& change) { return change.after <= since; });
+        const auto due = std::ranges::count_if(
+            profile_.later, [&](const LaterChange& change) { return change.after <= since; });
         if (due == 0) return;
         profile_ = profile_at(profile_, since);
         profile_.later.erase(profile_.later.begin(), profile_.later.begin() + due);

@@ -1,7 +1,6 @@
 #include "simulator/engine/model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cards/model.h"
 

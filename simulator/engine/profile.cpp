@@ -10,7 +10,6 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <variant>
 
 #include "core/embedded.h"
@@ -117,9 +116,8 @@ std::string known_fields(Timing timing) {
 }
 
 const Field& field_named(std::string_view name, const Profile& profile) {
-    const auto found = std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& field) {
-        return field.name == name && applies(field, profile.timing);
-    });
+    const auto found = std::ranges::find_if(
+        kFields, [&](const Field& field) { return field.name == name && applies(field, profile.timing); });
     if (found == std::end(kFields)) {
         throw UsageError(fmt::format("profile {}: unknown field \"{}\"; its fields are {}", profile.name,
                                      name, known_fields(profile.timing)));

@@ -6,7 +6,6 @@
 // a UTF-8 character); every other printable character is a piece; one space goes with the piece after it; any
 // other run of equal white space is a piece. English gives about 1.2 tokens per word.
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>

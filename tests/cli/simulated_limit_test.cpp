@@ -15,6 +15,7 @@
 #include "loadgen/virtual.h"
 #include "reports/analysis/model/join.h"
 #include "reports/analysis/model/limit.h"
+#include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"
 
 namespace paretoken {

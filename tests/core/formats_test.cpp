@@ -54,10 +54,10 @@ TEST(Formats, sizes_count_the_scales_of_blocks) {
     EXPECT_EQ(bytes_per_value(number_format("q4_1")), 20.0 / 32);
     EXPECT_EQ(bytes_per_value(number_format("q8_0")), 34.0 / 32);
     EXPECT_EQ(bytes_per_value(number_format("int4")), 0.5);
-    EXPECT_EQ(bits_per_value(number_format("mxfp4")), 4.25);
-    EXPECT_EQ(bits_per_value(number_format("nvfp4")), 4.5);
-    EXPECT_EQ(bits_per_value(number_format("q6_k")), 6.5625);
-    EXPECT_EQ(bits_per_value(number_format("fp8_blocks")), 8 + 32.0 / 16384);
+    EXPECT_EQ(8 * bytes_per_value(number_format("mxfp4")), 4.25);
+    EXPECT_EQ(8 * bytes_per_value(number_format("nvfp4")), 4.5);
+    EXPECT_EQ(8 * bytes_per_value(number_format("q6_k")), 6.5625);
+    EXPECT_EQ(8 * bytes_per_value(number_format("fp8_blocks")), 8 + 32.0 / 16384);
 }
 
 TEST(Formats, spellings_of_frameworks_and_kernels_are_known) {

@@ -14,6 +14,7 @@
 #include "datasets/catalog.h"
 #include "loadgen/run.h"
 #include "loadgen/worker.h"
+#include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"
 #include "tests/support/scripted_server.h"

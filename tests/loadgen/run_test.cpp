@@ -19,6 +19,7 @@
 #include "loadgen/probe.h"
 #include "loadgen/progress.h"
 #include "simulator/server.h"
+#include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"
 #include "tests/support/scripted_server.h"

@@ -8,6 +8,7 @@
 #include "loadgen/interruption.h"
 #include "loadgen/progress.h"
 #include "loadgen/virtual.h"
+#include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"
 #include "tests/support/random_jobs.h"

@@ -9,6 +9,7 @@
 
 #include "datasets/catalog.h"
 #include "loadgen/progress.h"
+#include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"
 #include "tests/support/simple_profile.h"

@@ -34,7 +34,7 @@ TEST(RowFormats, every_name_of_a_gpu_kernel_is_a_spelling_of_the_table) {
     for (const gpu::WeightFormat type : gpu::kWeightFormats) {
         const NumberFormat* format = find_format(name_of(type));
         ASSERT_NE(format, nullptr) << name_of(type);
-        EXPECT_EQ(static_cast<int>(bits_per_value(*format)), bits_of(type)) << name_of(type);
+        EXPECT_EQ(static_cast<int>(8 * bytes_per_value(*format)), bits_of(type)) << name_of(type);
     }
     for (const gpu::KvFormat type :
          {gpu::KvFormat::bf16, gpu::KvFormat::fp16, gpu::KvFormat::fp8, gpu::KvFormat::int8}) {
@@ -45,7 +45,7 @@ TEST(RowFormats, every_name_of_a_gpu_kernel_is_a_spelling_of_the_table) {
     for (const gpu::GemmForm form : gpu::kGemmForms) {
         const NumberFormat* format = find_format(name_of(form));
         ASSERT_NE(format, nullptr) << name_of(form);
-        EXPECT_EQ(static_cast<int>(bits_per_value(*format)), bits_of(form)) << name_of(form);
+        EXPECT_EQ(static_cast<int>(8 * bytes_per_value(*format)), bits_of(form)) << name_of(form);
     }
     EXPECT_EQ(format_name(name_of(gpu::WeightFormat::fp16)), "f16");
     EXPECT_EQ(format_name(name_of(gpu::KvFormat::fp16)), "f16");

@@ -19,6 +19,7 @@
 #include "loadgen/progress.h"
 #include "loadgen/virtual.h"
 #include "simulator/engine/profile.h"
+#include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"
 
 namespace paretoken::coverage {

@@ -11,6 +11,7 @@
 #include "datasets/catalog.h"
 #include "loadgen/load/stop_monitor.h"
 #include "loadgen/run.h"
+#include "tests/support/arrivals.h"
 
 namespace paretoken::testing {
 

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/result/result.h"
 #include "core/spec.h"
 
 namespace paretoken::rows {

@@ -23,7 +23,7 @@ using enum FieldKind;
 using enum FieldType;
 
 void known_rules(const std::string& text) {
-    if (std::find(kBenchmarks.begin(), kBenchmarks.end(), text) == kBenchmarks.end())
+    if (std::ranges::find(kBenchmarks, text) == kBenchmarks.end())
         throw UsageError(fmt::format("'{}': known are {}", text, fmt::join(kBenchmarks, ", ")));
 }
 
@@ -69,56 +69,40 @@ void set_max_failed(LoadPlan& plan, std::size_t, const Texts& texts) {
 
 constexpr std::array kResultRows = {
     PlanField{.name = "probe",
-              .flags = "--probe",
-              .group = "Result",
               .kind = measuring,
               .help = "Questions with known answers that are asked after the load at temperature 0: a file "
                       "of JSON lines ({\"prompt\": …, \"expect\": {\"contains\": …}}), or recall:ctx=4k,n=40 "
                       "for values to be found in long texts. The share of right answers is the run's quality",
               .value = member<&LoadPlan::probe>},
     PlanField{.name = "out",
-              .flags = "--out",
               .synonyms = "--result-dir:vllm --artifact-dir:aiperf --output-artifact-dir:aiperf",
-              .group = "Result",
               .help = "Directory for the result, new or without a result: run and sweep do not replace a "
                       "result, and a sweep continues its own [runs/TIME]",
               .value = member<&LoadPlan::out>},
     PlanField{.name = "overwrite",
-              .flags = "--overwrite",
-              .group = "Result",
               .type = flag,
               .help = "Replace the result that --out holds",
               .value = member<&LoadPlan::overwrite>},
     PlanField{.name = "keep_answers",
-              .flags = "--keep-answers",
-              .group = "Result",
               .type = flag,
               .help = "Keep the texts of the answers, in answers.jsonl",
               .value = member<&LoadPlan::keep_answers>},
     PlanField{.name = "metadata",
-              .flags = "--metadata",
-              .group = "Result",
               .type = list,
               .help = "NAME=VALUE to keep with the result; may be repeated",
               .value = member<&LoadPlan::metadata>},
     PlanField{.name = "gpu",
-              .flags = "--gpu",
-              .group = "Result",
               .kind = measuring,
               .help = "Serving hardware, as NAME[xN] (h100, h200x2). A report chooses limits and prices by "
                       "it [for a local server: this machine's CPU]",
               .value = member<&LoadPlan::gpu>},
     PlanField{.name = "model_card",
-              .flags = "--model-card",
-              .group = "Result",
               .kind = measuring,
               .help = "Served model: a known model, a config.json or a GGUF file. "
                       "llama-3.1-8b:weights=int4,kv=fp8 states number formats that differ from those of the "
                       "card. A report takes limits and labels from it",
               .value = member<&LoadPlan::model_card>},
     PlanField{.name = "goodput",
-              .flags = "--goodput",
-              .group = "Result",
               .type = list,
               .kind = judging,
               .of_class = true,
@@ -127,8 +111,6 @@ constexpr std::array kResultRows = {
                       "and those of a job of agents: job:60s (--slo sets limits on percentiles)",
               .value = {.get = member<&RequestClass::goodput>.get, .set = set_goodput}},
     PlanField{.name = "slo",
-              .flags = "--slo",
-              .group = "Result",
               .type = list,
               .kind = judging,
               .help = "Limit on a percentile: ttft_p95:800 (ms), or in quotes 'ttft_p95<800ms' (p90 if no "
@@ -137,41 +119,29 @@ constexpr std::array kResultRows = {
                       "may be repeated",
               .value = {.get = member<&LoadPlan::slos>.get, .set = set_slos}},
     PlanField{.name = "rules",
-              .flags = "--rules",
-              .group = "Result",
               .kind = judging,
               .help = "Benchmark whose rules the result is held against: agentx or mlperf-agentic; --recipe "
                       "sets the options that they ask for",
               .value = checked<known_rules, &LoadPlan::rules>},
     PlanField{.name = "require",
-              .flags = "--require",
-              .group = "Result",
               .help = "met: end with exit code 5 if a limit (--slo) is not shown at 99 % to be met; without "
                       "it, a load that is measured within its limits is enough",
               .value = checked<known_requirement, &LoadPlan::require>},
     PlanField{.name = "max_failed",
-              .flags = "--max-failed",
-              .group = "Result",
               .type = number,
               .kind = judging,
               .help = "Share of requests that may fail before a run is invalid: 10% or 0.1",
               .value = {.get = member<&LoadPlan::max_failed>.get, .set = set_max_failed}},
     PlanField{.name = "host_noise",
-              .flags = "--host-noise",
-              .group = "Result",
               .kind = judging,
               .help = "accept: delays of the client and its host, which may have changed figures, make a run "
                       "warn instead of invalid",
               .value = checked<known_host_noise, &LoadPlan::host_noise>},
     PlanField{.name = "alerts",
-              .flags = "--alerts",
-              .group = "Result",
               .kind = judging,
               .help = "JSON file of alerts that replace the default ones (docs/alerts.md)",
               .value = member<&LoadPlan::alerts>},
     PlanField{.name = "baseline",
-              .flags = "--baseline",
-              .group = "Result",
               .kind = judging,
               .help = "Runs with which alerts compare this one: a run directory, or a directory of several",
               .value = member<&LoadPlan::baseline>},

@@ -1,5 +1,7 @@
 #include "core/plan/rows/value.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <limits>
 #include <system_error>

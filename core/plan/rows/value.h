@@ -1,6 +1,5 @@
 #pragma once
 // How the rows of the fields read and write the members of a plan.
-#include <fmt/format.h>
 
 #include <cstddef>
 #include <map>
@@ -35,7 +34,6 @@ Texts texts_of(const std::optional<Value>& value) {
 
 // ---- texts as values; each function throws UsageError naming the mistake
 
-/// Returns the only text.
 const std::string& only(const Texts& texts);
 
 void read(const std::string& text, std::string& value);

@@ -74,7 +74,7 @@ struct DatasetField {
     /// Sets a length, which has a Spec's form; its commas become semicolons inside the dataset's Spec.
     static void set(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
         std::string text = only(texts);
-        std::replace(text.begin(), text.end(), ',', ';');
+        std::ranges::replace(text, ',', ';');
         set_dataset_field(plan, request_class, key, std::move(text));
     }
     static void clear(LoadPlan& plan, std::size_t request_class) {
@@ -119,8 +119,6 @@ void set_class_specs(LoadPlan& plan, std::size_t, const Texts& texts) {
 constexpr std::array kWorkloadRows = {
     PlanField{.name = "class_name", .kind = workload, .of_class = true, .value = member<&RequestClass::name>},
     PlanField{.name = "class",
-              .flags = "--class",
-              .group = "Workload",
               .type = list,
               .kind = load,
               .help = "Class of requests with options of its own, which take precedence over those of the "
@@ -128,24 +126,18 @@ constexpr std::array kWorkloadRows = {
                       "Keys are the names of options; within a value, ';' stands for ',' and ';;' for ';'",
               .value = {.get = member<&LoadPlan::class_specs>.get, .set = set_class_specs}},
     PlanField{.name = "priority",
-              .flags = "--priority",
-              .group = "Workload",
               .kind = workload,
               .of_class = true,
               .help = "Priority to send with each request, for servers that accept one (vLLM)",
               .value = member<&RequestClass::priority>},
     PlanField{.name = "dataset",
-              .flags = "--dataset",
               .synonyms = "--dataset-name:vllm,sglang",
-              .group = "Workload",
               .kind = workload,
               .of_class = true,
               .help = "Source of the requests: {names} [custom if there is a path, else synthetic]",
               .value = {.get = get_dataset, .set = member<&RequestClass::dataset>.set}},
     PlanField{.name = "dataset_path",
-              .flags = "--dataset-path",
               .synonyms = "--input-file:aiperf",
-              .group = "Workload",
               .of_class = true,
               .help =
                   "File of requests, whose format is recognised unless --dataset names one; for custom: JSON "
@@ -158,8 +150,6 @@ constexpr std::array kWorkloadRows = {
               .of_class = true,
               .value = member<&RequestClass::dataset_content>},
     PlanField{.name = "replies",
-              .flags = "--replies",
-              .group = "Workload",
               .kind = workload,
               .of_class = true,
               .help = "Answers with which conversations continue: live (the server's) or recorded (the "
@@ -167,16 +157,12 @@ constexpr std::array kWorkloadRows = {
               .value = checked<known_replies, &RequestClass::replies>},
     PlanField{
         .name = "tool_scale",
-        .flags = "--tool-scale",
-        .group = "Workload",
         .type = number,
         .kind = workload,
         .of_class = true,
         .help = "Factor of the recorded times of tools between the turns of jobs; 0 leaves them out [1]",
         .value = checked<within_if_given<kToolScale>, &RequestClass::tool_scale>},
     PlanField{.name = "idle_cap",
-              .flags = "--idle-cap",
-              .group = "Workload",
               .type = duration,
               .kind = workload,
               .of_class = true,
@@ -184,16 +170,12 @@ constexpr std::array kWorkloadRows = {
                       "cut to it [no limit]",
               .value = member<&RequestClass::idle_cap>},
     PlanField{.name = "idle_system_cap",
-              .flags = "--idle-system-cap",
-              .group = "Workload",
               .type = duration,
               .kind = workload,
               .help = "Longest time without any request in flight while jobs pause: 10s; the pauses of all "
                       "jobs are then shortened alike [no limit]",
               .value = member<&RequestClass::idle_system_cap>},
     PlanField{.name = "start_inside",
-              .flags = "--start-inside",
-              .group = "Workload",
               .kind = workload,
               .of_class = true,
               .help = "Closed loop of jobs: the first job of each slot begins at a share of its turns, drawn "
@@ -201,10 +183,8 @@ constexpr std::array kWorkloadRows = {
                       "0.25..0.75+10: the ten turns after them are warm-ups too, without pauses",
               .value = member<&RequestClass::start_inside>},
     PlanField{.name = "isl",
-              .flags = "--isl",
               .synonyms = "--random-input-len:vllm,sglang --input-len:vllm "
                           "--synthetic-input-tokens-mean:aiperf --prompt-input-tokens-mean:aiperf",
-              .group = "Workload",
               .kind = workload,
               .of_class = true,
               .help = "Input length in tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, "
@@ -212,20 +192,16 @@ constexpr std::array kWorkloadRows = {
                       "together with output lengths, pairs:512/128=.7;4096/256=.3 [512]",
               .value = dataset_field<kInputLength>},
     PlanField{.name = "osl",
-              .flags = "--osl",
               .synonyms = "--random-output-len:vllm,sglang --output-len:vllm "
                           "--sharegpt-output-len:vllm,sglang --custom-output-len:vllm --hf-output-len:vllm "
                           "--output-tokens-mean:aiperf --prompt-output-tokens-mean:aiperf",
-              .group = "Workload",
               .kind = workload,
               .of_class = true,
               .help = "Output length in tokens (max_tokens): a number or a distribution, as for --isl [128]",
               .value = dataset_field<kOutputLength>},
     PlanField{
         .name = "range_ratio",
-        .flags = "--range-ratio",
         .synonyms = "--random-range-ratio:vllm,aiperf",
-        .group = "Workload",
         .type = number,
         .kind = workload,
         .of_class = true,
@@ -233,8 +209,6 @@ constexpr std::array kWorkloadRows = {
                 "as vLLM's benchmark does",
         .value = {.get = DatasetField<kRatio>::get, .set = set_ratio, .clear = DatasetField<kRatio>::clear}},
     PlanField{.name = "prompt_form",
-              .flags = "--prompt-form",
-              .group = "Workload",
               .kind = workload,
               .help = "Form of prompts: text, token-ids, or auto, which means token ids if the endpoint "
                       "accepts them (completions)",
@@ -242,62 +216,47 @@ constexpr std::array kWorkloadRows = {
     PlanField{.name = "ignore_eos",
               .flags = "--ignore-eos,!--no-ignore-eos",
               .synonyms = "!--disable-ignore-eos:sglang",
-              .group = "Workload",
               .type = flag,
               .kind = workload,
               .help = "Make answers as long as requested, with the field ignore_eos [on; left out if the "
                       "server refuses it or the protocol has no such field]",
               .value = member<&LoadPlan::sampling, &Sampling::ignore_eos>},
     PlanField{.name = "max_completion_tokens",
-              .flags = "--max-completion-tokens",
-              .group = "Workload",
               .type = flag,
               .kind = workload,
               .help = "Send max_completion_tokens instead of max_tokens, as hosted reasoning models require",
               .value = member<&LoadPlan::sampling, &Sampling::max_completion_tokens>},
     PlanField{.name = "temperature",
-              .flags = "--temperature",
-              .group = "Workload",
               .type = number,
               .kind = workload,
               .help = "Sampling temperature [the server's]",
               .value = member<&LoadPlan::sampling, &Sampling::temperature>},
     PlanField{.name = "extra_body",
-              .flags = "--extra-body",
               .synonyms = "--extra-request-body:sglang",
-              .group = "Workload",
               .kind = workload,
               .help = "JSON object that is merged into every request; its keys take precedence",
               .value = member<&LoadPlan::sampling, &Sampling::extra_body>,
               .shown = json_to_show},
     PlanField{.name = "refused_by_server", .type = list, .value = member<&LoadPlan::refused>},
     PlanField{.name = "seed",
-              .flags = "--seed",
               .synonyms = "--random-seed:guidellm,aiperf",
-              .group = "Workload",
               .type = count,
               .kind = load,
               .help = "Seed of lengths, prompts and arrivals",
               .value = member<&LoadPlan::seed>},
     PlanField{
         .name = "salt",
-        .flags = "--salt",
-        .group = "Workload",
         .kind = load,
         .help =
             "Text that makes prompts new to a prefix cache [a new one for every run, which run.json records]",
         .value = member<&LoadPlan::salt>},
     PlanField{.name = "text",
-              .flags = "--text",
-              .group = "Workload",
               .help = "Text file from which generated prompts are cut, instead of random words; for servers "
                       "that draft tokens ahead and for models with routed experts",
               .value = member<&LoadPlan::text>},
     PlanField{.name = "text_content", .kind = workload, .value = member<&LoadPlan::text_content>},
     PlanField{
         .name = "salt_prompts",
-        .flags = "--salt-prompts",
-        .group = "Workload",
         .type = flag,
         .kind = workload,
         .help = "Put a few words of the salt, always the same number, before prompts that come from a file; "

@@ -51,7 +51,6 @@ Messages tool_results_in(const dom::element& object, const RowPlace& place) {
         if (id.empty()) place.refuse("a tool's result lacks \"tool_call_id\"");
         messages.push_back({.role = "tool",
                             .content = text_in(result, "content", place),
-                            .parts = {},
                             .fields = "\"tool_call_id\":" + id});
     }
     if (messages.empty()) place.refuse("\"tool_results\" is empty");

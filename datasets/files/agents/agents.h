@@ -1,7 +1,6 @@
 #pragma once
-// Generated jobs of agents. They are rows with lengths and blocks, as in a trace of jobs, but made from
-// distributions: no file is read. All prompts are stated as a whole, so that they do not depend on the
-// server's answers; an answer is in the next prompt of its agent as made-up text of its length.
+// Generated jobs of agents: rows with lengths and blocks as in a trace, made from distributions. Prompts are
+// stated as a whole and do not depend on the server's answers.
 #include <cstdint>
 #include <memory>
 

@@ -234,7 +234,7 @@ void JobIndex::join_by_edges(const std::string& path) {
     slots_.clear();
     for (auto& items : jobs) {
         if (items.empty()) continue;
-        std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) {
+        std::ranges::stable_sort(items, [](const auto& a, const auto& b) {
             return std::pair(a.first.at.row, a.first.at.part) < std::pair(b.first.at.row, b.first.at.part);
         });
         slots_.push_back({static_cast<std::uint32_t>(drafts_.size()), 0});

@@ -1,12 +1,8 @@
 #pragma once
-// Maps jobs (datasets/job.h) to the rows of a file. A row states one turn, or several. Turns may name their
-// conversation, which is an agent, and their job; the turns of other jobs may lie between them. A
-// conversation without a job is a job with one agent. A row that names neither is a job of its own. While the
-// file is read, the index holds the names. Apart from them it needs no memory until the first job with two
-// turns.
+// Maps jobs (datasets/job.h) to the rows of a file. Turns may name their conversation (an agent) and their
+// job, and lie between those of other jobs; a row that names neither is a job of its own.
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,7 +22,6 @@ Messages messages_of(Prompt prompt);
 /// Counts the assistant's messages at the front, which are the recorded reply to the turn before.
 std::size_t recorded_replies(const Messages& messages);
 
-/// The place of a turn in the file.
 struct TurnPlace {
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
@@ -56,7 +51,6 @@ class JobIndex {
     /// of a job of more than 65,535 turns.
     void finish(const std::string& path);
 
-    /// Returns whether a job has several turns.
     bool has_conversations() const { return has_conversations_; }
     /// Returns whether a row states a job, or a pause between turns.
     bool has_jobs() const { return has_jobs_; }

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
-#include <vector>
 
 #include "datasets/files/file_dataset.h"
 
@@ -42,7 +40,7 @@ void read_job_fields(const dom::element& object, Row& row, const RowPlace& place
 
 bool is_job_field(std::string_view name, const Row& row) {
     if (name == "id" && row.job.id.empty()) return false;
-    return std::find(kJobFields.begin(), kJobFields.end(), name) != kJobFields.end();
+    return std::ranges::find(kJobFields, name) != kJobFields.end();
 }
 
 }  // namespace paretoken::datasets

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -102,7 +101,7 @@ std::string json_string_of(const dom::element& object, std::string_view key) {
 /// A message in parts, as the semantic conventions write it, in the form that servers accept. Results of
 /// tools become messages of their own.
 void add_message_of_parts(Messages& messages, const std::string& role, const dom::array& parts) {
-    Message message{.role = role, .content = {}};
+    Message message{.role = role};
     std::string calls;
     bool has_text = false;
     for (const dom::element part : parts) {
@@ -119,7 +118,6 @@ void add_message_of_parts(Messages& messages, const std::string& role, const dom
             const bool newer = part["response"].error() == simdjson::SUCCESS;
             messages.push_back({.role = "tool",
                                 .content = text_or_json(part, newer ? "response" : "result"),
-                                .parts = {},
                                 .fields = "\"tool_call_id\":" + json_string_of(part, "id")});
         }
     }
@@ -217,7 +215,7 @@ std::vector<std::size_t> around(const Session& session, std::size_t span) {
     std::vector<std::size_t> found;
     for (auto parent = session.by_id.find(session.spans[span].parent); parent != session.by_id.end();
          parent = session.by_id.find(session.spans[parent->second].parent)) {
-        if (std::find(found.begin(), found.end(), parent->second) != found.end()) break;
+        if (std::ranges::find(found, parent->second) != found.end()) break;
         found.push_back(parent->second);
     }
     return found;
@@ -245,7 +243,7 @@ Session session_of(const dom::element& object, const RowPlace& place) {
         session.spans.push_back(std::move(one));
     }
     for (Chat& chat : session.chats) chat.around = around(session, chat.span);
-    std::stable_sort(session.chats.begin(), session.chats.end(), [&](const Chat& a, const Chat& b) {
+    std::ranges::stable_sort(session.chats, [&](const Chat& a, const Chat& b) {
         return session.spans[a.span].start < session.spans[b.span].start;
     });
     return session;
@@ -256,7 +254,7 @@ const Span& span_of(const Session& session, std::size_t chat) {
 }
 
 bool share_any(const std::set<std::string>& a, const std::set<std::string>& b) {
-    return std::any_of(a.begin(), a.end(), [&](const std::string& one) { return b.contains(one); });
+    return std::ranges::any_of(a, [&](const std::string& one) { return b.contains(one); });
 }
 
 /// Returns whether chat `a` is what `b` goes on from: its calls or its answer are in the prompt of `b`.
@@ -321,7 +319,7 @@ double tool_seconds(const Session& session, const Chat& chat, double from, doubl
     for (const Span& span : session.spans)
         if (!span.is_chat && chat.results.contains(span.call))
             times.emplace_back(std::max(from, span.start), std::min(until, span.end));
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     double total = 0;
     double counted = from;
     for (const auto& [start, end] : times) {

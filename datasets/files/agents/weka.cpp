@@ -57,7 +57,7 @@ double needed_number_in(const dom::element& object, std::string_view key, const 
 bool has_tool_result(const dom::element& request) {
     dom::array types;
     if (request["input_types"].get(types)) return false;
-    return std::any_of(types.begin(), types.end(), [](const dom::element type) {
+    return std::ranges::any_of(types, [](const dom::element type) {
         std::string_view name;
         return !type.get(name) && name == "tool_result";
     });
@@ -109,7 +109,7 @@ std::string visit_requests(std::string_view text, const RowPlace& place,
         std::string_view key;
         std::string_view raw;
         check(field.unescaped_key().get(key));
-        if (std::find(kFacts.begin(), kFacts.end(), key) != kFacts.end()) {
+        if (std::ranges::find(kFacts, key) != kFacts.end()) {
             check(raw_text_of(field.value()).get(raw));
             facts += fmt::format("{}\"{}\":{}", facts.size() > 1 ? "," : "", key, raw);
         }
@@ -187,7 +187,7 @@ void infer_agents(WekaJob& job) {
             best = &agent;
             most = common;
         }
-        if (best == nullptr) best = &job.agents.emplace_back(WekaAgent{.turns = {}, .spawned = turn.start});
+        if (best == nullptr) best = &job.agents.emplace_back(WekaAgent{.spawned = turn.start});
         best->turns.push_back(at);
         best->end = std::max(best->end, turn.end);
     }
@@ -224,10 +224,7 @@ double pause_before(const WekaJob& job, const WekaTurn& turn, double begin) {
 
 /// Makes the rows of a job, whose first row holds the others.
 Row row_of(WekaJob& job, const std::string& id, std::int64_t block_tokens, bool local) {
-    const double begin =
-        std::min_element(job.turns.begin(), job.turns.end(), [](const WekaTurn& a, const WekaTurn& b) {
-            return a.start < b.start;
-        })->start;
+    const double begin = std::ranges::min_element(job.turns, {}, &WekaTurn::start)->start;
     for (std::size_t number = 0; number < job.agents.size(); ++number)
         for (const std::size_t at : job.agents[number].turns) {
             WekaTurn& turn = job.turns[at];
@@ -257,7 +254,7 @@ std::int64_t block_tokens_in(const dom::element& object, const RowPlace& place) 
 }
 
 Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
-    WekaJob job{.turns = {}, .agents = {WekaAgent{}}};
+    WekaJob job{.agents = {WekaAgent{}}};
     std::string facts = visit_requests(text, place, [&](std::string_view request) {
         const dom::element& entry = object_of(request, place);
         if (is_sub_agent(entry)) return add_sub_agent(job, entry, relative, place);
@@ -280,7 +277,7 @@ Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
     const auto is_earlier = [&](std::size_t a, std::size_t b) {
         return job.turns[a].start < job.turns[b].start;
     };
-    for (WekaAgent& agent : job.agents) std::stable_sort(agent.turns.begin(), agent.turns.end(), is_earlier);
+    for (WekaAgent& agent : job.agents) std::ranges::stable_sort(agent.turns, is_earlier);
     infer_agents(job);
     connect(job);
     return row_of(job, id, block_tokens_in(object, place), scope != "global");

@@ -164,7 +164,7 @@ float KvNumbers::value(std::size_t token, std::size_t d) const {
 }
 
 KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t head_dim) {
-    KvNumbers numbers{.type = type, .head_dim = head_dim, .bits = {}, .scale = {}};
+    KvNumbers numbers{.type = type, .head_dim = head_dim};
     numbers.bits.reserve(values.size());
     for (std::size_t first = 0; first < values.size(); first += head_dim) {
         const auto token = values.subspan(first, head_dim);

@@ -48,8 +48,8 @@ struct KvShape {
 struct KvNumbers {
     KvType type = KvType::bf16;
     std::size_t head_dim = 0;
-    std::vector<std::uint16_t> bits;  ///< a bf16 or f16 number, or an int8 code in the low byte
-    std::vector<float> scale;         ///< scale per token; empty if the type has none
+    std::vector<std::uint16_t> bits = {};  ///< a bf16 or f16 number, or an int8 code in the low byte
+    std::vector<float> scale = {};         ///< scale per token; empty if the type has none
 
     float value(std::size_t token, std::size_t d) const;
 };

@@ -73,7 +73,6 @@ inline float weight_factor(float largest) {
     return largest > 1e-30F ? kMostWeight / largest : 0;
 }
 
-/// The running softmax of one query head.
 struct Softmax {
     float maximum = kLowest;
     float sum = 0;

@@ -19,7 +19,7 @@ constexpr std::size_t kDistinct = 2;  // KV heads with different numbers; the ri
 /// One KV head of one sequence and its queries.
 struct Head {
     Queries q;
-    std::vector<double> reference;  // [group, head_dim]
+    std::vector<double> reference = {};  // [group, head_dim]
 };
 
 std::vector<float> random_floats(std::size_t count, Random& random) {
@@ -95,8 +95,7 @@ void AttentionKernel::add_head(Random& random) {
     };
     const KvNumbers keys = random_numbers();
     const KvNumbers values = random_numbers();
-    Head head{.q = queries_for(shape_.type, random_floats(group_ * shape_.head_dim, random), group_),
-              .reference = {}};
+    Head head{.q = queries_for(shape_.type, random_floats(group_ * shape_.head_dim, random), group_)};
     head.reference = attention_reference(shape_, keys, values, head.q);
     heads_.push_back(std::move(head));
     const auto kv = packed_kv(shape_, keys, values);

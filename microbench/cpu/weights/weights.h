@@ -1,7 +1,6 @@
 #pragma once
-// Computes y[batch, rows] = W[rows, k] · x[batch, k] directly from stored weights, as in decode. There is
-// one function per (type, layout, instruction set, batch), and for some also per way of prefetching.
-// weights.cpp joins the tables of weights_*.cpp and prepares x.
+// Computes y[batch, rows] = W[rows, k] · x[batch, k] from stored weights, as in decode, by one function per
+// (type, layout, instruction set, batch, and for some way of prefetching).
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -1,9 +1,7 @@
 #pragma once
 // Streams the weight matrices of one decoder layer through a GEMV (microbench/cpu/weights/weights.h). The
-// working set consists of copies of the matrices that streamed_matrices() returns. The check compares the
-// results for the first copy with fp64, for every variant of the GEMV, and requires that two runs give
-// equal bits. If these matrices with the batch have more than 40 million multiply-adds, only every n-th row
-// of each matrix is compared.
+// check compares the first copy with fp64 for every variant, every n-th row only above 40 million
+// multiply-adds, and requires that two runs give equal bits.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -14,7 +12,6 @@
 
 namespace paretoken::microbench {
 
-/// The options that all benchmarks of streamed weights or KV caches share.
 struct StreamOptions {
     Isa isa = Isa::scalar;
     std::size_t threads = 1;

@@ -1,15 +1,11 @@
 #pragma once
-// Products of packed bf16 weights with a batch by tile registers. The packed layout is the one that the
-// products take as their second operand: 16 rows of weights side by side, and the pairs along k below each
-// other. The batch is the first operand, up to 16 rows. The functions are templates over the tile registers:
-// those of microbench/cpu/tiles.h, or the tests' emulation.
+// Products of packed bf16 weights with a batch by tile registers: the packed layout is the second operand (16
+// rows side by side, the pairs along k below each other), the batch the first, up to 16 rows.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 #include "microbench/cpu/fetch.h"
-#include "microbench/cpu/formats.h"
 #include "microbench/cpu/tiles.h"
 #include "microbench/cpu/weights/weights.h"
 

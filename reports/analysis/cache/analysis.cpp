@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -72,7 +71,7 @@ std::vector<double> times_of(std::span<const CacheSample> samples, const CellKey
     for (const CacheSample& sample : samples)
         if (counts(sample) && CellKey(sample.prefix, sample.arm, sample.hit) == key)
             times.push_back(*sample.ttft_s);
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     return times;
 }
 
@@ -352,7 +351,7 @@ double median_tpot(std::span<const CacheSample> samples, const std::string& arm)
     std::vector<double> times;
     for (const CacheSample& sample : samples)
         if (counts(sample) && sample.arm == arm && sample.tpot_s) times.push_back(*sample.tpot_s);
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     return times.empty() ? 0 : percentile(times, 0.5);
 }
 
@@ -480,7 +479,7 @@ std::optional<double> next_idle_time(const std::map<double, double>& found, doub
     const IdleTime time = idle_time_of(found);
     const double held = time.held_s.value_or(0);
     if (time.lost_s || held >= most_s) return std::nullopt;
-    const auto next = std::find_if(kGaps.begin(), kGaps.end(), [held](double gap) { return gap > held; });
+    const auto next = std::ranges::find_if(kGaps, [held](double gap) { return gap > held; });
     return std::min(most_s, next == kGaps.end() ? 2 * held : *next);
 }
 

@@ -1,8 +1,6 @@
 #pragma once
-// The results of an experiment on prefix caching (`paretoken cache`), computed from its requests. An arm is a
-// group of requests that repeat parts of earlier prompts in the same way. The results are the times and hits
-// of each arm, the time that a cached token saves, the size of the cache's blocks, and verdicts in words.
-// The functions are pure.
+// The results of an experiment on prefix caching: times and hits of each arm (requests that repeat parts of
+// earlier prompts in the same way), the time that a cached token saves, the size of blocks, and verdicts.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -79,7 +77,6 @@ struct CacheArm {
     bool operator==(const CacheArm&) const = default;
 };
 
-/// The results of one load level.
 struct CacheLevel {
     std::uint64_t concurrency = 1;
     std::string directory = {};  ///< directory of the run
@@ -101,7 +98,6 @@ struct CacheLevel {
     bool operator==(const CacheLevel&) const = default;
 };
 
-/// The number of prefixes that the cache holds when they are used in turn.
 struct WorkingSet {
     std::int64_t prefix_tokens = 0;
     std::int64_t request_tokens = 0;         ///< tokens of prefix, suffix and answer
@@ -113,7 +109,6 @@ struct WorkingSet {
     bool operator==(const WorkingSet&) const = default;
 };
 
-/// How long the cache keeps a prefix that is not used.
 struct IdleTime {
     /// Longest measured idle time below `lost_s`; absent if there is none.
     std::optional<double> held_s = {};

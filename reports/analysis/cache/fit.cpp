@@ -133,8 +133,7 @@ std::optional<ChosenFit> chosen_fit(std::span<const FitPoint> points) {
 std::optional<TtftFit> fit_of(std::span<const FitPoint> points) {
     const auto chosen = chosen_fit(points);
     if (!chosen) return std::nullopt;
-    TtftFit fit{
-        .n = points.size(), .base_s = chosen->term(0), .per_token_s = chosen->term(1), .per_token2_s = {}};
+    TtftFit fit{.n = points.size(), .base_s = chosen->term(0), .per_token_s = chosen->term(1)};
     if (chosen->curved) fit.per_token2_s = chosen->term(2);
     return fit;
 }

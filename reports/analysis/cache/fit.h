@@ -1,6 +1,5 @@
 #pragma once
-// How the time to first token grows with the number of tokens that a server must process, by least squares.
-// The functions are pure.
+// How the time to first token grows with the tokens that a server must process, by least squares.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,12 +26,11 @@ struct TtftFit {
     std::uint64_t n = 0;
     FitTerm base_s;
     FitTerm per_token_s;
-    std::optional<FitTerm> per_token2_s;  ///< absent unless its 99.9 % interval lies above 0
+    std::optional<FitTerm> per_token2_s = {};  ///< absent unless its 99.9 % interval lies above 0
 
     bool operator==(const TtftFit&) const = default;
 };
 
-/// The time that the last tokens of the longest prompt take.
 struct LastTokens {
     double longest_tokens = 0;  ///< largest number of tokens of a point
     FitTerm per_token_s;        ///< mean time of one of the last tokens

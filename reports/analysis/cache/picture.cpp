@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "core/text/number_text.h"
 
@@ -48,18 +47,15 @@ std::vector<PictureSeries> series_by_arm(const CacheLevel& level, XOf x_of) {
         const std::optional<double> x = x_of(arm);
         if (!arm.ttft_p50_s || !x) continue;
         const std::string name = name_of(arm);
-        auto found = std::find_if(series.begin(), series.end(),
-                                  [&](const PictureSeries& one) { return one.name == name; });
-        if (found == series.end()) found = series.insert(found, PictureSeries{.name = name, .points = {}});
+        auto found = std::ranges::find(series, name, &PictureSeries::name);
+        if (found == series.end()) found = series.insert(found, PictureSeries{.name = name});
         found->points.push_back(point_of(*x, arm, level));
     }
     // The arm "repeat" goes last because only some charts show it, so that every other arm looks the same in
     // all.
     std::stable_partition(series.begin(), series.end(),
                           [](const PictureSeries& one) { return one.name != "repeat"; });
-    for (PictureSeries& one : series)
-        std::stable_sort(one.points.begin(), one.points.end(),
-                         [](const PicturePoint& a, const PicturePoint& b) { return a.x < b.x; });
+    for (PictureSeries& one : series) std::ranges::stable_sort(one.points, {}, &PicturePoint::x);
     return series;
 }
 
@@ -69,8 +65,7 @@ Picture by_prefix(const CacheLevel& level) {
             .x_title = "Prefix, tokens",
             .y_title = "ms",
             .series = series_by_arm(
-                level, [](const CacheArm& arm) { return std::optional(static_cast<double>(arm.prefix)); }),
-            .lines = {}};
+                level, [](const CacheArm& arm) { return std::optional(static_cast<double>(arm.prefix)); })};
 }
 
 /// The chart of the medians over the tokens that the server had to process, with the fit through all
@@ -84,20 +79,16 @@ Picture by_uncached(const CacheLevel& level) {
         .series = series_by_arm(
             level,
             [](const CacheArm& arm) { return arm.arm == "repeat" ? std::nullopt : uncached_tokens(arm); }),
-        .lines = {},
         .linear_x = true};
     std::set<double> places{0};
     for (PictureSeries& one : picture.series) {
         one.style = "points";
         for (const PicturePoint& point : one.points) places.insert(point.x);
     }
-    PictureSeries line{.name = "fit", .points = {}, .style = "fit"};
+    PictureSeries line{.name = "fit", .style = "fit"};
     for (const double x : places)
-        line.points.push_back({.x = x,
-                               .y = kMilliseconds * seconds_at(*level.fit, x),
-                               .valid = true,
-                               .row = level.directory,
-                               .note = {}});
+        line.points.push_back(
+            {.x = x, .y = kMilliseconds * seconds_at(*level.fit, x), .valid = true, .row = level.directory});
     picture.series.push_back(std::move(line));
     return picture;
 }
@@ -111,10 +102,9 @@ std::vector<Picture> pictures_of(const CacheLevel& level) {
 
 template <class X>
 PictureSeries shares_of(const std::map<X, double>& found) {
-    PictureSeries series{.name = "found again", .points = {}};
+    PictureSeries series{.name = "found again"};
     for (const auto& [x, share] : found)
-        series.points.push_back(
-            {.x = static_cast<double>(x), .y = kPercent * share, .valid = true, .row = {}, .note = {}});
+        series.points.push_back({.x = static_cast<double>(x), .y = kPercent * share, .valid = true});
     return series;
 }
 
@@ -123,8 +113,7 @@ Picture picture_of(const WorkingSet& set) {
                     .title = "Found again, by prefixes that are used in turn",
                     .x_title = "Prefixes in turn",
                     .y_title = "% of their tokens",
-                    .series = {shares_of(set.found)},
-                    .lines = {}};
+                    .series = {shares_of(set.found)}};
     if (set.held > 0) picture.marks.push_back({"held", static_cast<double>(set.held)});
     if (set.lost) picture.marks.push_back({"lost", static_cast<double>(*set.lost)});
     return picture;
@@ -135,8 +124,7 @@ Picture picture_of(const IdleTime& time) {
                     .title = "Found again, by idle time",
                     .x_title = "Idle time, s",
                     .y_title = "% of the prefix",
-                    .series = {shares_of(time.found)},
-                    .lines = {}};
+                    .series = {shares_of(time.found)}};
     if (time.held_s) picture.marks.push_back({"kept", *time.held_s});
     if (time.lost_s) picture.marks.push_back({"gone", *time.lost_s});
     return picture;
@@ -160,7 +148,7 @@ double seconds_at(const TtftFit& fit, double uncached_tokens) {
 }
 
 CachePicture picture_of(const LoadedCache& cache) {
-    CachePicture picture{.directory = cache.directory, .report = cache.report, .levels = {}, .pictures = {}};
+    CachePicture picture{.directory = cache.directory, .report = cache.report, .levels = {}};
     for (const CacheLevel& level : cache.report.levels) picture.levels.push_back(pictures_of(level));
     if (cache.report.working_set && !cache.report.working_set->found.empty())
         picture.pictures.push_back(picture_of(*cache.report.working_set));

@@ -1,7 +1,6 @@
 #pragma once
-// An experiment on prefix caching as charts: the times to first token of each arm (a way of repeating earlier
-// prompts, see CacheSample::arm) by prefix, their fit by the tokens that were not cached, and the share of
-// tokens that was found in the cache for each working set and after each idle time. The functions are pure.
+// An experiment on prefix caching as charts: times of each arm, their fit, and the shares that were found
+// again for each working set and idle time.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,18 +10,16 @@
 
 namespace paretoken::reports {
 
-/// An experiment as stored in cache.json.
 struct LoadedCache {
     std::string directory;
     CacheReport report;
 };
 
-/// An experiment on prefix caching, ready to be drawn.
 struct CachePicture {
     std::string directory;
     CacheReport report;
     std::vector<std::vector<Picture>> levels;  ///< charts of each level of the report
-    std::vector<Picture> pictures;             ///< charts of the cache as a whole
+    std::vector<Picture> pictures = {};        ///< charts of the cache as a whole
 
     bool operator==(const CachePicture&) const = default;
 };

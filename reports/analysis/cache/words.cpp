@@ -6,7 +6,6 @@
 
 #include "core/text/number_text.h"
 #include "reports/analysis/cache/picture.h"
-#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {

@@ -33,7 +33,6 @@ Table fit_table(const CacheLevel& level);
 /// The findings of a level, one sentence for each.
 std::vector<std::string> findings_of(const CacheLevel& level);
 
-/// The findings about the cache as a whole.
 std::vector<std::string> findings_of(const CacheReport& report);
 
 /// The results for a terminal with 80 columns, the verdicts last. Without `verbose` there are only the

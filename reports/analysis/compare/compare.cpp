@@ -118,7 +118,7 @@ using PointsOfSides = std::vector<std::vector<const ReportPoint*>>;
 
 FigureRow figure_row(std::string title, bool higher_is_better, const ValueOf& value_of,
                      const PointsOfSides& sides) {
-    FigureRow held{.title = std::move(title), .higher_is_better = higher_is_better, .sides = {}};
+    FigureRow held{.title = std::move(title), .higher_is_better = higher_is_better};
     const std::vector<Measured> first = values_of(value_of, sides.front());
     for (std::size_t i = 0; i < sides.size(); ++i) {
         const std::vector<Measured> values = values_of(value_of, sides[i]);
@@ -180,8 +180,7 @@ std::string sentence_of(const std::string& load, const std::string& name, const 
     std::vector<std::string> clauses;
     for (const Row& row : kRows) {
         if (!row.in_sentence) continue;
-        const auto found = std::find_if(figures.begin(), figures.end(),
-                                        [&](const FigureRow& held) { return held.title == row.title; });
+        const auto found = std::ranges::find(figures, row.title, &FigureRow::title);
         if (found == figures.end() || !found->sides[side]) continue;
         if (std::string clause = clause_of(row, *found->sides[side]); !clause.empty())
             clauses.push_back(std::move(clause));
@@ -239,8 +238,7 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
                     values.insert(std::move(text));
             texts.push_back(joined_texts(values));
         }
-        if (std::all_of(texts.begin(), texts.end(),
-                        [&](const std::string& text) { return text == texts.front(); }))
+        if (std::ranges::all_of(texts, [&](const std::string& text) { return text == texts.front(); }))
             continue;
         differences.push_back(fmt::format("{}: {}", condition.name, fmt::join(texts, " | ")));
     }
@@ -268,12 +266,11 @@ ResultComparison comparison_of(const std::vector<ComparedSide>& sides) {
         }
     for (const auto& [load, points] : by_load) {
         const auto has_runs = [](const auto& runs) { return !runs.empty(); };
-        if (std::count_if(points.begin(), points.end(), has_runs) < 2) continue;
-        LoadComparison held{.load = labels[load], .figures = {}, .sentences = {}};
+        if (std::ranges::count_if(points, has_runs) < 2) continue;
+        LoadComparison held{.load = labels[load]};
         for (const Row& row : kRows) {
             FigureRow figures = figure_row(std::string(row.title), row.higher_is_better, row.value, points);
-            if (std::any_of(figures.sides.begin(), figures.sides.end(),
-                            [](const auto& side) { return side.has_value(); }))
+            if (std::ranges::any_of(figures.sides, [](const auto& side) { return side.has_value(); }))
                 held.figures.push_back(std::move(figures));
         }
         for (FigureRow& row : reported_rows(points)) held.figures.push_back(std::move(row));

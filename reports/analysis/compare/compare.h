@@ -10,10 +10,9 @@
 
 namespace paretoken::reports {
 
-/// One of the results that are compared.
 struct ComparedSide {
     std::string name;  ///< as the user gave it
-    std::vector<ReportPoint> points;
+    std::vector<ReportPoint> points = {};
 };
 
 /// A figure of one side at one load: the mean over its runs.
@@ -32,16 +31,15 @@ struct SideFigure {
 struct FigureRow {
     std::string title;  ///< "TTFT p50, ms"
     bool higher_is_better = false;
-    std::vector<std::optional<SideFigure>> sides;  ///< one for each side; absent if it was not measured
+    std::vector<std::optional<SideFigure>> sides = {};  ///< one for each side; absent if it was not measured
 
     bool operator==(const FigureRow&) const = default;
 };
 
-/// The figures at one load that at least two sides have.
 struct LoadComparison {
-    std::string load;                    ///< "c=8"
-    std::vector<FigureRow> figures;      ///< those that at least one side has
-    std::vector<std::string> sentences;  ///< one for each side but the first
+    std::string load;                         ///< "c=8"
+    std::vector<FigureRow> figures = {};      ///< those that at least one side has
+    std::vector<std::string> sentences = {};  ///< one for each side but the first
 
     bool operator==(const LoadComparison&) const = default;
 };

@@ -68,8 +68,8 @@ std::string crowd(const FirstLook& look) {
     const SpeedOfCrowd& alone = look.crowds.front();
     const SpeedOfCrowd& most = look.crowds.back();
     const auto half = people_at_half_speed(look.crowds);
-    const auto slowed = std::find_if(look.crowds.begin(), look.crowds.end(),
-                                     [&](const SpeedOfCrowd& of) { return is_slowed_to_half(alone, of); });
+    const auto slowed = std::ranges::find_if(
+        look.crowds, [&](const SpeedOfCrowd& of) { return is_slowed_to_half(alone, of); });
     if (!half) {
         const std::string why = look.out_of_time ? "; the time allowed no more people" : "";
         if (most.people == 1) return fmt::format("Only one person was measured{}.", why);

@@ -19,7 +19,6 @@ struct ProbeAnswer {
     bool operator==(const ProbeAnswer&) const = default;
 };
 
-/// An answer to a request of the load.
 struct KeptAnswer {
     std::uint64_t index = 0;  ///< number of the request, from 0; warm-up requests are counted separately
     bool warmup = false;      ///< whether it was a warm-up request
@@ -46,10 +45,8 @@ struct AnswerFaults {
 /// text more than 80 % are distinct.
 bool repeats_itself(std::string_view text);
 
-/// Counts the faulty answers of one run.
 class AnswerCheck {
   public:
-    /// Adds the answer to the measured request with this index.
     void add(std::uint64_t index, std::string_view text);
     const AnswerFaults& faults() const { return faults_; }
 

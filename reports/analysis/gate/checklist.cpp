@@ -47,15 +47,14 @@ std::optional<double> of_server(const RunResult& run, const std::string& key) {
 
 /// The p95 of the KV cache usage, from the readings inside the window.
 std::optional<double> kv_usage_p95(const RunResult& run) {
-    const auto series = std::find_if(run.series.begin(), run.series.end(),
-                                     [](const Series& s) { return s.name == "kv_usage"; });
+    const auto series = std::ranges::find(run.series, "kv_usage", &Series::name);
     if (series == run.series.end()) return std::nullopt;
     std::vector<double> values;
     for (std::size_t i = 0; i < series->values.size(); ++i)
         if (series->times_s[i] >= run.window.begin_s && series->times_s[i] <= run.window.end_s)
             values.push_back(series->values[i]);
     if (values.empty()) return std::nullopt;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return percentile(values, .95);
 }
 

@@ -1,8 +1,6 @@
 #pragma once
-// A list of facts that should be known about a server before a rollout, and whether the candidate's runs show
-// them. The functions are pure.
+// Facts that should be known about a server before a rollout, and whether the candidate's runs show them.
 #include <span>
-#include <string>
 #include <vector>
 
 #include "cards/price.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -56,8 +55,7 @@ Values values_of(const GateQuantity& quantity, const GateInput& input) {
 }
 
 bool is_known(const std::vector<GateValue>& values) {
-    return std::any_of(values.begin(), values.end(),
-                       [](const GateValue& v) { return v.value || v.among_failures; });
+    return std::ranges::any_of(values, [](const GateValue& v) { return v.value || v.among_failures; });
 }
 
 /// The geometric mean of the values above 0.
@@ -126,7 +124,7 @@ Finding found_of_shift(const Shift& shift, double limit, Better better, double b
 /// pair.
 std::optional<Finding> found_among_failures(std::span<const double> shifts) {
     const auto count = [&](double value) {
-        return static_cast<std::size_t>(std::count(shifts.begin(), shifts.end(), value));
+        return static_cast<std::size_t>(std::ranges::count(shifts, value));
     };
     const std::size_t worse = count(kInfinity);
     const std::size_t better = count(-kInfinity);
@@ -184,14 +182,13 @@ std::vector<Session> sessions_of(const std::vector<GateRun>& runs, std::span<con
 bool is_one_session(const GateInput& input) {
     const std::string first = session_of(input.baseline.front().result);
     const auto is_same = [&](const GateRun& run) { return session_of(run.result) == first; };
-    return std::all_of(input.baseline.begin(), input.baseline.end(), is_same) &&
-           std::all_of(input.candidate.begin(), input.candidate.end(), is_same);
+    return std::ranges::all_of(input.baseline, is_same) && std::ranges::all_of(input.candidate, is_same);
 }
 
 Finding found_in_sets(const GateInput& input, const Values& values, std::uint64_t runs,
                       const GateQuantity& quantity, double limit, const Look& look, const Spread& between) {
     const auto lost = [](std::span<const GateValue> side) {
-        return std::count_if(side.begin(), side.end(), [](const GateValue& v) { return v.among_failures; });
+        return std::ranges::count_if(side, &GateValue::among_failures);
     };
     const auto candidate = std::span(values.candidate).first(static_cast<std::size_t>(runs));
     if (const auto worse = lost(candidate), better = lost(values.baseline); worse + better > 0) {
@@ -319,9 +316,9 @@ Finding found_in_quality(std::span<const GateRun> before, std::span<const GateRu
 struct Judged {
     GateMetric metric;
     GateQuantity quantity;
-    Values values;
+    Values values = {};
     Spread between;
-    GateRow row;
+    GateRow row = {};
 };
 
 Spread spread_of(const GateInput& input, const std::string& metric, double assumed) {
@@ -419,9 +416,7 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
     for (const GateMetric& metric : policy.metrics) {
         Judged one{.metric = metric,
                    .quantity = quantity_named(metric.name),
-                   .values = {},
-                   .between = spread_of(input, metric.name, policy.day_spread),
-                   .row = {}};
+                   .between = spread_of(input, metric.name, policy.day_spread)};
         require_class(metric, one.quantity, input);
         GateRow& row = one.row;
         row.metric = metric.name;
@@ -569,8 +564,7 @@ GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
 
 GateVerdict overall(std::span<const GateRow> rows) {
     const auto any = [&](GateVerdict verdict) {
-        return std::any_of(rows.begin(), rows.end(),
-                           [verdict](const GateRow& row) { return row.verdict == verdict; });
+        return std::ranges::any_of(rows, [verdict](const GateRow& row) { return row.verdict == verdict; });
     };
     if (any(GateVerdict::fail)) return GateVerdict::fail;
     if (rows.empty() || any(GateVerdict::inconclusive)) return GateVerdict::inconclusive;
@@ -638,7 +632,7 @@ std::string why_unusable(const RunResult& run, bool is_candidate) {
 
 bool spoiled_by_instrument(const RunResult& run) {
     if (run.partial || run.validity.verdict != Verdict::invalid) return false;
-    return std::all_of(run.validity.reasons.begin(), run.validity.reasons.end(), [](const Reason& reason) {
+    return std::ranges::all_of(run.validity.reasons, [](const Reason& reason) {
         return reason.severity != Verdict::invalid || is_of_host(reason.check);
     });
 }
@@ -709,7 +703,7 @@ bool only_limits_are_undecided(const GateReport& report) {
 bool more_runs_do_not_decide(const GateReport& report) {
     constexpr std::uint64_t kFewest = 6;  // below, the spread of the candidate's runs is hardly known
     if (report.design != GateDesign::stored || report.pairs < kFewest || report.looks.empty()) return false;
-    return std::none_of(report.rows.begin(), report.rows.end(), [&](const GateRow& row) {
+    return std::ranges::none_of(report.rows, [&](const GateRow& row) {
         return row.verdict == GateVerdict::inconclusive && row.pairs_to_decide &&
                *row.pairs_to_decide <= report.looks.back().pairs;
     });

@@ -1,9 +1,7 @@
 #pragma once
-// Computes the verdict of a gate, which is pass, fail or inconclusive, from the runs of a baseline and of a
-// candidate. For every metric it gives the shift (how much worse the candidate is) with its interval, the
-// smallest shift that this data would have shown, and the number of pairs of runs that would decide. A look
-// is a number of pairs after which a verdict may be given. docs/gate.md describes the rule. The functions are
-// pure.
+// Computes the verdict of a gate from the runs of a baseline and a candidate (docs/gate.md): for every metric
+// the shift with its interval, the smallest shift that this data would have shown, and the number of pairs
+// that would decide. A look is a number of pairs after which a verdict may be given.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -86,11 +84,10 @@ struct GateInput {
     std::vector<GateRun> candidate;
     GateDesign design = GateDesign::pairs;
     /// The looks, which are fixed before the first pair. A look is taken only if there are enough pairs.
-    std::vector<Look> looks;
+    std::vector<Look> looks = {};
     std::map<std::string, DaySpread> day_spread = {};  ///< metric → spread
 };
 
-/// A fact that should be known before a rollout.
 struct CheckItem {
     std::string what;       ///< name of the fact: "KV cache in use, p95"
     bool shown = false;     ///< whether the candidate's runs show it

@@ -13,8 +13,9 @@ namespace paretoken::reports {
 struct GateRun {
     std::string directory;
     RunResult result;
-    std::map<std::string, std::uint64_t> finish_reasons;  ///< counts of successful answers by finish reason
-    AnswerFaults answers = {};                            ///< faults in the answer texts that were kept
+    std::map<std::string, std::uint64_t> finish_reasons =
+        {};                               ///< counts of successful answers by finish reason
+    AnswerFaults answers = {};            ///< faults in the answer texts that were kept
     std::vector<ProbeAnswer> probe = {};  ///< answers to the questions that are asked after the load
 };
 

@@ -25,8 +25,7 @@ std::vector<Moment> moments_in(const GateQuantity& quantity, std::span<const Gat
     for (const GateRun& run : runs)
         if (const auto value = value_of(quantity, run.result).value; value && *value > 0)
             moments.push_back({run.result.provenance.started_at, session_of(run.result), *value});
-    std::stable_sort(moments.begin(), moments.end(),
-                     [](const Moment& a, const Moment& b) { return a.time < b.time; });
+    std::ranges::stable_sort(moments, {}, &Moment::time);
     return moments;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// Evaluates earlier baselines for a gate: how much a metric varies from day to day, and whether it has become
-// worse over time. The functions are pure.
+// Evaluates earlier baselines: how much a metric varies from day to day, and whether it has become worse.
 #include <map>
 #include <set>
 #include <span>

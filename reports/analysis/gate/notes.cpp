@@ -25,8 +25,8 @@ Cached cached_of(const std::vector<GateRun>& runs) {
     for (const GateRun& run : runs) {
         if (const auto share = run.result.throughput.at(figure::kCachedPromptRatio)) shares.push_back(*share);
         const auto& reasons = run.result.validity.reasons;
-        cached.warm_runs += std::any_of(reasons.begin(), reasons.end(),
-                                        [](const Reason& r) { return r.check == "warm_cache"; });
+        cached.warm_runs +=
+            std::ranges::any_of(reasons, [](const Reason& r) { return r.check == "warm_cache"; });
     }
     if (!shares.empty()) cached.share = moments_of(shares).mean;
     return cached;
@@ -108,12 +108,11 @@ std::vector<std::string> notes_on(const GateInput& input, double assumed_spread)
                                         condition.candidate.empty() ? "not given" : condition.candidate));
     if (auto note = note_on_caches(input.baseline, input.candidate)) notes.push_back(std::move(*note));
     const auto warned = [](const std::vector<GateRun>& runs) {
-        return std::count_if(runs.begin(), runs.end(),
-                             [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
+        return std::ranges::count_if(
+            runs, [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
     };
     const auto unsteady = [](const std::vector<GateRun>& runs) {
-        return std::count_if(runs.begin(), runs.end(),
-                             [](const GateRun& r) { return !r.result.window.steady; });
+        return std::ranges::count_if(runs, [](const GateRun& r) { return !r.result.window.steady; });
     };
     if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
         notes.push_back(fmt::format("{} of {} runs carry warnings, which their run.json names.", runs,

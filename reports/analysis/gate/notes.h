@@ -1,6 +1,5 @@
 #pragma once
-// What must be said beside the verdict of a gate: what its design leaves open, and conditions that differ
-// between the sides. The function is pure.
+// What must be said beside a verdict: what its design leaves open, and conditions that differ.
 #include <string>
 #include <vector>
 

@@ -54,8 +54,8 @@ GateQuantity percentile_named(std::string_view name, std::string_view whole_name
     const auto underscore = name.rfind('_');
     if (underscore == std::string_view::npos) refuse(whole_name);
     const std::string_view label = name.substr(underscore + 1);
-    const auto percentile = std::find_if(kPercentiles.begin(), kPercentiles.end(),
-                                         [&](const auto& known) { return known.first == label; });
+    const auto percentile =
+        std::ranges::find_if(kPercentiles, [&](const auto& known) { return known.first == label; });
     const Metric* const metric = metric_named(name.substr(0, underscore));
     if (percentile == kPercentiles.end() || metric == nullptr || metric->better == Better::neither)
         refuse(whole_name);

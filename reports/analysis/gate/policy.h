@@ -52,7 +52,6 @@ struct GatePolicy {
     bool operator==(const GatePolicy&) const = default;
 };
 
-/// The policy that is used by default; docs/gate.md lists it.
 GatePolicy default_policy();
 
 /// Throws a UsageError if the policy names a metric that does not exist, if it names a figure or percentile
@@ -67,7 +66,6 @@ void check(const GatePolicy& policy);
 /// better.
 GateLimit parse_limit(std::string_view text);
 
-/// The limit as text that parse_limit() can read.
 std::string text_of(const GateLimit& limit);
 
 /// The kinds of quantities that a metric's name can mean.
@@ -87,7 +85,6 @@ enum class GateKind : std::uint8_t {
 /// and the tolerance is a difference of shares.
 bool is_share(GateKind kind);
 
-/// The quantity that the name of a metric means.
 struct GateQuantity {
     GateKind kind = GateKind::figure;
     std::string request_class = {};  ///< class of requests; empty means all requests
@@ -103,7 +100,6 @@ struct GateQuantity {
 /// The quantity with this name. Throws a UsageError that names the known quantities.
 GateQuantity quantity_named(std::string_view name);
 
-/// The value of a quantity in one run.
 struct GateValue {
     std::optional<double> value;  ///< absent when it was not measured or `among_failures` is true
     bool among_failures = false;  ///< whether so many requests failed that a percentile falls among them

@@ -12,8 +12,8 @@ namespace {
 using Runs = std::vector<const RunResult*>;
 
 bool all_report(const Runs& runs, const std::string& key) {
-    return std::all_of(runs.begin(), runs.end(),
-                       [&](const RunResult* run) { return run->reported->at(key).has_value(); });
+    return std::ranges::all_of(runs,
+                               [&](const RunResult* run) { return run->reported->at(key).has_value(); });
 }
 
 /// The key of the statistic that stands for a quantity; empty if the summaries have none.
@@ -42,16 +42,15 @@ GatePolicy policy_of_summaries(const GatePolicy& policy, const std::vector<GateR
     for (const auto* const side : {&baseline, &candidate})
         for (const GateRun& run : *side) runs.push_back(&run.result);
     if (runs.empty() ||
-        !std::all_of(runs.begin(), runs.end(), [](const RunResult* run) { return run->reported; }))
+        !std::ranges::all_of(runs, [](const RunResult* run) { return run->reported.has_value(); }))
         return policy;
     GatePolicy judged = policy;
     judged.metrics.clear();
     std::vector<std::string> without;
     for (const GateMetric& metric : policy.metrics) {
         const GateQuantity quantity = quantity_named(metric.name);
-        const bool counts = std::all_of(runs.begin(), runs.end(), [](const RunResult* run) {
-            return run->reported->requests && run->reported->failed;
-        });
+        const bool counts = std::ranges::all_of(
+            runs, [](const RunResult* run) { return run->reported->requests && run->reported->failed; });
         if (quantity.kind == GateKind::failures && counts) {
             judged.metrics.push_back(metric);
         } else if (const std::string key = reported_key_of(quantity, runs); !key.empty()) {

@@ -43,17 +43,15 @@ Failures faulty_of(std::span<const GateRun> runs, std::uint64_t AnswerFaults::*f
 Failures right_of(std::span<const GateRun> runs) {
     const GateRun* const run = probed(runs);
     if (run == nullptr) return {};
-    const auto right = std::count_if(run->probe.begin(), run->probe.end(),
-                                     [](const ProbeAnswer& answer) { return answer.right; });
+    const auto right = std::ranges::count_if(run->probe, &ProbeAnswer::right);
     return {.failed = static_cast<std::uint64_t>(right), .requests = run->result.quality->n};
 }
 
 }  // namespace
 
 const GateRun* probed(std::span<const GateRun> runs) {
-    const auto found = std::find_if(runs.begin(), runs.end(), [](const GateRun& run) {
-        return run.result.quality.has_value() && !run.probe.empty();
-    });
+    const auto found = std::ranges::find_if(
+        runs, [](const GateRun& run) { return run.result.quality.has_value() && !run.probe.empty(); });
     return found == runs.end() ? nullptr : &*found;
 }
 

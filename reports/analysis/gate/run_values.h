@@ -1,6 +1,5 @@
 #pragma once
-// The values of runs that a gate judges: the counts from which shares of requests, answers or questions are
-// compared, and the list of runs with their values. The functions are pure.
+// The counts from which shares are compared, and the list of runs with their values.
 #include <span>
 #include <vector>
 

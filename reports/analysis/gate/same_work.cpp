@@ -22,8 +22,7 @@ std::string shown(const std::string& value) {
 
 std::optional<std::string> difference_in(const RunResult& first, const RunResult& second, FieldKind kind) {
     const auto found = difference(first.plan, second.plan, [kind](const PlanField& field) {
-        return field.kind == kind &&
-               std::find(kOfOneSide.begin(), kOfOneSide.end(), field.name) == kOfOneSide.end();
+        return field.kind == kind && std::ranges::find(kOfOneSide, field.name) == kOfOneSide.end();
     });
     if (!found) return std::nullopt;
     return fmt::format("{}: {} and {}", found->name, shown(found->before), shown(found->after));

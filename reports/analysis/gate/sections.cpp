@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "reports/analysis/gate/words.h"
 #include "reports/document/table.h"
@@ -51,8 +49,7 @@ IntervalChart shifts_of(const GateReport& report) {
     IntervalChart chart{
         .title = "Shift of each metric",
         .what = "The shift with its 95 % interval, in units of what is tolerated. Worse is to the right.",
-        .limit = "tolerance",
-        .rows = {}};
+        .limit = "tolerance"};
     for (const GateRow& row : report.rows) {
         if (is_limit(row) || !row.shift || !row.ci95 || !(row.limit > 0) || !std::isfinite(row.limit))
             continue;

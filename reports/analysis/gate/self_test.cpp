@@ -59,11 +59,10 @@ std::string time_of(const SelfTest& test, std::uint64_t pairs) {
 
 SelfTest self_test_of(const GatePolicy& policy, const GateReport& pairs,
                       const std::optional<GateReport>& stored) {
-    SelfTest test{.rows = {}, .pairs = pairs.pairs, .pair_s = pairs.pair_s};
+    SelfTest test{.pairs = pairs.pairs, .pair_s = pairs.pair_s};
     if (stored)
         test.stored_runs = static_cast<std::uint64_t>(
-            std::count_if(stored->runs.begin(), stored->runs.end(),
-                          [](const GateRunNote& run) { return !run.of_candidate; }));
+            std::ranges::count_if(stored->runs, [](const GateRunNote& run) { return !run.of_candidate; }));
     const std::size_t judged = pairs.rows.size();
     for (const GateRow& row : pairs.rows) {
         if (row.verdict == GateVerdict::fail) test.differing.push_back(row.title);

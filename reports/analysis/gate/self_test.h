@@ -27,7 +27,7 @@ struct SelfTestRow {
 };
 
 struct SelfTest {
-    std::vector<SelfTestRow> rows;
+    std::vector<SelfTestRow> rows = {};
     std::uint64_t pairs = 0;                  ///< pairs that were measured
     std::optional<double> pair_s;             ///< GateReport::pair_s
     std::uint64_t stored_runs = 0;            ///< runs of the stored baseline; 0 if they cannot be compared

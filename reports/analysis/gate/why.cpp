@@ -16,8 +16,7 @@ namespace paretoken::reports {
 namespace {
 
 const GateRow* row_named(std::span<const GateRow> rows, std::string_view name) {
-    const auto found =
-        std::find_if(rows.begin(), rows.end(), [name](const GateRow& row) { return row.metric == name; });
+    const auto found = std::ranges::find(rows, name, &GateRow::metric);
     return found == rows.end() ? nullptr : &*found;
 }
 
@@ -358,7 +357,7 @@ std::string undecided_headline(const GateReport& report) {
 
 std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     const auto failed = [](const GateRow& row) { return row.verdict == GateVerdict::fail; };
-    if (std::none_of(rows.begin(), rows.end(), failed)) return "";
+    if (std::ranges::none_of(rows, failed)) return "";
     std::string latency = latency_reason(rows, input);
     if (!latency.empty()) latency += servers_say(input);
     const bool answers =
@@ -384,7 +383,7 @@ std::string headline_of(const GateReport& report) {
         case GateVerdict::pass:
             break;
     }
-    const auto better = std::count_if(report.rows.begin(), report.rows.end(), [](const GateRow& row) {
+    const auto better = std::ranges::count_if(report.rows, [](const GateRow& row) {
         return row.ci95 && row.ci95->high < 0 && row.shift && *row.shift < -row.limit;
     });
     std::string text =

@@ -1,7 +1,6 @@
 #pragma once
-// Writes two texts of a gate's report: the headline, and the likely cause of a failure. The likely cause is
-// derived from the combination of metrics that became worse: for example, a worse ITL with an unchanged TTFT
-// points to the decode step. The functions are pure.
+// Writes the headline of a gate's report, and the likely cause of a failure from the combination of metrics
+// that became worse: a worse ITL with an unchanged TTFT points to the decode step.
 #include <span>
 #include <string>
 

@@ -30,7 +30,6 @@ std::string tolerance_text(const GateRow& row);
 /// The reason of a row, and for an undecided row the data that would decide it. It may be empty.
 std::string open_text(const GateRow& row, GateDesign design);
 
-/// The whole result of a row in a line, with its title.
 std::string line_of(const GateReport& report, const GateRow& row);
 
 /// The design of the comparison: "9 interleaved pairs, of at most 16".

@@ -29,7 +29,7 @@ MicroRow row_of_test(const JsonCursor& test) {
     std::vector<double> times_s;
     for (const JsonCursor& sample : test.at("samples_ns", "the time of each repetition").elements())
         times_s.push_back(sample.positive() / 1e9);
-    std::sort(times_s.begin(), times_s.end());
+    std::ranges::sort(times_s);
     if (times_s.empty()) return row;
     row.median_s = percentile(times_s, .5);
     if (times_s.size() < 3) return row;  // the spread is not known
@@ -65,7 +65,7 @@ bool is_llama_bench_result(std::string_view text) {
 }
 
 MicroFile llama_bench_rows(std::string_view text, const std::string& where) {
-    MicroFile file{.where = where, .date = {}};
+    MicroFile file{.where = where};
     const auto begin = text.find_first_not_of(" \t\r\n");
     if (begin != text.npos && text[begin] == '[') {
         const cards::JsonValue value = cards::parse_json_value(text, where);

@@ -8,7 +8,6 @@
 
 namespace paretoken::reports {
 
-/// Whether a text is a result of llama-bench.
 bool is_llama_bench_result(std::string_view text);
 
 /// The tests of a result as rows of one device. `where` is the file's name, for messages. Throws a UsageError

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string>
-
 #include "core/formats.h"
 
 namespace paretoken::reports {

@@ -1,7 +1,6 @@
 #pragma once
-// Finds the bound of a kernel: whether memory, arithmetic or neither limited its speed. The bound follows
-// from the kernel's read bandwidth and its arithmetic rate, as shares of the highest ones that were measured
-// on the device (the read ceiling and the arithmetic ceiling). The functions are pure.
+// Finds whether memory, arithmetic or neither limited a kernel, from its read bandwidth and arithmetic rate
+// as shares of the ceilings that were measured on the device.
 #include <optional>
 #include <span>
 #include <string>

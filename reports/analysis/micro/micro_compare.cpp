@@ -52,8 +52,7 @@ std::vector<std::string> differences_between(const MicroDevice& before, const Mi
 }
 
 const MicroDevice* find_device(const MicroFile& file, const std::string& id) {
-    const auto found = std::find_if(file.devices.begin(), file.devices.end(),
-                                    [&](const MicroDevice& device) { return device.id == id; });
+    const auto found = std::ranges::find(file.devices, id, &MicroDevice::id);
     return found == file.devices.end() ? nullptr : &*found;
 }
 
@@ -118,7 +117,7 @@ RowComparison compared(const MicroRow& before, const MicroRow& after, double lea
 
 /// The row with the same name on the device with the same id; null if there is none.
 const MicroRow* find_row(const MicroFile& file, const MicroRow& wanted) {
-    const auto found = std::find_if(file.rows.begin(), file.rows.end(), [&](const MicroRow& row) {
+    const auto found = std::ranges::find_if(file.rows, [&](const MicroRow& row) {
         return row.name == wanted.name && row.device == wanted.device;
     });
     return found == file.rows.end() ? nullptr : &*found;
@@ -178,15 +177,11 @@ std::optional<double> RowComparison::effect() const {
 }
 
 std::size_t MicroComparison::count(MicroVerdict verdict) const {
-    return static_cast<std::size_t>(std::count_if(
-        rows.begin(), rows.end(), [&](const RowComparison& row) { return row.verdict == verdict; }));
+    return static_cast<std::size_t>(std::ranges::count(rows, verdict, &RowComparison::verdict));
 }
 
 MicroComparison comparison_of(const MicroFile& before, const MicroFile& after, double least_effect) {
     MicroComparison comparison{.least_effect = least_effect,
-                               .rows = {},
-                               .only_before = {},
-                               .only_after = {},
                                .differences = differences_between(before, after)};
     for (const MicroRow& row : before.rows) {
         if (const MicroRow* const other = find_row(after, row)) {

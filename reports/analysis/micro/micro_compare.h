@@ -1,8 +1,6 @@
 #pragma once
-// Compares two micro.json files, which `paretoken micro` writes, row by row. The verdict on a row is "same"
-// if its median speeds in the two files differ by at most a given share. Otherwise it is "faster" or "slower"
-// if the intervals of the speeds do not overlap, and "ambiguous" if they do. The verdict on a row that is not
-// valid in one of the files is "ambiguous". The functions are pure.
+// Compares two micro.json files row by row: "same" if the median speeds differ by at most a given share,
+// otherwise "faster" or "slower", or "ambiguous" if the intervals overlap or a row is not valid.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +11,6 @@
 
 namespace paretoken::reports {
 
-/// The verdict on the second file compared with the first.
 enum class MicroVerdict { faster, slower, same, ambiguous };
 std::string_view name_of(MicroVerdict verdict);
 
@@ -50,11 +47,11 @@ struct RowComparison {
 };
 
 struct MicroComparison {
-    double least_effect = 0;               ///< share up to which medians count as the same
-    std::vector<RowComparison> rows;       ///< rows that are in both files, in the order of the first
-    std::vector<std::string> only_before;  ///< names of rows that only the first file has
-    std::vector<std::string> only_after;   ///< names of rows that only the second file has
-    std::vector<std::string> differences;  ///< differences of devices and settings: "threads: 2, then 4"
+    double least_effect = 0;                    ///< share up to which medians count as the same
+    std::vector<RowComparison> rows = {};       ///< rows that are in both files, in the order of the first
+    std::vector<std::string> only_before = {};  ///< names of rows that only the first file has
+    std::vector<std::string> only_after = {};   ///< names of rows that only the second file has
+    std::vector<std::string> differences;       ///< differences of devices and settings: "threads: 2, then 4"
 
     bool operator==(const MicroComparison&) const = default;
     std::size_t count(MicroVerdict verdict) const;  ///< number of rows with this verdict

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 10> kSizeAxes{"bytes", "kib", "mib", "gib
 bool is_size(std::string_view part) {
     const auto colon = part.find(':');
     return colon != std::string_view::npos &&
-           std::find(kSizeAxes.begin(), kSizeAxes.end(), part.substr(0, colon)) != kSizeAxes.end();
+           std::ranges::find(kSizeAxes, part.substr(0, colon)) != kSizeAxes.end();
 }
 
 std::optional<SizedTime> sized_time(const MicroRow& row) {
@@ -62,8 +62,7 @@ std::optional<SizeFit> size_fit(std::span<const SizedTime> points) {
     if (!(most->bytes >= kLeastSpan * least->bytes)) return {};
     const Line line = relative_least_squares(points);
     if (!std::isfinite(line.fixed) || !(line.slope > 0)) return {};
-    SizeFit fit{.kernel = {},
-                .fixed_s = line.fixed,
+    SizeFit fit{.fixed_s = line.fixed,
                 .bytes_per_s = 1 / line.slope,
                 .points = points.size(),
                 .least_bytes = least->bytes,
@@ -101,9 +100,8 @@ std::vector<SizeFit> size_fits(std::span<const MicroRow> rows) {
         const auto point = sized_time(row);
         if (!point) continue;
         const std::string kernel = kernel_of(row.name);
-        auto found = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel& one) {
-            return one.device == row.device && one.name == kernel;
-        });
+        auto found = std::ranges::find_if(
+            kernels, [&](const Kernel& one) { return one.device == row.device && one.name == kernel; });
         if (found == kernels.end()) found = kernels.insert(kernels.end(), {row.device, kernel, {}});
         found->points.push_back(*point);
     }

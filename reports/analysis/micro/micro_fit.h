@@ -1,7 +1,6 @@
 #pragma once
-// Fits the formula T = a + V ÷ b to rows of one kernel that differ only in size: T is the time of an
-// operation in seconds, V the number of bytes that it reads, a a fixed time and b a bandwidth. A bandwidth
-// alone would predict a speed that small matrices cannot reach. The functions are pure.
+// Fits T = a + V ÷ b to rows of one kernel that differ only in size: T seconds, V bytes read, a fixed time a
+// and a bandwidth b. A bandwidth alone would predict a speed that small matrices cannot reach.
 #include <optional>
 #include <span>
 #include <string>

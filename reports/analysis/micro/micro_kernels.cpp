@@ -1,11 +1,8 @@
 #include "reports/analysis/micro/micro_kernels.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <span>
 
 #include "cards/presets.h"
 #include "core/formats.h"
@@ -37,9 +34,8 @@ std::vector<NamedRow> rows_of(const MicroResults& micro, std::string_view family
         if (!row.valid || row.error || !row.median_s) continue;
         RowName name = parse_row_name(row.name);
         if (name.family != family || format_name(name.axis(axis)) != format_name(format)) continue;
-        const bool variant =
-            std::any_of(std::begin(kVariants), std::end(kVariants),
-                        [&](std::string_view key) { return name.axes.contains(std::string(key)); });
+        const bool variant = std::ranges::any_of(
+            kVariants, [&](std::string_view key) { return name.axes.contains(std::string(key)); });
         if (!variant) rows.push_back({&row, std::move(name)});
     }
     return rows;
@@ -58,7 +54,7 @@ std::vector<NamedRow> nearest_to_model(std::vector<NamedRow> rows, const cards::
     const auto share = [&](double wanted) {
         return [wanted](const NamedRow& one) { return share_of(one.name) == wanted; };
     };
-    if (std::any_of(rows.begin(), rows.end(), share(ranks))) return narrowed(rows, share(ranks));
+    if (std::ranges::any_of(rows, share(ranks))) return narrowed(rows, share(ranks));
     return narrowed(rows, share(1));
 }
 
@@ -180,8 +176,8 @@ KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& mo
 std::optional<double> weight_speed_at(const KernelSpeeds& kernels, double batch) {
     const auto& speeds = kernels.weights;  // ascending batch
     if (speeds.empty()) return {};
-    const auto above = std::find_if(speeds.begin(), speeds.end(),
-                                    [&](const SpeedAt& speed) { return speed.batch >= batch; });
+    const auto above =
+        std::ranges::find_if(speeds, [&](const SpeedAt& speed) { return speed.batch >= batch; });
     if (above == speeds.end()) return speeds.back().per_s;
     if (above == speeds.begin() || above->batch == batch) return above->per_s;
     const SpeedAt& below = *std::prev(above);
@@ -190,18 +186,16 @@ std::optional<double> weight_speed_at(const KernelSpeeds& kernels, double batch)
 }
 
 const SpeedAt* nearest_speed(const std::vector<SpeedAt>& speeds, double batch, double tokens) {
-    const auto best = std::min_element(speeds.begin(), speeds.end(), [&](const SpeedAt& a, const SpeedAt& b) {
+    const auto best = std::ranges::min_element(speeds, [&](const SpeedAt& a, const SpeedAt& b) {
         return distance(a.batch, batch, a.tokens, tokens) < distance(b.batch, batch, b.tokens, tokens);
     });
     return best == speeds.end() ? nullptr : &*best;
 }
 
 const LayerTime* nearest_layer(const std::vector<LayerTime>& layers, double batch, double context) {
-    const auto best =
-        std::min_element(layers.begin(), layers.end(), [&](const LayerTime& a, const LayerTime& b) {
-            return distance(a.batch, batch, a.context, context) <
-                   distance(b.batch, batch, b.context, context);
-        });
+    const auto best = std::ranges::min_element(layers, [&](const LayerTime& a, const LayerTime& b) {
+        return distance(a.batch, batch, a.context, context) < distance(b.batch, batch, b.context, context);
+    });
     return best == layers.end() ? nullptr : &*best;
 }
 

@@ -1,8 +1,7 @@
 #pragma once
-// Looks up the speeds of kernels that `paretoken micro` measured on one device, for one model, by batch size,
-// context length and prompt length. The speeds are interpolated or taken from the nearest measured row. The
-// kernels are our own and, for prefill and large batches, the matrix products of the GPU vendor's library. A
-// server can be expected to reach these speeds; they are not an upper bound. The functions are pure.
+// Looks up the speeds of kernels that `paretoken micro` measured on one device, interpolated or from the
+// nearest row: our own kernels, and the vendor's matrix products for prefill and large batches. A server can
+// be expected to reach them; they are not an upper bound.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,7 +33,6 @@ struct LayerTime {
     bool operator==(const LayerTime&) const = default;
 };
 
-/// The speeds for one model.
 struct KernelSpeeds {
     std::vector<SpeedAt> weights = {};    ///< reading weights in a decode step: bytes/s by batch
     std::vector<SpeedAt> attention = {};  ///< attention of a decode step: bytes/s by batch and context

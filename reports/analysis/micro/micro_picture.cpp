@@ -21,7 +21,7 @@ std::string format_of(const RowName& name, const std::string& axis) {
 }
 
 bool has_any(const RowName& name, std::initializer_list<const char*> axes) {
-    return std::any_of(axes.begin(), axes.end(), [&](const char* axis) { return name.axes.contains(axis); });
+    return std::ranges::any_of(axes, [&](const char* axis) { return name.axes.contains(axis); });
 }
 
 /// The series and the x of a row in a chart, and its amount of bytes or FLOP.
@@ -187,8 +187,8 @@ std::vector<LayerOperation> operations_of(const MicroRow& row) {
         if (const auto part = row.part_s.find(std::string(known.name)); part != row.part_s.end())
             operations.push_back({part->first, std::string(known.group), part->second});
     for (const auto& part : row.part_s) {
-        const bool shown = std::any_of(operations.begin(), operations.end(),
-                                       [&](const LayerOperation& one) { return one.name == part.first; });
+        const bool shown = std::ranges::any_of(
+            operations, [&](const LayerOperation& one) { return one.name == part.first; });
         if (!shown) operations.push_back({part.first, std::string(kSmall), part.second});
     }
     if (row.gap_s.value_or(0) > 0) operations.push_back({"gaps", std::string(kGaps), *row.gap_s});
@@ -215,8 +215,8 @@ std::vector<LayerStack> layers_of(const MicroResults& micro) {
 /// 1024 MiB, staged"
 std::string ceiling_name(const RowName& name) {
     std::string text = name.family.starts_with("ceiling/") ? name.family.substr(8) : name.family;
-    std::replace(text.begin(), text.end(), '/', ' ');
-    std::replace(text.begin(), text.end(), '_', ' ');
+    std::ranges::replace(text, '/', ' ');
+    std::ranges::replace(text, '_', ' ');
     constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kUnits{
         {{"kib", " KiB"},
          {"mib", " MiB"},
@@ -225,8 +225,8 @@ std::string ceiling_name(const RowName& name) {
          {"threads", " threads"}}};
     for (const auto& axis : name.axes) {
         if (axis.first == "backend" || axis.first == "mode") continue;
-        const auto* const unit = std::find_if(kUnits.begin(), kUnits.end(),
-                                              [&](const auto& one) { return one.first == axis.first; });
+        const auto* const unit =
+            std::ranges::find_if(kUnits, [&](const auto& one) { return one.first == axis.first; });
         text += fmt::format(", {}{}", axis.second, unit == kUnits.end() ? "" : unit->second);
         if (axis.first == "threads" && axis.second == "1") text.pop_back();
     }
@@ -258,8 +258,7 @@ std::vector<CeilingRow> ceilings_of(const MicroResults& micro) {
             ceiling.unit = "µs";
         }
         if (!(ceiling.value > 0)) continue;
-        const auto held = std::find_if(ceilings.begin(), ceilings.end(),
-                                       [&](const CeilingRow& one) { return one.name == ceiling.name; });
+        const auto held = std::ranges::find(ceilings, ceiling.name, &CeilingRow::name);
         if (held == ceilings.end())
             ceilings.push_back(std::move(ceiling));
         else if (is_better(ceiling, *held))  // the same ceiling may be in several files
@@ -312,7 +311,6 @@ void add_from(Picture& to, const Picture& from, std::string_view which) {
 DevicePicture picture_of(const MicroResults& micro) {
     DevicePicture device{.title = device_title(micro.device),
                          .facts = facts_of(micro),
-                         .pictures = {},
                          .layers = layers_of(micro),
                          .ceilings = ceilings_of(micro)};
     for (Picture picture : {weights_of(micro), attention_of(micro), prefill_of(micro)})
@@ -323,17 +321,12 @@ DevicePicture picture_of(const MicroResults& micro) {
 DevicePicture picture_of_both(const MicroResults& first, const MicroResults& second) {
     const DevicePicture a = picture_of(first);
     const DevicePicture b = picture_of(second);
-    DevicePicture both{.title = fmt::format("{}, first, beside {}, second", a.title, b.title),
-                       .facts = {},
-                       .pictures = {},
-                       .layers = {},
-                       .ceilings = {}};
+    DevicePicture both{.title = fmt::format("{}, first, beside {}, second", a.title, b.title)};
     const auto add = [&](const DevicePicture& from, std::string_view which) {
         for (const auto& [name, value] : from.facts)
             both.facts.emplace_back(fmt::format("{}, {}", name, which), value);
         for (const Picture& picture : from.pictures) {
-            auto held = std::find_if(both.pictures.begin(), both.pictures.end(),
-                                     [&](const Picture& one) { return one.id == picture.id; });
+            auto held = std::ranges::find(both.pictures, picture.id, &Picture::id);
             if (held == both.pictures.end())
                 held = both.pictures.insert(
                     held, {picture.id, picture.title, picture.x_title, picture.y_title, {}, {}});
@@ -350,9 +343,7 @@ DevicePicture picture_of_both(const MicroResults& first, const MicroResults& sec
     };
     add(a, "first");
     add(b, "second");
-    for (Picture& picture : both.pictures)
-        std::stable_sort(picture.series.begin(), picture.series.end(),
-                         [](const PictureSeries& x, const PictureSeries& y) { return x.name < y.name; });
+    for (Picture& picture : both.pictures) std::ranges::stable_sort(picture.series, {}, &PictureSeries::name);
     return both;
 }
 

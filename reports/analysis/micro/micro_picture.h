@@ -1,8 +1,6 @@
 #pragma once
-// The measurements of `paretoken micro` on one device, ready to be drawn: series over batch, context and
-// prompt length with the ceilings (the highest speeds that probes reached), whole layers as stacks of their
-// operations, and the ceilings as a table. Rows that are not valid are kept and marked. The functions are
-// pure.
+// The measurements of `paretoken micro` on one device as charts: series with the ceilings, whole layers as
+// stacks of their operations, and the ceilings as a table. Rows that are not valid are marked.
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,11 +38,11 @@ struct CeilingRow {
 };
 
 struct DevicePicture {
-    std::string title;                                       ///< "NVIDIA H200 (gpu0)"
-    std::vector<std::pair<std::string, std::string>> facts;  ///< name and value of each fact
-    std::vector<Picture> pictures;                           ///< charts with at least one point
-    std::vector<LayerStack> layers;
-    std::vector<CeilingRow> ceilings;
+    std::string title;                                            ///< "NVIDIA H200 (gpu0)"
+    std::vector<std::pair<std::string, std::string>> facts = {};  ///< name and value of each fact
+    std::vector<Picture> pictures = {};                           ///< charts with at least one point
+    std::vector<LayerStack> layers = {};
+    std::vector<CeilingRow> ceilings = {};
 
     bool operator==(const DevicePicture&) const = default;
 };

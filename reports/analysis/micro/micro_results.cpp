@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "cards/card_file.h"
-#include "cards/gpu.h"
 #include "core/error.h"
 #include "core/formats.h"
 #include "reports/analysis/micro/micro_fit.h"
@@ -68,7 +66,7 @@ bool is_sized(std::string_view name) {
 
 /// Whether a device has a read ceiling without a particular size.
 bool has_general_read(const MicroFile& file, const std::string& device) {
-    return std::any_of(file.rows.begin(), file.rows.end(), [&](const MicroRow& row) {
+    return std::ranges::any_of(file.rows, [&](const MicroRow& row) {
         return row.device == device && parse_row_name(row.name).family == "ceiling/read" &&
                !is_sized(row.name);
     });
@@ -142,9 +140,8 @@ bool is_same_device(const MicroResults& a, const MicroResults& b) {
 }
 
 std::optional<MeasuredFigure> best_of(const std::map<std::string, MeasuredFigure>& figures) {
-    const auto best = std::max_element(figures.begin(), figures.end(), [](const auto& a, const auto& b) {
-        return a.second.value < b.second.value;
-    });
+    const auto best = std::ranges::max_element(
+        figures, [](const auto& a, const auto& b) { return a.second.value < b.second.value; });
     return best == figures.end() ? std::nullopt : std::optional(best->second);
 }
 
@@ -208,9 +205,9 @@ std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double 
 }
 
 const SizeFit* fastest_read_fit(const MicroResults& micro, double bytes) {
-    const auto best = std::min_element(
-        micro.read_fits.begin(), micro.read_fits.end(),
-        [&](const SizeFit& a, const SizeFit& b) { return seconds_of(a, bytes) < seconds_of(b, bytes); });
+    const auto best = std::ranges::min_element(micro.read_fits, [&](const SizeFit& a, const SizeFit& b) {
+        return seconds_of(a, bytes) < seconds_of(b, bytes);
+    });
     return best == micro.read_fits.end() ? nullptr : &*best;
 }
 
@@ -260,8 +257,8 @@ cards::GpuCard cpu_card_of(const MicroFile& file) {
 std::vector<MicroResults> merged(const std::vector<MicroResults>& results) {
     std::vector<MicroResults> out;
     for (const MicroResults& one : results) {
-        const auto same = std::find_if(out.begin(), out.end(),
-                                       [&](const MicroResults& other) { return is_same_device(other, one); });
+        const auto same =
+            std::ranges::find_if(out, [&](const MicroResults& other) { return is_same_device(other, one); });
         if (same == out.end())
             out.push_back(one);
         else
@@ -282,7 +279,7 @@ namespace {
 
 std::vector<const MicroResults*> fastest_first(std::span<const MicroResults* const> same) {
     std::vector<const MicroResults*> order(same.begin(), same.end());
-    std::stable_sort(order.begin(), order.end(), [](const MicroResults* a, const MicroResults* b) {
+    std::ranges::stable_sort(order, [](const MicroResults* a, const MicroResults* b) {
         return a->read_bytes_per_s &&
                (!b->read_bytes_per_s || a->read_bytes_per_s->value > b->read_bytes_per_s->value);
     });

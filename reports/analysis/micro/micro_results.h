@@ -1,7 +1,6 @@
 #pragma once
-// Reads the measurements of `paretoken micro` on one device from micro.json files. The read ceiling is the
-// best bandwidth of any benchmark on that device that only reads memory, far more than the caches hold. It is
-// an upper bound for kernels and servers. Every figure keeps the name of the row from which it was read.
+// Reads the measurements of `paretoken micro` on one device. The read ceiling is the best bandwidth of any
+// benchmark that only reads far more memory than the caches hold, an upper bound for kernels and servers.
 #include <cstdint>
 #include <filesystem>
 #include <map>

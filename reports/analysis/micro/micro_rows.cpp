@@ -100,8 +100,8 @@ std::vector<MicroDevice> devices_of(const JsonCursor& context) {
     std::vector<MicroDevice> devices;
     for (const JsonCursor& json : list.elements()) {
         MicroDevice device = device_of(json);
-        const bool known = std::any_of(devices.begin(), devices.end(),
-                                       [&](const MicroDevice& other) { return other.id == device.id; });
+        const bool known =
+            std::ranges::any_of(devices, [&](const MicroDevice& other) { return other.id == device.id; });
         if (known) json.at("id", "").complain("an id that no other device has");
         devices.push_back(std::move(device));
     }
@@ -113,8 +113,8 @@ std::vector<MicroDevice> devices_of(const JsonCursor& context) {
 std::string owner_of(const JsonCursor& json, std::string_view name, const MicroFile& file) {
     if (const auto given = json.find("device")) {
         const std::string id = given->string();
-        const bool known = std::any_of(file.devices.begin(), file.devices.end(),
-                                       [&](const MicroDevice& device) { return device.id == id; });
+        const bool known =
+            std::ranges::any_of(file.devices, [&](const MicroDevice& device) { return device.id == id; });
         if (!known) given->complain("the id of one of the devices in the context");
         return id;
     }

@@ -1,7 +1,6 @@
 #pragma once
-// Reads a micro.json file, which `paretoken micro` writes, into plain values: the devices, and one row per
-// benchmark, including rows that are not valid. The format is Google Benchmark's JSON output with further
-// keys in its object "context". The functions are pure.
+// Reads a micro.json file (Google Benchmark's JSON with further keys in "context") into plain values: the
+// devices, and one row per benchmark, including rows that are not valid.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -69,7 +68,7 @@ struct MicroRow {
 /// T = fixed_s + bytes ÷ bytes_per_s over rows of one kernel that differ in size
 /// (reports/analysis/micro/micro_fit.h).
 struct SizeFit {
-    std::string kernel;       ///< name of the rows without the parts that differ
+    std::string kernel = {};  ///< name of the rows without the parts that differ
     std::string device = {};  ///< id of one of the file's devices
     double fixed_s = 0;
     double bytes_per_s = 0;
@@ -81,10 +80,9 @@ struct SizeFit {
     bool operator==(const SizeFit&) const = default;
 };
 
-/// The content of a micro.json.
 struct MicroFile {
-    std::string where;  ///< name of the file
-    std::string date;   ///< time of the measurement
+    std::string where;      ///< name of the file
+    std::string date = {};  ///< time of the measurement
     std::vector<MicroDevice> devices = {};
     std::map<std::string, std::string> context = {};  ///< entries of the file's "context" that are texts
     std::vector<MicroRow> rows = {};                  ///< all rows except Google Benchmark's aggregates

@@ -1,11 +1,9 @@
 #pragma once
-// Writes the sentence at the head of a report: the cost at the measured speed per user, the cost at the
-// hardware's limit, and how far the runs can be trusted. The sentence is computed from a finished
-// configuration and the limit in AnswerInputs.
+// Writes the sentence at the head of a report: the cost at the measured speed per user and at the hardware's
+// limit, and how far the runs can be trusted.
 #include <optional>
 #include <string>
 
-#include "reports/analysis/model/limit.h"
 #include "reports/analysis/model/report_model.h"
 
 namespace paretoken::reports {

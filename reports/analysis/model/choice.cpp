@@ -42,9 +42,8 @@ std::string margin_of(const ReportPoint& point, const Slo& slo) {
 /// The command that measures the run again. Request classes have options that no command line takes, so for a
 /// run with classes it is the command that was given.
 std::string command_again(const RunResult& result) {
-    const bool has_classes = std::any_of(result.plan.begin(), result.plan.end(), [](const auto& field) {
-        return field.first.find('.') != std::string::npos;
-    });
+    const bool has_classes = std::ranges::any_of(
+        result.plan, [](const auto& field) { return field.first.find('.') != std::string::npos; });
     if (has_classes || !result.plan.contains("url")) return result.provenance.command;
     std::vector<std::string> argv{"paretoken", "run"};
     for (std::string& argument : arguments_of(result.plan)) argv.push_back(std::move(argument));
@@ -191,15 +190,15 @@ std::vector<std::string> common_goodput(const std::vector<Configuration>& config
 
 ChoiceTable choices_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
                        const std::vector<std::string>& texts) {
-    ChoiceTable table{.slos = texts, .ranked = {}};
+    ChoiceTable table{.slos = texts};
     for (std::size_t i = 0; i < configurations.size(); ++i)
         table.ranked.push_back(choice_of(configurations[i], i, slos));
     const auto place = [](const Choice& choice) {
         const double dollars = choice.usd_per_m_output.value_or(std::numeric_limits<double>::infinity());
         return std::tuple(!choice.why_not.empty(), dollars, -choice.output_tokens_per_s.value_or(0));
     };
-    std::stable_sort(table.ranked.begin(), table.ranked.end(),
-                     [&](const Choice& a, const Choice& b) { return place(a) < place(b); });
+    std::ranges::stable_sort(table.ranked,
+                             [&](const Choice& a, const Choice& b) { return place(a) < place(b); });
     return table;
 }
 

@@ -1,8 +1,6 @@
 #pragma once
-// Chooses the cheapest configuration that meets the user's limits. The result is a table with one row per
-// configuration, the cheapest first. Its run is shown to meet the limits, or was measured within them if none
-// is shown. The row of a configuration without such a run gives the reason. The functions are pure.
-#include <optional>
+// Chooses the cheapest configuration that meets the user's limits: a row per configuration, the cheapest
+// first, with the run that meets them or the reason why there is none.
 #include <string>
 #include <vector>
 

@@ -66,11 +66,10 @@ bool is_drawable(const Series& series) {
 }
 
 PictureSeries drawn(const Series& series, std::string name, double factor) {
-    PictureSeries result{.name = std::move(name), .points = {}, .style = "line"};
+    PictureSeries result{.name = std::move(name), .style = "line"};
     const Series few = thinned(series, kMostCoursePoints);
     for (std::size_t i = 0; i < few.values.size(); ++i)
-        result.points.push_back(
-            {.x = few.times_s[i], .y = factor * few.values[i], .valid = true, .row = {}, .note = {}});
+        result.points.push_back({.x = few.times_s[i], .y = factor * few.values[i], .valid = true});
     return result;
 }
 
@@ -80,8 +79,6 @@ Picture empty_picture(const RunResult& run, std::string id, std::string title, s
                     .title = std::move(title),
                     .x_title = "Seconds since the start",
                     .y_title = std::move(y_title),
-                    .series = {},
-                    .lines = {},
                     .linear_x = true};
     const Window& window = run.window;
     if (window.begin_s > 0) picture.marks.push_back({"measured from", window.begin_s});
@@ -102,8 +99,7 @@ void tell_thinning(Picture& picture, std::size_t most_values, double length_s) {
 Series thinned(const Series& series, std::size_t most) {
     const std::size_t size = std::min(series.times_s.size(), series.values.size());
     if (size <= most || most == 0) return series;
-    Series few{
-        .name = series.name, .unit = series.unit, .source = series.source, .times_s = {}, .values = {}};
+    Series few{.name = series.name, .unit = series.unit, .source = series.source};
     const double begin = series.times_s.front();
     const double length = series.times_s[size - 1] - begin;
     // The width is a whole number of steps between values, so that evenly spaced values fall evenly into the
@@ -145,8 +141,7 @@ std::vector<Picture> course_of(const RunResult& run) {
                 if (series.name != chart.series[place]) continue;
                 used[i] = true;
                 if (!is_drawable(series)) continue;
-                any = any || std::any_of(series.values.begin(), series.values.end(),
-                                         [](double value) { return value != 0; });
+                any = any || std::ranges::any_of(series.values, [](double value) { return value != 0; });
                 most_values = std::max(most_values, series.values.size());
                 picture.series.push_back(drawn(series, std::string(chart.names[place]), chart.factor));
             }
@@ -172,14 +167,13 @@ std::vector<RunCourse> courses_of(const std::vector<Configuration>& configuratio
     for (std::size_t i = 0; i < configurations.size(); ++i)
         for (std::size_t k = 0; k < configurations[i].points.size(); ++k) {
             const ReportPoint& point = configurations[i].points[k];
-            if (std::none_of(point.result.series.begin(), point.result.series.end(), is_drawable)) continue;
+            if (std::ranges::none_of(point.result.series, is_drawable)) continue;
             candidates.push_back({point.on_front ? 0 : point.on_own_front ? 1 : 2, {i, k}});
         }
     if (candidates.size() > kMostCourses) {
-        std::stable_sort(candidates.begin(), candidates.end(),
-                         [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
+        std::ranges::stable_sort(candidates, {}, &Candidate::rank);
         candidates.resize(kMostCourses);
-        std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
             return std::pair(a.at.configuration, a.at.point) < std::pair(b.at.configuration, b.at.point);
         });
     }

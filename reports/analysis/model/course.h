@@ -13,7 +13,6 @@ namespace paretoken::reports {
 /// means of equal parts of its time.
 inline constexpr std::size_t kMostCoursePoints = 120;
 
-/// The most runs whose course a page shows.
 inline constexpr std::size_t kMostCourses = 16;
 
 /// The series with at most `most` values. The time of a longer series is divided into parts of equal length,

@@ -49,8 +49,8 @@ const PercentileValue* percentile_on(const ReportPoint& point, const FrontX& x) 
 /// smaller y are better.
 struct Contender {
     PointAt at;
-    ParetoPoint measured;
-    ParetoPoint best;
+    ParetoPoint measured = {};
+    ParetoPoint best = {};
     bool certified = false;
 };
 
@@ -66,7 +66,7 @@ std::optional<Contender> contender(const ReportPoint& point, PointAt at, const F
     const PercentileValue* const held = percentile_on(point, x);
     if (held == nullptr || !held->value || !std::isfinite(*held->value) || !point.output_tokens_per_s)
         return {};
-    Contender out{.at = at, .measured = {}, .best = {}, .certified = held->certified};
+    Contender out{.at = at, .certified = held->certified};
     const double sign = x.higher_is_better ? 1 : -1;
     out.measured.x = out.best.x = sign * *held->value;
     if (held->ci95) {
@@ -170,9 +170,8 @@ std::vector<FrontPlace> places_of(const std::vector<Contender>& contenders, cons
             return std::pair(!places[static_cast<std::size_t>(one - contenders.data())].on_front,
                              one->measured.y);
         };
-        const Contender* by =
-            *std::min_element(better[i].begin(), better[i].end(),
-                              [&](const auto* a, const auto* b) { return place(a) < place(b); });
+        const Contender* by = *std::ranges::min_element(
+            better[i], [&](const auto* a, const auto* b) { return place(a) < place(b); });
         places[i].dominated_by = by->at;
         places[i].within_noise = beaten_by(contenders[i], contenders[i].best).empty();
     }

@@ -8,7 +8,6 @@
 // dollars both sides still need a price. The functions are pure.
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +16,6 @@
 
 namespace paretoken::reports {
 
-/// A quantity for the horizontal axis of a front.
 struct FrontX {
     std::string_view name;  ///< value of --x: "ttft_p95"
     std::string_view tag;   ///< tag of the metric (core/result/metrics.h): "ttft"
@@ -32,7 +30,6 @@ std::span<const FrontX> front_xs();  ///< all of them; the first is the default
 /// A further value of --x. There is no front over the date; the page draws the history of every load instead.
 inline constexpr std::string_view kDateAxis = "date";
 
-/// A quantity for the vertical axis of a front.
 struct FrontY {
     std::string_view name;  ///< value of --y: "usd_per_m"
     bool higher_is_better = false;

@@ -390,9 +390,8 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
 
 /// Adds what rounding left to the largest part, so that the parts sum to the step.
 void add_to_largest(Gap& gap, double ms) {
-    const auto largest = std::max_element(
-        gap.parts.begin(), gap.parts.end(),
-        [](const GapPart& a, const GapPart& b) { return a.ms.value_or(0) < b.ms.value_or(0); });
+    const auto largest = std::ranges::max_element(
+        gap.parts, [](const GapPart& a, const GapPart& b) { return a.ms.value_or(0) < b.ms.value_or(0); });
     if (largest != gap.parts.end() && largest->ms) *largest->ms += ms;
 }
 

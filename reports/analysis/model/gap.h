@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "reports/analysis/model/limit.h"
 #include "reports/analysis/model/report_model.h"
@@ -23,7 +22,6 @@ inline constexpr std::string_view kPrefillPart = "prefill interference";
 /// The name of the last part, the time that no other part explains.
 inline constexpr std::string_view kResidualPart = "residual";
 
-/// The limits and the other measured times that the waterfall is computed from.
 struct GapInputs {
     /// Inputs of the hardware limit from the datasheet alone; equal to `measured` if there is no datasheet.
     LimitInputs datasheet;
@@ -40,7 +38,6 @@ struct GapInputs {
     bool on_cpu = false;  ///< whether a CPU serves, for which other remedies are named than for a GPU
 };
 
-/// The data of the run that the waterfall needs.
 struct GapRun {
     Totals work;           ///< sums over the requests of the measured window
     double in_flight = 0;  ///< mean number of requests in flight

@@ -14,7 +14,6 @@
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/course.h"
 #include "reports/analysis/model/front.h"
-#include "reports/analysis/model/join.h"
 #include "reports/analysis/model/join/demand.h"
 #include "reports/analysis/model/join/joined.h"
 #include "reports/analysis/model/join/pricing.h"
@@ -42,7 +41,7 @@ SourcedTerm rate_term(const std::string& name, const AppliedPrice& price) {
 }
 
 void append_distinct(std::vector<SourcedTerm>& terms, SourcedTerm term) {
-    if (std::find(terms.begin(), terms.end(), term) == terms.end()) terms.push_back(std::move(term));
+    if (std::ranges::find(terms, term) == terms.end()) terms.push_back(std::move(term));
 }
 
 /// Adds one rate for all runs, or the lowest and the highest if their measured power differs.
@@ -70,9 +69,10 @@ void add_rates(PriceNote& note, const Configuration& configuration, const Applie
 }
 
 bool has_real_run(const std::vector<Configuration>& configurations) {
-    return std::any_of(configurations.begin(), configurations.end(), [](const Configuration& configuration) {
-        return std::any_of(configuration.points.begin(), configuration.points.end(),
-                           [](const ReportPoint& point) { return !is_simulated(point.result.provenance); });
+    return std::ranges::any_of(configurations, [](const Configuration& configuration) {
+        return std::ranges::any_of(configuration.points, [](const ReportPoint& point) {
+            return !is_simulated(point.result.provenance);
+        });
     });
 }
 
@@ -105,9 +105,8 @@ std::vector<std::string> notes_on_options(const std::vector<Configuration>& conf
 /// The limits of the searches if all searches have the same limits; otherwise none.
 std::vector<std::string> common_slos(const std::vector<SearchPicture>& searches) {
     if (searches.empty()) return {};
-    const bool is_one = std::all_of(searches.begin(), searches.end(), [&](const SearchPicture& search) {
-        return search.slos == searches.front().slos;
-    });
+    const bool is_one = std::ranges::all_of(
+        searches, [&](const SearchPicture& search) { return search.slos == searches.front().slos; });
     return is_one ? searches.front().slos : std::vector<std::string>();
 }
 

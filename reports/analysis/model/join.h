@@ -23,7 +23,6 @@
 
 namespace paretoken::reports {
 
-/// The inputs besides the runs, and the options of `paretoken report`.
 struct JoinOptions {
     std::string title = "Cost and performance";
     std::string generated_at;         ///< time in UTC: "2026-11-21T09:38:00Z"

@@ -32,7 +32,7 @@ bool describes_workload(const std::string& option) {
 bool is_told_by_workload(const std::string& option) {
     constexpr std::string_view kTold[] = {"isl",     "osl",          "range_ratio",
                                           "dataset", "dataset_path", "endpoint_type"};
-    return std::find(std::begin(kTold), std::end(kTold), option) != std::end(kTold);
+    return std::ranges::find(kTold, option) != std::end(kTold);
 }
 
 std::string value_in(const Labels& labels, const std::string& name) {
@@ -41,7 +41,7 @@ std::string value_in(const Labels& labels, const std::string& name) {
 }
 
 bool holds(const Labels& labels, const Labels& wanted) {
-    return std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
+    return std::ranges::all_of(wanted, [&](const auto& label) {
         const auto found = labels.find(label.first);
         return found != labels.end() && found->second == label.second;
     });
@@ -89,7 +89,7 @@ std::string sweep_of(const LoadedRun& run) {
 }
 
 bool is_constant(const std::vector<const Labels*>& sweep, const std::string& name) {
-    return std::all_of(sweep.begin(), sweep.end(), [&](const Labels* labels) {
+    return std::ranges::all_of(sweep, [&](const Labels* labels) {
         return value_in(*labels, name) == value_in(*sweep.front(), name);
     });
 }
@@ -121,8 +121,7 @@ bool is_part_of_word(char c) {
 /// Whether the text contains the word as a whole word. A number is never found, because it means nothing
 /// without its name: the 2 of "2 cores" is not a number of threads.
 bool holds_word(std::string_view text, std::string_view word) {
-    if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
-        return false;
+    if (std::ranges::none_of(word, [](unsigned char c) { return std::isalpha(c) != 0; })) return false;
     for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
         const std::size_t end = at + word.size();
         if ((at == 0 || !is_part_of_word(text[at - 1])) &&
@@ -208,8 +207,8 @@ const cards::ModelCard* selected_card(const LoadedRun& run, const std::vector<Ca
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<CardChoice>& choices) {
     const std::vector<Labels> all = labels_of_all(runs);
     for (const CardChoice& choice : choices) {
-        const bool found = std::any_of(all.begin(), all.end(),
-                                       [&](const Labels& labels) { return holds(labels, choice.selector); });
+        const bool found =
+            std::ranges::any_of(all, [&](const Labels& labels) { return holds(labels, choice.selector); });
         if (!found && !all.empty())
             throw UsageError(fmt::format("--model-card {}: no run has {}; the labels are {}", choice.text,
                                          text_of(choice.selector), in_words(all)));
@@ -274,8 +273,8 @@ void name_configurations(std::vector<Configuration>& configurations) {
     for (const Configuration& configuration : configurations) parts.push_back(name_parts(configuration));
     for (Configuration& configuration : configurations) configuration.name.clear();
     for (std::size_t part = 0; !parts.empty() && part < parts.front().size(); ++part) {
-        const bool differs = std::any_of(parts.begin(), parts.end(),
-                                         [&](const auto& of) { return of[part] != parts.front()[part]; });
+        const bool differs =
+            std::ranges::any_of(parts, [&](const auto& of) { return of[part] != parts.front()[part]; });
         // The workload is added only to a name that two configurations would share without it.
         const bool is_workload = part + 1 == parts.front().size();
         std::map<std::string, std::size_t> held;

@@ -1,8 +1,6 @@
 #pragma once
-// Groups runs into curves by their labels. Labels (name=value) distinguish servers whose model names and
-// hardware are equal. They come from the user (--metadata) and from the run itself. The runs of a curve have
-// the same hardware, model and workload, and equal values of some of the labels. The functions are pure.
-#include <map>
+// Groups runs into curves. The runs of a curve have the same hardware, model and workload, and equal values
+// of some labels (name=value), which come from the user (--metadata) and from the run.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -647,8 +647,4 @@ std::optional<LimitPoint> limit_at_interactivity(const LimitInputs& inputs, Limi
     return at(low);
 }
 
-double ridge_flops_per_byte(double flops_per_s, double bytes_per_s) {
-    return flops_per_s / bytes_per_s;
-}
-
 }  // namespace paretoken::reports

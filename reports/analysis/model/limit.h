@@ -22,7 +22,6 @@
 
 namespace paretoken::reports {
 
-/// A figure and its source.
 struct Sourced {
     double value = 0;
     std::string source;
@@ -30,8 +29,7 @@ struct Sourced {
     bool operator==(const Sourced&) const = default;
 };
 
-/// The known figures of one rank's hardware. A term without a figure is left out of the limit and named in
-/// LimitInputs::dropped.
+/// The known figures of one rank; terms without one are named in LimitInputs::dropped.
 struct HardwareTerms {
     std::optional<Sourced> read_bytes_per_s;   ///< memory bandwidth
     std::optional<Sourced> read_fixed_s = {};  ///< fixed time of one read, however small the read is
@@ -48,16 +46,13 @@ struct HardwareTerms {
 HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
                                     const std::string& weight_dtype);
 
-/// Measured figures of `count` equal devices: the read ceiling, the fixed time of a read, the fastest
-/// arithmetic, and the speeds of our own kernels. The memory size is set only for a GPU, because a CPU shares
-/// its memory with other programs.
+/// Measured figures of `count` equal devices; only a GPU has a memory size of its own.
 HardwareTerms hardware_of_micro(const MicroResults& micro, const cards::ModelCard& model,
                                 std::uint32_t count = 1);
 
 /// The figures of `measured`, with those of `datasheet` where a measured figure is missing.
 HardwareTerms overlaid(const HardwareTerms& measured, const HardwareTerms& datasheet);
 
-/// The weights of a mixture of experts.
 struct RoutedWeights {
     double layers = 0;        ///< layers with experts
     double experts = 0;       ///< experts of a layer
@@ -132,8 +127,7 @@ struct LimitInputs {
 /// Computes the inputs from a model card and the known figures of the hardware.
 LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& hardware);
 
-/// Takes the inputs from a simulated server's own terms (Provenance::simulator). Fixed overheads are not part
-/// of a hard limit.
+/// Takes the inputs from Provenance::simulator, without fixed overheads.
 LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profile);
 
 /// Whether the inputs have at least one term that limits the rate.
@@ -145,8 +139,7 @@ double weight_pass_s(const LimitInputs& inputs, double tokens);
 /// The seconds to read the KV cache for all decoding of `work`, once per pass; 0 if the bandwidth is unknown.
 double cache_read_s(const LimitInputs& inputs, const Totals& work);
 
-/// The seconds of arithmetic for `work` at the arithmetic rate of the inputs, if each token is computed once
-/// and no drafted token is wrong.
+/// The seconds of arithmetic for `work` if each token is computed once, without wrong drafts.
 double arithmetic_s(const LimitInputs& inputs, const Totals& work);
 
 /// The time of one step of `batch` sequences, each `context` tokens long.
@@ -170,7 +163,6 @@ struct PrefillTime {
 };
 PrefillTime prefill_time(const LimitInputs& inputs, const Totals& work);
 
-/// The kinds of limits.
 enum class LimitKind {
     hard,  ///< all reads of decoding at the read ceiling and all arithmetic at its ceiling, both at once
     size_aware,  ///< the hard limit with weight_pass_fixed_s for each step
@@ -190,40 +182,30 @@ ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, doub
 /// load at which a layer was measured. Nothing without a kernel for the weights.
 std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
 
-/// The rates if `work` is done in the shortest possible time with `batch` requests in flight. Requests that
-/// do not fit into memory wait, but count for the interactivity, which is output tokens/s ÷ `batch`. Only the
-/// proportions of the sums in `work` matter. Nothing without output tokens, limiting terms or, for a
-/// reachable limit, kernels.
+/// The rates if `work`, of which only proportions matter, is done in the shortest time with `batch` requests
+/// in flight; those that do not fit into memory wait, but count. Nothing without output tokens, limiting
+/// terms or kernels of a reachable limit.
 std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                    double batch);
 
-/// An estimate of the share of a window's work that was done before the window began, because requests in
-/// flight at its start had already been computed in part. It is the mean number of requests in flight ÷ the
-/// number of prompts whose first event is in the window. A measured rate contradicts a limit only if it is
-/// above limit × (1 + this share). Nothing if there is no such prompt. `stretch` holds the sums of the
-/// window.
+/// An estimate of the share of a window's work that was done before it began: mean requests in flight ÷
+/// prompts whose first event is in it. A rate contradicts a limit only above limit × (1 + this). Nothing
+/// without such prompts. `stretch` holds the window's sums.
 std::optional<double> edge_tolerance(const Totals& stretch);
 
-/// The largest number of requests that run at once: the KV pool (kv_pool_bytes) ÷ the KV cache of a request
-/// of mean length (input + output), or max_sequences if it is smaller; rounded down, at least 1. Nothing if
-/// neither is known.
+/// The most requests that run at once: the KV pool ÷ the KV cache of a mean request, or max_sequences;
+/// rounded down, at least 1. Nothing if neither is known.
 std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work);
 
-/// The limit at batches from 1 to batch_cap(), or to `up_to` if no cap is known: 1, 2, 3, 4, 6, 8, 12 … and
-/// the cap itself. If there are several `works`, because the requests of the runs differ in length, the
-/// curve has at each batch the highest limit of those works whose cap is not below that batch, and it ends
-/// at the largest cap. At a batch of the curve, a run that does not exceed its own cap is then not above
-/// the curve of LimitKind::hard, apart from edge_tolerance(). The curve is empty if there is no limit.
+/// The limit at batches from 1 to batch_cap(), or `up_to`: 1, 2, 3, 4, 6, 8, 12 … and the cap. With several
+/// `works` it is at each batch the highest of those whose cap is not below it, so that no run within its own
+/// cap is above the hard limit, but for edge_tolerance(). Empty if there is no limit.
 std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind,
                                     const std::vector<Totals>& works, double up_to);
 
-/// The limit at the largest batch at which each user still gets `interactivity` tokens/s. The batch is at
-/// most batch_cap(), or `up_to` if no cap is known. Nothing if not even one request gets that many, or if
-/// there is no limit.
+/// The limit at the largest batch, up to batch_cap() or `up_to`, at which each user gets `interactivity`
+/// tokens/s; nothing if not even one does, or without a limit.
 std::optional<LimitPoint> limit_at_interactivity(const LimitInputs& inputs, LimitKind kind,
                                                  const Totals& work, double interactivity, double up_to);
-
-/// The FLOP per byte above which arithmetic, not memory bandwidth, is the limit.
-double ridge_flops_per_byte(double flops_per_s, double bytes_per_s);
 
 }  // namespace paretoken::reports

@@ -21,7 +21,7 @@ std::vector<ParetoPlace> pareto_front(std::span<const ParetoPoint> points) {
     std::vector<std::size_t> order(points.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::erase_if(order, [&](std::size_t i) { return !is_number(points[i]); });
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
         return points[a].x != points[b].x ? points[a].x > points[b].x : points[a].y < points[b].y;
     });
     std::vector<ParetoPlace> places(points.size());

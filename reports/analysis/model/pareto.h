@@ -1,8 +1,6 @@
 #pragma once
-// Computes the Pareto front of points for which a large x (such as tokens/s per user) and a small y (such as
-// dollars per million tokens) are better: the points that no other point dominates. Equal points do not
-// dominate each other. A point with a coordinate that is not finite is not on the front. The functions are
-// pure.
+// Computes the points that no other point dominates, where a large x and a small y are better. Equal points
+// do not dominate each other; points that are not finite are not on the front.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -15,7 +13,6 @@ struct ParetoPoint {
     double y = 0;  ///< smaller is better
 };
 
-/// The result for one point; results have the order of the points.
 struct ParetoPlace {
     bool on_front = false;
     /// The index of a point on the front that dominates it; absent if there is none.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "cards/json_value.h"
 #include "core/error.h"
@@ -62,7 +61,7 @@ QualityScore harness_score(const JsonCursor& root, const std::string& where, con
 }
 
 bool is_for(const Labels& labels, const Labels& selector) {
-    return std::all_of(selector.begin(), selector.end(), [&](const auto& wanted) {
+    return std::ranges::all_of(selector, [&](const auto& wanted) {
         const auto found = labels.find(wanted.first);
         return found != labels.end() && found->second == wanted.second;
     });
@@ -105,9 +104,8 @@ std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<Qualit
 
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<QualityScore>& scores) {
     for (const QualityScore& score : scores) {
-        const bool found = std::any_of(runs.begin(), runs.end(), [&](const LoadedRun& run) {
-            return is_for(labels_of(run), score.selector);
-        });
+        const bool found = std::ranges::any_of(
+            runs, [&](const LoadedRun& run) { return is_for(labels_of(run), score.selector); });
         if (!found && !runs.empty())
             throw UsageError(fmt::format("--quality {}: no run has {}; the labels are {}", score.source,
                                          text_of(score.selector), known_labels(runs)));

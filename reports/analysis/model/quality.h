@@ -1,15 +1,12 @@
 #pragma once
-// The quality of a configuration's answers, from --quality or from the questions of --probe. A configuration
-// dominates another one only if its quality is not certainly worse. If number formats differ, qualities that
-// were not measured are never assumed to be equal, because a faulty quantization would then win. The
-// functions are pure.
+// The quality of a configuration's answers, from --quality or --probe. Where number formats differ, qualities
+// that were not measured are never assumed to be equal, because a faulty quantization would then win.
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cards/model.h"
-#include "core/units.h"
 #include "reports/analysis/model/loaded_run.h"
 #include "reports/analysis/model/report_model.h"
 

@@ -1,8 +1,7 @@
 #pragma once
-// Everything that a report shows, computed before anything is drawn: build_report()
-// (reports/analysis/model/join.h) computes it, and the writers in reports/pages and report_json()
-// (reports/files/json/report_fields.h) show it. Units are dollars, seconds (milliseconds where a name ends in
-// `ms`) and tokens. An absent value is not known, and Configuration::missing says which flag would add it.
+// Everything that a report shows, computed before anything is drawn. Units are dollars, seconds (milliseconds
+// where a name ends in `ms`) and tokens. An absent value is not known; Configuration::missing says which flag
+// adds it.
 #include <map>
 #include <optional>
 #include <string>
@@ -47,7 +46,6 @@ struct PointCost {
     bool operator==(const PointCost&) const = default;
 };
 
-/// One part of a step's time.
 struct GapPart {
     std::string name;                      ///< "prefill interference"
     std::optional<double> ms = {};         ///< time per step; absent (unattributed) if it was not measured
@@ -111,7 +109,6 @@ struct Quality {
     bool operator==(const Quality&) const = default;
 };
 
-/// One run as a point of a report.
 struct ReportPoint {
     std::string directory;
     std::string load_label;  ///< load in words: "c=16" or "4 req/s"
@@ -144,7 +141,6 @@ struct ReportPoint {
     std::vector<FrontPlace> places;  ///< its place for every pair of axes, by place_of_axes()
 };
 
-/// One point of a limit curve.
 struct LimitPoint {
     double batch = 1;
     double interactivity = 0;        ///< tok/s per user
@@ -202,8 +198,8 @@ struct Choice {
 };
 
 struct ChoiceTable {
-    std::vector<std::string> slos;  ///< limits as the user wrote them; empty if none were set
-    std::vector<Choice> ranked;     ///< choices, the cheapest first, configurations without a choice last
+    std::vector<std::string> slos;    ///< limits as the user wrote them; empty if none were set
+    std::vector<Choice> ranked = {};  ///< choices, the cheapest first, configurations without a choice last
 
     bool operator==(const ChoiceTable&) const = default;
 };
@@ -239,7 +235,6 @@ struct DemandTable {
     bool operator==(const DemandTable&) const = default;
 };
 
-/// A limit on the quantity of a horizontal axis of the front.
 struct AxisLimit {
     std::string x;     ///< name of the axis: "ttft_p95"
     double value = 0;  ///< in the unit that the axis shows
@@ -260,7 +255,6 @@ struct FrontNote {
     bool operator==(const FrontNote&) const = default;
 };
 
-/// The estimated figures of a run in another deployment.
 struct Estimate {
     std::size_t point = 0;  ///< index of the run in its configuration
     std::string load_label = {};
@@ -306,7 +300,6 @@ struct ApiLine {
     bool operator==(const ApiLine&) const = default;
 };
 
-/// The costs of the chosen run of the first configuration in the ranking.
 struct CostSheet {
     std::size_t configuration = 0;
     std::string load_label = {};
@@ -323,14 +316,13 @@ struct CostSheet {
     bool operator==(const CostSheet&) const = default;
 };
 
-/// A search for the highest load that meets limits, ready to be drawn.
 struct SearchPicture {
     std::string directory;  ///< directory of the sweep
     std::vector<std::string> slos;
-    std::string text;               ///< result in sentences
-    std::string certify;            ///< SweepSearch::certify
-    std::string narrow;             ///< command that continues the search; empty if none can help
-    std::vector<Picture> pictures;  ///< one chart per limit: its percentile against load
+    std::string text;                    ///< result in sentences
+    std::string certify;                 ///< SweepSearch::certify
+    std::string narrow;                  ///< command that continues the search; empty if none can help
+    std::vector<Picture> pictures = {};  ///< one chart per limit: its percentile against load
 
     bool operator==(const SearchPicture&) const = default;
 };

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
@@ -44,7 +43,6 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
                     .title = fmt::format("{} against load", name_of(slo)),
                     .x_title = search.axis == "concurrency" ? "Requests in flight" : "Requests/s offered",
                     .y_title = unit,
-                    .series = {},
                     .lines = {{"limit", slo.limit * factor}}};
     if (search.search.pass) picture.marks.push_back({"shown to meet all", *search.search.pass});
     if (search.search.within && search.search.within != search.search.pass)
@@ -63,13 +61,12 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
                                      .row = run.directory,
                                      .note = finding.shown ? "" : "not shown at 99 %"});
         }
-        std::stable_sort(series.points.begin(), series.points.end(),
-                         [](const PicturePoint& a, const PicturePoint& b) { return a.x < b.x; });
+        std::ranges::stable_sort(series.points, {}, &PicturePoint::x);
         picture.series.push_back(std::move(series));  // added even without points, so that all charts have
                                                       // the same colours
     }
     const auto is_empty = [](const PictureSeries& series) { return series.points.empty(); };
-    if (std::all_of(picture.series.begin(), picture.series.end(), is_empty)) picture.series.clear();
+    if (std::ranges::all_of(picture.series, is_empty)) picture.series.clear();
     return picture;
 }
 
@@ -94,8 +91,7 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
         text = fmt::format("{:g}{} is the highest load that was measured within them ({})", *answer.within,
                            unit_of(axis), answer.within_text);
     if (answer.fail) {
-        const bool is_limit =
-            std::find(answer.slos.begin(), answer.slos.end(), answer.binding) != answer.slos.end();
+        const bool is_limit = std::ranges::find(answer.slos, answer.binding) != answer.slos.end();
         text += is_limit ? fmt::format("; {:g} misses {}", *answer.fail, answer.binding)
                          : fmt::format("; at {:g}, {}", *answer.fail, answer.binding);
     }
@@ -126,8 +122,7 @@ SearchPicture picture_of(const LoadedSearch& search, const std::vector<LoadedRun
         .text = fmt::format("{} {} {}", shown_text(search.search, search.axis),
                             within_text(search.search, search.axis), search_text(search.search, search.axis)),
         .certify = search.search.certify,
-        .narrow = search.search.narrow,
-        .pictures = {}};
+        .narrow = search.search.narrow};
     for (const std::string& text : search.search.slos)
         if (Picture one = picture_on(parse_slo(text), search, runs); !one.series.empty())
             picture.pictures.push_back(std::move(one));

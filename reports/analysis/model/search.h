@@ -1,7 +1,5 @@
 #pragma once
-// Shows the result of a search for the highest load that meets limits, in words and as charts. A chart shows
-// the percentile of one limit against load. A line shows the limit. Marks show the highest load that met all
-// limits in two runs and the lowest load that missed one. The functions are pure.
+// Shows the result of a search for the highest load within limits, in words and as a chart per limit.
 #include <string>
 #include <vector>
 
@@ -11,7 +9,6 @@
 
 namespace paretoken::reports {
 
-/// A search as stored in sweep.json.
 struct LoadedSearch {
     std::string directory;  ///< directory of the sweep, as in LoadedRun::sweep
     std::string axis;       ///< "concurrency" or "request_rate"

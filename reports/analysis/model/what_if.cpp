@@ -135,9 +135,7 @@ std::string what_if_sentence(const ReportModel& model, const WhatIf& what_if) {
     const std::string& from = model.configurations[what_if.configuration].title;
     if (!what_if.why_not.empty() || what_if.points.empty())
         return fmt::format("what if {}: no estimate for {}: {}", what_if.asked, from, what_if.why_not);
-    const Estimate& best = *std::max_element(
-        what_if.points.begin(), what_if.points.end(),
-        [](const Estimate& a, const Estimate& b) { return a.output_tokens_per_s < b.output_tokens_per_s; });
+    const Estimate& best = *std::ranges::max_element(what_if.points, {}, &Estimate::output_tokens_per_s);
     std::string text = fmt::format("what if {}: {}: {} tok/s", what_if.asked, what_if.title,
                                    significant(best.output_tokens_per_s));
     if (best.interactivity) text += fmt::format(", {} tok/s per user", significant(best.interactivity));

@@ -1,8 +1,6 @@
 #pragma once
-// Estimates the speed of runs on other hardware, in other number formats or with another cache hit rate. The
-// estimate is the hard limit of the imagined deployment × the share of the limit that the runs reached where
-// they were measured. It is not a measurement: it is on no front, and it is wrong if the share would change.
-// The functions are pure.
+// Estimates runs on other hardware, in other formats or with another cache hit rate: the hard limit of the
+// imagined deployment × the share of the limit that the runs reached. Estimates are on no front.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,7 +33,6 @@ WhatIfSpec parse_what_if(std::string_view text);
 /// The same work with the share `hit` of its input tokens from a cache, so that these are not computed.
 Totals with_hit(Totals work, double hit);
 
-/// A run to be estimated for another deployment.
 struct MeasuredLoad {
     std::size_t point = 0;  ///< index of the run in its configuration
     Totals work;            ///< sums over the requests of its measured window

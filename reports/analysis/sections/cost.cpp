@@ -14,9 +14,9 @@ std::string cell(const std::optional<double>& usd) {
 
 /// The chosen run of a configuration with its cost; null if no run was chosen, or if it has no price.
 const ReportPoint* priced_run(const Configuration& configuration, const Choice& choice) {
-    const auto found = std::find_if(
-        configuration.points.begin(), configuration.points.end(),
-        [&](const ReportPoint& point) { return point.load_label == choice.load_label && point.cost; });
+    const auto found = std::ranges::find_if(configuration.points, [&](const ReportPoint& point) {
+        return point.load_label == choice.load_label && point.cost;
+    });
     return found == configuration.points.end() ? nullptr : &*found;
 }
 

@@ -26,7 +26,7 @@ const ReportPoint& point_of(const ReportModel& model, const RunCourse& course) {
 std::string blocks_of(const Series& series) {
     constexpr std::array<std::string_view, 8> kHeights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const Series few = thinned(series, kBlocks);
-    const double most = *std::max_element(few.values.begin(), few.values.end());
+    const double most = *std::ranges::max_element(few.values);
     std::string text;
     for (const double value : few.values) {
         const double height = most > 0 && value > 0 ? value / most : 0;
@@ -38,7 +38,7 @@ std::string blocks_of(const Series& series) {
 
 bool has_values(const Series& series) {
     return !series.values.empty() &&
-           std::all_of(series.values.begin(), series.values.end(), [](double v) { return std::isfinite(v); });
+           std::ranges::all_of(series.values, [](double v) { return std::isfinite(v); });
 }
 
 /// The table of a run's series. It counts every value, also where a chart shows means.
@@ -108,7 +108,7 @@ std::vector<Section> course_sections(const ReportModel& model) {
             " {} of {} runs are shown. Runs without series are left out, and if more than {} runs have "
             "series, runs on a front are preferred. The series of a run are in its run.json.",
             grouped(model.courses.size()), grouped(all), kMostCourses);
-    Menu menu{.label = "Run", .options = {}, .shown = first_shown(model)};
+    Menu menu{.label = "Run", .shown = first_shown(model)};
     for (std::size_t i = 0; i < model.courses.size(); ++i) menu.options.push_back(course_part(model, i));
     return {{"course", "How a run went", {{Paragraph{std::move(lead)}}, {std::move(menu)}}}};
 }

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "reports/analysis/model/join/demand.h"
 #include "reports/analysis/sections/sections.h"
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "reports/analysis/model/answer.h"
@@ -23,9 +22,9 @@ template <class IsUsed>
 std::vector<std::size_t> parts_used(const Configuration& configuration, const IsUsed& is_used) {
     std::vector<std::size_t> used;
     for (std::size_t part = 0; part < answer_gap(configuration)->parts.size(); ++part)
-        if (std::any_of(
-                configuration.points.begin(), configuration.points.end(),
-                [&](const ReportPoint& point) { return point.gap && is_used(point.gap->parts[part].ms); }))
+        if (std::ranges::any_of(configuration.points, [&](const ReportPoint& point) {
+                return point.gap && is_used(point.gap->parts[part].ms);
+            }))
             used.push_back(part);
     return used;
 }
@@ -50,14 +49,12 @@ Bars gap_bars(const Configuration& configuration) {
     Bars bars{.title = {},
               .what = "Milliseconds of one step by part, one bar per run",
               .unit = "ms",
-              .x_title = "ms of one step",
-              .bars = {},
-              .parts = {}};
+              .x_title = "ms of one step"};
     const std::vector<std::size_t> drawn =
         parts_used(configuration, [](const std::optional<double>& ms) { return ms && *ms != 0; });
     for (const std::size_t part : drawn) {
         const std::string& name = answer_gap(configuration)->parts[part].name;
-        bars.parts.push_back({.name = name, .group = name, .colour = part % kColours, .lengths = {}});
+        bars.parts.push_back({.name = name, .group = name, .colour = part % kColours});
     }
     for (const ReportPoint& point : configuration.points) {
         if (!point.gap || !point.reached) continue;
@@ -85,7 +82,7 @@ Table source_table(const Gap& gap) {
 Part gap_part(const Configuration& configuration, std::size_t index) {
     const Gap& gap = *answer_gap(configuration);
     const ReportPoint& point = *answer_point(configuration);
-    Part part{.title = configuration.title, .series = index, .blocks = {}};
+    Part part{.title = configuration.title, .series = index};
     if (!gap.first_to_fix.empty())
         part.blocks.push_back(
             {Paragraph{fmt::format(", at {}: {}", point.load_label, gap.first_to_fix), "What to fix first"}});

@@ -23,14 +23,12 @@ constexpr std::array kGroups{OperationGroup{"attention's matrices", 1},
                              OperationGroup{"gaps between kernels", 0}};
 
 std::size_t rank_of(std::string_view group) {
-    const auto found = std::find_if(kGroups.begin(), kGroups.end(),
-                                    [group](const OperationGroup& one) { return one.name == group; });
+    const auto found = std::ranges::find(kGroups, group, &OperationGroup::name);
     return static_cast<std::size_t>(found - kGroups.begin());
 }
 
 const LayerOperation* operation_of(const LayerStack& layer, const std::string& name) {
-    const auto found = std::find_if(layer.operations.begin(), layer.operations.end(),
-                                    [&](const LayerOperation& one) { return one.name == name; });
+    const auto found = std::ranges::find(layer.operations, name, &LayerOperation::name);
     return found == layer.operations.end() ? nullptr : &*found;
 }
 
@@ -40,12 +38,11 @@ std::vector<BarPart> parts_of(const std::vector<LayerStack>& layers) {
     for (const LayerStack& layer : layers)
         for (const LayerOperation& operation : layer.operations) {
             const auto same_name = [&](const BarPart& part) { return part.name == operation.name; };
-            if (std::any_of(parts.begin(), parts.end(), same_name)) continue;
+            if (std::ranges::any_of(parts, same_name)) continue;
             const std::size_t rank = rank_of(operation.group);
             parts.push_back({.name = operation.name,
                              .group = operation.group,
-                             .colour = rank < kGroups.size() ? kGroups[rank].colour : 0,
-                             .lengths = {}});
+                             .colour = rank < kGroups.size() ? kGroups[rank].colour : 0});
         }
     for (BarPart& part : parts)
         for (const LayerStack& layer : layers) {
@@ -62,7 +59,6 @@ BarChart layers_of(const std::vector<LayerStack>& layers, const std::string& id)
                             .what = "A decoder layer by its operations, µs",
                             .unit = "µs",
                             .x_title = "µs of one step",
-                            .bars = {},
                             .parts = parts_of(layers)},
                    .table = {{{"Layer", Align::left}, {"whole"}}, {}}};
     for (const BarPart& part : chart.bars.parts) chart.table.columns.push_back({part.name});
@@ -75,8 +71,9 @@ BarChart layers_of(const std::vector<LayerStack>& layers, const std::string& id)
             row.push_back(part.lengths[i] ? significant(*part.lengths[i]) : "");
         chart.table.rows.push_back(std::move(row));
     }
-    std::stable_sort(chart.bars.parts.begin(), chart.bars.parts.end(),
-                     [](const BarPart& a, const BarPart& b) { return rank_of(a.group) < rank_of(b.group); });
+    std::ranges::stable_sort(chart.bars.parts, [](const BarPart& a, const BarPart& b) {
+        return rank_of(a.group) < rank_of(b.group);
+    });
     return chart;
 }
 
@@ -92,15 +89,13 @@ bool has_invalid(const DevicePicture& device) {
     const auto point_is_not = [](const PicturePoint& point) { return !point.valid; };
     for (const Picture& picture : device.pictures)
         for (const PictureSeries& series : picture.series)
-            if (std::any_of(series.points.begin(), series.points.end(), point_is_not)) return true;
-    return std::any_of(device.ceilings.begin(), device.ceilings.end(),
-                       [](const CeilingRow& ceiling) { return !ceiling.valid; }) ||
-           std::any_of(device.layers.begin(), device.layers.end(),
-                       [](const LayerStack& layer) { return !layer.valid; });
+            if (std::ranges::any_of(series.points, point_is_not)) return true;
+    return std::ranges::any_of(device.ceilings, [](const CeilingRow& ceiling) { return !ceiling.valid; }) ||
+           std::ranges::any_of(device.layers, [](const LayerStack& layer) { return !layer.valid; });
 }
 
 Part device_part(const DevicePicture& device, std::size_t index) {
-    Part part{.title = device.title, .ruled = true, .blocks = {}};
+    Part part{.title = device.title, .ruled = true};
     if (!device.facts.empty()) part.blocks.push_back({Facts{device.facts}});
     Charts charts;
     for (const Picture& picture : device.pictures)
@@ -121,7 +116,7 @@ std::vector<Section> hardware_sections(const ReportModel& model) {
         "Speeds of our own kernels as paretoken micro measured them, each checked against a reference before "
         "it "
         "was timed, beside the ceilings of the same device.";
-    if (std::any_of(model.devices.begin(), model.devices.end(), has_invalid))
+    if (std::ranges::any_of(model.devices, has_invalid))
         lead +=
             " Hollow markers and figures with an asterisk are of rows that are not valid: they must not be "
             "used.";

@@ -55,8 +55,6 @@ Picture front_of_jobs(const ReportModel& model) {
                     .title = "Cost per job against job time",
                     .x_title = "Job time, p50, s",
                     .y_title = "$ per job",
-                    .series = {},
-                    .lines = {},
                     .linear_x = true};
     for (const Configuration& configuration : model.configurations) {
         PictureSeries series{configuration.name.empty() ? configuration.title : configuration.name, {}};
@@ -69,8 +67,7 @@ Picture front_of_jobs(const ReportModel& model) {
                                      .row = point.load_label,
                                      .note = point.why_not});
         }
-        std::stable_sort(series.points.begin(), series.points.end(),
-                         [](const PicturePoint& a, const PicturePoint& b) { return a.x < b.x; });
+        std::ranges::stable_sort(series.points, {}, &PicturePoint::x);
         if (!series.points.empty()) picture.series.push_back(std::move(series));
     }
     return picture;

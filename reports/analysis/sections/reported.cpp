@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "reports/analysis/sections/sections.h"
@@ -22,7 +21,7 @@ std::pair<std::string, double> column_of(const std::string& key) {
     std::string title = known.title;
     if (const std::size_t rate = title.find("_per_s"); rate != title.npos)
         title = title.substr(0, title.find('_'));  // the unit says the rest
-    std::replace(title.begin(), title.end(), '_', ' ');
+    std::ranges::replace(title, '_', ' ');
     const bool is_time = known.unit == "s";
     return {fmt::format("{}, {}", title, is_time ? "ms" : known.unit), is_time ? 1e3 : 1};
 }
@@ -32,8 +31,9 @@ std::pair<std::string, double> column_of(const std::string& key) {
 std::vector<std::string> shown_keys(const std::vector<ReportedPoint>& points) {
     std::vector<std::string> keys;
     const auto add = [&](const std::string& key) {
-        if (std::any_of(points.begin(), points.end(),
-                        [&](const ReportedPoint& of) { return of.point->result.reported->at(key); }))
+        if (std::ranges::any_of(points, [&](const ReportedPoint& of) {
+                return of.point->result.reported->at(key).has_value();
+            }))
             keys.push_back(key);
     };
     for (const char* const rate : {"output_tokens_per_s", "output_tokens_per_s_per_gpu",

@@ -1,8 +1,7 @@
 #pragma once
-// The sections of a report, computed from its model as values (reports/document/section.h). HTML and Markdown
-// show the same sections. To add a section, write its function in a file of this folder and add a row to the
-// table in sections.cpp. Parts of a page that only one format has, such as the interactive chart of the front
-// in HTML, are written in that format's file in reports/pages. The functions are pure.
+// The sections of a report, as values (reports/document/section.h). A new section is a function in a file of
+// this folder and a row of the table in sections.cpp. What only one format has is written in its file in
+// reports/pages.
 #include <vector>
 
 #include "reports/analysis/model/report_model.h"
@@ -10,7 +9,6 @@
 
 namespace paretoken::reports {
 
-/// The place of a section on the page.
 enum class SectionPlace { top, before_answers, after_front, after_load };
 
 /// The sections of the model at a place, in the order of the page. Sections about which the model has nothing
@@ -25,21 +23,16 @@ std::vector<Section> choice_sections(const ReportModel& model);
 std::vector<Section> demand_sections(const ReportModel& model);
 /// The cost of tokens for the chosen run of each configuration, and the prices of hosted APIs.
 std::vector<Section> cost_sections(const ReportModel& model);
-/// The time and the cost of jobs of agents, for runs of jobs.
 std::vector<Section> job_sections(const ReportModel& model);
 /// Runs of which only the summary of another program is known.
 std::vector<Section> reported_sections(const ReportModel& model);
 /// Estimates for other deployments (--what-if).
 std::vector<Section> what_if_sections(const ReportModel& model);
-/// Searches for the highest load within limits.
 std::vector<Section> search_sections(const ReportModel& model);
-/// The series of runs over time.
 std::vector<Section> course_sections(const ReportModel& model);
 /// The parts of a step's time between the hardware limit and the measurement.
 std::vector<Section> gap_sections(const ReportModel& model);
-/// Experiments on prefix caching, one section for each.
 std::vector<Section> cache_sections(const ReportModel& model);
-/// The figures that `paretoken micro` measured on devices.
 std::vector<Section> hardware_sections(const ReportModel& model);
 
 /// The section of one experiment on prefix caching. `id` must be unique on the page.

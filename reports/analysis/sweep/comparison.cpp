@@ -107,8 +107,7 @@ std::string load_text(double load, const std::string& axis) {
 }
 
 std::string sentence_of(const ComparedFigure& figure, const std::string& axis) {
-    const auto column = std::find_if(std::begin(kColumns), std::end(kColumns),
-                                     [&](const ComparedColumn& c) { return c.key == figure.figure; });
+    const auto column = std::ranges::find(kColumns, figure.figure, &ComparedColumn::key);
     const std::string title(column == std::end(kColumns) ? std::string_view(figure.figure) : column->title);
     if (figure.loads == 0) return fmt::format("{}: no load was measured on both servers.", title);
     if (!figure.crossings.empty()) {
@@ -176,7 +175,7 @@ SweepComparison comparison_of(const std::vector<SweepPoint>& points,
     std::vector<Cell> cells;
     for (const SweepPoint& point : points) {
         Cell cell = without_server(point.cell);
-        if (std::find(cells.begin(), cells.end(), cell) == cells.end()) cells.push_back(std::move(cell));
+        if (std::ranges::find(cells, cell) == cells.end()) cells.push_back(std::move(cell));
     }
     for (Cell& cell : cells) {
         std::vector<const SweepPoint*> own;

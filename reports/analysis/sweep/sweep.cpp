@@ -117,7 +117,6 @@ SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
             .cell = planned.cell,
             .repeat = planned.repeat,
             .state = PointState::done,
-            .error = {},
             .requests_per_s = result.throughput.at(figure::kRequests),
             .output_tokens_per_s = result.throughput.at(figure::kOutputTokens),
             .interactivity_tok_per_s = result.percentile("interactivity_tok_per_s", .9),

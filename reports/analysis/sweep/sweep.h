@@ -1,8 +1,6 @@
 #pragma once
-// The content of sweep.json: the plan of a sweep and the results of its points. A sweep varies the load and
-// possibly other options. A cell is one combination of the values of these other options, and a point is one
-// run: a cell, a load, and a number if the run is repeated. The file is written again after every point, so
-// that a sweep can be resumed and its table can be drawn at any moment.
+// The content of sweep.json. A cell is one combination of the options besides the load, and a point is one
+// run: a cell, a load and a repeat. The file is written again after every point.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -115,7 +113,6 @@ struct SweepSearch {
 /// The key in a point's cell whose value is the name of its server, in a sweep over two servers.
 inline constexpr std::string_view kServerOfCell = "server";
 
-/// The server that a point's cell names; empty if the sweep has only one server.
 std::string server_of(const SweepPoint& point);
 
 /// A cell without its server, which is the part that points of two servers have in common.
@@ -145,7 +142,6 @@ struct ComparedFigure {
     bool operator==(const ComparedFigure&) const = default;
 };
 
-/// The comparison of two servers in one cell of a sweep.
 struct ComparedCell {
     std::map<std::string, std::string> cell = {};  ///< cell without its server
     std::vector<ComparedFigure> figures = {};
@@ -156,7 +152,6 @@ struct ComparedCell {
     bool operator==(const ComparedCell&) const = default;
 };
 
-/// The comparison of the two servers of a sweep with --against.
 struct SweepComparison {
     std::vector<std::string> servers = {};  ///< names of the two servers, as in the cells
     std::vector<ComparedCell> cells = {};

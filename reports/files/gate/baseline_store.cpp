@@ -90,7 +90,7 @@ void BaselineStore::update(const std::string& name, const std::vector<fs::path>&
         all.push_back(std::move(run));
     }
     require_distinct(all);
-    std::stable_sort(all.begin(), all.end(), [](const GateRun& a, const GateRun& b) {
+    std::ranges::stable_sort(all, [](const GateRun& a, const GateRun& b) {
         return a.result.provenance.started_at < b.result.provenance.started_at;
     });
     if (all.size() > keep) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(keep));
@@ -106,10 +106,9 @@ std::vector<StoredBaseline> BaselineStore::list() const {
         found.push_back({name, entry.path(), {}});
         for (const auto& run : fs::directory_iterator(entry.path(), error))
             if (has_result(run.path())) found.back().runs.push_back(run.path());
-        std::sort(found.back().runs.begin(), found.back().runs.end());
+        std::ranges::sort(found.back().runs);
     }
-    std::sort(found.begin(), found.end(),
-              [](const StoredBaseline& a, const StoredBaseline& b) { return a.name < b.name; });
+    std::ranges::sort(found, {}, &StoredBaseline::name);
     return found;
 }
 
@@ -127,7 +126,7 @@ StoredBaseline BaselineStore::find(const std::string& name) const {
 
 bool BaselineStore::holds(const std::string& name) const {
     const auto all = list();
-    return std::any_of(all.begin(), all.end(), [&](const StoredBaseline& b) { return b.name == name; });
+    return std::ranges::any_of(all, [&](const StoredBaseline& b) { return b.name == name; });
 }
 
 void BaselineStore::drop(const std::string& name) const {

@@ -31,7 +31,6 @@ class BaselineStore {
     void update(const std::string& name, const std::vector<std::filesystem::path>& runs,
                 std::size_t keep) const;
 
-    /// The baselines in the store, sorted by name. Empty when there is no store.
     std::vector<StoredBaseline> list() const;
 
     /// The baseline with this name. Throws a UsageError that names the known baselines.

@@ -76,8 +76,6 @@ void read_compact(const fs::path& file, GateRun& run) {
 GateRun read_gate_run(const fs::path& directory) {
     GateRun run{.directory = directory.string(),
                 .result = read_run_directory(directory),
-                .finish_reasons = {},
-                .answers = {},
                 .probe = read_probe_file(directory / kProbeFileName)};
     if (fs::exists(directory / kGateRunFileName))
         read_compact(directory / kGateRunFileName, run);

@@ -1,7 +1,6 @@
 #pragma once
-// Reads the runs that a gate compares, and writes the compact copy of one that a baseline keeps: run.json,
-// gate-run.json ("paretoken/gate-run/1": finish reasons and faults of answers) and probe.jsonl. A copy has at
-// most 200 KB, so that a baseline can be kept in the cache of a CI system or in a repository.
+// Reads the runs that a gate compares, and writes the compact copy that a baseline keeps: run.json,
+// gate-run.json ("paretoken/gate-run/1": finish reasons, faults of answers) and probe.jsonl, at most 200 KB.
 #include <filesystem>
 
 #include "reports/analysis/gate/gate_run.h"

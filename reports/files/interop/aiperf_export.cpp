@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "core/result/result.h"
 #include "reports/files/interop/run_export.h"
 #include "reports/files/interop/successes.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/result/result.h"
 #include "reports/files/interop/run_export.h"
 #include "reports/files/interop/successes.h"
 

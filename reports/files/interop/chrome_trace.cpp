@@ -146,7 +146,7 @@ void write_chrome_trace(const std::filesystem::path& run_directory, std::ostream
     std::vector<RequestRecord> records;
     (void)for_each_record(files.lines, TimePoint{},
                           [&](RequestRecord&& record) { records.push_back(std::move(record)); });
-    std::sort(records.begin(), records.end(), [](const RequestRecord& a, const RequestRecord& b) {
+    std::ranges::sort(records, [](const RequestRecord& a, const RequestRecord& b) {
         return std::pair(a.scheduled, a.index) < std::pair(b.scheduled, b.index);
     });
     Stalls stalls;

@@ -69,7 +69,7 @@ std::string bencher_text(const ExportedRun& run) {
     OrderedJson measures = OrderedJson::object();
     for (const NamedValue& value : named_values(run.result)) {
         std::string slug = value.name;
-        std::replace(slug.begin(), slug.end(), '_', '-');
+        std::ranges::replace(slug, '_', '-');
         OrderedJson& measure = measures[slug] = {{"value", value.value}};
         if (value.ci95 && std::isfinite(value.ci95->low)) measure["lower_value"] = value.ci95->low;
         if (value.ci95 && std::isfinite(value.ci95->high)) measure["upper_value"] = value.ci95->high;
@@ -94,8 +94,7 @@ std::vector<MetricFamily> run_families(const std::vector<const RunResult*>& runs
             end_s = static_cast<double>(*start) + std::max(0.0, run->window.run_s);
         const auto add = [&](const std::string& name, double value) {
             const std::string full = "paretoken_" + name;
-            auto family = std::find_if(families.begin(), families.end(),
-                                       [&](const MetricFamily& one) { return one.name == full; });
+            auto family = std::ranges::find(families, full, &MetricFamily::name);
             if (family == families.end()) family = families.insert(families.end(), {.name = full});
             family->samples.push_back({labels_of_run(*run), value, end_s});
         };

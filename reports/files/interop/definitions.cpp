@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
+#include "reports/document/table.h"
 #include "reports/files/interop/successes.h"
 
 namespace paretoken::reports {
@@ -258,8 +259,7 @@ double weighted_percentile(const Values& sorted, double total, double p, bool ne
 
 DefinedValues values_of(Values values, bool nearest) {
     if (values.empty()) return {};
-    std::sort(values.begin(), values.end(),
-              [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+    std::ranges::sort(values, {}, &Weighted::value);
     double total = 0;
     double sum = 0;
     for (const Weighted& one : values) {
@@ -326,7 +326,7 @@ DefinedRun defined_run(const ExportedRun& run, const ForeignDefinitions& definit
     const std::vector<SentRequest> requests = sent_requests(run.stored);
     const std::vector<Timed> timed = timed_requests(requests);
     const Successes successes = successes_of(requests);
-    DefinedRun defined{.definitions = &definitions, .rows = {}, .notes = notes_on_run(run.result, requests)};
+    DefinedRun defined{.definitions = &definitions, .notes = notes_on_run(run.result, requests)};
     for (const ForeignQuantity& quantity : definitions.quantities)
         defined.rows.push_back({.quantity = quantity,
                                 .theirs = their_values(definitions, quantity.key, timed, successes),

@@ -8,12 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/document/table.h"
 #include "reports/files/interop/run_export.h"
 
 namespace paretoken::reports {
 
-/// How another program defines a quantity.
 struct ForeignQuantity {
     std::string_view key;   ///< ours: "ttft", "itl", "tpot", "e2e", or the key of a figure
     std::string_view word;  ///< its word: "ITL", "inter_token_latency"
@@ -21,14 +19,12 @@ struct ForeignQuantity {
     std::string_view why;   ///< why it differs from ours; empty if it does not
 };
 
-/// The definitions of a program.
 struct ForeignDefinitions {
     std::string_view name;   ///< "vllm"
     std::string_view title;  ///< "vLLM bench serve"
     std::vector<ForeignQuantity> quantities;
     std::string_view population;  ///< which requests count, and how percentiles are taken
 };
-/// The definitions of all programs.
 const std::vector<ForeignDefinitions>& foreign_definitions();
 /// The definitions with this name. Throws a UsageError that names the known ones.
 const ForeignDefinitions& definitions_named(std::string_view name);
@@ -48,13 +44,12 @@ struct DefinedRow {
 /// A run by the definitions of another program, beside ours.
 struct DefinedRun {
     const ForeignDefinitions* definitions = nullptr;
-    std::vector<DefinedRow> rows;
+    std::vector<DefinedRow> rows = {};
     std::vector<std::string> notes;  ///< what of this run makes a difference
 };
 
 DefinedRun defined_run(const ExportedRun& run, const ForeignDefinitions& definitions);
 
-/// The run as a table for a terminal, and as JSON.
 std::string definitions_text(const DefinedRun& run);
 std::string definitions_json(const DefinedRun& run);
 

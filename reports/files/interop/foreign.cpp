@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -53,7 +52,7 @@ bool repeats_others(const fs::path& file) {
         fs::exists(file.parent_path() / "per_request_lifecycle_metrics.json", error))
         return true;
     return name == "warmup.json" || name.ends_with(".failure.json") || name.ends_with("_aggregate.json") ||
-           std::any_of(file.begin(), file.end(), [](const fs::path& part) { return part == "phases"; });
+           std::ranges::any_of(file, [](const fs::path& part) { return part == "phases"; });
 }
 
 /// What a file is that begins with these bytes, and what to do; empty if they tell nothing.
@@ -166,8 +165,7 @@ const ForeignFormat* foreign_format_of(const fs::path& file) {
     std::error_code error;
     constexpr std::array<std::string_view, 5> kEndings = {".json", ".jsonl", ".yaml", ".yml", ".db"};
     const std::string ending = file.extension().string();
-    if (!fs::is_regular_file(file, error) ||
-        std::find(kEndings.begin(), kEndings.end(), ending) == kEndings.end())
+    if (!fs::is_regular_file(file, error) || std::ranges::find(kEndings, ending) == kEndings.end())
         return nullptr;
     const std::string text = beginning_of(file);
     for (const ForeignFormat& format : foreign_formats())
@@ -184,7 +182,7 @@ std::vector<fs::path> foreign_files(const fs::path& path) {
          fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied, error))
         if (!repeats_others(entry.path()) && foreign_format_of(entry.path()) != nullptr)
             found.push_back(entry.path());
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     return found;
 }
 

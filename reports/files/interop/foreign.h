@@ -1,8 +1,7 @@
 #pragma once
-// Reads the result files of other load generators. Each run in them becomes a run directory, as if its
-// requests had been recorded here, so that reports, gates and exports need no knowledge of foreign formats.
-// Metrics are then computed by the definitions of this program. What a file does not tell is an unknown fact
-// of the run (core/record/fact.h). A new format is a file beside this one and a row in foreign.cpp.
+// Reads the result files of other load generators as run directories. Metrics are computed by our
+// definitions; what a file does not tell is an unknown fact of the run (core/record/fact.h). A new format is
+// a file in readers/ and a row in foreign.cpp.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -14,7 +13,6 @@
 
 namespace paretoken::reports {
 
-/// One run in a foreign file.
 struct ForeignRun {
     std::string
         name;  ///< name of the run beside others of its file: "concurrency_8"; empty if it is the only one
@@ -24,7 +22,6 @@ struct ForeignRun {
     std::function<void(const std::function<void(RequestRecord&&)>&)> for_each_request = {};
 };
 
-/// A format of another program.
 struct ForeignFormat {
     std::string_view name;  ///< "vllm-bench"
     std::string_view tool;  ///< "vLLM bench serve"

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/result/metrics.h"
+#include "core/result/result.h"
 #include "core/text/utc.h"
 #include "reports/files/interop/run_export.h"
 #include "reports/files/interop/successes.h"
@@ -45,8 +46,7 @@ OrderedJson histogram_point(const std::vector<double>& values, const std::vector
                             OrderedJson attributes, const OtlpTimes& times) {
     std::vector<std::uint64_t> counts(bounds.size() + 1, 0);
     for (const double value : values)
-        ++counts[static_cast<std::size_t>(std::lower_bound(bounds.begin(), bounds.end(), value) -
-                                          bounds.begin())];
+        ++counts[static_cast<std::size_t>(std::ranges::lower_bound(bounds, value) - bounds.begin())];
     OrderedJson buckets = OrderedJson::array();
     for (const std::uint64_t count : counts) buckets.push_back(std::to_string(count));
     const auto [least, most] = std::minmax_element(values.begin(), values.end());

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "reports/files/json/json_text.h"
 
@@ -28,8 +27,7 @@ constexpr EngineFacts kEngineFacts[] = {
 };
 
 const EngineFacts& facts_of(std::string_view engine) {
-    const auto* const found = std::find_if(std::begin(kEngineFacts), std::end(kEngineFacts),
-                                           [&](const EngineFacts& facts) { return facts.engine == engine; });
+    const auto* const found = std::ranges::find(kEngineFacts, engine, &EngineFacts::engine);
     return found == std::end(kEngineFacts) ? kEngineFacts[0] : *found;
 }
 
@@ -85,15 +83,14 @@ std::optional<std::string> expression_of(const AlertSeries& series, const Engine
 
 /// The condition of a rule in PromQL, or the reason why there is none.
 struct Condition {
-    std::string text;
+    std::string text = {};
     std::string missing;
 };
 
 Condition condition_of(const AlertRule& rule, const AlertBaseline& baseline, const EngineMetrics& metrics) {
     const AlertSeries* const series = alert_series_named(rule.series);
     const auto value = series == nullptr ? std::nullopt : promql_of(*series, metrics);
-    if (!value)
-        return {.text = {}, .missing = fmt::format("{} does not export {}", metrics.engine, rule.series)};
+    if (!value) return {.missing = fmt::format("{} does not export {}", metrics.engine, rule.series)};
     if (rule.comparison == AlertComparison::risen_by)
         return {.text = fmt::format(
                     "{} > {} * {}", *value, 1 + rule.threshold,
@@ -102,8 +99,7 @@ Condition condition_of(const AlertRule& rule, const AlertBaseline& baseline, con
     const auto known = baseline.find(rule.series);
     const auto threshold =
         threshold_of(rule, known == baseline.end() ? std::nullopt : std::optional(known->second));
-    if (!threshold)
-        return {.text = {}, .missing = fmt::format("it needs a --baseline that has {}", rule.series)};
+    if (!threshold) return {.missing = fmt::format("it needs a --baseline that has {}", rule.series)};
     const bool is_below =
         rule.comparison == AlertComparison::below || rule.comparison == AlertComparison::below_baseline_by;
     return {.text = fmt::format("{} {} {}", *value, is_below ? "<" : ">", *threshold), .missing = {}};

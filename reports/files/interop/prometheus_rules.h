@@ -6,14 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/result/alerts.h"
 
 namespace paretoken::reports {
 
-/// The metrics that an engine exports.
 struct EngineMetrics {
     std::string engine;                        ///< "vllm"
     std::map<std::string, std::string> names;  ///< our name ("kv_usage") → the engine's name

@@ -8,11 +8,16 @@
 #include <vector>
 
 #include "core/result/metrics.h"
-#include "core/result/result.h"
+#include "core/units.h"
 #include "reports/files/interop/exposition.h"
-#include "reports/files/recorded_files.h"
+
+namespace paretoken {
+struct RunResult;
+}
 
 namespace paretoken::reports {
+
+struct StoredRun;
 
 /// A run to export. The references must outlive it.
 struct ExportedRun {
@@ -37,7 +42,6 @@ struct NamedValue {
 /// The median, p95 and p99 of every metric, and every figure of the window.
 std::vector<NamedValue> named_values(const RunResult& result);
 
-/// All formats.
 const std::vector<RunExport>& run_exports();
 
 /// The result file of `vllm bench serve --save-detailed`, with statistics by vLLM's definitions: over the

@@ -13,8 +13,8 @@ std::vector<SentRequest> sent_requests(const StoredRun& run) {
     std::vector<SentRequest> requests;
     for (const RequestRecord& record : run.recorded.observed.records)
         if (!record.warmup && record.sent) requests.push_back({.record = record});
-    std::sort(requests.begin(), requests.end(),
-              [](const SentRequest& a, const SentRequest& b) { return *a.record.sent < *b.record.sent; });
+    std::ranges::sort(
+        requests, [](const SentRequest& a, const SentRequest& b) { return *a.record.sent < *b.record.sent; });
     if (!run.recorded.events) return requests;
     std::unordered_map<std::uint64_t, SentRequest*> by_index;
     for (SentRequest& request : requests) by_index[request.record.index] = &request;
@@ -58,7 +58,7 @@ double Spread::at(double p) const {
 
 std::optional<Spread> spread_of(std::vector<double> values) {
     if (values.empty()) return std::nullopt;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     Spread spread{.least = values.front(), .most = values.back()};
     const auto n = static_cast<double>(values.size());
     spread.mean = sum_of(values) / n;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/record/record.h"
-#include "reports/files/interop/run_export.h"
+#include "reports/files/recorded_files.h"
 
 namespace paretoken::reports {
 

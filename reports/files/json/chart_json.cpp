@@ -51,8 +51,7 @@ Json chart_axes(const FrontNote& front) {
     for (const FrontX& x : front_xs()) {
         xs.push_back(
             {{"name", x.name}, {"title", x.title}, {"short", x.brief}, {"more", x.higher_is_better}});
-        const auto limit = std::find_if(front.limits.begin(), front.limits.end(),
-                                        [&](const AxisLimit& one) { return one.x == x.name; });
+        const auto limit = std::ranges::find(front.limits, x.name, &AxisLimit::x);
         if (limit != front.limits.end())
             xs.back()["limit"] = {{"value", Writer::json_of(limit->value)}, {"text", limit->text}};
     }
@@ -171,7 +170,7 @@ bool is_bare(const PicturePoint& point) {
 /// have many of them.
 Json chart_series(const PictureSeries& series) {
     Json json = {{"name", series.name}, {"style", series.style}};
-    if (!std::all_of(series.points.begin(), series.points.end(), is_bare)) {
+    if (!std::ranges::all_of(series.points, is_bare)) {
         json["points"] = Writer::json_of(series.points);
         return json;
     }

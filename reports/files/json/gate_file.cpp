@@ -18,7 +18,7 @@ struct Source {
 
     std::size_t line_at(std::size_t position) const {
         const std::string_view before = text.substr(0, std::min(position, text.size()));
-        return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+        return 1 + static_cast<std::size_t>(std::ranges::count(before, '\n'));
     }
     /// The line of the first place that holds `quoted` as a string; 1 if there is none.
     std::size_t line_of(std::string_view quoted) const {
@@ -188,8 +188,7 @@ GateAsked parse_gate_asked(std::string_view text, const std::string& where) {
         GateAsked read{.baseline = asked.at("baseline"),
                        .candidate = asked.at("candidate"),
                        .command = asked.at("command"),
-                       .started_at = asked.at("started_at"),
-                       .options = {}};
+                       .started_at = asked.at("started_at")};
         for (const auto& [key, value] : asked.at("options").items()) read.options[key] = value;
         return read;
     } catch (const nlohmann::json::exception&) {

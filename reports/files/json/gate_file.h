@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/result/result.h"
 #include "reports/analysis/gate/decision.h"
 
 namespace paretoken::reports {
@@ -28,7 +27,7 @@ struct GateAsked {
     std::string candidate;   ///< URL or command, without secrets
     std::string command;     ///< command line of the gate
     std::string started_at;  ///< time in UTC
-    PlanEcho options;        ///< options of the load, without a target
+    PlanEcho options = {};   ///< options of the load, without a target
 
     bool operator==(const GateAsked&) const = default;
 };

@@ -1,4 +1,5 @@
 #include "core/result/rates.h"
+#include "core/result/figures.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "experiments/server/redaction.h"
+#include "core/result/result.h"
 
 #include <gtest/gtest.h>
 

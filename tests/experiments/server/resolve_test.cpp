@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
+#include "loadgen/load_options.h"
 #include "loadgen/probe.h"
 
 namespace paretoken::experiments {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "tests/support/arrivals.h"
 
 namespace paretoken::loadgen {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "datasets/catalog.h"
+#include "tests/support/arrivals.h"
 
 namespace paretoken::loadgen {
 namespace {

@@ -1,4 +1,5 @@
 #include "loadgen/load/mix.h"
+#include "tests/support/arrivals.h"
 
 #include <gtest/gtest.h>
 

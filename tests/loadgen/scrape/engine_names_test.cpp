@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/run/server_figures.h"
 #include "loadgen/scrape/known_metrics.h"
 
 namespace paretoken::scrape {

@@ -1,3 +1,4 @@
+#include "core/run/server_figures.h"
 #include "loadgen/scrape/known_metrics.h"
 
 #include <fmt/format.h>

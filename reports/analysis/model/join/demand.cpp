@@ -67,8 +67,8 @@ DemandTable demand_of(const std::vector<Configuration>& configurations, const st
     DemandTable table{.asked = asked};
     for (std::size_t i = 0; i < configurations.size(); ++i)
         table.ranked.push_back(row_of(configurations[i], i, slos, asked));
-    std::stable_sort(table.ranked.begin(), table.ranked.end(),
-                     [](const DemandRow& a, const DemandRow& b) { return rank_of(a) < rank_of(b); });
+    std::ranges::stable_sort(table.ranked,
+                             [](const DemandRow& a, const DemandRow& b) { return rank_of(a) < rank_of(b); });
     return table;
 }
 

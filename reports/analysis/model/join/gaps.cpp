@@ -8,9 +8,7 @@
 #include <string>
 
 #include "cards/gpu.h"
-#include "reports/analysis/model/front.h"
 #include "reports/analysis/model/join/figures_of_run.h"
-#include "reports/analysis/model/join/served.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "cards/model.h"
-#include "core/result/result.h"
 #include "reports/analysis/model/gap.h"
 #include "reports/analysis/model/join/served.h"
 #include "reports/analysis/model/limit.h"

@@ -10,13 +10,9 @@
 #include "core/result/result.h"
 #include "core/text/letter_case.h"
 #include "reports/analysis/model/choice.h"
-#include "reports/analysis/model/front.h"
-#include "reports/analysis/model/gap.h"
 #include "reports/analysis/model/join/figures_of_run.h"
 #include "reports/analysis/model/join/gaps.h"
-#include "reports/analysis/model/join/pricing.h"
 #include "reports/analysis/model/join/run_limits.h"
-#include "reports/analysis/model/join/served.h"
 #include "reports/analysis/model/loaded_run.h"
 #include "reports/analysis/model/utilisation.h"
 #include "reports/document/table.h"
@@ -216,10 +212,9 @@ Joined joined(RunGroup group, const JoinOptions& options) {
         if (!configuration.quality) configuration.quality = quality_of(run, options.quality);
     configuration.precision = precision_of(group.runs.front(), model);
     for (LoadedRun& run : group.runs) configuration.points.push_back(point_of(std::move(run)));
-    std::stable_sort(configuration.points.begin(), configuration.points.end(),
-                     [](const ReportPoint& a, const ReportPoint& b) {
-                         return a.open_loop != b.open_loop ? b.open_loop : a.load < b.load;
-                     });
+    std::ranges::stable_sort(configuration.points, [](const ReportPoint& a, const ReportPoint& b) {
+        return a.open_loop != b.open_loop ? b.open_loop : a.load < b.load;
+    });
     const RunResult& first = configuration.points.front().result;
     const Served served = served_by(first.provenance, options);
     configuration.hardware = hardware_title(served, first.provenance);

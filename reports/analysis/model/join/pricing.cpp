@@ -6,12 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "cards/price.h"
 #include "core/error.h"
-#include "reports/analysis/model/front.h"
 #include "reports/analysis/model/gap.h"
 #include "reports/analysis/model/join/figures_of_run.h"
-#include "reports/analysis/model/join/served.h"
 
 namespace paretoken::reports {
 
@@ -20,7 +17,7 @@ namespace {
 /// Whether every class of requests has SLOs. The tokens of a class without SLOs are neither good nor bad, so
 /// that a load with such a class has no cost of good tokens.
 bool is_judged(const RunResult& result) {
-    return std::all_of(result.classes.begin(), result.classes.end(), [](const auto& of) {
+    return std::ranges::all_of(result.classes, [](const auto& of) {
         return of.second.counts.ok == 0 || of.second.totals.judged > 0;
     });
 }
@@ -153,8 +150,7 @@ std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
     const Choice& first = model.choice.ranked.front();
     std::optional<AppliedPrice> price = prices[first.configuration];
     const Configuration& configuration = model.configurations[first.configuration];
-    const auto point = std::find_if(configuration.points.begin(), configuration.points.end(),
-                                    [&](const ReportPoint& p) { return p.load_label == first.load_label; });
+    const auto point = std::ranges::find(configuration.points, first.load_label, &ReportPoint::load_label);
     if (!price || point == configuration.points.end() || !point->cost || !point->cost->usd_per_m_total)
         return {};
     price = price_during(*price, point->result);

@@ -36,7 +36,6 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
 void apply_split(std::vector<Configuration>& configurations,
                  const std::vector<std::optional<AppliedPrice>>& prices, SplitRule rule);
 
-/// The costs of the run that is first in the ranking.
 std::optional<CostSheet> cost_sheet_of(const ReportModel& model,
                                        const std::vector<std::optional<AppliedPrice>>& prices,
                                        const JoinOptions& options);

@@ -8,10 +8,7 @@
 
 #include "core/error.h"
 #include "reports/analysis/micro/micro_results.h"
-#include "reports/analysis/model/front.h"
 #include "reports/analysis/model/join/figures_of_run.h"
-#include "reports/analysis/model/join/pricing.h"
-#include "reports/analysis/model/join/served.h"
 
 namespace paretoken::reports {
 
@@ -87,8 +84,7 @@ void mention_other_micro(const Served& served, const JoinOptions& options,
     if (!options.micro_note.empty()) return;  // the user did not ask for these results
     std::vector<std::string> names;
     for (const MicroResults& micro : options.micro)
-        if (std::find(names.begin(), names.end(), micro.device.name) == names.end())
-            names.push_back(micro.device.name);
+        if (std::ranges::find(names, micro.device.name) == names.end()) names.push_back(micro.device.name);
     missing.push_back(fmt::format("--micro was measured on {}, not on {}: not used here",
                                   fmt::join(names, ", "),
                                   served.hardware.empty() ? "the serving hardware" : served.hardware));

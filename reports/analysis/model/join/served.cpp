@@ -44,7 +44,7 @@ void refuse_contradiction(const LoadedRun& run, const std::optional<cards::GpuSp
 namespace {
 
 Served served_as_simulated(const Provenance& provenance, const std::optional<cards::GpuSpec>& wanted) {
-    Served served{.hardware = provenance.hardware, .simulated = true, .priced = {}, .datasheet = {}};
+    Served served{.hardware = provenance.hardware, .simulated = true};
     if (wanted)
         served.priced = cards::PricedHardware{wanted->name, wanted->count, {}};
     else if (const auto gpu = cards::find_gpu(provenance.hardware))
@@ -63,7 +63,7 @@ Served served_by(const Provenance& provenance, const JoinOptions& options) {
     const auto wanted = wanted_gpu(options);
     if (is_simulated(provenance)) return served_as_simulated(provenance, wanted);
 
-    Served served{.hardware = provenance.hardware, .simulated = false, .priced = {}, .datasheet = {}};
+    Served served{.hardware = provenance.hardware, .simulated = false};
     if (!provenance.hardware.empty()) served.micro = micro_of(options, provenance.hardware);
     cards::GpuSpec gpu{provenance.hardware, provenance.hardware_count};
     if (!provenance.hardware.empty()) {

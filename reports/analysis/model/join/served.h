@@ -5,21 +5,18 @@
 #include <vector>
 
 #include "cards/gpu.h"
-#include "core/result/result.h"
 #include "reports/analysis/micro/micro_results.h"
 #include "reports/analysis/model/join.h"
 #include "reports/analysis/model/loaded_run.h"
 
 namespace paretoken::reports {
 
-/// The hardware that served, with its name, its price and its limit.
 struct Served {
     std::string hardware;  ///< name given by the run, or by --gpu if the run names no known GPU
     bool simulated = false;
-    std::optional<cards::PricedHardware>
-        priced;                               ///< absent for a simulated server that stands for no known GPU
-    std::optional<cards::GpuCard> datasheet;  ///< datasheet of real GPUs
-    std::vector<const MicroResults*> micro = {};  ///< results that were measured on the same hardware
+    std::optional<cards::PricedHardware> priced = {};  ///< absent for a simulated server of no known GPU
+    std::optional<cards::GpuCard> datasheet = {};      ///< datasheet of real GPUs
+    std::vector<const MicroResults*> micro = {};       ///< results that were measured on the same hardware
 };
 
 /// Throws UsageError when --gpu and the run name different numbers of GPUs.

@@ -1,9 +1,7 @@
 // The events.jsonl of MLCommons' endpoints: one event per line. Samples that were issued between the marks of
 // the session count. It has no numbers of tokens; the texts in it are not kept.
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <utility>
@@ -78,7 +76,7 @@ ForeignRequest endpoints_request(const EndpointsSample& sample, double began) {
     ForeignRequest request;
     request.sent_s = sample.issued_s - began;
     for (const double time : sample.chunks_s) request.chunks_s.push_back(time - sample.issued_s);
-    std::sort(request.chunks_s.begin(), request.chunks_s.end());
+    std::ranges::sort(request.chunks_s);
     if (sample.complete_s) request.latency_s = *sample.complete_s - sample.issued_s;
     request.error = sample.error;
     request.failed = !sample.error.empty();

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <istream>
 #include <map>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "core/text/content_hash.h"
+#include "core/text/json_nesting.h"
 #include "core/text/utc.h"
 #include "core/version.h"
 #include "reports/files/interop/readers/foreign_json.h"

@@ -14,7 +14,7 @@
 namespace paretoken::reports {
 
 struct ForeignLoad {
-    std::string tool;  ///< program that measured, with its version if the file names it: "AIPerf 0.13.0"
+    std::string tool = {};  ///< program that measured, with its version if the file names it: "AIPerf 0.13.0"
     std::string model = {};
     std::string url = {};
     std::string server_kind = {};

@@ -2,7 +2,6 @@
 // What the readers of foreign formats share: they turn the times of a streamed answer into a request's
 // record, and read JSON with errors that name the file.
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>

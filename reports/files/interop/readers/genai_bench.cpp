@@ -43,7 +43,7 @@ ForeignRequest genai_request(const Json& json, double unit_s) {
 /// The load, with what the metadata beside the file tells.
 ForeignLoad genai_load(const std::filesystem::path& file, const Json& json, std::string_view remark) {
     std::string version;
-    ForeignLoad load{.tool = {}, .concurrency = count_in(json, {"aggregated_metrics", "num_concurrency"})};
+    ForeignLoad load{.concurrency = count_in(json, {"aggregated_metrics", "num_concurrency"})};
     std::error_code error;
     const std::filesystem::path metadata_file = file.parent_path() / "experiment_metadata.json";
     if (std::filesystem::exists(metadata_file, error)) {

@@ -86,7 +86,7 @@ ForeignRun guidellm_run(const Json& file, const Json& benchmark, const std::stri
                 if (number_in(request, {"info", "timings", "request_start"}))
                     all.emplace_back(kind, &request);
         if (all.empty()) refuse_foreign(where, "a benchmark holds no request that was sent");
-        std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+        std::ranges::sort(all, [&](const auto& a, const auto& b) {
             return guidellm_start(*a.second, where) < guidellm_start(*b.second, where);
         });
         const double began = guidellm_start(*all.front().second, where);

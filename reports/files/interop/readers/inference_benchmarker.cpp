@@ -1,6 +1,5 @@
 // The file of Hugging Face's inference-benchmarker: a summary of each load. Its inter-token latency is the
 // mean of each request. The name of the host in it is not read.
-#include <fmt/format.h>
 
 #include <utility>
 

@@ -1,6 +1,5 @@
 // inference-perf's per_request_lifecycle_metrics.json: an array of requests. The server's count of tokens is
 // used; the file's own counts, and the times derived from them, come from a tokenizer of the client.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -34,7 +33,7 @@ ForeignRequest inference_perf_request(const Json& json, double began, const std:
     if (const Json& times = at_path(response, {"chunk_times"}); times.is_array())
         for (const Json& time : times)
             request.chunks_s.push_back(required_time(time, "chunk_times", where) - start);
-    std::sort(request.chunks_s.begin(), request.chunks_s.end());
+    std::ranges::sort(request.chunks_s);
     const Json& usage = at_path(response, {"server_usage"});
     request.input_tokens = count_in(usage, {"prompt_tokens"});
     request.cached_tokens = count_in(usage, {"prompt_tokens_details", "cached_tokens"});

@@ -99,8 +99,7 @@ ForeignRun vllm_summary(const Json& result, const std::string& where) {
 
 bool has_requests(const Json& result) {
     constexpr const char* kOfRequests[] = {"start_times", "ttfts", "itls", "output_lens"};
-    return std::any_of(std::begin(kOfRequests), std::end(kOfRequests),
-                       [&](const char* key) { return result.contains(key); });
+    return std::ranges::any_of(kOfRequests, [&](const char* key) { return result.contains(key); });
 }
 
 ForeignRun vllm_run(Json json, const std::string& where) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/text/json_nesting.h"
 #include "reports/files/interop/readers/foreign_json.h"
 
 #ifdef PARETOKEN_YAML

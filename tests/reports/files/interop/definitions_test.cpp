@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/run/result_of.h"
 #include "reports/files/file_io.h"
+#include "reports/files/recorded_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/paths.h"
 
