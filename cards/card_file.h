@@ -9,15 +9,13 @@
 
 namespace paretoken::cards {
 
-/// The text of a shipped card. `kind` is its folder: "models", "gpus", "prices". Nothing when no shipped card
-/// has that name.
+/// The text of a shipped card in the folder `kind` ("models", "gpus", "prices"); nothing if there is none.
 std::optional<std::string_view> shipped_card(std::string_view kind, std::string_view name);
 
 /// The sorted names of the shipped cards of a kind.
 std::vector<std::string> shipped_cards(std::string_view kind);
 
-/// Reads a whole file of at most 16 MiB. Throws a UsageError with the path and the reason when the file
-/// cannot be read or is larger.
+/// Reads a file of at most 16 MiB. Throws a UsageError with the path and the reason when it cannot.
 std::string read_card_file(const std::filesystem::path& path);
 
 }  // namespace paretoken::cards

@@ -31,23 +31,20 @@ struct IntendedLoad {
     std::uint32_t workers = 1;
 };
 
-/// Compares a load with the ceiling. Rates are compared with the ceiling of one worker ×
-/// IntendedLoad::workers. The load's rate of stream events is its requests per second × its tokens per
-/// request. Returns one sentence for each quantity that exceeds the ceiling. Quantities that are not known,
-/// or whose ceiling is 0, are left out. The function is pure.
+/// Returns one sentence for each quantity of a load that exceeds the ceiling of one worker ×
+/// IntendedLoad::workers; the rate of stream events is requests per second × tokens per request. Unknown
+/// quantities, and those whose ceiling is 0, are left out.
 std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeiling& ceiling);
 
 /// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or
 /// ~/.local/state/paretoken/client_ceiling.json if that variable is not set. Empty if HOME is not set either.
 std::filesystem::path default_ceiling_path();
 
-/// Reads the stored ceiling. Returns nothing when `path` is empty, when there is no such file, or when the
-/// ceiling was measured on a CPU other than `cpu`. Throws UsageError when the file cannot be read or is
-/// damaged.
+/// Reads the stored ceiling; nothing if there is none, or if it was measured on another CPU than `cpu`.
+/// Throws UsageError when the file cannot be read or is damaged.
 std::optional<ClientCeiling> stored_ceiling(const std::filesystem::path& path, const std::string& cpu);
 
-/// Writes the ceiling; creates the directories of `path`. Throws RuntimeError when the file cannot be
-/// written.
+/// Writes the ceiling; creates the directories of `path`. Throws RuntimeError.
 void store(const ClientCeiling& ceiling, const std::filesystem::path& path);
 
 }  // namespace paretoken::cards

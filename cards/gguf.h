@@ -46,9 +46,7 @@ struct GgufHeader {
     const GgufArray* array(const std::string& key) const;
 };
 
-/// Reads the header of a file. Throws a UsageError that names the file and the problem: the file cannot be
-/// read, is not GGUF, has another version, is cut off (also within the weights), or has a tensor of an
-/// unknown type or an impossible size.
+/// Reads the header. Throws a UsageError that names the file and the problem, also for cut off weights.
 GgufHeader read_gguf_header(const std::filesystem::path& path);
 
 /// Whether the file begins with GGUF's magic number; false for a file that cannot be read.

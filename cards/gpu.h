@@ -38,18 +38,16 @@ struct GpuSpec {
     bool operator==(const GpuSpec&) const = default;
 };
 
-/// Finds the card that a text names: the text contains all words of the card's name or of one of its aliases,
-/// in any order and in upper or lower case: "NVIDIA H100 80GB HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm.
-/// Returns nothing when no card matches or the best match is a tie. A product variant that has no card of its
-/// own ("NVIDIA H200 NVL", "NVIDIA A100-SXM-64GB") matches no card.
+/// Finds the card whose name or alias has all its words in the text, in any order and case: "NVIDIA H100 80GB
+/// HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing for a tie, and for a product variant that has no card
+/// of its own ("NVIDIA H200 NVL").
 std::optional<GpuCard> find_gpu(std::string_view text);
 
 /// Returns the letters and digits of a name in lower case, without everything between them.
 std::string letters_and_digits(std::string_view name);
 
-/// Returns a name of hardware in a form in which equal hardware has equal names. This is the name of the GPU
-/// card that find_gpu() finds, so that aliases are equal. It is letters_and_digits() of the name if there is
-/// no such card, and for every simulated server ("sim:…").
+/// Returns a name by which equal hardware is equal: that of its card, or letters_and_digits() of the name if
+/// it has none or is a simulated server ("sim:…").
 std::string normalised_hardware(std::string_view name);
 
 /// Reads the card of a CPU from a file, which `paretoken micro --card` writes. It has the keys of a GPU's
@@ -62,8 +60,7 @@ std::string cpu_card_text(const GpuCard& card);
 /// Finds a card like find_gpu(), but throws a UsageError that lists the known names when there is none.
 GpuCard gpu_card(std::string_view text);
 
-/// Parses "h200" or "h200x2". A name without a card is kept as it is. Throws UsageError for an empty name or
-/// a count of 0.
+/// Parses "h200" or "h200x2"; a name needs no card. Throws UsageError for an empty name or a count of 0.
 GpuSpec parse_gpu_spec(std::string_view text);
 
 /// Throws UsageError if a spec of parse_gpu_spec() has a name without a card, with the names of similar

@@ -75,13 +75,11 @@ struct ModelCard {
 /// any k = `active` of the E = `experts` with equal probability: E·(1 − (1 − k/E)^tokens). 0 for no experts.
 double distinct_experts(double experts, double active, double tokens);
 
-/// Returns the time of two kinds of work that overlap in part, such as reading weights and multiplying by
-/// them: (a^q + b^q)^(1/q), where a and b are the times of each alone, and q = `exponent` ≥ 1. It is a + b
-/// for q = 1 and approaches the longer of the two for large q.
+/// Returns the time of two kinds of work that overlap in part: (a^q + b^q)^(1/q), with q = `exponent` ≥ 1. It
+/// is a + b for q = 1 and approaches the longer one for large q.
 double overlapped_seconds(double a, double b, double exponent);
 
-/// The bytes of weights that a step of `tokens` tokens reads: dense weights once, and the expected number of
-/// distinct routed experts.
+/// The bytes of weights that a step of `tokens` tokens reads, with the expected routed experts.
 double streamed_weight_bytes(const ModelCard& card, double tokens = 1);
 
 std::uint64_t attention_parameters(const ModelCard& card);
@@ -93,10 +91,9 @@ double kv_bytes_per_token(const ModelCard& card);
 double kv_bytes_per_sequence(const ModelCard& card, double context);
 
 struct ModelCardOptions {
-    /// The type of the linear layers; it replaces the quantisation that the config describes. If it is an
-    /// unquantised format of at least 16 bits (bf16, f16, f32), the embedding, the output projection and the
-    /// router have it too; otherwise these keep the dtype of the config. For a GGUF file this option is
-    /// refused with a UsageError.
+    /// The type of the linear layers, in place of the config's quantisation. An unquantised format of at
+    /// least 16 bits also applies to embedding, output projection and router. Refused with a UsageError for a
+    /// GGUF file.
     std::optional<std::string> weight_dtype;
     std::optional<std::string> kv_dtype;  ///< type of the KV cache
 };
@@ -109,11 +106,9 @@ struct QuantizationFile {
     bool operator==(const QuantizationFile&) const = default;
 };
 
-/// Returns the card for the name or an alias of a shipped card, or for the path of a config.json (or of its
-/// directory), of a GGUF file, or of a JSON file in the form of a shipped card. For a config.json, the
-/// hf_quant_config.json beside it is read too. The types of weights and KV cache may follow, as in
-/// "llama-3.1-8b:kv=fp8,weights=int4"; types in `options` take precedence. Throws a UsageError that names the
-/// card or file and what is wrong with it, or the known names if there is no such card or file.
+/// Returns the card for the name or alias of a shipped card, or the path of a config.json (or its directory),
+/// a GGUF file or a JSON card. Types may follow ("llama-3.1-8b:kv=fp8,weights=int4"); those in `options` take
+/// precedence. Throws a UsageError that names the card or file and what is wrong, or the known names.
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options = {});
 
 /// The card from the text of a config.json; `where` is its name, for messages. `quantization` is used if the
@@ -126,8 +121,7 @@ ModelCard model_card_of_config(std::string_view json, const std::string& where,
 /// first part, and the other parts are read from the same directory. Throws UsageError.
 ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardOptions& options = {});
 
-/// A hash of the numbers and formats with which a report computes, but not of the name. It shows whether a
-/// card has changed since a run.
+/// A hash of the numbers and formats (not the name), to show whether a card has changed since a run.
 std::string content_hash_of(const ModelCard& card);
 
 std::vector<std::string> known_models();

@@ -12,9 +12,8 @@ struct ModelPreset {
 };
 std::span<const ModelPreset> model_presets();
 
-/// Returns the name of the model card for the NAME in a row's "preset:NAME". An ending such as "-tp8" (one of
-/// 8 GPUs that share the model) is ignored. If the rest is not a short name, it is itself the name of a card;
-/// the result is then a view into `name`.
+/// Returns the name of the model card for a row's "preset:NAME", without an ending such as "-tp8". A NAME
+/// that is no short name is itself the name of a card; the result is then a view into `name`.
 std::string_view card_of_preset(std::string_view name);
 
 }  // namespace paretoken::cards

@@ -67,8 +67,7 @@ struct PriceCard {
     bool operator==(const PriceCard&) const = default;
 };
 
-/// The hardware to be priced: the name of a GPU or CPU, the number of them, and for CPU hosts the number of
-/// cores that served.
+/// The hardware to be priced: the name of a GPU or CPU, their number, and a CPU host's cores.
 struct PricedHardware {
     std::string name;
     std::uint32_t count = 1;
@@ -110,11 +109,9 @@ std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardwar
 /// mean_time_between_interruptions_h. A factor that the card does not state counts as 1.
 double earning_share(const PriceCard& card);
 
-/// Reads a shipped card by its name, or a card at a path. Throws a UsageError that names the file, the key
-/// and what was expected.
+/// Reads a shipped card by its name, or a card at a path. Throws a UsageError that names file and key.
 PriceCard price_card(const std::string& name_or_path);
-/// Parses the JSON text of a price card. `name` becomes the card's name and stands in errors. Throws
-/// UsageError.
+/// Parses the text of a price card, whose `name` also stands in errors. Throws UsageError.
 PriceCard parse_price_card(std::string_view json, const std::string& name);
 
 std::vector<std::string> known_price_cards();
@@ -123,17 +120,13 @@ std::vector<std::string> known_price_cards();
 /// a UsageError that lists the known names if none has it.
 ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& cards);
 
-/// The dollars per million tokens of a mix of fresh input, cached input and output tokens; only the ratios of
-/// the three numbers matter, and their sum is above 0. Cached tokens cost as much as fresh ones if the API
-/// has no price for them, or if prompts of `prompt_tokens` are shorter than the shortest prefix that it
-/// caches. Writing to the cache and keeping tokens in it are not included; this is the least that the mix
-/// costs.
+/// The dollars per million tokens of a mix, of which only the ratios matter. Cached tokens cost as much as
+/// fresh ones if the API has no price for them, or if prompts are too short to be cached. Writing to the
+/// cache and keeping tokens are not included.
 double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output, double prompt_tokens);
 
-/// The most that the mix costs: api_usd_per_m() if every fresh input token is written to the cache and kept
-/// there for ttl_s, or for an hour if the API does not state ttl_s. The price of the hour-long cache is taken
-/// if ttl_s is an hour or more. Nothing if the API does not charge for its cache, if no token of the mix is
-/// cached, or if its prompts are too short.
+/// The same if every fresh input token is written to the cache and kept there for ttl_s, or for an hour if
+/// that is not stated. Nothing if the API does not charge for its cache, or if no token of the mix is cached.
 std::optional<double> api_usd_per_m_with_writes(const ApiPrice& api, double fresh, double cached,
                                                 double output, double prompt_tokens);
 

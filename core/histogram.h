@@ -45,8 +45,7 @@ class LiveHistogram {
   public:
     void add(Duration value);  ///< negative counts as 0
 
-    /// Returns the middle of the percentile's bucket; nothing when empty. The values that are added meanwhile
-    /// may be counted in part.
+    /// Returns the middle of the percentile's bucket; nothing when empty. Values may be added meanwhile.
     std::optional<Duration> percentile(double p) const;
 
   private:

@@ -7,8 +7,7 @@
 
 namespace paretoken {
 
-/// Returns the fewest inserted, deleted, replaced or swapped (with a neighbour) letters that turn `a` into
-/// `b`.
+/// Returns the fewest inserted, deleted, replaced or swapped letters that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Returns the name that is nearest to `word`; empty if its edit distance is more than a quarter of the

@@ -5,8 +5,7 @@
 
 namespace paretoken {
 
-/// Prefetches the cache lines of `bytes` bytes for writing. If `begin` is not at the start of a cache line,
-/// the last line may be left out.
+/// Prefetches `bytes` bytes for writing; the last line may be left out if `begin` is inside a line.
 inline void prefetch(const void* begin, std::size_t bytes) {
     constexpr std::size_t kLine = 64;
     const auto* const at = static_cast<const char*>(begin);

@@ -9,8 +9,7 @@ namespace paretoken {
 /// Returns a seed for one purpose ("arrivals", "prompts", …) and one index, from the user's seed.
 std::uint64_t derived_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
 
-/// Returns the seed of the simulated server with this number among the servers that are compared: the user's
-/// seed for number 0.
+/// Returns the seed of the simulated server of this number among those compared: the user's for 0.
 std::uint64_t server_seed(std::uint64_t seed, std::uint64_t number);
 
 /// splitmix64 (Steele, Lea, Flood 2014). It is cheap to seed, as a stream per request needs.

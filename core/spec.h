@@ -12,15 +12,13 @@
 
 namespace paretoken {
 
-/// Reads "30s", "1.5m", "20ms", "300us", "50ns", "2h"; a number without a unit is in seconds. Accepts 0 to
-/// 1e9 s.
+/// Reads "30s", "1.5m", "20ms", "300us", "50ns", "2h", or a number of seconds, from 0 to 1e9 s.
 Duration parse_duration(std::string_view text);
 
 /// Reads a duration like parse_duration(), but a number without a unit is in milliseconds.
 Duration parse_milliseconds(std::string_view text);
 
-/// Returns a text that parse_duration() reads: "90s", "1500us". The unit is the largest of s, ms, us and ns
-/// that needs no fraction.
+/// Returns "90s", "1500us": the largest of s, ms, us and ns that needs no fraction.
 std::string text_of(Duration duration);
 
 /// Reads a finite number: "8", "1.5", "4k". The suffixes k, M and G are powers of 1000.
@@ -38,10 +36,9 @@ enum class Rungs : std::uint8_t {
     decimal,  ///< numbers of at least 0.000001
 };
 
-/// Reads a ladder, the values that a sweep measures one after the other: a list ("1,2,4"), a range by
-/// doubling ("1..64") or a range in equal steps ("8..64:8"), or several of these with commas between them.
-/// The end of a range is always included. The result is ascending without repeats. More than 10,000 values
-/// are refused.
+/// Reads a ladder: a list ("1,2,4"), a range by doubling ("1..64") or in equal steps ("8..64:8"), or several
+/// with commas between them. Ends are included; the result is ascending without repeats, at most 10,000
+/// values.
 std::vector<double> parse_ladder(std::string_view text, Rungs rungs);
 
 /// A name with fields: "poisson:rate=8" → name "poisson", fields {rate: "8"}; "64" → name "64", no fields.

@@ -21,9 +21,8 @@ struct RankPosition {
 /// Returns the position of percentile p (type 7, Hyndman and Fan 1996) among n values, at least one.
 RankPosition position_of(double p, std::uint64_t n);
 
-/// Returns the order-statistic (binomial) confidence interval of a percentile of independent values (requests
-/// are not independent: see core/evidence/evidence.h); nothing when n is too small to bound it on both sides.
-/// An end that falls among failures is +infinity.
+/// Returns the order-statistic (binomial) interval of a percentile of independent values; nothing when n is
+/// too small to bound it on both sides. An end among failures is +infinity.
 std::optional<Interval> percentile_interval(std::span<const double> sorted, double p,
                                             double confidence = 0.95);
 
@@ -49,14 +48,12 @@ class RunningMoments {
     double squares_ = 0;  ///< Σ (value − mean)²
 };
 
-/// Returns the fewest independent samples that certify percentile p although `over` of them exceed the limit.
-/// To certify means to show with this confidence that the percentile meets the limit. This is MLPerf's
-/// early-stopping rule with a tolerance of 0. At 99 % confidence, p = .90 needs 44 samples if none exceeds
-/// the limit. p = .99 needs 459 samples if none exceeds it, and 662 if one does.
+/// Returns the fewest independent samples that show with this confidence that percentile p meets a limit that
+/// `over` of them exceed (MLPerf's early-stopping rule, tolerance 0). At 99 %: p = .90 needs 44 if none does,
+/// p = .99 needs 459, or 662 if one does.
 std::uint64_t samples_to_certify(double p, std::uint64_t over = 0, double confidence = 0.99);
 
-/// Returns the largest number of samples over the limit with which n samples still certify p; nothing when n
-/// is too small even if none is over.
+/// Returns the most samples over the limit with which n still certify p; nothing if n is too small.
 std::optional<std::uint64_t> allowed_over(double p, std::uint64_t n, double confidence = 0.99);
 
 /// Returns the smallest number of samples over a limit with which n samples show that percentile p does not
@@ -115,9 +112,8 @@ LevelShift level_shift_of(std::span<const double> series);
 /// or all values are equal. Values may be infinite.
 double rank_sum_p_value(std::span<const double> a, std::span<const double> b);
 
-/// Returns the number of values to cut from the start of a series because they differ from the rest. It is
-/// the multiple of 5, up to half of the series, for which the standard error of the mean of the others (as
-/// means of 5 values) is smallest (MSER-5: White, Cobb and Spratt 2000).
+/// Returns the number of values to cut from the start of a series: the multiple of 5, up to half of it, for
+/// which the standard error of the mean of the others is smallest (MSER-5: White, Cobb and Spratt 2000).
 std::size_t start_to_cut(std::span<const double> series);
 
 }  // namespace paretoken

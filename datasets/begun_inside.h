@@ -19,8 +19,7 @@ struct BeginShares {
     bool operator==(const BeginShares&) const = default;
 };
 
-/// Reads "0.25..0.75+10", or "0.5" for always the same share and no further turns. Throws UsageError unless
-/// 0 ≤ low ≤ high < 1.
+/// Reads "0.25..0.75+10" or "0.5" (always, without further turns), 0 ≤ low ≤ high < 1. Throws UsageError.
 BeginShares parse_begin_shares(std::string_view text);
 
 struct CutJob {
@@ -28,10 +27,9 @@ struct CutJob {
     std::vector<std::uint32_t> turns;  ///< the turn of the whole job that each turn is
 };
 
-/// Leaves out the first `before` turns of a job; at least one turn must be left. The primer turns come first
-/// and start together. A turn that waited for a turn that is left out waits for its agent's primer instead,
-/// or for the first primer if it has none. The next `further` turns, but for the last one of the job, lose
-/// their pauses. JobGraph::primers counts these too.
+/// Leaves out the first `before` turns of a job, but not all. Primer turns start together; turns wait for
+/// their agent's primer, or the first one, in place of turns that are left out. The next `further` turns, but
+/// for the job's last, lose their pauses; JobGraph::primers counts these too.
 CutJob cut_job(const JobGraph& whole, std::uint32_t before, std::uint32_t further = 0);
 
 /// Returns the dataset with its first `jobs` jobs begun inside. Throws UsageError

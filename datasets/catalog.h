@@ -50,8 +50,7 @@ struct CatalogRow {
     RowFormat (*generated)(const Spec& spec, std::uint64_t seed) = nullptr;
     bool makes_prompts = true;   ///< whether prompts of a wanted length are generated, from a calibration
     bool conversations = false;  ///< whether conversations may have several turns
-    /// For a dataset that does not take the lengths of prompts from --isl: their source, in words ("the texts
-    /// in its file").
+    /// The source of lengths, in words, of a dataset that does not take --isl ("the texts in its file").
     std::string_view prompt_lengths = {};
     /// The replies with which conversations continue unless others are asked for; empty means live ones.
     std::string_view replies = {};

@@ -21,9 +21,8 @@ struct LengthSummary {
     bool operator==(const LengthSummary&) const = default;
 };
 
-/// Amounts per second: the mean over the whole time, and the means over the busiest second, minute and hour.
-/// These intervals follow each other from the first row on. If the time from the first row to the last is
-/// shorter than an interval, the mean for this interval is over that time (at least 1 s).
+/// Amounts per second: over the whole time, and over the busiest second, minute and hour of those that follow
+/// each other from the first row on. A shorter file counts as one interval of its length, at least 1 s.
 struct RateSummary {
     double mean = 0;
     double peak_second = 0;
@@ -76,9 +75,8 @@ struct FileDescription {
     bool operator==(const FileDescription&) const = default;
 };
 
-/// Describes a file. Throws UsageError naming the line when a row is wrong or its time is before that of the
-/// previous row, UsageError when the file is not a regular file or has no rows, and RuntimeError when it
-/// cannot be read.
+/// Describes a file. Throws UsageError naming the line when a row is wrong or goes back in time, or when the
+/// file is not regular or has no rows; RuntimeError when it cannot be read.
 FileDescription description_of(const std::string& path, const RowFormat& format);
 
 }  // namespace paretoken::datasets

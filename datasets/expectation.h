@@ -26,8 +26,7 @@ struct Expectation {
 std::string why_impossible(const Expectation& expectation);
 
 /// Returns whether an answer meets an expectation for which why_impossible() is empty. A regular expression
-/// sees only the first 64 KiB of the answer. Numbers are equal if they differ by at most 1e-9 of their size;
-/// "," separates thousands.
+/// sees 64 KiB. Numbers may differ by 1e-9 of their size; "," separates thousands.
 bool is_met(const Expectation& expectation, std::string_view answer);
 
 }  // namespace paretoken::datasets

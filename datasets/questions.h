@@ -19,10 +19,9 @@ struct Questions {
     bool operator==(const Questions&) const = default;
 };
 
-/// Returns the questions that `text` names: the path of a file whose rows hold "messages" or "prompt", and
-/// "expect" with one of exact, regex, contains and number; or a spec such as "recall:ctx=4k,n=40". Throws
-/// UsageError if `text` is neither, or naming the file, the line and the mistake; RuntimeError when the file
-/// cannot be read.
+/// Returns the questions of a file, whose rows hold "messages" or "prompt" and "expect" (exact, regex,
+/// contains or number), or of a spec ("recall:ctx=4k,n=40"). Throws UsageError, naming file, line and
+/// mistake; RuntimeError when the file cannot be read.
 Questions questions_of(std::string_view text);
 
 }  // namespace paretoken::datasets

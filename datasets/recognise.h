@@ -5,9 +5,8 @@
 
 namespace paretoken::datasets {
 
-/// Returns the name of the dataset whose format the file probably has, from its first 64 KiB; nothing if it
-/// looks like none. Throws UsageError, with the reason, if the file has a format that is known but not read;
-/// RuntimeError when the file cannot be read.
+/// Returns the dataset whose format the file probably has, from its first 64 KiB; nothing if none. Throws
+/// UsageError with the reason for a known format that is not read, RuntimeError if it cannot be read.
 std::optional<std::string> recognised_format(const std::string& path);
 
 /// Returns whether a file has lines of values behind a header, and no JSON. Throws RuntimeError when it

@@ -26,9 +26,8 @@ struct CachePlan {
     std::int64_t suffix = 64;               ///< tokens after the prefix
     std::int64_t output_tokens = 16;
     std::vector<std::uint64_t> concurrency = {1, 8};
-    /// The number of slots of a server in which each slot keeps its own KV cache (llama.cpp), set by
-    /// measure_cache(). There is then also the arm "pinned", in which all requests with the same prefix go to
-    /// the same slot. 0: the server has no such slots.
+    /// The number of slots of a server whose slots keep KV caches of their own (llama.cpp), for the arm
+    /// "pinned"; set by measure_cache(). 0: there are none.
     std::uint64_t slots = 0;
     std::uint64_t samples = 30;  ///< number of times that a level measures every arm at every prefix length
     /// The search for the working set: the smallest and the largest number of prefixes that are used in turn.
@@ -42,39 +41,33 @@ struct CachePlan {
     std::vector<cards::PriceCard> prices = {};
 };
 
-/// Returns those of the plan's prefix lengths that leave room in `context` tokens for the suffix, the
-/// answer and 64 tokens of a chat template; all of them if the context is not known. Throws UsageError if
-/// no prefix fits, or if one does not fit and `cut_prefixes` is false.
+/// Returns the prefix lengths that leave room in `context` (absent: not known) for suffix, answer and a
+/// template of 64 tokens. Throws UsageError if none fits, or if one does not and `cut_prefixes` is false.
 std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context);
 
 /// Returns the plan of the run at `level` requests in flight.
 LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& prefixes, std::uint64_t level);
 
-/// Returns the plan of a run that sends `prefixes` different prefixes of `prefix` tokens in turn, each
-/// three times, one request at a time.
+/// Returns the plan that sends a prefix of `prefix` tokens, waits `idle_s` seconds, and sends it again.
 LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t prefixes);
 
 /// Returns the plan of a run that sends one prefix of `prefix` tokens, waits `idle_s` seconds, and sends it
 /// again.
 LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double idle_s);
 
-/// Returns the plan of a run of 90 s in an open loop that sends `burst_prefixes` prefixes of `prefix`
-/// tokens in turn, at `burst_rate` requests per second and from 30 s to 60 s at four times this rate.
-/// `burst_rate` must be set.
+/// Returns the plan of 90 s that send `burst_prefixes` prefixes in turn at `burst_rate` (which must be set),
+/// and at four times this rate from 30 s to 60 s.
 LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix);
 
-/// Returns the requests of the run in `directory` without warm-up, in the order of their numbers. Each has
-/// its arm, its measured times, and the number of its prompt's tokens that repeat the beginning of an
-/// earlier prompt. `arms` must be made from the dataset and the seed of that run.
+/// Returns the requests of the run in `directory` without warm-up, by number, with their arms, times and
+/// repeated tokens. `arms` must be made from the dataset and seed of that run.
 std::vector<reports::CacheSample> samples_in(const std::filesystem::path& directory,
                                              const datasets::PrefixArms& arms);
 
-/// Runs the experiment: all levels, then the search for the working set, the burst and the search for the
-/// idle time, as far as the plan asks for them. CacheLevel::invalid says why the run of a level is not
-/// valid. Throws UsageError when no prefix fits into the server's context, or as measure()
-/// (experiments/run.h) does; RuntimeError when the server does not answer, a result cannot be written, or
-/// `stop` is requested; Error with ExitCode::measurement_invalid when prompts that should be equally long
-/// differ by more than 1 % and 2 tokens.
+/// Runs all levels, then the searches that the plan asks for. CacheLevel::invalid says why a level is not
+/// valid. Throws UsageError when no prefix fits, or as measure() does; RuntimeError when the server does not
+/// answer, a result cannot be written, or `stop` is requested; Error with ExitCode::measurement_invalid when
+/// prompts of one length differ by more than 1 % and 2 tokens.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);

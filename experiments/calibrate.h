@@ -20,11 +20,9 @@ struct CalibrationLevel {
     bool carried = false;               ///< whether delay_p99_s < 1 ms and events_per_s > 90 % of asked_per_s
 };
 
-/// Returns the highest measured rate of stream events per second at which one worker of the load generator
-/// reads events in time (CalibrationLevel::carried), up to about 1 million. The result is 0 if already the
-/// lowest rate (8000 per s) is not carried. Calls `level_done`, which must not be empty, after every level.
-/// Leaves no files. Throws RuntimeError when interrupted, when the simulated server does not start, or when
-/// a request failed.
+/// Returns the highest rate of stream events per second, up to about 1 million, that one worker reads in time
+/// (0: not even 8000), and calls `level_done` after every level. Leaves no files. Throws RuntimeError when
+/// interrupted, when the simulated server does not start, or when a request failed.
 double events_ceiling(const Invocation& invocation, const std::stop_token& stop,
                       const std::function<void(const CalibrationLevel&)>& level_done);
 

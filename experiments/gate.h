@@ -51,38 +51,31 @@ Secrets gate_secrets(const GatePlan& plan, const Access& access);
 /// Returns whether a pair begins with the candidate: baseline, candidate, candidate, baseline, and so on.
 bool candidate_is_first(std::uint64_t pair);
 
-/// Returns the plan of one run against the server at `url`; pairs are counted from 0. The seed depends on the
-/// pair only, so that both sides do the same work. `side` is one of the plan's two sides; if they are
-/// simulated, each draws its own random numbers. The first pair always keeps the texts of answers, and only
-/// it asks the questions of --probe.
+/// Returns the plan of a run of pair `pair`, counted from 0, at `url`. The seed depends on the pair only;
+/// simulated sides draw random numbers of their own. Only the first pair asks the questions of --probe, and
+/// it keeps the texts of answers.
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair);
 
 /// Receives the verdict so far after each look, which is a number of pairs after which a decision is allowed.
 using TellReport = std::function<void(const reports::GateReport&)>;
 
-/// Measures a gate in `directory`. If the baseline is stored, only the candidate is measured, in
-/// candidate/01, candidate/02, …, and its runs count as pairs do. If pairs of an earlier gate are there, they
-/// are kept and not measured again, unless the plan says to overwrite, which removes them. `tell` may be
-/// empty. Throws UsageError when the earlier gate has other options, or when the sides do not do the same
-/// work; RuntimeError when a side cannot be reached, a result cannot be written, or `stop` is requested;
-/// Error with ExitCode::measurement_invalid when a run is invalid twice because of the server. A pair that
-/// the client's host spoiled twice is left out; after more than 3 of them the gate ends and is inconclusive.
-/// A candidate's run that is invalid only because requests failed is not repeated, because the gate judges
-/// the failures. Throws also as measure() (experiments/run.h) does.
+/// Measures a gate in `directory`, beside a stored baseline only the candidate; what an earlier call measured
+/// is kept unless the plan says to overwrite. `tell` may be empty. A pair that the client's host spoiled
+/// twice is left out, up to 3. Throws UsageError when options or work differ; RuntimeError when a side cannot
+/// be reached, a result not be written, or `stop` is requested; Error with ExitCode::measurement_invalid when
+/// a run is invalid twice because of the server; and as measure() does.
 reports::GateReport measure_gate(const GatePlan& plan, const Access& access,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  Watcher& watcher, const std::stop_token& stop, const TellReport& tell);
 
-/// Measures `runs` runs of the candidate for a baseline that does not exist yet, in `directory`, and returns
-/// their directories. The plan's baseline is a stored one without runs. Runs of an earlier call are kept.
-/// Throws as measure_gate() does.
+/// Measures `runs` runs of the candidate for a new baseline in `directory`, whose earlier runs are kept, and
+/// returns their directories. Throws as measure_gate() does.
 std::vector<std::filesystem::path> measure_baseline(const GatePlan& plan, const Access& access,
                                                     const std::filesystem::path& directory,
                                                     const Invocation& invocation, Watcher& watcher,
                                                     const std::stop_token& stop, std::uint64_t runs);
 
-/// Reads the finished runs in and below the directories. Throws UsageError when a directory has no run or
-/// one that cannot be read.
+/// Reads the runs in and below the directories. Throws UsageError for one without readable runs.
 std::vector<reports::GateRun> runs_below(const std::vector<std::filesystem::path>& directories);
 
 struct GateDirectories {
@@ -93,21 +86,18 @@ struct GateDirectories {
     std::vector<std::filesystem::path> history = {};
 };
 
-/// Judges runs that were measured before; each directory holds one or several. They count as pairs if there
-/// are at least 3 on each side and are_interleaved(). A single run per side is judged by its own intervals
-/// if `within_run` is true. Otherwise the sides count as two separate sets. `across` are the differences
-/// that are allowed between the sides; `checklist` adds the checklist for a rollout. Throws UsageError when
-/// a directory has no run or one that cannot be read, or when the sides did not do the same work; Error
-/// with ExitCode::measurement_invalid when a run was interrupted or is invalid, except for a run of the
-/// candidate that is invalid only because requests failed.
+/// Judges the runs in these directories: as pairs if there are at least 3 per side and are_interleaved(), a
+/// single run per side by its own intervals if `within_run`, otherwise as two sets. `across` are the allowed
+/// differences. Throws UsageError for a directory without readable runs, or different work; Error with
+/// ExitCode::measurement_invalid for a run that is interrupted or invalid, unless only because a candidate's
+/// requests failed.
 reports::GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
                                const std::set<reports::Across>& across, bool within_run,
                                bool checklist = false);
 
-/// Returns whether the sides were measured in turn: if all runs are sorted by their starts, the first two,
-/// the next two and so on are one run of each side. Returns false if the sides have different numbers of
-/// runs. Runs in virtual time, which has no drift, count as measured in turn, in the order given. In all
-/// other cases the function sorts both sides by their starts.
+/// Sorts both sides by their starts, and returns whether they were measured in turn: of all runs by start,
+/// each two that follow are one of each side. Runs in virtual time are left in their order and count as in
+/// turn; sides of different size do not.
 bool are_interleaved(std::vector<reports::GateRun>& baseline, std::vector<reports::GateRun>& candidate);
 
 }  // namespace paretoken::experiments

@@ -26,15 +26,12 @@ struct Measured {
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 
-/// Judges the finished run in `directory` again, by the options of `asked` that set limits for results
-/// (those of FieldKind::judging in core/plan/plan_fields.h: --goodput, --slo, --max-failed and so on).
-/// These options replace those in the plan of the run. Returns the run with its new verdicts. Throws
-/// UsageError when the run's records cannot be read, or when a limit, the alerts or the baseline of `asked`
-/// are wrong; RuntimeError when the result cannot be written.
+/// Judges the finished run in `directory` by the options of `asked` of FieldKind::judging, which replace its
+/// own, and returns the run with its new verdicts. Throws UsageError when its records cannot be read or an
+/// option is wrong; RuntimeError when the result cannot be written.
 RunResult judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
-/// Returns the limits of a plan on percentiles over its requests (--slo), such as "ttft_p95:800". Throws
-/// UsageError.
+/// Returns a plan's limits on percentiles (--slo), such as "ttft_p95:800". Throws UsageError.
 std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
 
 /// Throws RuntimeError when a result was interrupted or could not be written, Error with

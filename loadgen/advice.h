@@ -12,8 +12,7 @@ namespace paretoken::loadgen {
 /// Returns the text of the whole address of a path, without secrets.
 std::string address_text(const http::Url& url, std::string_view path);
 
-/// Returns what to do about a redirect of the request for `path`: the URL to give, if `location` is that path
-/// elsewhere.
+/// Returns what to do about a redirect for `path`: the URL to give if `location` is that path elsewhere.
 std::string redirect_advice(const http::Url& url, std::string_view path, std::string_view location);
 
 /// What a proxy or gateway says with an answer of its own about the server behind it. Both texts are empty if

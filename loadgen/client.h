@@ -37,16 +37,14 @@ class ClientSink {
     /// Reports that the first output of a streamed answer arrived at `at`. Called at most once for a request,
     /// before on_finished; not called if the answer is not a stream.
     virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;
-    /// Reports the end of a request. `over_at`: when its exchange ended, because the last bytes arrived (by
-    /// kernel stamp, if there is one), because it failed, or because the client stopped waiting for the end
-    /// of the HTTP message of a complete answer.
+    /// Reports the end of a request. `over_at`: when the last bytes arrived, it failed, or the client stopped
+    /// waiting for the end of the HTTP message of a complete answer.
     virtual void on_finished(RequestRecord record, TimePoint over_at) = 0;
 };
 
 class Client {
   public:
-    /// `pool` and `sink` must outlive the client. Throws UsageError when the extra body of the options is not
-    /// a JSON object.
+    /// `pool` and `sink` must outlive it. Throws UsageError if the extra body is no JSON object.
     Client(http::Pool& pool, const ClientOptions& options, ClientSink& sink);
     ~Client();
 
@@ -54,10 +52,9 @@ class Client {
     /// Throws std::invalid_argument for a prompt that the protocol does not take.
     PreparedRequest prepare(Request request) const;
 
-    /// Starts a request. `record` has the values known before (index, turn, worker, warmup, scheduled,
-    /// slot_wait, target). The client adds the others and gives the record to the sink when the request ends,
-    /// which happens before start() returns if no socket can be opened. Throws RuntimeError when the event
-    /// loop refuses a new socket.
+    /// Starts a request. `record` has index, turn, worker, warmup, scheduled, slot_wait and target; it goes
+    /// to the sink when the request ends, which is before start() returns if no socket can be opened. Throws
+    /// RuntimeError when the event loop refuses a new socket.
     void start(PreparedRequest prepared, RequestRecord record);
 
     /// Repeats the requests whose kept-alive connection closed before any byte of the answer came, each at
@@ -69,8 +66,7 @@ class Client {
     /// complete but whose HTTP message has not ended within 50 ms after that; these are no failures.
     void end_overdue(TimePoint now);
 
-    /// Gives up the requests whose users hang up at or before `now` (PreparedRequest::hangs_up_after), unless
-    /// their answers are complete.
+    /// Gives up requests without a complete answer whose users hang up by `now`.
     void hang_up(TimePoint now);
     TimePoint next_hang_up() const;  ///< earliest such time, TimePoint::max() if there is none
     void cancel_all();               ///< ends all requests in flight; those with complete answers succeed
@@ -84,8 +80,7 @@ class Client {
     void finish(Exchange& exchange, TimePoint over_at);
     bool leaves_answers_open() const { return left_open_in_a_row_ >= kLeftOpen; }
 
-    /// After this many complete answers in a row whose HTTP message stayed open, the client no longer waits
-    /// for the end of a message.
+    /// After this many answers in a row with an open HTTP message, its end is not awaited any more.
     static constexpr int kLeftOpen = 3;
 
     http::Pool& pool_;

@@ -17,18 +17,15 @@ struct Traffic {
     Duration idle{};             ///< time spent waiting, polling or napping, since the start
 };
 
-/// The lowest rate of reads at which a worker naps. At lower rates a wake-up mostly finds one ready socket,
-/// and a nap gains nothing.
+/// At lower rates of reads a wake-up mostly finds one ready socket, and a nap gains nothing.
 inline constexpr double kLazyReadsPerSecond = 20'000;
 /// The largest share of busy time at which a worker naps.
 inline constexpr double kBusy = 0.8;
 inline constexpr Duration kLongestNap = std::chrono::microseconds(200);
 
-/// Returns the nap for rates per second, the number of streams in flight and the share of time that the
-/// worker is busy. It is the smallest of kLongestNap, 1/50 of a stream's mean gap between reads
-/// (streams ÷ reads_per_s) and, if requests have finished, 1/200 of the mean time of a request (streams ÷
-/// finished_per_s, by Little's law). It is zero if that is below 40 µs, which is too short to be worth a call
-/// to the kernel, if reads_per_s is below kLazyReadsPerSecond, and if `busy` is above kBusy.
+/// Returns the smallest of kLongestNap, 1/50 of a stream's mean gap between reads (streams ÷ reads_per_s)
+/// and, if requests have finished, 1/200 of their mean time (streams ÷ finished_per_s). Zero if that is below
+/// 40 µs, too short for a call to the kernel, below kLazyReadsPerSecond, or above kBusy.
 Duration nap_for(double reads_per_s, double finished_per_s, double streams, double busy);
 
 /// Computes the naps of one worker from smoothed rates, which are updated at most every 5 ms.

@@ -11,8 +11,7 @@ namespace paretoken::loadgen {
 
 class Periodic {
   public:
-    /// Calls `task` on a new thread, first after `interval`. Calls missed during a slow one are skipped.
-    /// `task` must not throw.
+    /// Calls `task`, which must not throw, on a new thread from `interval` on; missed calls are skipped.
     Periodic(Duration interval, std::function<void()> task);
     ~Periodic();  ///< waits for the current call; none follows
     Periodic(const Periodic&) = delete;

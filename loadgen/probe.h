@@ -61,18 +61,15 @@ struct EndpointFacts {
     std::map<std::string, double> simulator_terms;
 };
 
-/// Asks a server for its facts. A server whose paths have no version ("…/openai/chat/completions", as the
-/// base of OpenAI's SDK has it) is asked there, if it knows none with /v1. Throws RuntimeError (unreachable,
-/// refused, not OpenAI, unknown model, interrupted), or UsageError when `options.body.extra_body` is no JSON
-/// object. A request answered by 429 or 503 is repeated for a minute or the timeout, whichever is shorter:
-/// after its Retry-After, or else after pauses that grow from 0.5 s to 5 s. Secrets are removed from the
-/// server's messages.
+/// Asks a server for its facts, without "/v1" in its paths if it knows none with it. A request that is
+/// answered by 429 or 503 is repeated for a minute or the timeout. Throws RuntimeError (unreachable, refused,
+/// not OpenAI, unknown model, interrupted), without secrets, or UsageError when `options.body.extra_body` is
+/// no JSON object.
 EndpointFacts probe(const EndpointOptions& options);
 
-/// Sends one request as the load would, but with a limit of two output tokens (a limit in a body overrides
-/// it). Returns the server's token counts. Throws RuntimeError with the server's message when the request
-/// is refused or fails, for example because the prompt is longer than the context. An answer without output
-/// is not a failure here.
+/// Sends one request as the load would, with a limit of two output tokens unless a body has its own, and
+/// returns the token counts. Throws RuntimeError with the server's message when it is refused or fails. An
+/// answer without output is no failure here.
 TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
 /// Returns the path of generation requests: that of the options with a leading slash, or the endpoint type's.

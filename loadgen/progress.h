@@ -15,8 +15,7 @@ namespace paretoken::loadgen {
 struct Progress {
     std::atomic<std::uint64_t> started{0};  ///< measured requests
     std::atomic<std::uint64_t> finished{0};
-    /// Jobs or conversations whose first turn has ended. Equals `finished` if every request is a
-    /// conversation by itself.
+    /// Jobs or conversations whose first turn has ended; equals `finished` without further turns.
     std::atomic<std::uint64_t> conversations{0};
     std::atomic<std::uint64_t> failed{0};
     std::atomic<std::uint64_t> in_flight{0};

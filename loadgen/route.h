@@ -16,16 +16,14 @@ enum class Route : std::uint8_t {
 };
 std::optional<Route> route_named(std::string_view name);
 
-/// The largest length of the part of a prompt that Route::prefix compares; the part starts at the beginning
-/// of the prompt. In a conversation the part also ends with the first message of the user, so that all turns
-/// of the conversation go to the same server.
+/// The part of a prompt that Route::prefix compares: its first bytes, in a conversation up to the end of the
+/// user's first message, so that all turns go to the same server.
 inline constexpr std::size_t kRoutedBytes = 512;  ///< bytes of a text
 inline constexpr std::size_t kRoutedIds = 128;    ///< token ids
 
-/// Returns the index of the chosen server in `in_flight`. `in_flight` has the number of this worker's
-/// requests in flight for each server, and is not empty. `turn` is the number of requests for which this
-/// worker has chosen a server before, plus the worker's own number, so that workers do not all begin with the
-/// same server.
+/// Returns the index of the server to choose in `in_flight`, this worker's requests for each, which is not
+/// empty. `turn` counts the choices of this worker from its own number on, so that workers begin with
+/// different servers.
 std::size_t target_for(Route route, std::uint64_t turn, const Prompt& prompt,
                        std::span<const std::size_t> in_flight);
 

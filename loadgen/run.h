@@ -22,14 +22,12 @@ class Worker;
 /// The workers of a load, each with its connections.
 class Workers {
   public:
-    /// Throws RuntimeError when the kernel refuses the event loop of a worker, for example because no file
-    /// descriptors are left.
+    /// Throws RuntimeError when the kernel refuses a worker's event loop (no descriptors are left).
     explicit Workers(const LoadOptions& options);
     ~Workers();
 
-    /// Opens the connections that the load needs at its start, unless the options say otherwise, so that
-    /// opening them does not delay requests and reads. A closed loop needs one for each slot, an open loop
-    /// those of a quarter of a second. Blocks until all are open or were refused, at most 5 s.
+    /// Opens the connections that the load needs at its start, unless the options forbid it: one per slot, or
+    /// those of a quarter of a second of an open loop. Blocks until all are open or refused, at most 5 s.
     void open_connections();
 
   private:
@@ -41,11 +39,9 @@ class Workers {
     bool opens_ahead_ = false;
 };
 
-/// Makes a load. Blocks until a limit or a stop rule is met and all requests have ended, or until the load is
-/// ended by `interruption`. The record of each request goes to `sink` as soon as the request has ended. The
-/// returned value has no server, exporters and power, which the caller adds.
-/// Throws RuntimeError when the kernel refuses the registration of a socket with a worker's event loop.
-/// `workers` are those of these options, and make only one load.
+/// Makes a load with the workers of these options, which serve only one, until it has ended or `interruption`
+/// ends it. Records go to `sink` as requests end. The caller adds server, exporters and power. Throws
+/// RuntimeError when the kernel refuses a socket's registration.
 Observations make_load(const LoadOptions& options, Workers& workers, RecordSink& sink, Progress& progress,
                        const Interruption& interruption);
 /// The same with workers of its own, which open their connections first.
@@ -55,10 +51,8 @@ Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& p
 /// Returns the options of the monitor that evaluates the stop rules of a load that began at `began`.
 StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began);
 
-/// Returns the reason for the end of a load that the StopMonitor (loadgen/load/stop_monitor.h) did not end.
-/// `limit`: the limit that ended the starts first; nothing means that the load was interrupted. `at`: when
-/// the starts ended. `limits` are those of all classes together; if `limit` is `duration`, their duration
-/// must be set.
+/// Returns why a load ended `at` that the StopMonitor did not end: by `limit`, or by an interruption if that
+/// is absent. `limits` are those of all classes together; the duration must be set if it was the limit.
 Stopped ended_by(std::optional<StopKind> limit, TimePoint at, const Limits& limits);
 
 /// Returns the share of the schedule that a worker of the load takes. The workers of all shards together are

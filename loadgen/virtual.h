@@ -13,8 +13,7 @@ struct VirtualOptions {
     sim::Profile profile;
     /// The time in a closed loop from an answer's last token to the next request's arrival at the server.
     Duration turnaround = std::chrono::microseconds(100);
-    /// The time to write one event. The events of a step are written one after the other, beginning when
-    /// the step ends.
+    /// The time to write one event; those of a step follow each other from its end.
     Duration write_time{};
     bool chat = true;                 ///< whether a chat template adds tokens to prompts
     bool ignore_eos = true;           ///< whether answers are as long as asked for
@@ -22,9 +21,8 @@ struct VirtualOptions {
     Duration server_age{};            ///< how long the server has run before, for a profile that changes
 };
 
-/// Makes a load like make_load() (loadgen/run.h), but always with one worker; the engine's seed is that of
-/// the first class for server 0, and is derived from it for other servers. Requests that exceed the profile's
-/// context fail as over sockets. There are no timeouts.
+/// Makes a load like make_load() with one worker; the engine's seed is that of the first class for server 0,
+/// and derived for others. Requests beyond the context fail; there are no timeouts.
 Observations make_virtual_load(const LoadOptions& options, const VirtualOptions& virtual_options,
                                RecordSink& sink, Progress& progress, const Interruption& interruption);
 

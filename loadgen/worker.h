@@ -27,8 +27,7 @@ struct WorkerReport {
     RequestTable records;
     ClientReport client;               ///< report of this worker alone, without the host's lost share
     std::optional<TimePoint> ran_dry;  ///< Mix::ran_dry()
-    /// The limit (requests or duration) that ended the starts of this worker; nothing if a stop rule or an
-    /// interruption ended them.
+    /// The limit (requests or duration) that ended this worker's starts; nothing if another reason did.
     std::optional<StopKind> ended_by;
 };
 
@@ -38,8 +37,7 @@ class Worker final : private ClientSink {
     explicit Worker(const WorkerOptions& options);
     ~Worker() override;
 
-    /// Opens connections that the load will use, divided among the servers, until all are open or refused, or
-    /// until `latest`.
+    /// Opens the load's connections to all servers until they are open or refused, or `latest`.
     void open_connections(std::size_t connections, TimePoint latest);
     /// Keeps a connection to each server in reserve during the load. An open loop needs it, because its
     /// requests do not wait for a connection that becomes free.

@@ -10,9 +10,8 @@
 
 namespace paretoken::microbench {
 
-/// One window of a kernel and a read of about as much memory, over all threads. On the CPU the two are
-/// timed next to each other; on a GPU the time of the read comes from a measured curve. Both numbers of
-/// bytes are 0 for a benchmark that does not stream memory. The members `ceiling_…` describe the read.
+/// One window of a kernel and a read (`ceiling_…`) of about as much memory, over all threads; on a GPU its
+/// time comes from a measured curve. Both numbers of bytes are 0 if no memory is streamed.
 struct PairedWindow {
     double kernel_s = 0;
     double ceiling_s = 0;
@@ -40,23 +39,19 @@ struct Measurement {
     std::optional<double> of_ceiling = {};  ///< median over pairs of kernel bytes/s ÷ ceiling bytes/s
     std::optional<double> of_ceiling_p25 = {};
     std::optional<double> of_ceiling_p75 = {};
-    /// The relative change of the ceiling's median speed from the first third of the windows to the last
-    /// third, as an absolute value.
+    /// The relative change of the ceiling's median speed from the first to the last third of windows.
     std::optional<double> ceiling_drift = {};
 
     bool operator==(const Measurement&) const = default;
 };
 
-/// Computes the figures. `windows` are in order of time and not empty. For `cv`, the windows are divided
-/// into groups of `group` (≥ 1) neighbours, without those at the end that do not fill a group; it is 0 if
-/// there is no whole group.
+/// Computes the figures of ordered `windows`, at least one; `cv` is over whole groups of `group`.
 Measurement measurement_of(std::span<const PairedWindow> windows, std::size_t group);
 
 inline constexpr double kMaxVariation = 0.10;  ///< limit of `cv`; a host may pause the CPUs briefly
 inline constexpr double kMaxDrift = 0.03;      ///< limit of `ceiling_drift`; above it there is a note
-/// The limit of `of_ceiling` on the CPU. The ceiling's reads do not reach the full bandwidth, so that a
-/// kernel can be a few percent faster. If it is much faster, other programs took the CPU during the
-/// ceiling's windows.
+/// The limit of `of_ceiling` on the CPU: a kernel can be a few percent faster than the ceiling's reads. If it
+/// is much faster, other programs took the CPU during these.
 inline constexpr double kMaxOfCeiling = 1.15;
 
 /// The facts besides the measured times that decide whether a row is valid.
@@ -84,9 +79,8 @@ struct Judgement {
 
 Judgement judgement_of(const Measurement& measurement, const Circumstances& circumstances);
 
-/// Returns the relative L2 error of an output y against its reference r, which has equally many elements:
-/// √(Σ(y − r)² ÷ Σ r²). It is infinite when any y is not finite, or when the reference is zero and the
-/// output is not.
+/// Returns √(Σ(y − r)² ÷ Σ r²) of an output y against its reference r of equal size; infinite when any y is
+/// not finite, or only the reference is zero.
 double relative_l2(std::span<const float> output, std::span<const double> reference);
 
 }  // namespace paretoken::microbench

@@ -12,9 +12,8 @@
 
 namespace paretoken::cli {
 
-/// Returns the estimated time in seconds that is left of a sweep. It took `measured_s` seconds to measure
-/// `measured` points, and each of the `left` other points is assumed to take their mean time. Nothing if
-/// `measured` is 0.
+/// Returns the estimated seconds that are left of a sweep: the `left` points take the mean time of those
+/// measured. Nothing if `measured` is 0.
 std::optional<double> time_left(double measured_s, std::size_t measured, std::size_t left);
 
 /// Returns one line about a measured point: its load, its figures, the verdict on its run with the reason if
@@ -23,8 +22,7 @@ std::string point_text(const reports::SweepPoint& point, const std::filesystem::
 
 class ConsoleWatcher : public experiments::Watcher {
   public:
-    /// If it is quiet, it shows only warnings. It also prints the texts of `interrupt`, which must outlive
-    /// it.
+    /// If it is quiet, it shows only warnings. `interrupt`, whose texts it prints, must outlive it.
     explicit ConsoleWatcher(InterruptWatch& interrupt, bool quiet = false);
     ~ConsoleWatcher() override;
     ConsoleWatcher(const ConsoleWatcher&) = delete;

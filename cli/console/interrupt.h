@@ -30,11 +30,9 @@ class InterruptWatch {
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-    /// The preparation of a command, when there is no measurement to end properly and the command may be
-    /// waiting for a file or a server. While it lasts, a signal makes the thread of the InterruptWatch call
-    /// `last`, print that nothing was measured, and end the process. The preparation lasts until end() is
-    /// called or this object is destroyed. `last` is not called after that, so it may refer to objects that
-    /// were created before this one. The InterruptWatch must outlive this object.
+    /// The time in which there is no measurement to end properly. A signal then makes the thread of the
+    /// InterruptWatch call `last`, print that nothing was measured, and end the process, until end() is
+    /// called or this object is destroyed. The InterruptWatch must outlive it.
     class Preparation {
       public:
         Preparation(InterruptWatch& watch, std::function<void()> last);

@@ -26,8 +26,7 @@ struct Place {
 std::string progress_text(const std::string& label, const loadgen::Progress& progress,
                           const loadgen::Limits& limits, Duration elapsed, Duration measured);
 
-/// Returns what the panel shows of a load, without the time left of the whole; the arguments are those of
-/// progress_text().
+/// Returns what the panel shows, without the time left of the whole; arguments as for progress_text().
 PanelState panel_state(const std::string& label, const loadgen::Progress& progress,
                        const loadgen::Limits& limits, Duration elapsed, Duration measured);
 

@@ -26,8 +26,7 @@ class RecentRates {
   public:
     void add(const Reading& reading);
 
-    /// Returns the rates of the last 10 s, or of the whole load if it is younger; nothing before the second
-    /// reading.
+    /// Returns the rates of the last 10 s, or of a younger load; nothing before the second reading.
     std::optional<double> requests_per_s() const;
     std::optional<double> tokens_per_s() const;
     /// Returns the output tokens per second of each of the last seconds, at most `most` of them.
@@ -73,8 +72,7 @@ Light light_of(Duration lag_p95);
 /// Returns a line of block characters, one for each value, whose height is the value's share of the largest.
 std::string sparkline(const std::vector<double>& values);
 
-/// Returns the lines of the panel. None is wider than `columns`. With `colour`, ANSI colours are added, which
-/// take no columns.
+/// Returns the lines of the panel, none wider than `columns`, with ANSI colours if `colour` is set.
 std::vector<std::string> panel_lines(const PanelState& state, std::size_t columns, bool colour);
 
 }  // namespace paretoken::cli

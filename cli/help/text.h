@@ -30,8 +30,7 @@ std::string help_text(const CLI::App& command, const std::string& path, bool all
 /// Returns the manual page of a command in the language of man(7): "paretoken-run.1".
 std::string manual_page(const CLI::App& command, const std::string& path);
 
-/// Returns the script that completes commands and options in a shell: bash, zsh or fish. Throws UsageError
-/// for another shell.
+/// Returns the completions for bash, zsh or fish. Throws UsageError for another shell.
 std::string completion_script(const CLI::App& app, std::string_view shell);
 
 /// Returns the columns of the terminal on standard output, from 60 to 120; 80 if there is none.

@@ -44,9 +44,8 @@ const ExportFormat* export_format_named(std::string_view name);
 /// /dev/stdout, so that it is not replaced by another one. Throws RuntimeError.
 void write_export(const std::string& text, const std::string& out);
 
-/// Reads the runs and writes them to `out`: a file, or a directory for several runs of a format that has one
-/// run in a file. Writes to standard output if `out` is empty, which needs a single file. Throws UsageError
-/// and RuntimeError.
+/// Reads the runs and writes them to `out`: a file, a directory for several runs of a format with one run per
+/// file, or standard output if it is empty. Throws UsageError and RuntimeError.
 void export_runs(const ExportFormat& format, const std::vector<std::filesystem::path>& runs,
                  const std::string& out);
 

@@ -9,8 +9,7 @@ namespace paretoken::cli {
 /// Throws UsageError when `path` ends neither in .html nor in .md. Called before anything is measured.
 void expect_page_name(const std::string& option, const std::string& path);
 
-/// Writes a page about all devices of `file`, as Markdown if `path` ends in .md, otherwise as HTML. A page
-/// that exists already is replaced.
+/// Writes a page about all devices of `file`, as Markdown if `path` ends in .md, otherwise as HTML.
 void write_micro_page(const std::string& path, const reports::MicroFile& file);
 
 /// Writes a page that compares two files: one set of charts for each device of `first` whose id ("gpu0") is

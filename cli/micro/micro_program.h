@@ -8,9 +8,8 @@
 
 namespace paretoken::cli {
 
-/// Returns the path of paretoken-microbench for a paretoken in `directory`: beside it, as in a build and in a
-/// Python environment, or below the prefix of an installation, in libexec/paretoken. Throws RuntimeError
-/// naming both places if it is in neither.
+/// Returns the path of paretoken-microbench for a paretoken in `directory`: beside it, or in
+/// libexec/paretoken below the prefix. Throws RuntimeError naming both places if it is in neither.
 std::filesystem::path microbench_program(const std::filesystem::path& directory);
 
 /// Runs paretoken-microbench to its end, and calls `on_line` with each line that it prints. A request to stop

@@ -25,20 +25,16 @@ std::optional<std::string> variable_of_environment(const std::string& name);
 /// Returns this process's arguments for provenance, after without_secrets().
 experiments::Invocation this_invocation();
 
-/// Returns `argv` with "***" in place of secrets, because results are shared. Secrets are the values of -H
-/// and --header, the values of variables in --server-env whose names suggest a secret ("HF_TOKEN"), and the
-/// credentials and query values of URLs.
+/// Returns `argv` with "***" in place of secrets: values of -H and --header, of variables in --server-env
+/// with secret names, and credentials and query values of URLs.
 std::vector<std::string> without_secrets(std::vector<std::string> argv);
 
-/// Returns the API key in an environment variable. White space around the key is removed, because a variable
-/// that is set from a file may end with a line end. Returns an empty text if the variable is missing or empty
-/// and the key is not `required`. Throws UsageError if the key is required and missing, or if it contains a
-/// control character, which a header cannot carry.
+/// Returns the API key in an environment variable, without white space around it; empty if it is missing and
+/// not `required`. Throws UsageError if it is required and missing, or contains a control character.
 std::string api_key_in(const std::string& variable, bool required);
 
-/// Returns the API key, and the name of the first proxy variable that is set ("https_proxy"; empty: none).
-/// If --api-key-env names a variable, that variable must hold the key. Otherwise the key is taken from
-/// OPENAI_API_KEY, which may be missing. Throws UsageError as api_key_in() does.
+/// Returns the API key (in the variable that --api-key-env names, or else in OPENAI_API_KEY, which may be
+/// missing) and the name of the first proxy variable that is set. Throws UsageError as api_key_in() does.
 experiments::Access access_of(const LoadPlan& plan);
 
 /// Returns where a command's output directory shall be (reports/files/output_directory.h): at --out, or

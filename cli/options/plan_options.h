@@ -33,11 +33,9 @@ void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
 /// out.
 std::set<std::string_view> and_those_of_shards(std::set<std::string_view> names);
 
-/// Returns the values of the recipe, the configuration file and the command line together. For a field that
-/// several of them set, the command line goes before the file, and the file before the recipe. Secrets that
-/// the file hides ("***") are read from environment variables. Throws UsageError for an unknown recipe, a
-/// file that cannot be read or is not valid, and a missing variable. The whole address of an endpoint
-/// ("http://HOST/v1/completions") is split into that of the server, the protocol and the path of requests.
+/// Returns the values of recipe, configuration file and command line, of which the later go before the
+/// earlier. Secrets that the file hides ("***") are read from environment variables. The whole address of an
+/// endpoint is split into server, protocol and path. Throws UsageError.
 PlanTexts texts_of(const PlanOptions& options);
 
 /// Returns the text of a configuration file for the plan `asked`, with secrets hidden. `levels` are further

@@ -21,8 +21,7 @@ struct Recipe {
 };
 std::span<const Recipe> recipes();
 
-/// Returns the recipe of that name. Throws UsageError naming all known ones, and the most similar one if
-/// there is a similar one.
+/// Returns the recipe of that name. Throws UsageError naming all known ones and a similar one.
 const Recipe& recipe_named(std::string_view name);
 
 PlanTexts texts_of(const Recipe& recipe);

@@ -27,8 +27,7 @@ struct Composing {
     void option(std::string_view name, std::string value) const {
         out.more.insert(out.more.end(), {std::string(name), std::move(value)});
     }
-    /// Names the file into which data are to be saved first, because nothing is downloaded. `advice`: what is
-    /// to be saved there.
+    /// Names the file into which data are to be saved first (`advice`), because nothing is downloaded.
     void need_file(std::string_view what, std::string_view advice, const std::string& file) const {
         absent(fmt::format("{}: nothing is downloaded; {}", what, advice));
         parts.set("dataset_path", file);

@@ -9,9 +9,8 @@ class App;
 
 namespace paretoken::cli {
 
-/// Returns the arguments (without the program's name) in our words, if they are those of a command that sends
-/// a load, and prints notes on standard error about values that mean something else here. Throws UsageError
-/// naming all options that are not known or have no counterpart, or the command that measures what was asked.
+/// Returns the arguments of a command that sends a load in our words, and prints notes about values that mean
+/// something else here. Throws UsageError naming all options that are not known or have no counterpart.
 std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>& arguments);
 
 /// Overwrites API keys in the memory that the system shows as this process's command line.

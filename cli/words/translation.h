@@ -35,10 +35,9 @@ using OwnOptions = std::function<std::optional<Values>(const std::string& name)>
 Translation translated(const std::vector<std::string>& words, std::string_view command,
                        const OwnOptions& own);
 
-/// Translates the first of these commands that is one of another tool. Words before the tool's name
-/// ("OMP_NUM_THREADS=1", "python3 -m") are left out. Options that the line does not give get the defaults of
-/// the tool where ours differ. Throws UsageError if no command is one of a known tool, if another command of
-/// ours does the same (the message names it), or as above.
+/// Translates the first of these commands that is one of another tool, with the tool's defaults where ours
+/// differ. Words before the tool's name are left out. Throws UsageError if there is none, if another command
+/// of ours does the same (it is named), or as above.
 Translation translation_of(const std::vector<std::vector<std::string>>& commands);
 
 /// Returns our command line, without secrets.

@@ -21,10 +21,9 @@ struct Look {
     bool operator==(const Look&) const = default;
 };
 
-/// Returns the looks of a comparison with at most `most_pairs` pairs, which must be at least 3. The looks are
-/// after 3, 4, 6, 8, 12, 16, 24, 32 … pairs, as far as these numbers are below `most_pairs`, and after
-/// `most_pairs` pairs. The look after n pairs and all looks before it together spend `alpha` · (n ÷
-/// most_pairs)² and `beta` · (n ÷ most_pairs)². A returned look states only what it spends itself.
+/// Returns the looks after 3, 4, 6, 8, 12, 16, 24, 32 … pairs below `most_pairs` (at least 3), and after
+/// `most_pairs`. The looks up to n pairs together spend `alpha` · (n ÷ most_pairs)², and as much of `beta`; a
+/// look states what it spends itself.
 std::vector<Look> planned_looks(std::uint64_t most_pairs, double alpha, double beta);
 
 struct Shift {
@@ -37,32 +36,26 @@ struct Shift {
     bool operator==(const Shift&) const = default;
 };
 
-/// Returns the shift between the two sides of interleaved pairs. `log_ratios` holds ln(candidate ÷ baseline)
-/// of each pair, with the sign changed if higher values are better. It must have at least 2 values, all
-/// finite. If there are 8 or more and successive ones are correlated, the error allows for that (AR(1): the
-/// variance of the mean times (1 + ρ) ÷ (1 − ρ)). Fewer values do not show a correlation.
+/// Returns the shift of interleaved pairs from ln(candidate ÷ baseline), with the sign changed if higher
+/// values are better; at least 2 values, all finite. From 8 on, the error allows for a correlation of
+/// successive ones (AR(1): variance × (1 + ρ) ÷ (1 − ρ)).
 Shift paired_shift(std::span<const double> log_ratios);
 
-/// Returns the probability of measuring a shift this far above `limit`, or farther, if the true shift is at
-/// the limit. A small value means that the true shift is above the limit. If the standard error is 0, the
-/// result is 0 for a mean above the limit, and otherwise 1.
+/// Returns the probability of a shift this far above `limit`, or farther, if the true shift is at the limit.
+/// Without a standard error it is 0 for a mean above the limit, and otherwise 1.
 double p_above(const Shift& shift, double limit);
 
-/// Returns the probability of measuring a shift this far below `limit`, or farther, if the true shift is at
-/// the limit. A small value means that the true shift is below the limit. If the standard error is 0, the
-/// result is 0 for a mean below the limit, and otherwise 1.
+/// The same for a shift this far below `limit`.
 double p_below(const Shift& shift, double limit);
 
-/// Returns the value that the true shift exceeds with at most the probability `error`, which must be below a
-/// half; infinity for an error of 0.
+/// Returns what the true shift exceeds with at most the probability `error` (below a half; 0: infinity).
 double upper_bound(const Shift& shift, double error);
 
 /// Returns the two-sided confidence interval of a shift. It does not allow for several looks.
 Interval interval_of(const Shift& shift, double confidence = 0.95);
 
-/// Tests several hypotheses together (Holm 1979). Element i of the result tells whether the hypothesis with
-/// `p_values[i]` is rejected. The probability of rejecting any true hypothesis is at most `alpha` under any
-/// dependence between them.
+/// Tests several hypotheses together (Holm 1979): element i tells whether the one with `p_values[i]` is
+/// rejected. Any true one is rejected with a probability of at most `alpha`, under any dependence.
 std::vector<bool> rejected_by_holm(std::span<const double> p_values, double alpha);
 
 struct Errors {
@@ -70,15 +63,13 @@ struct Errors {
     double pass = 0.05;  ///< probability of a false pass
 };
 
-/// Returns the smallest true shift that would be shown to be above `limit` with a probability of about
-/// 80 %. To show this means that p_above() is at most `errors.fail`, which must be below a half. The
-/// standard error and the degrees of freedom are those of `shift`; its mean and `errors.pass` are not used.
+/// Returns the smallest true shift that would be shown to be above `limit` (p_above() at most `errors.fail`,
+/// which is below a half) with a probability of about 80 %. The mean of `shift` is not used.
 double detectable_shift(const Shift& shift, double limit, const Errors& errors);
 
-/// Returns the smallest number of pairs, from 2 to `most`, at which a single test would decide: p_above() is
-/// at most `errors.fail` or p_below() is at most `errors.pass`. The mean and the standard deviation of the
-/// pairs are assumed to stay the same. `pairs` is the number that `shift` was measured from. Returns nothing
-/// if `most` pairs are not enough.
+/// Returns the smallest number of pairs, from 2 to `most`, at which a single test would decide if the mean
+/// and the deviation of the pairs, of which `shift` had `pairs`, stay the same; nothing if `most` are not
+/// enough.
 std::optional<std::uint64_t> pairs_to_decide(const Shift& shift, std::uint64_t pairs, double limit,
                                              const Errors& errors, std::uint64_t most = 1000);
 
@@ -105,8 +96,7 @@ struct RobustTrend {
 
     bool operator==(const RobustTrend&) const = default;
 };
-/// Finds the trend. For fewer than 6 values, which cannot show a trend at the 1 % level, there is none
-/// (p_value 1).
+/// Finds the trend; none (p_value 1) for fewer than 6 values, which cannot show one at the 1 % level.
 RobustTrend robust_trend(std::span<const double> series);
 
 /// Returns the two-sided significance of `better` pairs that changed for the better and `worse` pairs that

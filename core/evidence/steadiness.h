@@ -21,8 +21,7 @@ struct SteadyTest {
     bool operator==(const SteadyTest&) const = default;
 };
 
-/// A quantity over time, as means over up to kMostParts parts of the run: equal groups of requests, or equal
-/// intervals of time.
+/// A quantity over time, as means over up to kMostParts groups of requests or intervals of time.
 struct Course {
     static constexpr std::size_t kMostParts = 100;
 
@@ -36,11 +35,9 @@ struct Course {
 /// A change that is beyond chance and large enough to matter.
 struct Unsteady {
     std::string text;  ///< e.g. "the time to first token rose by 40 % of its mean"
-    /// The time in which the shift happened: from the beginning of the last part before the shift to the end
-    /// of the first part after it. The exact moment is unknown, so a steady window must not include this
-    /// time. If the first part after the shift is also the last part of the series, the time ends where that
-    /// part begins. The change that `text` states is the difference of the means before and after the shift,
-    /// which include these two parts. Absent if the quantity drifted over the whole time.
+    /// The time in which the shift happened, which a steady window must not include: from the last part
+    /// before it to the end of the first part after it, or to its beginning if that is the last of the
+    /// series. Absent if the quantity drifted over the whole time.
     std::optional<TimeSpan> shift;
     double p = 1;  ///< p-value of the test that found the change
 };

@@ -47,8 +47,7 @@ struct SetDifference {
 SetDifference set_difference(std::span<const Session> baseline, std::span<const double> candidate,
                              bool one_session);
 
-/// Returns the shift with its whole error for `runs` runs of the candidate, without the variation between
-/// sessions if `between` is absent.
+/// Returns the shift with its whole error for `runs` candidate runs; `between` sessions may be absent.
 Shift shift_of(const SetDifference& difference, const std::optional<Variance>& between, std::uint64_t runs);
 
 /// Returns the shift with the error that a fail must exceed: the larger one of that in shift_of() and that
@@ -56,8 +55,7 @@ Shift shift_of(const SetDifference& difference, const std::optional<Variance>& b
 Shift cautious_shift(const SetDifference& difference, const std::optional<Variance>& between, double assumed,
                      std::uint64_t runs);
 
-/// Returns the shift between two sets of runs of one session (Welch 1947). Each set has at least 2 values,
-/// all finite.
+/// Returns the shift between two sets of at least 2 finite values of one session (Welch 1947).
 Shift unpaired_shift(std::span<const double> baseline, std::span<const double> candidate);
 
 }  // namespace paretoken

@@ -30,8 +30,7 @@ struct RequestClass {
     Spec dataset = {};
     std::string dataset_path = {};     ///< file of the dataset, if it is one
     std::string dataset_content = {};  ///< hash of that file's content; empty when there is none
-    /// The replies with which conversations continue: the server's own answers ("live" or empty), or those of
-    /// the dataset ("recorded").
+    /// What continues conversations: the server's answers ("live" or empty), or the dataset's ("recorded").
     std::string replies = {};
     std::optional<double> tool_scale = {};  ///< factor of the times that tools take in the dataset
     std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn of a job
@@ -87,8 +86,7 @@ struct ServerLaunch {
     std::vector<std::string> environment = {};  ///< "NAME=VALUE"
     /// The URL or path that answers 200 when the server is ready; empty: /health, or else /v1/models.
     std::string ready_url = {};
-    /// The longest wait for the server to be ready. If absent, a command has 10 minutes, and a server without
-    /// a command must be ready at once.
+    /// The longest wait for the server. Absent: 10 minutes with a command, otherwise none.
     std::optional<Duration> ready_timeout = {};
     bool reset_cache = false;            ///< whether each run first empties the server's prefix cache
     std::string after_run_command = {};  ///< command that runs after every run
@@ -114,8 +112,7 @@ struct LoadPlan {
     /// The rule that chooses one of several targets for a request: "round-robin", "least-in-flight" or
     /// "prefix" (requests that begin alike go to the same target).
     std::string route = "round-robin";
-    /// The model that requests name, or a mix of models in the form of core/plan/model_mix.h. Empty: the
-    /// first that the server lists.
+    /// The model that requests name, or a mix of models (core/plan/model_mix.h). Empty: the first listed.
     std::string model = {};
     std::string endpoint_type = "chat";     ///< name of a protocol: "chat", "completions", …
     std::string endpoint_path = {};         ///< path; empty means the endpoint type's own
@@ -165,8 +162,7 @@ struct LoadPlan {
     /// Whether the time of an event is read from the clock after the event was received. If it is false, the
     /// kernel's receive timestamp is used.
     bool user_timestamps = false;
-    /// The places where metrics of servers and other exporters are read, in the form of
-    /// core/plan/scrape_places.h.
+    /// Where metrics of servers and exporters are read, in the form of core/plan/scrape_places.h.
     std::vector<std::string> scrape = {"auto"};
     /// Regular expressions for the names of further series. A series at a place in `scrape` is kept in the
     /// result if one of the expressions matches its whole name.
@@ -188,8 +184,7 @@ struct LoadPlan {
     std::string require = {};            ///< "met", or empty: a run may be only within its limits
     std::string host_noise = {};         ///< "accept", or empty: delays of the client are judged
     double max_failed = 0.10;            ///< share of requests that may fail before the run is invalid
-    /// Questions with known answers that are asked after the load, in the form of datasets/questions.h;
-    /// empty: none.
+    /// Questions that are asked after the load, in the form of datasets/questions.h; empty: none.
     std::string probe = {};
     std::string alerts = {};    ///< file with alerts; empty means those of core/result/alerts.h
     std::string baseline = {};  ///< directory of runs that alerts compare with; empty means none

@@ -16,11 +16,9 @@ std::string shell_line(const std::vector<std::string>& argv);
 std::vector<std::string> with_option(std::vector<std::string> argv, std::string_view name,
                                      std::string_view value);
 
-/// Returns the URL and the options for the fields of `echo` that are not at their defaults. The URL is left
-/// out if the plan starts its server by a command, which decides the URL. Hidden secrets, the salt (each
-/// run has a new one), --out, --overwrite and --metadata are left out, and so are the fields of classes
-/// that have a name ("batch.isl"). No single text of a list may contain ", ", because an echo joins the
-/// texts of a list with it.
+/// Returns the URL (unless a command starts the server) and the options for the fields of `echo` that are not
+/// at their defaults, without hidden secrets, the salt, --out, --overwrite, --metadata and fields of named
+/// classes. No text of a list may contain ", ".
 std::vector<std::string> arguments_of(const PlanEcho& echo);
 
 /// Returns the texts of the same fields, and the URL in any case, from which plan_of() makes a plan.

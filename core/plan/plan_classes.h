@@ -10,11 +10,9 @@ namespace paretoken {
 /// Splits "interactive:rate=4,isl=512" into the name and the fields. Throws UsageError if there is no name.
 std::pair<std::string, std::string> class_name_and_fields(const std::string& spec);
 
-/// Returns the plan with one class for each of its `class_specs`: a copy of the plan's only class in which
-/// the values of the spec replace the copied ones. A spec that gives a rate, arrivals or a concurrency
-/// removes the copied values of all three; one that gives a dataset removes the copied dataset, except the
-/// length of outputs. A plan without class_specs, or whose classes have names already, is unchanged. Throws
-/// UsageError naming --class.
+/// Returns the plan with a copy of its only class for each of its `class_specs`, whose values replace the
+/// copied ones. A spec with a rate, arrivals or a concurrency removes all three, one with a dataset the
+/// copied dataset but for the length of outputs. Throws UsageError naming --class.
 LoadPlan with_classes(LoadPlan asked);
 
 /// Returns whether the plan has classes and each of their specs gives this field, so that the field has no

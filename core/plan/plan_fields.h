@@ -32,8 +32,7 @@ enum class FieldType : std::uint8_t { text, flag, count, number, duration, list 
 /// A field's value as texts: none when the value is absent or empty, several for a list.
 using Texts = std::vector<std::string>;
 
-/// Maps field names to values, for the fields that have one. Command lines and configuration files are read
-/// into it.
+/// The values of fields that have one, by name, from command lines and configuration files.
 using PlanTexts = std::map<std::string, Texts, std::less<>>;
 
 struct FieldValue {
@@ -91,26 +90,21 @@ std::string option_of(const PlanField& field);
 /// naming the option and the mistake in its value, or a name that is no option.
 LoadPlan plan_of(const PlanTexts& texts);
 
-/// Returns the values of a plan's options as texts from which plan_of() makes the plan again. The result has
-/// every field that has an option and a value, even if the value is the default. `plan` must be a plan as
-/// asked (core/plan/plan.h), not one that with_classes() or the resolution has changed. Secrets are hidden;
-/// restore_secrets() puts them back.
+/// Returns the texts from which plan_of() makes a plan as asked again, also those that are defaults, for the
+/// fields that have an option. Secrets are hidden; restore_secrets() puts them back.
 PlanTexts texts_of(const LoadPlan& plan);
 
-/// Returns the value of every field that has one, each as one line of text, with secrets hidden. The key is
-/// the field's name, after the name of its class if the class has a name ("batch.isl"). Only the fields for
-/// which `wanted` is true are included (all if it is null).
+/// Returns the value of every field that has one and is `wanted` (null: all), as one line with secrets
+/// hidden. The key is the field's name, after the name of its class if the class has a name ("batch.isl").
 PlanEcho echo_of(const LoadPlan& plan, bool (*wanted)(const PlanField& field) = nullptr);
 
-/// Replaces each hidden secret in `texts` by its value from `environment`, which returns the value of a
-/// variable or nothing. The variable is PARETOKEN_FIELD, or PARETOKEN_FIELD_NAME if the text begins with a
-/// name: PARETOKEN_HEADER_AUTHORIZATION for a header "Authorization: ***". Throws UsageError naming the
-/// variable that is missing.
+/// Replaces each hidden secret by the value of a variable of `environment`: PARETOKEN_FIELD, or for a text
+/// that begins with a name PARETOKEN_FIELD_NAME ("Authorization: ***" → PARETOKEN_HEADER_AUTHORIZATION).
+/// Throws UsageError naming the variable that is missing.
 void restore_secrets(PlanTexts& texts,
                      const std::function<std::optional<std::string>(const std::string&)>& environment);
 
-/// The first field in which two plans differ, and both values. A value that was not given is the default,
-/// which may be empty.
+/// The first field in which two plans differ, and both values; one that was not given is the default.
 struct PlanDifference {
     const PlanField* field = nullptr;
     std::string name;  ///< option, with the class if it has a name: "--isl of class batch"
@@ -123,16 +117,13 @@ struct PlanDifference {
 std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
-/// Compares two echoes in the same way as the function above compares two plans. An echo may come from a
-/// file. A difference between hidden values is not found. A field that an echo lacks counts as having its
-/// default value.
+/// The same for echoes of files: hidden values are not compared, missing fields have their defaults.
 std::optional<PlanDifference> difference(const PlanEcho& before, const PlanEcho& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
-/// Returns the fingerprint of a workload: 16 hexadecimal digits of a hash over the fields of kind `workload`
-/// of a resolved plan that are not at their defaults, and over the version of this definition,
-/// "paretoken/workload/2". Runs with equal fingerprints are comparable. Seed, salt, model and load are not
-/// part of it.
+/// Returns 16 hexadecimal digits of a hash over the fields of kind `workload` of a resolved plan that are not
+/// at their defaults, and over "paretoken/workload/2". Runs with equal fingerprints are comparable; seed,
+/// salt, model and load are not part of it.
 std::string workload_fingerprint(const LoadPlan& resolved);
 
 }  // namespace paretoken

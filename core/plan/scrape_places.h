@@ -22,9 +22,8 @@ struct ScrapePlaces {
     bool operator==(const ScrapePlaces&) const = default;
 };
 
-/// Parses the values of --scrape. Throws UsageError naming the mistake: an unknown text, "auto" together with
-/// "none", either of them together with a server's URL, two exporters with the same name, or an exporter with
-/// a name that is reserved for the run's own series ("requests", "server", "nvml", "rapl", "dcgm").
+/// Parses the values of --scrape. Throws UsageError for an unknown text, "auto" together with "none", either
+/// of them together with a server's URL, and two exporters of one name or one with a reserved name.
 ScrapePlaces parse_scrape_places(const std::vector<std::string>& texts);
 
 /// Returns a text with the credentials and the values of the query string of its URL hidden, as by

@@ -38,11 +38,9 @@ using ReadsVariable = std::function<std::optional<std::string>(const std::string
 /// Returns "shard 1", or "shards 1, 2". There must be at least one number.
 std::string shards_text(std::span<const std::uint32_t> numbers);
 
-/// Returns the plan with the shard that this process makes: that of --shard, or, if --shards, --rendezvous or
-/// --start-at says that the load is divided, that of the launcher
-/// (Open MPI, MPICH, a step of srun, a Kubernetes Indexed Job or torchrun). A process of mpirun needs none of
-/// these options, because MPI can tell where the processes meet. One of srun is refused without them, because
-/// each would make the whole load. Throws UsageError.
+/// Returns the plan with the shard of --shard, or, if the load is divided (--shards, --rendezvous,
+/// --start-at, or a process of mpirun), of the launcher: Open MPI, MPICH, srun, an Indexed Job or torchrun.
+/// Throws UsageError, also for a process of srun without these options.
 LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable);
 
 /// Refuses a command that cannot be divided, if a launcher started several processes of it, because each

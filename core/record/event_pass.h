@@ -13,11 +13,10 @@ class EventPass {
     /// `requests` and `events` must outlive this object.
     EventPass(const RequestTable& requests, const EventSource& events);
 
-    /// Calls `visit(row, record)` once for every request of the table that the source lists, in the order
-    /// of the source. `record` has the scalars (the fields that RequestTable keeps) and the events of the
-    /// request, and is valid during the call. It has no events if the source lists the request with an
-    /// empty list. Requests that the table lacks, and further lists of a request that was visited, are
-    /// skipped. Element i of the result tells whether row i was visited.
+    /// Calls `visit(row, record)` once for every request of the table that the source lists, in its order;
+    /// `record` has the scalars and the events (none if the list is empty) during the call. Requests that the
+    /// table lacks, and further lists of a request, are skipped. Element i of the result tells whether row i
+    /// was visited.
     template <class Visit>
     std::vector<bool> for_each(Visit visit) const {
         std::vector<bool> seen(requests_.size());

@@ -9,14 +9,12 @@
 
 namespace paretoken {
 
-/// One reading. A quantity is absent if no device reported it. `counter_j` is absent unless all devices
-/// reported their counters. The quantities after `counter_j` are computed from those devices that reported
-/// them. `memory_bytes` is therefore too low if a device did not report its memory.
+/// One reading. A quantity is absent if no device reported it, `counter_j` unless all did. `memory_bytes` is
+/// too low if a device did not report its memory.
 struct PowerSample {
     std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages that were read
     std::optional<double> watts = {};           ///< power of all devices together
-    /// The energy of all devices since a moment that the meter chooses. The difference of two readings is the
-    /// energy between them.
+    /// The energy of all devices since any moment; the difference of two readings is what counts.
     std::optional<double> counter_j = {};
     std::optional<bool> throttled = {};      ///< whether power or temperature lowers a device's clocks
     std::optional<double> utilization = {};  ///< share of the time that a GPU is busy, mean of the devices

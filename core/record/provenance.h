@@ -10,8 +10,7 @@ namespace paretoken {
 
 /// A reference to the run's model card, with enough data to find it again and to notice a change.
 struct ModelCardNote {
-    /// The text that the user gave: "llama-3.1-8b:weights=int4", or a path. Empty if the card is that of the
-    /// simulated server.
+    /// As the user gave it: "llama-3.1-8b:weights=int4", or a path. Empty: the simulated server's.
     std::string spec;
     std::string name;     ///< name of the card
     std::string weights;  ///< number format of the weights
@@ -38,8 +37,7 @@ struct Provenance {
     std::string run_id = {};
     std::string version;
     std::string commit;
-    /// The load generator that made the records, if it is another program: "AIPerf 0.13.0". Empty for runs
-    /// that were measured here.
+    /// Another program that made the records: "AIPerf 0.13.0". Empty for runs measured here.
     std::string measured_by = {};
     std::vector<std::string> argv;
     std::string command;     ///< argv as one line that a shell takes
@@ -56,15 +54,13 @@ struct Provenance {
     /// CPU model for a server on this machine, otherwise empty.
     std::string hardware;
     std::uint32_t hardware_count = 1;  ///< number of GPUs or machines
-    /// The quantities of the simulated profile that determine its hardware limit, by name. Empty if the
-    /// server is not simulated.
+    /// What determines the simulated profile's hardware limit, by name. Empty: not simulated.
     std::map<std::string, double> simulator;
     std::optional<ModelCardNote> model_card = {};
     std::map<std::string, std::string> metadata;  ///< --metadata K=V
     std::optional<ServerStart> server = {};       ///< absent if no command started the server
 
-    /// Returns the program that measured the run, with its version if its file names it; "paretoken" for
-    /// this one.
+    /// Returns the program that measured the run, with its version if known; "paretoken" for this one.
     std::string program() const { return measured_by.empty() ? "paretoken" : measured_by; }
 
     bool operator==(const Provenance&) const = default;
@@ -103,14 +99,12 @@ struct Workload {
     /// The mean lengths over the successful requests without warm-up; absent if no length is known.
     std::optional<double> achieved_input_tokens;
     std::optional<double> achieved_output_tokens;
-    /// The means of requested and counted lengths, over the successful requests that have both. They differ
-    /// if the server counts differently, or does not do what was requested. Absent if no request has both;
-    /// the output length is also absent if the server may end an answer early (no ignore_eos).
+    /// The means of requested and counted lengths, over successful requests that have both; absent if none
+    /// has, the output length also if the server may end an answer early (no ignore_eos).
     std::optional<Asked> input_length;
     std::optional<Asked> output_length;
-    /// The cached prompt tokens of a request that shares only the chat template with earlier ones, as the
-    /// usage of two probes with different salts reports it. Absent if the requests share more by design, or
-    /// if usage does not report cached tokens.
+    /// The cached tokens of a prompt that shares only the chat template with earlier ones, by the usage of
+    /// two probes. Absent if requests share more by design, or if usage lacks cached tokens.
     std::optional<double> cached_by_template = {};
 
     bool operator==(const Workload&) const = default;

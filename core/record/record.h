@@ -101,9 +101,7 @@ struct RequestRecord {
     std::uint64_t index = 0;
     std::string id;
     std::string request_class;
-    /// The SLOs of this request in the form of core/result/slo.h: "ttft:500 tpot:20" (milliseconds). They
-    /// replace those of its class and of the run. If the text is empty, those of its class apply, or those
-    /// of the run if no SLOs are given by class.
+    /// The SLOs of this request ("ttft:500 tpot:20"); empty: those of its class or the run apply.
     std::string slo = {};
     std::uint32_t worker = 0;
     std::optional<std::uint32_t> target;  ///< number of its server, from 0, if there are several
@@ -118,10 +116,9 @@ struct RequestRecord {
     /// The model that the answer names, if it is another one than the request asked for; otherwise empty.
     std::string answered_model = {};
 
-    /// The time at which the request should start: in an open loop the planned arrival, in a closed loop the
-    /// time since which its slot is free and the caps allow the start (loadgen/load/dispatch.h). For a
-    /// further turn of a job or a conversation, in either loop, it is the end of the last turn that it waits
-    /// for, plus the pauses of the dataset and the think time, or the turn's own fixed time if that is later.
+    /// The time at which the request should start: the planned arrival (open loop), or the time since which
+    /// its slot is free and the caps allow it (closed loop). A further turn of a job is due when the last
+    /// turn that it waits for has ended, plus pauses, or at its own fixed time if that is later.
     TimePoint scheduled;
     /// Time from `scheduled` until the caps on requests in flight and on prefills allowed the start. It is 0
     /// in a closed loop, except for a further turn that waits for the cap on prefills.
@@ -136,10 +133,9 @@ struct RequestRecord {
     std::optional<TimePoint> finished;    ///< when the answer's end marker came; without one, its last bytes
     TimePoint closed;                     ///< when the HTTP exchange was over, or was given up
 
-    /// Upper bounds of the time by which the times from `sent` to the first and the last event may be too
-    /// long, in whole microseconds. They are there if the client may have read late (without a kernel stamp,
-    /// or if a read brought several events, which share the stamp of the last), or if the call that sent the
-    /// request took more than 50 µs, because the request may then have left after `sent`.
+    /// Upper bounds, in whole microseconds, by which the times from `sent` to the first and the last event
+    /// may be too long: if the client may have read late (no kernel stamp, or several events in one read), or
+    /// if the call that sent the request took more than 50 µs.
     std::optional<Duration> first_early;
     std::optional<Duration> last_early;
 
@@ -152,8 +148,7 @@ struct RequestRecord {
     std::int64_t streamed_tokens = 0;  ///< sum of events[].tokens
     /// Tokens that arrived with the first read that brought any; for several choices the sum over these.
     std::int64_t first_group_tokens = 0;
-    /// The times from the first to the last event of each choice, summed. Absent if the answer has one
-    /// choice.
+    /// The times from the first to the last event of each choice, summed. Absent: one choice.
     std::optional<Duration> decoding;
     std::int64_t chunks = 0;          ///< number of events
     std::int64_t grouped_chunks = 0;  ///< number of events with same_read
@@ -163,8 +158,7 @@ struct RequestRecord {
     bool unseen_output = false;
     /// Whether the usage counts more cached than prompt tokens, so that `usage.cached_prompt` was dropped.
     bool disputed_cache = false;
-    /// The longest time between two consecutive events that came in different reads; absent if no event came
-    /// in a later read than the first.
+    /// The longest time between consecutive events of different reads; absent if there is one read.
     std::optional<Duration> longest_gap;
     std::optional<std::int64_t> wanted_input_tokens;
     std::optional<std::int64_t> wanted_output_tokens;

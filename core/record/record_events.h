@@ -31,11 +31,9 @@ void for_each_choice(const std::vector<StreamEvent>& events, Visit visit) {
     }
 }
 
-/// Sets the fields of `record` that its events, in the order of arrival, determine: chunks, grouped_chunks
-/// (events that came in the same read as the event before), streamed_tokens, first_group_tokens (tokens of
-/// each choice's first event and of those in the same read), first_event, first_answer (the first event that
-/// is not reasoning), last_event, longest_gap, and `decoding` if there are several choices. Without events
-/// the counts are 0 and the others absent.
+/// Sets the fields of `record` that its events, in the order of arrival, determine: chunks, grouped_chunks,
+/// streamed_tokens, first_group_tokens, first_event, first_answer, last_event, longest_gap, and `decoding` if
+/// there are several choices. Without events the counts are 0 and the others absent.
 void derive_from_events(RequestRecord& record);
 
 }  // namespace paretoken

@@ -13,8 +13,7 @@ struct Reported {
     std::string by;                              ///< whose definitions these are: "vLLM bench"
     std::optional<std::uint64_t> requests = {};  ///< all requests, if the program tells
     std::optional<std::uint64_t> failed = {};    ///< of these, those that failed, if the program tells
-    /// Values in seconds and tokens by key. A key is TAG_STATISTIC_UNIT ("ttft_p99_s", "osl_mean_tokens") or
-    /// a rate ("output_tokens_per_s").
+    /// Values in seconds and tokens by TAG_STATISTIC_UNIT ("ttft_p99_s"), or a rate ("output_tokens_per_s").
     std::map<std::string, double> figures = {};
 
     std::optional<double> at(std::string_view key) const;

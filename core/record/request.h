@@ -11,9 +11,8 @@ namespace paretoken {
 struct Message {
     std::string role;
     std::string content = {};  ///< text; if there are parts, the text of all parts
-    /// A JSON list of content parts, or null, as text; or empty. Protocols whose prompts are messages send it
-    /// in place of `content`. There are two cases in which `content` is sent instead: the protocol
-    /// "completions", whose prompts are texts, and messages of the role "system" in the protocol "messages".
+    /// A JSON list of content parts, or null, as text, or empty. Protocols with messages send it in place of
+    /// `content`, except in messages of the role "system" of the protocol "messages".
     std::string parts = {};
     /// Further members as JSON text without braces, or empty:
     /// "\"tool_call_id\":\"call_1\",\"name\":\"weather\"". The protocols that send `parts` send them.
@@ -25,9 +24,8 @@ struct Message {
 using TokenIds = std::vector<std::int32_t>;
 using Messages = std::vector<Message>;
 
-/// The prompt of a request: a text (other protocols than completions send it as one message of the user),
-/// token ids (only completions accept them), or a conversation (completions send the texts of its messages,
-/// joined by newlines).
+/// The prompt of a request: a text (one message of the user, except with completions), token ids (only
+/// completions), or a conversation (completions send its texts, joined by newlines).
 using Prompt = std::variant<std::string, TokenIds, Messages>;
 
 struct Request {

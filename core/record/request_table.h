@@ -44,8 +44,7 @@ class RequestTable {
     RequestRecord operator[](std::size_t row) const;
     RequestRecord front() const { return (*this)[0]; }
 
-    /// Writes the scalars of a row into `record`, whose memory is reused. Its id and answer become empty; its
-    /// events stay as they are.
+    /// Writes a row into `record`, whose memory is reused; id and answer become empty, events stay.
     void unpack(std::size_t row, RequestRecord& record) const;
 
     RequestKey key(std::size_t row) const;
@@ -88,8 +87,7 @@ class RequestTable {
     /// Stores each text that requests share once. Text 0 is empty.
     class Texts {
       public:
-        /// Returns the number of `text`, which is added if it is new; 0 if it is new and there are `most`
-        /// different texts already.
+        /// Returns the number of `text`, which is added; 0 if there are `most` other texts already.
         std::uint32_t number_of(const std::string& text, std::size_t most);
         const std::string& operator[](std::uint32_t number) const { return texts_[number]; }
 
@@ -98,9 +96,8 @@ class RequestTable {
         std::unordered_map<std::string, std::uint32_t> numbers_;
     };
 
-    /// A packed record. Times are in nanoseconds since boot. An absent value is the smallest value of its
-    /// type; an absent target is 255. The class, the error, the SLO, the finish reason and the model are
-    /// numbers of texts (Texts), and `rare` is an index into `rares_`.
+    /// A packed record: times in nanoseconds since boot; absent values are the smallest of their type, an
+    /// absent target is 255; texts are numbers (Texts), and `rare` is an index into `rares_`.
     struct Row {
         std::uint64_t index;
         std::int64_t conversation;

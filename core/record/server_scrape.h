@@ -47,8 +47,7 @@ struct KeptSeries {
 };
 
 struct ServerScrapes {
-    /// The scrapes with known quantities, ascending in time; only the first one keeps its sources and
-    /// settings.
+    /// Scrapes with known quantities, ascending in time; only the first has sources and settings.
     std::vector<ServerScrape> scrapes;
     /// Scrapes that failed, had no known quantity and no series to keep, or left samples out.
     std::uint64_t failed = 0;

@@ -76,9 +76,8 @@ struct AlertRule {
 /// Returns the table of default alerts, used if no other is given.
 std::vector<AlertRule> default_alerts();
 
-/// Returns the value that the series is compared with, in the unit of the series. `baseline` is the series'
-/// value in earlier runs; `before` is its value `rule.over` ago. Returns nothing if the rule needs one of
-/// the two and that one is absent.
+/// Returns the value that the series is compared with, in its unit. `baseline` is its value in earlier runs,
+/// `before` its value `rule.over` ago. Nothing if the rule needs one of the two and it is absent.
 std::optional<double> threshold_of(const AlertRule& rule, std::optional<double> baseline,
                                    std::optional<double> before = {});
 
@@ -113,8 +112,7 @@ class AlertJudge {
     AlertState state() const { return state_; }  ///< current state
     bool has_fired() const { return fired_at_s_.has_value(); }
 
-    /// Returns the result over all values. The state is `firing` if it fired at any time, else the current
-    /// one.
+    /// Returns the result over all values: `firing` if it fired at any time, else the current state.
     AlertResult result() const;
 
   private:
@@ -137,18 +135,15 @@ class AlertJudge {
     std::optional<double> worst_threshold_;
 };
 
-/// Adds a finished run's values of the judge's series; none if it was not measured. For a gauge these are all
-/// readings of the run, inside and outside the window, each at its own time. Every other series has one value
-/// for the run, alert_value_of(). It is added twice, at the begin and at the end of the window, so that a
-/// rule can fire if its `held_for` is at most the length of the window. `begin_s`: the run's start on the
-/// judge's clock.
+/// Adds a finished run's values of the judge's series: all readings of a gauge, each at its time, or else
+/// alert_value_of() at the begin and the end of the window, so that a rule can fire if `held_for` is at most
+/// its length. `begin_s`: the run's start on the judge's clock.
 void add_run(AlertJudge& judge, const RunResult& run, double begin_s);
 
 std::vector<AlertResult> judged_alerts(const RunResult& run, std::span<const AlertRule> rules,
                                        const AlertBaseline& baseline);
 
-/// Returns "kv_cache_full firing: kv_usage is 0.95, the threshold 0.9, since 12 s", for an alert that is
-/// firing or pending.
+/// Returns "kv_cache_full firing: kv_usage is 0.95, the threshold 0.9, since 12 s", or the same pending.
 std::string text_of(const AlertResult& alert);
 
 }  // namespace paretoken

@@ -26,14 +26,11 @@ namespace paretoken {
 /// The percentiles that every metric has, in ascending order.
 inline constexpr std::array kPercentiles = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
 
-/// The input of a summary. The members `ci95`, `certified` and `decided` of PercentileValue
-/// (core/result/result.h) all come from the effective sample (core/evidence/evidence.h) and exist only if
-/// the window is steady and long enough. The effective sample is at most the number of different values;
-/// each failure counts as one. In a closed loop it is at least the number of rounds
-/// (core/result/rounds.h), whatever the values are.
+/// The input of a summary. `ci95`, `certified` and `decided` come from the effective sample
+/// (core/evidence/evidence.h) and exist only if the window is steady and long enough. It is at most the
+/// number of different values (each failure is one), and in a closed loop at least the number of rounds.
 struct MetricScope {
-    /// The requests that were scheduled in the window, without warm-up and cancelled ones, in the order of
-    /// their scheduled start.
+    /// The requests scheduled in the window, in that order, without warm-up and cancelled ones.
     RequestRows requests;
     bool steady = false;
     LoadMemory memory;  ///< memory of the whole load, even if the scope is one class
@@ -46,10 +43,8 @@ std::vector<std::optional<MetricSummary>> summaries_of(const MetricScope& scope)
 
 // Functions that the metrics of requests and those of events share.
 
-/// Returns the effective sample of each of `percentiles` (ascending). `effective_n(i)` estimates the
-/// effective sample of percentile i from the values alone. From p90 on, no result is larger than that of a
-/// lower percentile from p90 on: more values lie above a lower percentile, so that its estimate is more
-/// reliable.
+/// Returns the effective sample of each of `percentiles` (ascending) from the estimates `effective_n(i)`.
+/// From p90 on, none is larger than that of a lower one, whose estimate is more reliable.
 template <class EffectiveN>
 std::vector<double> effective_samples(std::span<const double> percentiles, EffectiveN effective_n) {
     constexpr double kFewExceedances = 0.9;
@@ -68,13 +63,11 @@ std::vector<double> effective_samples(std::span<const double> percentiles, Effec
 /// must also cover `memory.enough_s`. Returns nothing when `effective_n` is 0.
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
 
-/// Returns whether the percentile's interval comes from blocks of rounds (sectioned_intervals() in
-/// core/evidence/evidence.h), because its effective sample is too small for order statistics. Such an
-/// interval is never a certificate.
+/// Returns whether the percentile's interval comes from sectioned_intervals(), because its effective sample
+/// is too small. It is never a certificate.
 bool is_from_blocks(const PercentileValue& percentile);
 
-/// Sets `certified` of percentiles in ascending order. If a percentile is not certified, all higher ones are
-/// not certified either.
+/// Sets `certified` of percentiles, which ascend; above one that is not certified none is.
 void set_certified(std::vector<PercentileValue>& percentiles);
 
 }  // namespace paretoken

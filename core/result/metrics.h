@@ -16,9 +16,8 @@ inline constexpr std::string_view kDefinitions = "paretoken/1";
 
 enum class Better { lower, higher, neither };
 
-/// `weight` equal values of a pooled metric. For example, if a read brings 4 tokens 80 ms after the read
-/// before it, "itl" gets the value 0.02 with weight 4. `at` is the time of that read. The values belong to
-/// the window if `at` lies in it.
+/// `weight` equal values of a pooled metric: a read that brings 4 tokens after 80 ms gives "itl" the value
+/// 0.02 with weight 4. They belong to the window if `at`, the time of the read, does.
 struct PooledValue {
     TimePoint at;
     double value = 0;
@@ -44,8 +43,7 @@ struct Metric {
     bool of_jobs = false;
 
     bool known_at_first_token = false;  ///< whether the first token decides the value finally
-    /// Whether it describes the decoding between the first token and the last, of which a stream that arrives
-    /// in one piece shows nothing.
+    /// Whether it describes decoding, of which a stream that arrives in one piece shows nothing.
     bool of_decoding = false;
     /// Whether it is a time that goes on from the start of a request, so that of a request on which the user
     /// hung up it is known that it would have been longer than the user waited.
@@ -60,9 +58,8 @@ const Metric* metric_named(std::string_view tag);
 /// Returns "ttft_s".
 std::string key_of(const Metric& metric);
 
-/// Applies the rule for the intended start. In an open loop users wait from the time they meant to start, so
-/// "ttft" and "e2e" are replaced by "ttft_intended" and "e2e_intended". Every other metric, and every metric
-/// of a closed loop, is returned itself. Null when there is no such tag.
+/// In an open loop users wait from the time they meant to start, so that "ttft" and "e2e" become
+/// "ttft_intended" and "e2e_intended". Every other metric is returned itself. Null for an unknown tag.
 const Metric* headline_metric(std::string_view tag, bool open_loop);
 
 /// Returns the key of headline_metric(). `tag` must be in the table.

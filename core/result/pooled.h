@@ -36,9 +36,8 @@ class PooledBuckets {
 
     std::size_t size() const { return size_; }
     std::size_t of(double value) const;  ///< number of the value's bucket
-    /// Splits every bucket that has more than `most` values into 4,096 finer ones, except the first and the
-    /// last. `counts`: the number of values in each bucket. Returns whether any was split. Must be called at
-    /// most once.
+    /// Splits every bucket with more than `most` values (by `counts`) into 4,096, except the first and the
+    /// last. Returns whether any was split. Call it at most once.
     bool refine(const std::vector<std::uint64_t>& counts, std::uint64_t most);
 
   private:

@@ -13,17 +13,15 @@
 
 namespace paretoken {
 
-/// Judges a record by SLOs: its own, if it has any, else those of its class, else the run's. A record without
-/// SLOs or with one on a metric that needs an unknown fact, a warm-up, and a request that the end of the run
-/// or its simulated user cut off are not judged.
+/// Judges a record by its own SLOs, else those of its class, else the run's. Not judged: without SLOs, with
+/// one that needs an unknown fact, warm-ups, and requests that the end of the run or their user cut off.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
 /// Returns the number of equal blocks into which an interval is divided for confidence intervals: as many as
 /// fit with at least 3 × `median_e2e_s` (seconds) each, at most 200; 0 when fewer than 10 fit.
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s);
 
-/// The seconds of a run from its start. A last second of which less than 0.1 s belongs to the run is left
-/// out, unless it is the only one.
+/// The seconds of a run from its start, without a last one of less than 0.1 s unless it is the only one.
 struct SecondsOfRun {
     TimeSpan span;  ///< `count` whole seconds; may end after the run
     std::size_t count = 0;
@@ -31,10 +29,9 @@ struct SecondsOfRun {
 /// Returns the seconds; nothing for a run without length.
 std::optional<SecondsOfRun> seconds_of(TimeSpan run);
 
-/// Returns series of one point per second of `run`: the rates requests_per_s and output_tokens_per_s, the
-/// mean number in_flight, the number of requests that ended and failed, and ttft_p50_s, which has points
-/// only for the seconds in which a successful request had its first output. `per_second`: the totals of the
-/// seconds that seconds_of(run) returns. Empty for a run without length.
+/// Returns series of one point per second of `run`, from the totals of seconds_of(run): requests_per_s,
+/// output_tokens_per_s, in_flight, the requests that ended and failed, and ttft_p50_s where there was a first
+/// output.
 std::vector<Series> series_of(const RequestTable& requests, TimeSpan run, std::span<const Totals> per_second);
 
 }  // namespace paretoken

@@ -70,8 +70,7 @@ struct Validity {
     bool operator==(const Validity&) const = default;
 };
 
-/// The time that the headline figures cover, in seconds since the run's start, which is when the first
-/// measured request was due.
+/// The time of the headline figures, in seconds since the first measured request was due.
 struct Window {
     double begin_s = 0;
     double end_s = 0;
@@ -99,8 +98,7 @@ struct Counts {
     std::uint64_t warmup = 0;     ///< warm-up requests of any outcome
     std::uint64_t in_window = 0;  ///< part of `requests` that was scheduled inside the window
     std::uint64_t resent = 0;     ///< part of `requests` that was sent twice
-    /// Requests of any kind whose answer had output, but whose events were not kept. No pooled metric
-    /// includes them.
+    /// Requests with output whose events were not kept; no pooled metric has them.
     std::uint64_t without_events = 0;
     std::uint64_t unstreamed = 0;  ///< part of `ok` whose answer came in one piece, not as a stream
     /// Part of `ok` whose stream did not follow the computation: the answer was complete when its first
@@ -123,32 +121,25 @@ inline constexpr std::string_view kWhyUncertified =
 
 struct PercentileValue {
     double p = 0;  ///< level: .5, .75, .9, .95, .99, .999, or another that was asked for
-    /// The percentile's value. Absent if it falls among failures (0 for a metric that is the inverse of a
-    /// latency) or beyond the last value that is known where users hung up, or if the run withholds its
-    /// percentiles because the server did not keep up with the load.
+    /// Absent if it falls among failures (0 for the inverse of a latency) or beyond the last value that is
+    /// known where users hung up, or if the server did not keep up with the load.
     std::optional<double> value = {};
-    /// The confidence interval; absent when the evidence is insufficient. An end among failures is +infinity
-    /// (null in JSON).
+    /// Absent when the evidence is insufficient. An end among failures is +infinity (null in JSON).
     std::optional<Interval> ci95 = {};
-    /// Whether there is an interval and the effective sample is large enough for a proof. Large enough means:
-    /// if no value exceeds some limit, the sample shows at 99 % confidence that this percentile meets the
-    /// limit. If a lower percentile is not certified, this one is not certified either.
+    /// Whether there is an interval and the effective sample is large enough to show at 99 % that this
+    /// percentile meets a limit that no value exceeds; and whether lower percentiles are certified.
     bool certified = false;
-    /// The error that the client itself may have made, in the metric's unit: by this much the value could
-    /// truly be lower (higher for a speed), if every event had arrived and every request had been sent as
-    /// early as the client's own delays allow. Absent if it is 0.
+    /// By how much the value could be lower (higher for a speed), in the metric's unit, if every event had
+    /// arrived and every request been sent as early as the client's own delays allow. Absent if 0.
     std::optional<double> instrument = {};
-    /// The number of independent samples that have as much evidence (core/evidence/evidence.h). Absent if no
-    /// steady state was found, if the run withholds `value`, if `value` lies beyond the wait of an abandoned
-    /// request, and for a pooled metric if the window is too short.
+    /// The number of independent samples that have as much evidence. Absent without a steady state or a
+    /// value, beyond the wait of an abandoned request, and for a pooled metric in a short window.
     std::optional<double> effective_n = {};
-    /// Only without `ci95`: the number of requests (for pooled metrics, of values) that would give an
-    /// interval.
+    /// Only without `ci95`: the requests (or pooled values) that would give an interval.
     std::optional<std::uint64_t> enough_n = {};
-    /// The limits that the values decide at 99 % confidence. If lower is better, a limit below `low` is
-    /// missed and one at or above `high` is met. If higher is better, a limit above `high` is missed and one
-    /// at or below `low` is met. Between them the evidence is insufficient. Absent for pooled metrics, and if
-    /// the window is not steady or too short.
+    /// The limits that are decided at 99 % confidence. If lower is better, one below `low` is missed and one
+    /// at or above `high` met; if higher is better, one above `high` is missed and one at or below `low` met.
+    /// Absent for pooled metrics, and if the window is not steady or too short.
     std::optional<Interval> decided = {};
 
     bool operator==(const PercentileValue&) const = default;
@@ -183,10 +174,9 @@ struct SloResult {
 
 struct MetricSummary {
     std::string key;  ///< "ttft_s"
-    /// The number of values. If lower values are better, and also for the inverse of such a metric, each
-    /// failed request counts as a value. A request on which the user hung up counts if its value is known or
-    /// known to be longer than the user waited (Metric::elapsed in core/result/metrics.h). For a pooled
-    /// metric it is the number of tokens or arrivals.
+    /// The number of values. Failed requests count if lower values are better, also for an inverse; a request
+    /// on which the user hung up if its value is known or longer than the wait (Metric::elapsed). For a
+    /// pooled metric tokens or arrivals.
     std::uint64_t n = 0;
     // Over the finite values; absent if the run withholds its percentiles:
     std::optional<double> mean;
@@ -266,8 +256,7 @@ struct JobResults {
     /// tokens, over the requests of the window that ended well.
     std::optional<double> e2e_normalized_interactivity_p75 = {};
     std::optional<double> e2e_normalized_interactivity_p90 = {};
-    /// MLPerf's E2E interactivity in tokens/s: output tokens ÷ end-to-end time, each summed over the same
-    /// requests.
+    /// MLPerf's E2E interactivity in tokens/s: output tokens ÷ end-to-end time, both summed.
     std::optional<double> e2e_interactivity = {};
 
     bool operator==(const JobResults&) const = default;
@@ -275,10 +264,9 @@ struct JobResults {
     const MetricSummary* metric(std::string_view key) const;  ///< null if there is none
 };
 
-/// Returns whether percentile p falls among the failures of a summary, which stand behind all values in
-/// order. The percentile then has no value, or the value 0 for a metric that is the inverse of a latency. If
-/// the function returns false and the percentile has no value, the value is unknown: it lies beyond the wait
-/// of an abandoned request, or the run withholds its percentiles.
+/// Returns whether percentile p falls among the failures, which stand behind all values: it has no value
+/// then, or 0 for the inverse of a latency. Without a value otherwise, it is unknown (beyond the wait of an
+/// abandoned request, or withheld).
 bool falls_among_failures(const MetricSummary& summary, double p);
 
 /// The score of a probe: the share of questions that were answered as expected.
@@ -292,11 +280,9 @@ struct ProbeScore {
     bool operator==(const ProbeScore&) const = default;
 };
 
-/// The client's own figures, which show whether it was the bottleneck. The delays until sending
-/// (loop_lag_*, connection_wait_*, slot_wait_*, refill_lag_*) are those of the requests that were scheduled
-/// in the window, without warm-up and resent ones. The achieved rate and the load of the CPU are those of
-/// the window. All other figures are those of the whole run with its warm-up. A figure is absent if nothing
-/// was measured for it.
+/// The client's own figures, which show whether it was the bottleneck. Delays until sending are those of
+/// requests scheduled in the window, without warm-up and resent ones; achieved rate and load of the CPU are
+/// those of the window; all others those of the whole run. Absent: not measured.
 struct ClientHealth {
     /// The clock of the events: "virtual" for a run in virtual time, "kernel" if at least half of the events
     /// have a kernel stamp, otherwise "user".
@@ -354,13 +340,11 @@ struct ServerFigures {
     std::map<std::string, std::string> sources;  ///< quantity → metric that it was read from
     std::map<std::string, double> window;        ///< quantities over the window
     std::map<std::string, double> whole_run;     ///< quantities from the first scrape to the last
-    /// The numbers of requests and tokens that this client's requests caused, including warm-up, for
-    /// comparison with the server's counters. The keys are those of the counters ("requests",
-    /// "generation_tokens", "prompt_tokens"). Empty if a request did not succeed, because the tokens that the
-    /// server computed for it are unknown.
+    /// What this client's requests caused, with warm-up, by the keys of the counters ("requests",
+    /// "generation_tokens", "prompt_tokens"). Empty if a request did not succeed, because its tokens are
+    /// unknown.
     std::map<std::string, double> asked;
-    /// Element i is the share of the window's speculation passes in which drafted token i was accepted. Empty
-    /// if unknown.
+    /// Element i: the share of speculation passes in which drafted token i was accepted. Empty: unknown.
     std::vector<double> accepted_per_position = {};
     std::map<std::string, std::string> config = {};  ///< the server's own settings, secrets hidden
     std::uint64_t scrapes = 0;
@@ -373,9 +357,7 @@ struct ServerFigures {
     bool operator==(const ServerFigures&) const = default;
 };
 
-/// The state of an alert. It is pending if its condition holds, but has not held long enough to fire. It is
-/// unknown if its series was not measured, or if the value to compare with is missing: the baseline, or the
-/// series' value some time ago.
+/// Pending: the condition has not held long enough. Unknown: a value to compare is missing.
 enum class AlertState : std::uint8_t { inactive, pending, firing, unknown };
 
 enum class AlertSeverity : std::uint8_t { warn, fail };
@@ -401,8 +383,7 @@ struct PowerFigures {
     std::string source;                         ///< "nvml", "rapl", "dcgm"
     std::optional<std::uint32_t> devices = {};  ///< number of GPUs or CPU packages; absent if it changed
     std::optional<double> mean_w = {};          ///< mean power of all devices together
-    /// The energy of all devices together. Absent if two readings are more than 3 s apart, or if the readings
-    /// do not enclose the window.
+    /// The energy of all devices; absent if readings are more than 3 s apart or do not enclose the window.
     std::optional<double> energy_j = {};
     /// The energy by the driver's own counter, for comparison, if `energy_j` comes from readings of power.
     std::optional<double> counter_j = {};

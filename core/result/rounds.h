@@ -25,20 +25,17 @@ struct Rounds {
     bool operator==(const Rounds&) const = default;
 };
 
-/// Divides the requests of a closed loop's window into rounds. `measured`: the requests that are scheduled in
-/// the window, in the order of their schedule. `in_flight`: the number that the load keeps in flight, at
-/// least 1. There are no rounds (count 0) if fewer than 10 would be left.
+/// Divides the window's requests, in the order of their schedule, into rounds of `in_flight` (at least 1)
+/// requests. There are none (count 0) if fewer than 10 would be left.
 Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_flight);
 
 /// Returns the number of independent samples that the rounds are worth. Rounds of fewer than 4 requests are
-/// taken together until they have 4: the number in flight says nothing about how long a server that is nearly
-/// alone with a request remembers what it did before.
+/// taken together: a server that is nearly alone with a request remembers longer.
 double samples_of(const Rounds& rounds, std::uint64_t in_flight);
 
-/// Returns how far the requests run in step: 1 if all requests of a round are sent at the same moment, and
-/// about 0 if they are sent independently of each other. It is 0 if a new request meets less than one request
-/// without a first token on average, because they do not wait for each other then. Nothing with fewer than 4
-/// in flight or fewer than 3 whole rounds.
+/// Returns how far the requests run in step: 1 if those of a round are sent at once, about 0 if
+/// independently, or if a new request meets less than one without a first token on average. Nothing with
+/// fewer than 4 in flight or fewer than 3 whole rounds.
 std::optional<double> in_step(const RequestRows& measured, std::uint64_t in_flight);
 
 }  // namespace paretoken

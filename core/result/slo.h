@@ -26,29 +26,23 @@ struct Slo {
 /// Splits a text into its limits, which have blanks or commas between them: "ttft_p95:800 tpot:15".
 std::vector<std::string> slo_texts_in(std::string_view text);
 
-/// Splits a text by slo_texts_in() and replaces each preset ("@chat", "@mlperf:llama2-70b",
-/// "@mlperf:llama2-70b:interactive") by its limits. Each text of the result can be read by parse_slo().
-/// Throws UsageError for an unknown preset, with the names of the known ones, and for a text that parse_slo()
-/// refuses.
+/// Splits a text by slo_texts_in() and replaces presets ("@chat", "@mlperf:llama2-70b") by their limits.
+/// Throws UsageError for an unknown preset, with the known ones, and for a text that parse_slo() refuses.
 std::vector<std::string> slo_texts(std::string_view text);
 
 /// The percentile that a limit without a percentile stands for.
 inline constexpr double kSloPercentile = 0.9;
 
-/// The percentiles that a limit may have: `held` are those that every result has (kPercentiles in
-/// core/result/metric_summary.h), `any` are those from p10 to p99.9999, which can be computed from the
-/// requests of a run.
+/// The percentiles that a limit may have: those of every result (kPercentiles), or any from p10 to p99.9999.
 enum class SloPercentiles { held, any };
 
-/// Reads "ttft:500" or, for a percentile, "ttft_p95:500"; "<" (or ">" if higher is better) may stand for the
-/// colon. A time is in milliseconds unless it has a unit ("ttft<0.5s"); any other limit is in the metric's
-/// unit ("interactivity:35", a lower limit, because higher is better). "e2el" is accepted for "e2e", and
-/// "job" for "job_time". Throws UsageError for another form, an unknown tag (naming the known ones), a pooled
-/// metric, or a percentile that `percentiles` excludes.
+/// Reads "ttft:500" or "ttft_p95:500"; "<" (or ">" if higher is better) may replace the colon. Times are in
+/// milliseconds unless they have a unit ("ttft<0.5s"), other limits in the metric's unit. "e2el" means "e2e",
+/// "job" "job_time". Throws UsageError for another form, an unknown tag (naming the known ones), a pooled
+/// metric, or an excluded percentile.
 Slo parse_slo(std::string_view text, SloPercentiles percentiles = SloPercentiles::held);
 
-/// Reads a limit on each request, or on each job, like parse_slo(), but refuses a percentile, which needs
-/// many requests.
+/// Reads a limit on each request or job like parse_slo(), but refuses percentiles.
 Slo parse_goodput_slo(std::string_view text);
 
 /// The same for a limit of one request, so that a limit on jobs is refused too.
@@ -58,8 +52,7 @@ std::string_view name_of(SloVerdict verdict);
 std::optional<SloVerdict> slo_verdict_named(std::string_view name);
 
 /// Returns whether a percentile is shown at 99 % to meet a limit (true) or to miss it (false), by
-/// PercentileValue::decided. `limit` is in the metric's unit. Nothing is shown if `decided` is absent (for
-/// pooled metrics, and if the window is not steady or too short), or if the limit lies between its two ends.
+/// PercentileValue::decided. Nothing if that is absent, or if the limit lies between its ends.
 std::optional<bool> shown_on(const PercentileValue& percentile, double limit, bool higher_is_better);
 
 /// Returns the name of a limit without its value, as parse_slo() reads it: "ttft_p95". The name of a limit
@@ -76,10 +69,9 @@ struct SloFinding {
     /// The percentile's value; nothing when it falls among failures or was not measured.
     std::optional<double> value = {};
 };
-/// Judges the percentile of an SLO (docs/statistics.md). In an open loop "ttft" and "e2e" count from the
-/// intended start. What is shown at 99 % is met or missed; a percentile over the limit is missed, and one
-/// within it is within, if there are at least 20 requests and as many as are in flight. Otherwise the
-/// evidence is insufficient.
+/// Judges the percentile of an SLO (docs/statistics.md); in an open loop "ttft" and "e2e" count from the
+/// intended start. Met or missed if that is shown at 99 %; otherwise missed over the limit, and within it if
+/// there are at least 20 requests and as many as are in flight.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
 /// Returns the factor by which the number of requests must probably grow until a finding is shown. Returns
@@ -104,8 +96,7 @@ std::string over_text(const SloResult& result);
 /// the worst is at 131 % of it)". What is not shown at 99 % is said to be so, with the evidence there is.
 std::string slo_text(const SloResult& result);
 
-/// Returns the verdict on several limits together: missed if one is missed, else insufficient if one is, else
-/// within if one is, else met.
+/// Returns the verdict on limits together: missed, insufficient or within if one is, else met.
 SloVerdict worst_of(SloVerdict a, SloVerdict b);
 SloVerdict verdict_on_all(const std::vector<SloResult>& results);
 

@@ -25,8 +25,7 @@ struct SummaryOptions {
     /// The number of requests that a closed loop keeps in flight. Nothing if there is no cap on requests in
     /// flight, or if think times or a cap on prefills keep the load below that cap.
     std::optional<std::uint64_t> concurrency = {};
-    /// The time since which free slots are no longer filled. If it is absent, the time at which the last
-    /// request was started is used.
+    /// Since when free slots are no longer filled; absent: since the last request was started.
     std::optional<TimePoint> last_dispatch = {};
     std::vector<Slo> slos = {};
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
@@ -45,11 +44,9 @@ struct RunSummary : Scope {
     std::vector<Series> series;
 };
 
-/// Summarises `requests`, which may have any order; their events come from `events`, in up to four passes.
-/// The tokens of a request without events are credited as TotalsTimeline::add() (core/result/totals.h)
-/// explains. Such a request is in no pooled metric, and if its answer had output, Counts::without_events
-/// counts it. No requests give counts of zero and no metrics. Metrics, figures and series that need an
-/// unknown fact are absent, and requests are not judged by SLOs on such metrics.
+/// Summarises `requests`, in any order, with their events in up to four passes. A request without events is
+/// in no pooled metric; its tokens are credited as TotalsTimeline::add() explains, and Counts::without_events
+/// counts it if its answer had output. What needs an unknown fact is absent.
 RunSummary summarize(const RequestTable& requests, const EventSource& events, const SummaryOptions& options);
 
 /// Summarises records that hold their events.

@@ -14,8 +14,7 @@ namespace paretoken {
 struct RequestRecord;
 struct StreamEvent;
 
-/// The sizes of attention windows for which sums are kept, in tokens of context. They include the sliding
-/// windows of known models.
+/// The sizes of attention windows for which sums are kept, in tokens, with those of known models.
 inline constexpr std::array<double, 11> kWindows{128,  256,   512,   1024,  2048,  4096,
                                                  8192, 16384, 32768, 65536, 131072};
 
@@ -25,9 +24,8 @@ struct WindowedSums {
     bool operator==(const WindowedSums&) const = default;
 };
 
-/// Returns the sum for any window. It is exact for the windows of kWindows and otherwise never above the true
-/// sum: a sum of min(context, window) is concave in the window, so the straight lines between two windows of
-/// kWindows lie below it. Beyond the largest window it is the sum for that one.
+/// Returns the sum for any window: exact for those of kWindows, otherwise never above the true sum, which is
+/// concave in the window. Beyond the largest window it is the sum for that one.
 double within_window(const WindowedSums& sums, double window);
 
 struct Totals {
@@ -73,14 +71,12 @@ class TotalsTimeline {
   public:
     /// Divides `span` into equal bins, at least 1.
     TotalsTimeline(TimeSpan span, std::size_t bins);
-    /// Divides the time from the first edge to the last one at the others. `edges`: at least two, ascending;
-    /// two neighbours may be equal.
+    /// Divides the time at `edges`: at least two, ascending; neighbours may be equal.
     explicit TotalsTimeline(std::vector<TimePoint> edges);
 
-    /// Credits a request to the bins of its times. Without events, the tokens of the first arrival are
-    /// credited at the time of the first event, and the others evenly between the first event and the last. A
-    /// request has output_tokens_of(record) tokens: those that usage counts but no event has are spread in
-    /// proportion to the streamed ones.
+    /// Credits the output_tokens_of(record) tokens of a request to the bins of its times; those without
+    /// events are spread in proportion to the streamed ones. Without any events, the first arrival counts at
+    /// the first event, the others evenly up to the last.
     void add(const RequestRecord& record, Judgement judgement = Judgement::not_judged);
 
     const std::vector<Totals>& bins() const { return bins_; }

@@ -26,11 +26,9 @@ struct ValidityOptions {
     Facts needs_of_slos = {};                   ///< facts that the limits on requests need
 };
 
-/// Judges a result by its client's figures, metrics, counts, window, workload, totals, the server's figures
-/// and series, power, quality, RunResult::stop and RunResult::partial (whether the run was interrupted). The
-/// percentiles must still be there if the load diverged. A figure that was not measured passes its check. A
-/// figure that is too small to matter passes as well (delays below 0.1 to 0.2 ms, a single late request, two
-/// busy intervals of 100 ms, a mean length that is off by a few tokens).
+/// Judges a result by everything that it holds; its percentiles must still be there if the load diverged.
+/// Figures that were not measured, or are too small to matter (delays below 0.1 to 0.2 ms, a single late
+/// request, two busy intervals of 100 ms, a mean length off by a few tokens), pass their checks.
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
 /// The share of a headline time by which it may be too large because of the client's own delays.
@@ -42,12 +40,10 @@ struct InstrumentPart {
 /// Returns the largest such share of the medians and p95s of the headline times.
 InstrumentPart largest_instrument_part(const RunResult& result);
 
-/// Returns whether a check is about the client and its host, so that a run that it makes invalid says nothing
-/// against the server.
+/// Returns whether a check is about the client and its host, and says nothing against the server.
 bool is_of_host(std::string_view check);
 
-/// Returns the text of the first reason whose severity is the verdict. Reasons for a warning may precede it.
-/// Empty if there is none.
+/// Returns the text of the first reason whose severity is the verdict; empty if there is none.
 std::string gravest_reason(const Validity& validity);
 
 /// Returns whether the server kept up with the arrivals: the queue of an open loop neither grew during the

@@ -25,10 +25,9 @@ struct SteadyWindow {
 /// warm-up. The span is empty without records.
 TimeSpan run_of(const RequestTable& records);
 
-/// Finds the steady window: the part of the run after its start, up to SummaryOptions::last_dispatch, in
-/// which the load and the server's times show no trend. If they shift to another level, it is the first part
-/// with one level that has at least a quarter of the requests; `how` names the shift. docs/statistics.md
-/// explains the rules.
+/// Finds the part of the run, up to SummaryOptions::last_dispatch, in which load and times show no trend, or
+/// the first part with one level that has at least a quarter of the requests; `how` names the shift
+/// (docs/statistics.md).
 SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options);
 
 /// Returns when the request left the system: when its exchange was over.

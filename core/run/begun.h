@@ -23,8 +23,7 @@ struct Begun {
     /// Facts that the source does not know about any request. Empty for a run that was measured here.
     std::vector<Fact> unknown_facts = {};
     std::optional<Shard> shard = {};  ///< absent if it is the whole load
-    /// The figures of another program whose file has no requests; there are then no records. Absent
-    /// otherwise.
+    /// The figures of another program whose file has no requests, and so no records.
     std::optional<Reported> reported = {};
 
     bool operator==(const Begun&) const = default;

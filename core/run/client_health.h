@@ -9,15 +9,13 @@
 
 namespace paretoken {
 
-/// Returns the lateness of one request that this process caused: RequestRecord::sent −
-/// RequestRecord::scheduled, less the time spent waiting for the caps on requests in flight and on prefills
-/// and for a connection; never below 0. Returns nothing if the request was never sent.
+/// Returns how late this process sent a request (sent − scheduled), without its waits for caps and for a
+/// connection, at least 0; nothing if it was never sent.
 std::optional<Duration> loop_lag_of(const RequestRecord& record);
 
-/// Returns the client's figures. Only an open loop has the waits for the caps and the achieved rate; only a
-/// closed loop has the mean lateness. The lateness and the waits of requests, the achieved rate and the
-/// load of the CPU are those of `window`, the time that the run's headline figures cover; all other figures
-/// are those of the whole run.
+/// Returns the client's figures. Waits for the caps and the achieved rate exist in open loops only, the mean
+/// lateness in closed loops only. What concerns requests, the achieved rate and the CPU's load is of
+/// `window`, all else of the whole run.
 ClientHealth health_of(const RequestTable& requests, const ClientReport& client, bool open_loop,
                        const TimeSpan& window);
 

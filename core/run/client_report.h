@@ -55,8 +55,7 @@ struct ClientReport {
     /// Sum of the delays above 1 ms with which a worker's thread woke ÷ the length of the load.
     double host_lost_share = 0;
 
-    /// Adds the report of other workers. The lost share becomes the larger one, because all workers of a host
-    /// are frozen together.
+    /// Adds other workers. The lost share becomes the larger one: a host's workers freeze together.
     void add(ClientReport other);
 
     bool operator==(const ClientReport&) const = default;

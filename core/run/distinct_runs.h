@@ -8,9 +8,8 @@
 
 namespace paretoken {
 
-/// Returns a text that is equal for copies of one run and different for any two runs: the run's id, or for a
-/// result without one a hash of its origin, plan and figures. It is empty if the result does not say when and
-/// by which command it was measured.
+/// Returns a text that is equal for copies of one run only: the run's id, or a hash of its origin, plan and
+/// figures. Empty if the result does not say when and by which command it was measured.
 std::string identity_of(const RunResult& run);
 
 /// The runs that a command was given.

@@ -37,10 +37,9 @@ struct JobSummary {
     std::vector<JobTimes> jobs;          ///< in the order of their first requests
 };
 
-/// Returns the results of a run's jobs, without those that begin in their middle; nothing if no measured
-/// request belongs to another job. A job that the end
-/// of the run has cut is in no percentile, but a percentile decides a limit (PercentileValue::decided) only
-/// if the time that this job would have taken cannot change the decision.
+/// Returns the results of a run's jobs, without those that begin in their middle; nothing if it has none. A
+/// job that the end of the run has cut is in no percentile, and a percentile decides a limit only if this job
+/// cannot change the decision.
 std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan window,
                                          const JobJudging& judging = {});
 

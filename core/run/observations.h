@@ -19,8 +19,7 @@ struct Observations {
     ServerScrapes server = {};                  ///< empty unless the server was scraped
     std::vector<ServerScrapes> exporters = {};  ///< kept series of other exporters
     PowerReadings power = {};                   ///< empty unless there was a meter
-    /// The time since which free slots were no longer filled: the earliest of all dispatchers. Absent if no
-    /// dispatcher has one.
+    /// Since when free slots were no longer filled: the earliest of all dispatchers that have one.
     std::optional<TimePoint> ran_dry = {};
     std::optional<Stopped> stopped = {};  ///< reason why nothing more was started
     bool interrupted = false;             ///< whether the user ended the run

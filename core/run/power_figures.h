@@ -13,9 +13,8 @@ namespace paretoken {
 /// The most readings that a run of any length keeps.
 inline constexpr std::size_t kMostReadings = 16384;
 
-/// Adds a reading. Whenever there are more than kMostReadings, every two neighbours after the first reading
-/// are merged and `stride` doubles; later readings are merged as they come, `stride` at a time. The energy
-/// between kept readings stays that of all readings, and the longest gap is kept.
+/// Adds a reading. Above kMostReadings, neighbours are merged and `stride` doubles; later readings are merged
+/// `stride` at a time. The energy between kept readings and the longest gap stay.
 void add_reading(PowerReadings& power, const PowerReading& reading);
 
 /// The longest gap between readings that may be interpolated.
@@ -34,10 +33,8 @@ std::optional<double> counted_energy_over(std::span<const PowerReading> readings
 /// the figures per token follow. Returns nothing when there are no readings or the window is empty.
 std::optional<PowerFigures> power_figures(const PowerReadings& power, TimeSpan window, const Totals& totals);
 
-/// Returns the series "power_w": the mean power in W of consecutive intervals from the first reading on. An
-/// interval ends at the first reading that is at least 1 s after its beginning. Times are the middles of the
-/// intervals, in seconds since `zero`. Intervals of unknown energy are left out. Returns nothing if none is
-/// left.
+/// Returns the series "power_w": the mean W of intervals of at least 1 s between readings, at their middles
+/// in seconds since `zero`, without those of unknown energy; nothing if none is left.
 std::optional<Series> power_series(const PowerReadings& power, TimePoint zero);
 
 }  // namespace paretoken

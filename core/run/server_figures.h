@@ -14,8 +14,7 @@
 
 namespace paretoken {
 
-/// A share is a gauge between 0 and 1. The value of several engines is the mean of their shares; for other
-/// gauges it is the sum.
+/// A share is a gauge from 0 to 1: engines are averaged, while other gauges are summed.
 enum class MetricKind : std::uint8_t { gauge, share, counter, histogram };
 
 /// A quantity and its names in engines and their versions; of the names of one engine, the newest is the
@@ -40,15 +39,13 @@ std::map<std::string, std::string> names_of_engine(std::string_view engine);
 /// The largest share that is possible: servers may count a little more than they have.
 inline constexpr double kMostShare = 1.1;
 
-/// Adds a scrape to the earlier ones of its place. Its kept series are added to the series, and if it has
-/// known quantities, it becomes the last of the scrapes. If there are kMostKeptSeries series, the samples of
-/// further ones are left out.
+/// Adds a scrape to the earlier ones of its place, and its kept series to the series, of which there are at
+/// most kMostKeptSeries. It becomes one of the scrapes if it has known quantities.
 void add_scrape(ServerScrapes& scrapes, ServerScrape scrape);
 
-/// Returns the scrapes of several servers as if they were one server with several engines. There must be at
-/// least one server. The times are those of the first server that has scrapes; each other server contributes
-/// the scrape that is nearest to each of these times. Shares are averaged, and all other quantities are
-/// added. Servers without scrapes only contribute their failures and kept series.
+/// Returns the scrapes of at least one server as if they were one with several engines, at the times of the
+/// first that has any; the others contribute their nearest ones. Shares are averaged, all else is added.
+/// Servers without scrapes contribute failures and kept series.
 ServerScrapes combined(std::vector<ServerScrapes> servers);
 
 /// Returns the figures of the time `span`, by key:
@@ -72,8 +69,7 @@ std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSp
 /// Returns gauges over time, in seconds since `zero`, with the source "server".
 std::vector<Series> server_series(std::span<const ServerScrape> scrapes, TimePoint zero);
 
-/// Returns the series that were kept, in seconds since `zero`; the source is the name of the place, or
-/// "server" if it has none.
+/// Returns the kept series, in seconds since `zero`; their source is the place, or "server".
 std::vector<Series> kept_series_of(const ServerScrapes& scraped, TimePoint zero);
 
 }  // namespace paretoken

@@ -24,10 +24,9 @@ struct PlacedRow {
 /// Returns the requests of all parts in the order in which they ended on the common clock.
 std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts);
 
-/// Returns the records of all parts on the common clock; there must be at least one part. A missing part is
-/// named in Recorded::lost, and the load was interrupted then. Throws a UsageError that names the part and
-/// the option if the workload fingerprint, the plan, the version or anything else that determines the load
-/// differs, if a part is given twice, or if two parts have the same request.
+/// Returns the records of all parts, at least one, on the common clock. A missing part is named in
+/// Recorded::lost, and the load counts as interrupted. Throws a UsageError that names the part if what
+/// determines the load differs, a part is given twice, or two parts have the same request.
 Recorded union_of(std::span<const RecordedPart> parts);
 /// The same with the order of the requests, which is that of order_of().
 Recorded union_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order);

@@ -12,17 +12,14 @@ namespace paretoken {
 /// "accessToken". It goes by the last word of the name, so that "--max-tokens" and "--tokenizer" hold none.
 bool is_secret_option(std::string_view name);
 
-/// Adds the secrets in a command line: the values of secret options and variables ("--api-key X",
-/// "HF_TOKEN=X"), and of such headers, what follows "Bearer", and those of URLs. Short numbers and references
-/// to variables
-/// ("$KEY") are no secrets.
+/// Adds the secrets in a command line: values of secret options, variables and headers, what follows
+/// "Bearer", and those of URLs. Short numbers and references to variables ("$KEY") are no secrets.
 void add_command(Secrets& secrets, std::string_view command);
 
 /// Adds the value of a setting if its name says that it is a secret, and what follows "Bearer" in any value.
 void add_setting(Secrets& secrets, std::string_view name, std::string_view value);
 
-/// Adds all texts and long numbers below secret keys anywhere in a JSON object, and what follows "Bearer" in
-/// any of its texts.
+/// Adds texts and long numbers below secret keys of a JSON object, and what follows "Bearer" in it.
 void add_json(Secrets& secrets, std::string_view object);
 
 /// Returns the command, or the JSON object, with these secrets hidden.

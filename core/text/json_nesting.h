@@ -9,8 +9,7 @@ namespace paretoken {
 /// The most levels allowed; none of our files has as many.
 inline constexpr std::size_t kDeepestJson = 64;
 
-/// Returns whether arrays and objects of `json` nest more than `most` deep. For a text that is not JSON, the
-/// result has no meaning.
+/// Returns whether `json`, if it is JSON, nests more than `most` deep.
 bool nests_deeper_than(std::size_t most, std::string_view json);
 
 }  // namespace paretoken

@@ -7,10 +7,8 @@
 
 namespace paretoken {
 
-/// Returns one line of valid UTF-8: runs of spaces, control characters, and line and paragraph separators
-/// become one space (none at either end), invalid bytes become U+FFFD, and control characters for the
-/// direction of writing are left out. It has at most `most` bytes. A cut text ends in "…", or is empty if
-/// `most` is less than 3.
+/// Returns one line of valid UTF-8 of at most `most` bytes: runs of blanks, control characters and separators
+/// become one space, invalid bytes U+FFFD, and controls of direction are left out. A cut text ends in "…".
 std::string printable_line(std::string_view text, std::size_t most = std::string_view::npos);
 
 /// Returns whether a byte of valid UTF-8 is not the first one of its character.
@@ -18,8 +16,7 @@ constexpr bool continues_character(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
-/// Returns the number of bytes of the UTF-8 character at the front of `text`, which is not empty; 0 when it
-/// is invalid.
+/// Returns the bytes of the UTF-8 character at the front of `text` (not empty); 0 if invalid.
 std::size_t utf8_length(std::string_view text);
 
 }  // namespace paretoken

@@ -11,12 +11,10 @@ class Secrets {
   public:
     /// The text that replaces a secret.
     static constexpr std::string_view kHidden = "***";
-    /// The shortest secret. Shorter values ("1", "true") are not hidden, because that would garble ordinary
-    /// words.
+    /// Shorter values ("1", "true") are not hidden, because that would garble ordinary words.
     static constexpr std::size_t kShortest = 4;
 
-    /// Adds a secret as it is, as it is written in a JSON string, percent-encoded, and percent-decoded. White
-    /// space around it is ignored.
+    /// Adds a secret as it is, in JSON, percent-encoded and -decoded, without white space around it.
     void add(std::string_view secret);
 
     /// Adds the value of a request header and the part after its scheme: for "Bearer KEY", the whole and KEY.
@@ -30,9 +28,8 @@ class Secrets {
     bool empty() const { return known_.empty(); }
     const std::vector<std::string>& known() const { return known_; }  ///< all forms of all secrets
 
-    /// Returns `text` with every occurrence of a known secret replaced by kHidden. If `text` was cut to a
-    /// length limit, it may end within a secret. Therefore, if it ends with the first 6 or more bytes of a
-    /// secret, these are hidden as well.
+    /// Returns `text` with every known secret replaced by kHidden, also the first 6 or more bytes of one at
+    /// its end, because a cut text may end within a secret.
     std::string redacted(std::string_view text) const;
 
     bool operator==(const Secrets&) const = default;
@@ -43,13 +40,11 @@ class Secrets {
     std::vector<std::string> known_;
 };
 
-/// Returns whether an environment variable of this name probably holds a secret: "HF_TOKEN",
-/// "OPENAI_API_KEY".
+/// Returns whether a variable probably holds a secret: "HF_TOKEN", "OPENAI_API_KEY".
 bool names_a_secret(std::string_view variable);
 
-/// Returns `url` with its credentials and the values of its query string hidden, except the harmless ones. It
-/// is for URLs that are stored or printed. A text without either, and the simulated server's "sim:…", are
-/// returned unchanged.
+/// Returns `url` for storing and printing: without credentials and the values of its query, except harmless
+/// ones. A text without either, and "sim:…", are unchanged.
 std::string redacted_url(std::string_view url);
 
 }  // namespace paretoken

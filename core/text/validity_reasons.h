@@ -12,8 +12,7 @@ struct ValidityReason {
     std::string_view remedy;  ///< one sentence
 };
 
-/// Returns the explanations of all checks. Those of facts that a source does not know have one row, whose
-/// name is "unknown_FACT".
+/// Returns the explanations of all checks; "unknown_FACT" is the one of all unknown facts.
 std::span<const ValidityReason> validity_reasons();
 
 bool is_explained(std::string_view check);

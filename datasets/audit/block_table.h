@@ -15,9 +15,8 @@ class BlockTable {
     /// Makes a table for `names` names (8 bytes each), rounded up to a power of two of at least 8.
     explicit BlockTable(std::size_t names);
 
-    /// Returns the number of bytes at the start of `text` that an earlier text began with, in whole blocks of
-    /// kBlockBytes, and adds the blocks that are new. `world` is a number for the model that got the text;
-    /// texts for different models share no blocks.
+    /// Returns the bytes at the start of `text` that an earlier text of the same `world` (a number for the
+    /// model) began with, in whole blocks of kBlockBytes, and adds the new blocks.
     std::size_t seen_bytes(std::string_view text, std::uint64_t world);
 
     std::size_t room() const { return names_.size(); }      ///< number of names that the table can hold

@@ -21,9 +21,8 @@ struct ChangingPart {
     bool operator==(const ChangingPart&) const = default;
 };
 
-/// Returns the part of `text` that differs from `earlier`. It begins at the start of the word in which the
-/// two texts first differ, and has at most six words and 256 bytes. After it, the two texts agree again for
-/// at least 64 bytes. Returns nothing if there is no such part, or if one text is the beginning of the other.
+/// Returns the part of `text` that differs from `earlier`, from the start of its first word on: at most six
+/// words and 256 bytes, after which the texts agree for at least 64 bytes. Nothing if there is none.
 std::optional<ChangingPart> changing_part(std::string_view earlier, std::string_view text);
 
 /// Returns the kind of a part: white space only; a date or a time of day; a number (digits, and neither
@@ -34,8 +33,7 @@ ChangeKind kind_of(std::string_view text);
 /// end. Returns `text` unchanged if it lacks one of the two, or has more than 256 bytes between them.
 std::string moved_back(const ChangingPart& part, std::string_view text);
 
-/// Returns the first 20 characters of the text, followed by "…" if it is longer, so that a prompt's content
-/// is not shown at length.
+/// Returns the first 20 characters, and "…" if there are more, so that prompts are not shown at length.
 std::string redacted(std::string_view text);
 
 }  // namespace paretoken::datasets

@@ -40,10 +40,9 @@ double seconds_of_number(double time);
 /// which are larger than the milliseconds of 11 days.
 double seconds_of_milliseconds(double time);
 
-/// Returns the seconds since 1970 of a time such as "2023-11-16 18:15:46.6805900". The date may have '/'
-/// instead of '-', 'T' may stand before the time of day, and 'Z', "UTC" or an offset such as "+01:00" may
-/// follow it (without an offset, the time is UTC). A number that is not negative is one of
-/// seconds_of_number(). Returns nothing for other texts.
+/// Returns the seconds since 1970 of a time such as "2023-11-16 18:15:46.6805900" ("/" for "-", "T" for the
+/// blank; "Z", "UTC" or "+01:00" may follow, otherwise it is UTC), or of a number by seconds_of_number();
+/// nothing for other texts.
 std::optional<double> seconds_of_time(std::string_view text);
 
 }  // namespace paretoken::datasets

@@ -20,16 +20,14 @@
 
 namespace paretoken::datasets {
 
-/// The format of "custom:path=FILE[,osl=128]"; osl is for lines without "output_tokens". Making the dataset
-/// throws RuntimeError when the file cannot be read, UsageError naming the line that is wrong, and UsageError
-/// when osl is given although no line needs it.
+/// The format of "custom:path=FILE[,osl=128]"; osl is for lines without "output_tokens". Throws RuntimeError
+/// when the file cannot be read, UsageError naming a wrong line, or if no line needs osl.
 RowFormat custom_format(const Spec& spec);
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options);
 
-/// The format of "turns:path=FILE[,osl=128]": the same rows with the lengths of prompts in place of texts.
-/// "input_tokens" is the length of the whole prompt, history included. Prompts of which the first "hash_ids"
-/// are equal begin alike, for "block_tokens" tokens each. With "hash_scope": "job" this holds only within a
-/// job. A row may have a text all the same. `paretoken dataset convert` writes such rows of traces of jobs.
+/// The format of "turns:path=FILE[,osl=128]": the same rows with lengths of whole prompts ("input_tokens") in
+/// place of texts. Equal first "hash_ids" mean equal starts, of "block_tokens" tokens each, with
+/// "hash_scope": "job" only within a job. `paretoken dataset convert` writes such rows.
 RowFormat turns_format(const Spec& spec);
 std::unique_ptr<Dataset> make_turns(const DatasetOptions& options);
 

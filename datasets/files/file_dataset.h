@@ -46,8 +46,7 @@ struct Row {
     std::optional<std::int64_t> output_tokens = {};
     std::optional<double> at_s = {};         ///< time of the request in seconds; its zero is arbitrary
     std::vector<std::uint64_t> blocks = {};  ///< names of the prompt's blocks; equal names mean equal content
-    /// If it is not 0, the names of blocks hold only among rows of the same scope, and only for one play of
-    /// their job.
+    /// If not 0, names of blocks hold only among rows of the same scope and one play of their job.
     std::uint64_t scope = 0;
     /// With a scope: the number of first blocks whose names hold in the whole file and for every play.
     std::uint64_t shared_blocks = 0;
@@ -79,15 +78,13 @@ std::uint64_t name_of_block(const Row& row, std::size_t i, std::uint64_t play = 
 struct RowFormat {
     std::string_view name;
     RowLayout layout = RowLayout::lines;
-    /// Reads a row; the returned row has a prompt, or else `input_tokens`, or it is unusable. `header` is the
-    /// first line of a csv, and empty for other layouts. A wrong row is refused by place.refuse()
-    /// (datasets/files/row_file.h), which throws UsageError. Thread-safe. `text` must have
-    /// RowFile::kPadding readable bytes behind it.
+    /// Reads a row that has a prompt, or `input_tokens`, or is unusable. `header` is the first line of a csv,
+    /// else empty. A wrong row is refused by place.refuse(). Thread-safe. `text` must have RowFile::kPadding
+    /// readable bytes behind it.
     std::function<Row(std::string_view text, const std::string& header, const RowPlace& place)> read = {};
     std::int64_t block_tokens = 0;          ///< tokens per block, if rows have blocks
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
-    /// Whether the ids of turns hold for the whole file, so that jobs are the agents that wait for each
-    /// other.
+    /// Whether the ids of turns hold for the whole file: jobs are the agents that wait for each other.
     bool jobs_by_edges = false;
     /// Looks at a file before its rows are read, and completes the format for it; may be empty.
     std::function<void(const std::string& path, RowFormat& format)> look = {};
@@ -101,10 +98,9 @@ struct RowFormat {
     std::string_view known_fields = {};  ///< names of the fields of a row, for formats that tell unknown ones
 };
 
-/// Makes the dataset. The spec's field "osl" is the number of output tokens for rows that have none. Rows
-/// that hold no request are left out and counted in Dataset::notes(). Throws the errors of RowFile
-/// (datasets/files/row_file.h) and of the format's reader, and UsageError if osl is wrong or has no effect,
-/// if the prose is too short, if rows do not fit together (times, SLOs, turns of jobs), or if no row is left.
+/// Makes the dataset. "osl" is for rows that have no number of output tokens. Rows without a request are
+/// counted in Dataset::notes(). Throws the errors of RowFile and of the reader, and UsageError if osl is
+/// wrong or has no effect, the prose is too short, rows do not fit together, or none is left.
 std::unique_ptr<Dataset> make_file_dataset(const DatasetOptions& options, const RowFormat& format);
 
 }  // namespace paretoken::datasets

@@ -15,17 +15,15 @@ class element;
 
 namespace paretoken::datasets {
 
-/// Parses a row that must be a JSON object. The result is valid until this thread calls object_of() again.
-/// There must be RowFile::kPadding (datasets/files/row_file.h) readable bytes behind `text`. This function
-/// throws UsageError with the file and the line, by place.refuse(), if the row is not a JSON object. The
-/// functions below throw it if the value has another type or is out of range.
+/// Parses a row, which is valid until this thread's next call and has RowFile::kPadding readable bytes behind
+/// it. Throws UsageError by place.refuse() if it is no JSON object; the functions below do if a value has
+/// another type or is out of range.
 const simdjson::dom::element& object_of(std::string_view text, const RowPlace& place);
 /// Gives back the memory that parsing took in this thread, several times that of the longest row. What
 /// object_of() returned is not valid any more.
 void release_parser();
 
-/// Returns the value of `key`, which must be a whole number of at least `least`; nothing if it is absent or
-/// null.
+/// Returns `key`, a whole number of at least `least`; nothing if it is absent or null.
 std::optional<std::int64_t> tokens_in(const simdjson::dom::element& object, std::string_view key,
                                       const RowPlace& place, std::int64_t least = 1);
 /// Returns the value of `key`, which must be present and a whole number of at least 0.
@@ -47,13 +45,11 @@ std::string text_in(const simdjson::dom::element& object, std::string_view key, 
 /// Returns the value of `key`, a string or a whole number, as text; an empty text if it is absent or null.
 std::string name_in(const simdjson::dom::element& object, std::string_view key, const RowPlace& place);
 
-/// Returns the value of `key`, which must be a list of strings or whole numbers, as texts; an empty list if
-/// it is absent or null.
+/// Returns `key`, strings or whole numbers, as texts; an empty list if it is absent or null.
 std::vector<std::string> names_in(const simdjson::dom::element& object, std::string_view key,
                                   const RowPlace& place);
 
-/// Returns a message. Its content is text or a list of parts, which is kept unchanged, as are its further
-/// fields.
+/// Returns a message. A list of parts and further fields are kept unchanged.
 Message message_in(const simdjson::dom::element& element, const RowPlace& place);
 
 /// Returns the value of `key`, which must be a list of at least one message.

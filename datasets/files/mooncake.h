@@ -14,9 +14,8 @@ namespace paretoken::datasets {
 RowFormat mooncake_format(const Spec& spec);
 std::unique_ptr<Dataset> make_mooncake(const DatasetOptions& options);
 
-/// Rows with "session_id", which are the turns of conversations: "delay" is the pause in milliseconds since
-/// the answer before. A prompt may be "messages" or "text_input" in place of lengths. It is then the whole
-/// prompt, or with "message_mode": "delta" what is new in it.
+/// Rows with "session_id": turns of conversations, with a pause "delay" in milliseconds. "messages" or
+/// "text_input" may replace the lengths: the whole prompt, or with "message_mode": "delta" what is new in it.
 RowFormat mooncake_session_format(const Spec& spec);
 std::unique_ptr<Dataset> make_mooncake_session(const DatasetOptions& options);
 

@@ -26,9 +26,8 @@ enum class RowLayout : std::uint8_t {
     objects,         ///< JSON objects, each of one line or several; or an array of them
 };
 
-/// Throws UsageError if a file that begins with the bytes `begin` is packed, is no text in UTF-8 (Parquet,
-/// Arrow, UTF-16), or came in place of the data (a pointer of Git LFS, a web page); the message has a command
-/// that makes JSON lines of it.
+/// Throws UsageError, with a command that makes JSON lines, if a file that begins with `begin` is packed, is
+/// no UTF-8 (Parquet, Arrow, UTF-16), or came in place of the data (Git LFS, a web page).
 void refuse_packed(const std::string& path, std::string_view begin);
 
 class RowFile {
@@ -38,11 +37,9 @@ class RowFile {
 
     using Visit = std::function<void(std::string_view row, const RowPlace& place)>;
 
-    /// Calls `visit` for every row, the header of a csv first, each with kPadding readable bytes behind it
-    /// and without white space around it. Throws RuntimeError when the file cannot be read; UsageError when
-    /// it is not a regular file, is packed (refuse_packed()), has no rows, has a row of more than 16 MiB (an
-    /// object: 512 MiB), or
-    /// has a JSON array without an end or with text behind it; and the errors of `visit`.
+    /// Calls `visit` for every row, the header of a csv first, without white space around it. Throws
+    /// RuntimeError when the file cannot be read; UsageError when it is not regular, packed, has no rows, one
+    /// of more than 16 MiB (an object: 512 MiB), or a broken JSON array; and the errors of `visit`.
     RowFile(std::string path, RowLayout layout, const Visit& visit);
     ~RowFile();
     RowFile(const RowFile&) = delete;

@@ -21,9 +21,8 @@ class RowNotes {
     /// Returns the positions among all rows, counted from 0 and ascending, of those that were left out.
     const std::vector<std::size_t>& left_out() const { return left_out_; }
 
-    /// Returns a sentence for each reason for which rows were left out, with their share if more than 5 % of
-    /// the rows were, one for each remark, and one sentence for all unknown fields. `known_fields` is the
-    /// text after it: "prompt, messages".
+    /// Returns a sentence for each reason for which rows were left out (with their share above 5 %), for each
+    /// remark, and one for all unknown fields, followed by `known_fields`: "prompt, messages".
     std::vector<std::string> texts(std::string_view known_fields) const;
 
   private:

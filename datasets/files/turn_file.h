@@ -15,8 +15,7 @@
 
 namespace paretoken::datasets {
 
-/// Reads the rows of a file in their order; remembers the header of a csv, and counts the rows that hold no
-/// request.
+/// Reads rows in their order; remembers a csv's header, and counts rows without a request.
 class RowReader {
   public:
     explicit RowReader(RowFormat format) : format_(std::move(format)) {}

@@ -12,8 +12,7 @@ namespace paretoken::datasets {
 struct Calibration {
     double overhead_tokens = 0;       ///< tokens that the chat template (or a BOS) adds to every prompt
     std::vector<double> word_tokens;  ///< tokens of " word", by position in vocabulary() (text.h)
-    /// The tokens of "word" at the start of a text, without a blank, for the first opening_words() words of
-    /// vocabulary().
+    /// The tokens of the first opening_words() words of vocabulary() at the start of a text.
     std::vector<double> opening_word_tokens;
     double prose_word_tokens = 1;  ///< mean over the words of the prose that prompts are cut from
     std::string source = {};       ///< "/tokenize", "usage" or "uncalibrated"
@@ -27,9 +26,8 @@ Calibration uncalibrated();
 /// Returns the text that the server must tokenize for calibration_from_pieces().
 std::string calibration_text();
 
-/// Counts the tokens of every word. `pieces`: the tokens of calibration_text(), each as text, in order. The
-/// overhead is set to 0. A token for the beginning of the text (BOS) and a blank before the first word are
-/// ignored. Returns nothing if the other pieces together are not that text.
+/// Counts the tokens of every word from the tokens of calibration_text(), each as text; the overhead is 0. A
+/// BOS and a blank before the first word are ignored. Nothing if the others are not that text.
 std::optional<Calibration> calibration_from_pieces(std::span<const std::string> pieces);
 
 struct CountSample {
@@ -37,9 +35,8 @@ struct CountSample {
     double tokens = 0;
 };
 
-/// Fits overhead and tokens per word by least squares. An overhead below 0 becomes 0, and tokens per word
-/// within 0.001 of 1 become 1. Returns nothing without two different numbers of words, or when the fit has no
-/// tokens per word.
+/// Fits overhead (at least 0) and tokens per word (1 within 0.001) by least squares; nothing without two
+/// different numbers of words, or without tokens per word.
 std::optional<Calibration> calibration_from_counts(std::span<const CountSample> samples);
 
 /// The tokens that a calibrated text was expected to have, and those that the server counted.
@@ -48,9 +45,8 @@ struct OverheadSample {
     double prompt_tokens = 0;
 };
 
-/// Returns the mean of the counted tokens less the expected ones, which is the number of tokens that a chat
-/// template adds (overhead). Returns nothing without samples. A value below 0 means that the calibration
-/// expects too many tokens.
+/// Returns the mean of counted less expected tokens, which a chat template adds; nothing without samples.
+/// Below 0: the calibration expects too many tokens.
 std::optional<double> overhead_from(std::span<const OverheadSample> samples);
 
 }  // namespace paretoken::datasets

@@ -18,11 +18,9 @@ class PromptMaker {
   public:
     explicit PromptMaker(const DatasetOptions& options);
 
-    /// Returns prompt number `place`. It has `tokens` tokens, including overhead_tokens(), as exactly as
-    /// DatasetOptions::calibration allows; a text has at least one word. `tokens` must be at least 1.
-    /// Prompts with different numbers begin with different words (or token ids) if their numbers differ by
-    /// less than the number of words that may begin a text, writer().openings() (or the number of usable
-    /// ids).
+    /// Returns prompt number `place` of `tokens` tokens (at least 1, with overhead_tokens()), as exactly as
+    /// the calibration allows. Prompts whose numbers differ by less than writer().openings() (or the number
+    /// of usable ids) begin differently.
     Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
 
     /// Appends `tokens` token ids, or words that have this many tokens, to `prompt`. The appended content
@@ -38,11 +36,9 @@ class PromptMaker {
     const TextWriter& writer() const { return writer_; }
 
     bool cuts_prose() const { return prose_ != nullptr && form_ == PromptForm::text; }
-    /// Throws UsageError if prompts are cut from prose and the prose has too few words for a prompt of
-    /// `tokens` tokens.
+    /// Throws UsageError if the prose has too few words for a prompt of `tokens` tokens.
     void require_prose_for(std::int64_t tokens) const;
-    /// Calls require_prose_for() for the longest of the first 4096 requests; `tokens_of(index)` returns the
-    /// tokens of a request.
+    /// Calls require_prose_for() for the longest of the first 4096 requests, by `tokens_of(index)`.
     template <class TokensOf>
     void require_prose_for_many(TokensOf tokens_of) const {
         constexpr std::uint64_t kMany = 4096;

@@ -44,8 +44,7 @@ class TextWriter {
     std::optional<std::uint32_t> next_word(double left, Random& random) const;
 
     Calibration calibration_;
-    /// The words that can begin a text: those that have one token there or, if fewer than 64 have, all
-    /// opening_words().
+    /// The words that can begin a text: those of one token there, or all opening_words() if under 64.
     std::vector<std::uint32_t> openings_;
     /// The words that have exactly one token; empty if there are fewer than 64 of them.
     std::vector<std::uint32_t> singles_;

@@ -31,9 +31,8 @@ std::vector<LocalServer> local_servers(std::span<const std::uint16_t> ports, con
 
 std::string url_of(const LocalServer& server);
 
-/// Returns the URL of the only server. Throws RuntimeError if there is none (`ports` are those that were
-/// asked) or if it wants a key and there is none, UsageError if there are several. Each error says what to
-/// type.
+/// Returns the URL of the only server. Throws an error that says what to type: RuntimeError if there is none
+/// at `ports`, or a key is missing, UsageError if there are several.
 std::string only_server(std::span<const LocalServer> found, std::span<const std::uint16_t> ports,
                         bool has_key);
 

@@ -23,8 +23,7 @@ struct Pace {
 /// does, and tokens take somewhat longer behind a longer prompt.
 double estimated_s(const Pace& pace, std::uint64_t prompt_tokens, std::uint64_t answer_tokens);
 
-/// Returns the length of answers: the longest of 128, 64, 32 and 16 tokens that takes at most `most_s`, or
-/// 16.
+/// Returns the longest answer of 128, 64, 32 and 16 tokens that takes at most `most_s`, or 16.
 std::uint64_t answer_tokens_for(const Pace& pace, double most_s);
 
 /// Returns the number of requests that fit into `left_s`, at most `most`.
@@ -35,9 +34,8 @@ std::uint64_t requests_within(double each_s, double left_s, std::uint64_t most);
 std::vector<std::uint64_t> depths_within(std::span<const std::uint64_t> depths, std::uint64_t answer_tokens,
                                          std::optional<std::int64_t> context);
 
-/// Returns the number of people to measure next: twice as many until they are slowed to half, then numbers
-/// between the last that were not and the first that were. Nothing if the place is known to within a third,
-/// or more than `most` people would be needed. `crowds` is ascending and begins with one person.
+/// Returns the number of people to measure next: doubled until they are slowed to half, then bisected to
+/// within a third; nothing then, or above `most`. `crowds` is ascending and begins with one person.
 std::optional<std::uint64_t> next_people(std::span<const reports::SpeedOfCrowd> crowds, std::uint64_t most);
 
 }  // namespace paretoken::experiments

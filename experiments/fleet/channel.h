@@ -10,8 +10,7 @@
 
 namespace paretoken::experiments {
 
-/// The kinds of messages. Unless a row says otherwise, the body is a JSON object; times are in nanoseconds on
-/// the sender's clock.
+/// Messages have JSON objects unless a row says otherwise; times are the sender's nanoseconds.
 enum class MessageKind : std::uint8_t {
     hello,     ///< to shard 0: who a process is, and its plan
     welcome,   ///< to a process that may take part; no body

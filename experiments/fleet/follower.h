@@ -42,8 +42,7 @@ class Follower final : public Companions {
     loadgen::Interruption interruption() const;
     /// Tells shard 0 why the order cannot be carried out.
     void fail(const Error& error);
-    /// Waits until shard 0 asks for the files in a run directory, and sends them. Returns whether shard 0
-    /// has received them.
+    /// Sends the files in a run directory when shard 0 asks; returns whether it has received them.
     bool send_files(const std::filesystem::path& directory);
 
     bool leads() const override { return false; }

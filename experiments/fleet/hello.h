@@ -19,8 +19,7 @@ struct Hello {
     bool operator==(const Hello&) const = default;
 };
 
-/// Returns the hello of this process. `asked` must be a plan after with_dataset(), which has the hashes of
-/// the dataset's files.
+/// Returns the hello of this process; `asked` is a plan after with_dataset(), with files' hashes.
 Hello hello_of(const LoadPlan& asked, const std::string& token);
 
 std::string text_of(const Hello& hello);

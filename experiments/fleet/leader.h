@@ -24,9 +24,8 @@ namespace paretoken::experiments {
 
 class Leader final : public Companions {
   public:
-    /// Waits until every other shard has come to `listener`. Throws RuntimeError naming the shards that did
-    /// not come within `patience`, UsageError if one was started with other options, and RuntimeError if
-    /// `stop` is requested meanwhile.
+    /// Waits until every other shard has come. Throws RuntimeError naming those that did not within
+    /// `patience`, or if `stop` is requested, and UsageError if one has other options.
     Leader(const Hello& own, const Listener& listener, Duration patience, Watcher& watcher,
            const std::stop_token& stop);
     ~Leader() override;  ///< tells the others that nothing more is to be measured

@@ -28,8 +28,7 @@ struct Rendezvous {
     bool by_mpi() const { return host.empty() && directory.empty(); }
 };
 
-/// Reads "HOST:PORT", "[ADDRESS]:PORT", "mpi", or the path of a directory. Throws UsageError for a port that
-/// is none.
+/// Reads "HOST:PORT", "[ADDRESS]:PORT", "mpi" or a directory. Throws UsageError for a wrong port.
 Rendezvous parse_rendezvous(const std::string& text);
 
 /// Returns the names and the addresses of this host, those on networks before the loopback's.

@@ -20,9 +20,8 @@ class Companions {
     /// Returns whether this process decides what is measured, and joins the results.
     virtual bool leads() const = 0;
 
-    /// Tells the others to make their parts of this load, which must have a salt. Returns the part of this
-    /// process. A load with fewer slots than there are processes is made by some of them, and one with a
-    /// single slot by this process alone ({0, 1}).
+    /// Tells the others to make their parts of this load, which must have a salt, and returns the part of
+    /// this process: {0, 1} for a load with a single slot.
     virtual Shard divide(const LoadPlan& asked) = 0;
 
     /// Waits until all are ready, and returns when their loads begin, on this process's clock. Throws an
@@ -44,12 +43,10 @@ class Companions {
         std::vector<std::filesystem::path> directories;  ///< run directories, one for each shard
         std::map<std::uint32_t, double> clock_errors_s;  ///< reports::ClockErrors
     };
-    /// Receives the results of the others into directories below `directory`. Those of shards that were lost
-    /// are not there.
+    /// Receives the others' results into directories below `directory`, without lost shards.
     virtual Gathered gather(const std::filesystem::path& directory) = 0;
 
-    /// Ends the load that divide() began, because this process cannot measure it. Does nothing if there is
-    /// none.
+    /// Ends the load of divide(), if there is one, because this process cannot measure it.
     virtual void abandon() noexcept = 0;
 };
 

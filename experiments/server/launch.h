@@ -28,25 +28,21 @@ void refuse_options_without_effect(const LoadPlan& plan);
 /// if a command starts the server. `url_given`: the user gave a URL. Throws UsageError.
 LoadPlan with_server(LoadPlan plan, bool url_given);
 
-/// Returns a key that is equal for two plans when one server can serve both; empty if no command starts the
-/// server.
+/// Returns a key that is equal if one server can serve both plans; empty without a command.
 std::string server_key(const ServerLaunch& server);
 
 class ServerLauncher {
   public:
-    /// `watcher` must outlive this. `companions`: the other processes that load the server; null if there are
-    /// none.
+    /// `watcher` must outlive this. `companions`: the other processes of the load; may be null.
     ServerLauncher(Access access, Watcher& watcher, std::stop_token stop,
                    std::shared_ptr<Companions> companions = nullptr);
     ~ServerLauncher();  ///< ends the server
     ServerLauncher(const ServerLauncher&) = delete;
     ServerLauncher& operator=(const ServerLauncher&) = delete;
 
-    /// Opens the target of a plan. If the server of the plan's command is not running, or if `anew` is set,
-    /// the server that is running is ended and the command is started, with its output in
-    /// `directory`/server.log. Waits for servers without a command if the plan has a ready timeout. Throws
-    /// ServerFailed if they are not ready in time or the server of a command fails; otherwise as
-    /// open_target() does.
+    /// Opens the target of a plan. If its command's server is not running, or with `anew`, the running one is
+    /// ended and the command started, with its output in `directory`/server.log. Throws ServerFailed if it
+    /// fails or is not ready in time; otherwise as open_target() does.
     std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
                                  bool anew = false);
 

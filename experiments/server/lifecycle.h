@@ -24,8 +24,7 @@ struct ServerCommand {
 
 class StartedServer {
   public:
-    /// Starts the server and blocks until it is ready. Throws RuntimeError when it does not become ready;
-    /// `name` is for the message.
+    /// Starts the server and blocks until it is ready. Throws RuntimeError naming `name` if it fails.
     StartedServer(const ServerCommand& command, std::string_view name);
 
     const std::string& url() const { return url_; }

@@ -20,8 +20,7 @@ struct Invocation {
     std::string command;  ///< the command as one line for a shell
 };
 
-/// Returns the provenance of a run that starts now. Throws UsageError when the plan's GPU or model card is
-/// wrong.
+/// Returns the provenance of a run that starts now. Throws UsageError for a wrong GPU or model card.
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
 
 /// Returns the engine that served, as its metrics are named ("vllm", "llamacpp", "trtllm"), or what the API

@@ -13,8 +13,7 @@ namespace paretoken::experiments {
 bool probe_makes_prompts(const LoadPlan& asked);
 
 /// Throws when the questions cannot be read (UsageError, or RuntimeError for their file), and UsageError when
-/// the mean prompt and its answer exceed `context`, the most tokens that the server has for a request, if it
-/// is known. Does nothing for a plan without questions.
+/// the mean prompt and answer exceed `context`, the server's most tokens, if known.
 void check_probe(const LoadPlan& asked, std::optional<std::int64_t> context);
 
 }  // namespace paretoken::experiments

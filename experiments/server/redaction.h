@@ -17,10 +17,9 @@ struct ServerScrape;
 
 namespace paretoken::experiments {
 
-/// Returns the API key, the values of headers, the credentials and query values in the plan's URLs (except
-/// harmless ones such as api-version), the values of those environment variables of the server (--server-env)
-/// and labels (--metadata) whose names suggest a secret, and the secrets in the server's commands and in the
-/// body of the requests. Throws UsageError if --scrape is wrong.
+/// Returns the API key, the values of headers, the credentials and query values of URLs (except harmless
+/// ones), values of --server-env and --metadata with secret names, and the secrets in commands and request
+/// bodies. Throws UsageError if --scrape is wrong.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
 // These hide `secrets` in the texts that may hold them: command line, URLs, model, metadata, options, and

@@ -19,24 +19,21 @@ namespace paretoken::experiments {
 enum class Axis : std::uint8_t { concurrency, request_rate };
 std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 
-/// Returns the plan of one point of a sweep. A class of requests that gives its own load (a rate, arrivals or
-/// a concurrency) keeps it; the others get the level. For a level of concurrency, a limit on the number of
-/// requests is raised to at least this level, because fewer requests would never reach it.
+/// Returns the plan of one point of a sweep. Classes with a load of their own keep it; the others get the
+/// level. A limit on requests is raised to a level of concurrency, which fewer would never reach.
 LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 
 /// Throws UsageError if every class of requests gives its own load, so that a sweep over this axis would
 /// measure the same load at each level.
 void require_class_to_vary(const LoadPlan& asked, Axis axis);
 
-/// Makes one class of each text of --class, names the dataset of every class and sets default lengths. Reads,
-/// checks and hashes the files of datasets, prose and questions and the model card, so that mistakes in them
-/// are found early. A second application changes nothing. Throws UsageError when options are wrong or
-/// contradict each other, RuntimeError when a file cannot be read.
+/// Makes one class of each text of --class, names datasets and sets default lengths, and reads, checks and
+/// hashes the files that the plan names. A second application changes nothing. Throws UsageError when options
+/// are wrong or contradict each other, RuntimeError when a file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
-/// Returns the time from the first row of the plan's trace to the last, if the plan has one dataset with
-/// times and gives no load of its own, so that the trace shall be replayed; nothing otherwise. `asked` must
-/// be a plan after with_dataset(). Reads the file.
+/// Returns the length of the plan's trace if that shall be replayed: one dataset with times and no load of
+/// its own; nothing otherwise. `asked` is a plan after with_dataset(). Reads the file.
 std::optional<Duration> recorded_length(const LoadPlan& asked);
 
 /// Throws UsageError if --burstiness is given for a class without a rate, where it would have no effect.
@@ -54,9 +51,8 @@ std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds = kUsual
 /// sets its number of requests. Throws UsageError when options contradict each other. The function is pure.
 LoadPlan with_load(LoadPlan plan);
 
-/// Applies with_dataset() and with_load(), and sets what the server accepts: model, form of prompts, options.
-/// `salt` is used if the plan has none. Throws as these do, and UsageError when token ids are asked for and
-/// the server does not accept them.
+/// Applies with_dataset() and with_load(), and sets what the server accepts, and `salt` if the plan has none.
+/// Throws as these do, and UsageError for token ids that the server does not accept.
 LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt);
 
 /// Returns the most requests that a plan after with_load() can have in flight, never more than it makes in
@@ -72,10 +68,8 @@ std::unique_ptr<datasets::Dataset> dataset_of(const LoadPlan& resolved, std::siz
 /// as many workers as the smallest cap of a class on requests in flight or on prefills.
 loadgen::LoadOptions load_options(const LoadPlan& resolved);
 
-/// Throws UsageError if a shard of the plan would have no part of a cap (--concurrency,
-/// --prefill-concurrency), or if a stop rule needs all shards and the shards do not meet (--rendezvous). Also
-/// throws if shards cannot keep an option at all (--idle-system-cap).
-/// `plan` must be a plan after with_load().
+/// Throws UsageError if a shard would have no part of a cap, a stop rule needs shards that do not meet, or
+/// shards cannot keep an option (--idle-system-cap). `plan` is one after with_load().
 void require_divisible(const LoadPlan& plan);
 
 /// Returns the salt of a plan without one: that of its start time for a shard that does not meet the others,

@@ -18,8 +18,7 @@
 
 namespace paretoken::experiments {
 
-/// The most bytes of a server's output that are kept. Of a longer output, the beginning and the last 16 KiB
-/// are kept.
+/// The most bytes of a server's output that are kept: its beginning and the last 16 KiB.
 inline constexpr std::size_t kLongestServerLog = std::size_t{64} << 20;
 
 struct ServerCommandLine {
@@ -28,9 +27,8 @@ struct ServerCommandLine {
     Duration patience = std::chrono::minutes(10);  ///< longest time until it is ready
     bool shell = false;  ///< whether /bin/sh runs the text; else it is split into words
     std::vector<std::string> environment = {};  ///< "NAME=VALUE", added to this process's environment
-    /// URL where the server will listen. It is not used if there is a "{port}". If it is empty and there is
-    /// no "{port}", the first printed URL of the loopback is used at
-    /// which a process of the server's group listens.
+    /// URL where the server will listen, unless there is a "{port}". Empty: the first printed URL of the
+    /// loopback at which a process of the server's group listens.
     std::string url = {};
     std::string ready_url = {};  ///< URL or path for is_ready()
     Secrets secrets = {};        ///< hidden in the stored command and in the log
@@ -44,10 +42,9 @@ class ServerFailed : public RuntimeError {
 
 class CommandServer {
   public:
-    /// Starts the server and blocks until it is ready. Throws UsageError when ServerCommandLine::text
-    /// cannot be split into words; ServerFailed, with the server's last lines if it printed any, when it
-    /// cannot be started, ends before it is ready or is not ready in time, and when something listens at
-    /// `url` already; RuntimeError when `stop` is requested, or when the log cannot be written.
+    /// Starts the server and blocks until it is ready. Throws UsageError for a text that cannot be split;
+    /// ServerFailed, with the server's last lines, when it cannot be started, ends or is not ready in time,
+    /// or something listens at `url`; RuntimeError when `stop` is requested, or the log cannot be written.
     CommandServer(const ServerCommandLine& command, Watcher& watcher, const std::stop_token& stop);
     ~CommandServer();
     CommandServer(const CommandServer&) = delete;
@@ -66,8 +63,7 @@ class CommandServer {
     /// Asks the whole process group to end, then kills it. Does nothing if it was ended already.
     void end();
 
-    /// Returns a sentence about a server that has ended by itself: "the server '…' ended with exit status 1;
-    /// its last lines …". Ends its group.
+    /// Ends the group of a server that has ended by itself, and says how, with its last lines.
     std::string how_it_ended();
 
   private:
@@ -84,15 +80,12 @@ class CommandServer {
     ServerStart start_;
 };
 
-/// Returns whether the server at `url` is ready. With `ready_url` (a URL, or a path on the server), it is
-/// ready if `ready_url` returns 200. Otherwise it is ready if /health returns 200, or if /health returns
-/// another status below 500 (such as 404) and /v1/models returns any status below 500. A server that does not
-/// answer within 5 s is not ready. Throws UsageError for a URL that cannot be parsed, and RuntimeError when
-/// its host name cannot be resolved.
+/// Returns whether `ready_url` (a URL or a path) returns 200 within 5 s; without it /health, or /v1/models
+/// any status below 500 if /health returns another status below 500. Throws UsageError for a URL that cannot
+/// be parsed, RuntimeError when its host is unknown.
 bool is_ready(const std::string& url, const std::string& ready_url);
 
-/// Blocks until is_ready(). Throws ServerFailed after `patience`, RuntimeError when `stop` is requested, and
-/// as is_ready() does.
+/// Blocks until is_ready(). Throws as that does, ServerFailed after `patience`, RuntimeError on `stop`.
 void wait_until_ready(const std::string& url, const std::string& ready_url, Duration patience,
                       Watcher& watcher, const std::stop_token& stop);
 

@@ -42,22 +42,19 @@ class Target {
     /// Returns when the target was opened: "2026-11-21T09:45:12Z". The simulated server runs since then.
     const std::string& opened_at() const { return opened_at_; }
 
-    /// Returns the load of `asked` for this target. Throws UsageError, or RuntimeError when a file cannot be
-    /// read.
+    /// Returns the load of `asked` for this target. Throws UsageError and RuntimeError.
     virtual Load load_for(const LoadPlan& asked) const = 0;
 
-    /// Opens the connections of the load, and sets the zero of its schedule unless it is set already: the
-    /// time of --start-at, otherwise now. To be called shortly before make(). Throws RuntimeError if the time
-    /// has passed.
+    /// Opens the connections of the load shortly before make(), and sets the zero of its schedule unless it
+    /// is set: the time of --start-at, or now. Throws RuntimeError if that has passed.
     virtual void get_ready(Load& load) const;
 
     /// Runs the load; every finished record goes to `sink` at once. Blocks.
     virtual Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                               const loadgen::Interruption& interruption) const = 0;
 
-    /// Throws RuntimeError when a server no longer answers. If a command started the server, the error is a
-    /// ServerFailed (experiments/server/server_command.h), with the last lines of its output if it has
-    /// ended. Does nothing in virtual time.
+    /// Throws RuntimeError when a server no longer answers, ServerFailed with its last lines if a command
+    /// started it and it has ended. Does nothing in virtual time.
     virtual void require_answer() const {}
 
     /// Returns the other processes that make parts of the loads; null if there are none.
@@ -90,11 +87,10 @@ struct Access {
     std::string proxy_variable = {};  ///< name of a proxy variable that is set but not used; empty means none
 };
 
-/// Opens a target. In virtual time it only reads the profile. Else it starts the simulator if the URL names
-/// it, probes every server, and sends each a request of the workload as a trial. `watcher` must outlive the
-/// target. Throws UsageError when options are wrong or do not fit the server, RuntimeError when a server does
-/// not answer or refuses the trial, or when `stop` is requested. `server`: the server at the plan's URL, if a
-/// command started it.
+/// Opens a target: reads the profile in virtual time, else starts the simulator if the URL names it, probes
+/// every server, and tries a request of the workload. `watcher` must outlive it; `server` is the one at the
+/// plan's URL, if a command started it. Throws UsageError when options are wrong or do not fit, RuntimeError
+/// when a server fails, or `stop` is requested.
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop,
                                     std::shared_ptr<CommandServer> server = nullptr);

@@ -21,13 +21,11 @@ bool only_failed(const RunResult& result);
 /// up, and for a run that is invalid because requests failed, unless it is shown to meet all.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
-/// Returns the reason why the verdict on a run is missed (verdict_on_all()): a clause that says that the
-/// server does not keep up, otherwise the text of the first SLO of `asked` that is missed, otherwise a clause
-/// that says that too many requests fail.
+/// Returns why the verdict on a run is missed: the server does not keep up, else the first SLO of `asked`
+/// that is missed, else too many requests fail.
 std::string binding_of(const RunResult& result, const LoadPlan& asked);
 
-/// Returns the factor by which a run needs more requests to show its verdict on all SLOs; 1 if it is shown,
-/// and 2 if the factor is unknown.
+/// Returns the factor of requests that would show a run's verdict: 1 if shown, 2 if unknown.
 double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos);
 
 /// The repeats of a level that can show that it meets the SLOs.
@@ -42,11 +40,9 @@ enum class Shown : std::uint8_t {
 reports::SweepSearch answer_in(const SweepPlan& plan, const reports::SweepFile& file, const Cell& cell,
                                const std::filesystem::path& directory, Shown shown = Shown::by_all);
 
-/// Does nothing if `answer` about a cell of the sweep has a load that was shown to meet the SLOs (pass), and
-/// no load that is more than `precision` times as high was measured within them. The next whole number of
-/// requests in flight counts as equally high. Otherwise it throws Error: with ExitCode::gate_failed if a
-/// level failed and no lower level was within the SLOs or insufficient; else with
-/// ExitCode::gate_inconclusive.
+/// Throws unless `answer` has a load that was shown to meet the SLOs, and none within them that is more than
+/// `precision` times as high (or the next whole number in flight): Error with ExitCode::gate_failed if a
+/// level failed and no lower one was within the SLOs or insufficient, else gate_inconclusive.
 void require_shown(const reports::SweepFile& file, const Cell& cell, const reports::SweepSearch& answer,
                    double precision);
 

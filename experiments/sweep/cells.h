@@ -24,11 +24,9 @@ struct Variation {
     bool operator==(const Variation&) const = default;
 };
 
-/// Reads "temperature=0,0.7". The name is that of a plan's field, one of the field's option names (with
-/// dashes or underscores), or one of the `placeholders`. Throws UsageError for a name that is none of these,
-/// for a name that is both an option and a placeholder, for --dataset-path, for options that do not shape the
-/// load (files, notes, limits) or may hold secrets, and when a value is missing. A value that is repeated
-/// counts once.
+/// Reads "temperature=0,0.7": a field of the plan or an option's name, or one of the `placeholders`, and
+/// values, of which equal ones count once. Throws UsageError for another or an ambiguous name,
+/// --dataset-path, options that do not shape the load or may hold secrets, and a missing value.
 Variation parse_variation(std::string_view text, const std::set<std::string>& placeholders = {});
 
 inline constexpr std::size_t kMostCells = 10'000;
@@ -37,9 +35,8 @@ inline constexpr std::size_t kMostCells = 10'000;
 /// one empty cell. Throws UsageError when a field is varied twice, and for more than kMostCells cells.
 std::vector<Cell> product_of(const std::vector<Variation>& variations);
 
-/// Returns the cells of a file, with names resolved as in parse_variation(). `where` names the file in
-/// errors. Throws UsageError for a name that parse_variation() refuses, for two equal cells, without a
-/// cell, and for more than kMostCells cells.
+/// Returns the cells of a file with names resolved as in parse_variation(). Throws UsageError naming `where`
+/// for a refused name, two equal cells, none, and more than kMostCells.
 std::vector<Cell> resolved_cells(const std::vector<Cell>& cells, const std::string& where,
                                  const std::set<std::string>& placeholders = {});
 
@@ -56,10 +53,9 @@ std::pair<std::string, std::string> parse_link(std::string_view text,
 /// plan's field is replaced by the value of that field.
 LoadPlan with_links(LoadPlan asked);
 
-/// Returns the plan that all cells share, after with_dataset() (experiments/server/resolve.h). There are
-/// two cases in which the cells must begin from the plan as it was given, which is then returned unchanged:
-/// a cell names a dataset, because another dataset has other defaults; or the plan has classes and the
-/// cells give options, because the options that a class gives itself take precedence over those of a cell.
+/// Returns the plan that all cells share, after with_dataset(). It is returned unchanged if cells must begin
+/// from it as given: if one names a dataset (with other defaults), or if the plan has classes, whose options
+/// take precedence, and cells give options.
 LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells);
 
 /// Returns `asked` with the cell's values in its options and in the options of its server. The dataset of a

@@ -30,8 +30,7 @@ class LevelSearch {
   public:
     virtual ~LevelSearch() = default;
 
-    /// Returns the next level to measure; nothing when the search is over. It stays the same until tell() and
-    /// limit().
+    /// Returns the next level until tell() and limit(); nothing when the search is over.
     std::optional<SearchStep> next() const { return next_; }
 
     /// Limits the length of the next step and of all further ones to `longest` times that of a first run.

@@ -13,15 +13,13 @@ namespace paretoken::experiments {
 /// The number of rates if the user gives none.
 inline constexpr std::size_t kUsualRates = 8;
 
-/// Returns `count` rates from `lowest` to `highest` with a constant ratio, rounded to three significant
-/// digits, in ascending order. Rates that are equal after rounding are returned once. A `count` of 1 gives
-/// `highest`. The function is pure.
+/// Returns `count` rates from `lowest` to `highest` with a constant ratio and three significant digits,
+/// ascending without repeats; `highest` for a `count` of 1.
 std::vector<double> spread_rates(double lowest, double highest, std::size_t count);
 
-/// Returns at most `count` rates of arrivals per second (an arrival begins a conversation), spread from the
-/// rate of one request at a time to the highest rate of pilot runs in the folder "pilot" of `directory`, of
-/// which finished ones are not measured again. Throws RuntimeError when no request succeeds, a result cannot
-/// be written or the measurement is interrupted, and also as measure() (experiments/run.h) does.
+/// Returns at most `count` rates of arrivals per second, from that of one request at a time to the highest of
+/// pilot runs in `directory`/pilot, of which finished ones are used. Throws RuntimeError when no request
+/// succeeds, a result cannot be written or on an interruption, and as measure() does.
 std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
                                         const std::filesystem::path& directory, const Invocation& invocation,
                                         Watcher& watcher, const loadgen::Interruption& interruption);

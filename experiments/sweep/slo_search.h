@@ -22,24 +22,20 @@ struct SloSearchPlan {
     std::optional<double> at = {};  ///< load whose share of saturation is reported
 };
 
-/// Returns the plan of the run for a step at `point`. A longer step has more requests, or more time. A first
-/// run whose length is not given has usual_requests(), and on a ladder up to twice as many, so that 2, 4, 8 …
-/// times as many are what the SLOs need. With a time limit, a run ends when it is shown to miss an SLO on
-/// requests.
+/// Returns the plan of the run for a step at `point`. A longer step has more requests, or more time; a first
+/// run of open length has usual_requests(), on a ladder up to twice as many. With a time limit, a run ends
+/// when it is shown to miss an SLO.
 LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const reports::SweepPoint& point);
 
-/// Searches, and writes sweep.json with every step and the result, which is also in `file.search`. Throws
-/// RuntimeError when a level cannot be measured or a stop is requested, and Error with
-/// ExitCode::measurement_invalid when a run is invalid for another reason than the server's failures. If it
-/// throws, `file` holds the runs measured so far.
+/// Searches, and writes sweep.json with every step and the result; `file` holds both, also if it throws.
+/// Throws RuntimeError when a level cannot be measured or a stop is requested, Error with
+/// ExitCode::measurement_invalid when a run is invalid for another reason than the server's failures.
 void search_levels(const Target& target, const SloSearchPlan& plan, reports::SweepFile& file,
                    const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                    const loadgen::Interruption& interruption);
 
-/// Returns the command, as one line for a shell, that continues the search in `directory` with 8 more runs.
-/// The command also sets a finer precision if the highest passing and the lowest failing load are already
-/// as near as asked for. Empty if these two loads are neighbouring whole numbers of concurrent requests,
-/// because nothing lies between them.
+/// Returns the shell line that continues the search in `directory` with 8 more runs, and a finer precision if
+/// the bracket is as narrow as asked for. Empty if nothing lies between passing and failing load.
 std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
                               const std::filesystem::path& directory, const Invocation& invocation);
 

@@ -57,9 +57,8 @@ struct SweepPlan {
 /// Returns the names of the two servers in cells, with credentials hidden; empty without a second server.
 std::vector<std::string> servers_of(const SweepPlan& plan);
 
-/// Makes `urls` (with commas between them) the second server of the plan, and replaces each cell by two, one
-/// for each server. Throws UsageError when both servers are the same, or when the plan starts its server by a
-/// command.
+/// Makes `urls` (with commas) the second server and each cell two, one per server. Throws UsageError when
+/// both servers are the same, or the plan starts its server by a command.
 void set_against(SweepPlan& plan, const std::string& urls);
 
 LoadPlan plan_at(const SweepPlan& plan, const reports::SweepPoint& point);
@@ -76,16 +75,14 @@ struct Resumed {
     bool judged_otherwise = false;  ///< whether the finished points were judged by other SLOs
 };
 
-/// Returns `fresh` with the results of an earlier sweep in `directory`; points that failed, are invalid or
-/// lack their run.json are pending. Earlier points that `fresh` does not plan are kept if they are done.
-/// Writes nothing. Throws UsageError naming the difference when the earlier sweep had another axis, another
-/// second server, or another workload, load or way of measuring, and when `directory` holds runs without a
+/// Returns `fresh` with the results of an earlier sweep in `directory`, whose points that failed, are invalid
+/// or lack run.json are pending, and whose further finished points are kept. Throws UsageError naming the
+/// difference for another axis, server, workload, load or way of measuring, and for runs without a
 /// sweep.json.
 Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory);
 
-/// Returns `fresh` as an addition to the sweep `before`: options that differ become a part of the cells of
-/// `fresh`, all others are those of `before`. Throws UsageError naming an option that differs and that no
-/// cell can hold: a secret, a list, or an option that has a value in `before` and none in `fresh`.
+/// Returns `fresh` as an addition to `before`: options that differ become a part of its cells. Throws
+/// UsageError naming one that no cell can hold: a secret, a list, or one that only `before` has.
 reports::SweepFile extending(reports::SweepFile fresh, const reports::SweepFile& before);
 
 struct Outline {
@@ -106,8 +103,7 @@ std::string text_of(const Outline& outline);
 /// Returns the cells of a sweep's points, in the order of the points.
 std::vector<Cell> cells_of(const std::vector<reports::SweepPoint>& points);
 
-/// Judges the finished points of `file` by the SLOs of `asked`, and writes sweep.json. Throws as
-/// judge_anew() does.
+/// Judges the finished points by the SLOs of `asked`, and writes sweep.json. Throws as judge_anew() does.
 void judge_points_anew(reports::SweepFile& file, const LoadPlan& asked,
                        const std::filesystem::path& directory);
 
@@ -138,11 +134,9 @@ std::vector<Stretch> stretches_of(const SweepPlan& plan, const std::vector<repor
 /// Returns how often a server is started for the points that are not done.
 std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<reports::SweepPoint>& points);
 
-/// Measures the points of `file` that are not done, stretch by stretch, each on a target of its own; in
-/// virtual time as many points at once as there are cores. If the server of a command cannot be started or
-/// ends, the points of its stretch fail, and the sweep continues. Returns early if a stop is requested.
-/// Throws other errors, and UsageError if compared servers have different models. `file` always holds the
-/// points measured so far.
+/// Measures the points of `file` that are not done, each stretch on a target of its own, in virtual time as
+/// many points at once as there are cores. A server that fails fails the points of its stretch only. Returns
+/// early on a stop. Throws other errors, and UsageError if compared servers have different models.
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
                     const loadgen::Interruption& interruption);

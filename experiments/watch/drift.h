@@ -26,9 +26,8 @@ struct DriftReference {
     double variance_within = 0;
 };
 
-/// Makes a reference of the values of a run in their order, which are divided into ten equal parts, or into
-/// parts of two values if there are fewer than 20. Values that are not above 0 or not finite are left out.
-/// Returns nothing for fewer than four values.
+/// Makes a reference of a run's values in their order, in ten equal parts, or parts of two values below 20,
+/// without those that are not finite and above 0; nothing for fewer than four.
 std::optional<DriftReference> drift_reference(std::span<const double> values);
 
 /// Follows one quantity through the intervals of a watch. If no reference is given, the first
@@ -39,9 +38,8 @@ class DriftTracker {
 
     explicit DriftTracker(std::optional<DriftReference> reference) : reference_(reference) {}
 
-    /// Adds the values of the next interval and compares them with the reference. Values that are not above 0
-    /// or not finite are left out. Returns nothing for an interval that is part of the reference, and for one
-    /// without values.
+    /// Compares the next interval with the reference, without values that are not finite and above 0; nothing
+    /// for an interval of the reference, and for one without values.
     std::optional<Drift> add(std::span<const double> values);
 
   private:

@@ -27,9 +27,8 @@ class MetricsServer {
 
     std::string url() const;  ///< "http://127.0.0.1:9464/metrics"
 
-    /// Sets the function whose text is served from now on; before the first call no figures are served.
-    /// `text` is called from the server's thread until it is replaced. After publish() has returned, the
-    /// earlier function is not called any more.
+    /// Sets the function whose text is served from now on, on the server's thread; before the first call no
+    /// figures are served. The earlier function is not called after publish() has returned.
     void publish(Text text);
 
   private:

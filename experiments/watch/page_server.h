@@ -18,9 +18,8 @@ struct ServedPage {
     std::string body;
 };
 
-/// The clients that are answered. With this_machine, the server listens on loopback addresses only and
-/// refuses requests that name another host, so that a foreign web page cannot read the served pages (DNS
-/// rebinding).
+/// With this_machine, the server listens on loopback addresses only and refuses requests that name another
+/// host, so that no foreign page can read the served ones (DNS rebinding).
 enum class Reach { this_machine, any };
 
 class PageServer {

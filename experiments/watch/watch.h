@@ -31,11 +31,9 @@ struct WatchState {
 };
 using OnInterval = std::function<void(const WatchState&)>;
 
-/// Watches until the duration is over or the interruption asks to stop. Writes a line of watch.jsonl in
-/// `directory` (an earlier file is replaced) and calls `on_interval` after each interval. Returns the last
-/// state. A server that does not answer appears in the lines and does not end the watch. At least one
-/// interval is measured. Throws UsageError when the alerts or the baseline cannot be read, or the plan does
-/// not fit the target; RuntimeError when a file cannot be read or watch.jsonl cannot be written.
+/// Watches until the duration is over or a stop is asked for, at least one interval, writes watch.jsonl in
+/// `directory` and calls `on_interval` after each; returns the last state. A server that does not answer
+/// appears in the lines. Throws UsageError for wrong alerts, baseline or plan; RuntimeError for files.
 WatchState watch(const Target& target, const WatchPlan& plan, const std::filesystem::path& directory,
                  Watcher& watcher, const OnInterval& on_interval, const loadgen::Interruption& interruption);
 

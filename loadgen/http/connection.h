@@ -19,18 +19,16 @@ struct ExchangeFailure {
                                    ///< request may then be sent again
 };
 
-/// The events that the owner of an exchange receives: on_ready, on_sent, on_head, on_body (any number of
-/// times) and on_complete. on_sent comes later or not at all if the server answers before it has received the
-/// whole request. on_failure may come instead of any of them. No event follows on_complete, on_failure or
-/// Connection::abandon().
+/// The events of an exchange: on_ready, on_sent (late or never if the server answers before it has the whole
+/// request), on_head, on_body (any number of times), on_complete. on_failure may replace any of them. None
+/// follows on_complete, on_failure or Connection::abandon().
 class ExchangeSink {
   public:
     virtual ~ExchangeSink() = default;
     /// The connection is open, and the request is sent next. `opened`: the times that opening it took;
     /// nothing if it was open before the exchange.
     virtual void on_ready(const std::optional<ConnectTimes>& opened) = 0;
-    /// The last byte of the request was sent. `at`: the clock just before the call that sent it; `took`: the
-    /// time until that call returned.
+    /// The last byte was sent. `at`: just before the call that sent it; `took`: until it returned.
     virtual void on_sent(TimePoint at, Duration took) = 0;
     /// The head is complete. `read`: the read that completed it.
     virtual void on_head(const ResponseHead& head, const Read& read) = 0;
@@ -39,8 +37,7 @@ class ExchangeSink {
     virtual void on_body(std::span<const char> bytes, const Read& read) = 0;
     /// Bytes of the response will be passed on soon, so the memory that on_body() uses can be prefetched.
     virtual void expect_body() {}
-    /// The response is complete. `at`: when its last bytes arrived, or, if the end of the connection ended
-    /// the body, when that was noticed.
+    /// The response is complete. `at`: when its last bytes arrived, or its end was noticed.
     virtual void on_complete(TimePoint at) = 0;
     virtual void on_failure(const ExchangeFailure& failure) = 0;
 };
@@ -53,16 +50,14 @@ class Connection final : private TransportSink, private ResponseSink {
                const std::string& host);
     ~Connection() override;
 
-    /// Sends `bytes`, which is one whole request, as soon as the connection is open. The exchange before
-    /// must have ended. This one ends with on_complete, on_failure or abandon(); until then `sink` must
-    /// exist. Callbacks may come before exchange() returns.
+    /// Sends one whole request as soon as the connection is open and the exchange before has ended. Until
+    /// this one ends, `sink` must exist. Callbacks may come before exchange() returns.
     void exchange(std::shared_ptr<const std::string> bytes, ExchangeSink& sink);
 
     /// Gives up the exchange: no callback follows and the connection closes.
     void abandon();
 
-    /// Returns whether the connection was open before its exchange began, so that the server may have closed
-    /// it by then.
+    /// Returns whether it was open before its exchange began, and may be closed by then.
     bool reused() const { return exchanges_ > 1 || opened_ahead_; }
     /// Returns whether no socket could be opened; exchange() then reports the reason.
     bool has_failed_to_start() const { return !transport_.start_failure().empty(); }

@@ -13,8 +13,7 @@
 
 namespace paretoken::http {
 
-/// The events that a socket's owner receives from the drain. In a callback it may remove itself, or any other
-/// listener.
+/// What a socket's owner receives. In a callback it may remove itself, or any other listener.
 class Listener {
   public:
     virtual ~Listener() = default;
@@ -63,8 +62,7 @@ struct Read {
     TimePoint at;  ///< kernel receive stamp of the last segment, or else the clock right after the read
     bool kernel_stamp = false;
     Duration delay{};  ///< clock after the read − stamp; zero without a stamp
-    /// An upper bound of the time for which the bytes waited in the kernel before they were read: the time
-    /// since Wait::ready_since().
+    /// An upper bound of the time that bytes waited in the kernel: since Wait::ready_since().
     Duration lay{};
     /// Returns an upper bound of the time by which the first of several events in this read may have arrived
     /// before `at`. A kernel stamp is that of the last segment, and exact for a read with one event.
@@ -98,9 +96,8 @@ class Drain {
         bool more = false;  ///< whether it served kMostPerRound sockets, so that more may be ready
     };
 
-    /// Serves sockets that are ready, at most kMostPerRound, so that a burst never delays the caller's due
-    /// actions. When none is ready, waits for one until `until`, a wake() or a signal; with a past time it
-    /// does not wait.
+    /// Serves ready sockets, at most kMostPerRound, so that a burst never delays due actions; if none is
+    /// ready, waits for one until `until` (a past time: not), a wake() or a signal.
     Round serve(TimePoint until);
     static constexpr int kMostPerRound = 32;
     /// The bytes of a listener's object that are prefetched once its socket was read.
@@ -113,10 +110,9 @@ class Drain {
     /// Ends the current or the next wait. May be called from any thread.
     void wake();
 
-    /// Returns the read that this round has already made for the socket; if there is none or it was returned
-    /// before, makes one recvmsg into a buffer that all sockets share. The result and errno are those of
-    /// recvmsg. The bytes of the shared buffer are valid until the next call, those of the round until it is
-    /// over.
+    /// Returns the read that this round has made for the socket, or else makes one recvmsg into a shared
+    /// buffer; result and errno are those of recvmsg. The bytes are valid until the round is over, those of
+    /// the shared buffer until the next call.
     long receive(int fd, Read& read);
 
     std::uint64_t reads() const { return reads_; }  ///< number of reads that brought bytes

@@ -42,15 +42,13 @@ class Fetcher {
             std::stop_token stop = {});
     ~Fetcher();
 
-    /// get() and post() end within `timeout`, even while bytes are coming. A failure of the exchange is not
-    /// thrown, but returned as Fetched::failure. They throw RuntimeError only when no socket can be added
-    /// to the event loop. If a kept-alive connection closes before any byte of the answer came, the request
-    /// is sent once more.
+    /// get() and post() end within `timeout`, and return a failure of the exchange as Fetched::failure;
+    /// RuntimeError only means that no socket can be added to the event loop. If a kept-alive connection
+    /// closes before any byte of the answer, the request is sent once more.
     Fetched get(std::string_view path, Duration timeout);
 
-    /// `is_whole`, if given, decides from the body so far that nothing more is needed. If then nothing more
-    /// comes within 50 ms, or the connection breaks, the response counts as complete although its HTTP
-    /// message has not ended.
+    /// `is_whole`, if given, decides from the body so far that nothing more is needed: the response is then
+    /// complete if nothing comes within 50 ms, or the connection breaks.
     Fetched post(std::string_view path, std::string_view body, Duration timeout,
                  bool (*is_whole)(std::string_view body) = nullptr);
 

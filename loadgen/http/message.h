@@ -18,8 +18,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 /// Returns whether two header names are equal, ignoring upper and lower case.
 bool same_name(std::string_view a, std::string_view b);
 
-/// The head of a request without the length of its body. A load builds it once and uses it for all its
-/// requests.
+/// The head of a request without the length of its body, built once for all requests of a load.
 struct RequestHead {
     std::string method = "POST";
     std::string target;     ///< "/v1/chat/completions"
@@ -27,8 +26,7 @@ struct RequestHead {
     Headers headers = {};   ///< more headers; each replaces the default of the same name
 };
 
-/// Returns the whole request in one string, for one send: head, `extra` headers, Content-Length (only for
-/// POST) and body.
+/// Returns the whole request: head, `extra` headers, Content-Length (only for POST) and body.
 std::string request_text(const RequestHead& head, const Headers& extra, std::string_view body);
 
 /// Returns the part of request_text() that is equal for all requests with this head. The extra headers and

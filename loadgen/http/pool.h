@@ -13,9 +13,8 @@ namespace paretoken::http {
 
 class Pool {
   public:
-    /// `drain` and `tls` must outlive the pool. `tls` is null for plain HTTP, and `host` is the name that the
-    /// server's certificate must have. Without `keep_alive` every connection serves one request and is
-    /// closed.
+    /// `drain` and `tls` (null: plain HTTP) must outlive the pool; `host` is the certificate's name. Without
+    /// `keep_alive` every connection serves one request.
     Pool(Drain& drain, const Address& address, const TlsContext* tls, std::string host,
          bool keep_alive = true);
     ~Pool();

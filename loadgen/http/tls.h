@@ -34,8 +34,7 @@ class TlsSession {
     TlsSession(const TlsSession&) = delete;
     TlsSession& operator=(const TlsSession&) = delete;
 
-    /// The result of a step. `ok` includes that more ciphertext is needed first. `closed`: the peer has ended
-    /// TLS. `failed`: see failure().
+    /// `ok`: perhaps more ciphertext is needed. `closed`: the peer has ended TLS. `failed`: see failure().
     enum class Progress { ok, closed, failed };
 
     /// Gives the session bytes that came from the peer. They must stay valid until all of them are used,
@@ -48,8 +47,7 @@ class TlsSession {
 
     /// Writes the next piece of plaintext into `into`; `taken` is 0 when there is none yet.
     Progress take_plaintext(std::span<char> into, std::size_t& taken);
-    /// Returns whether take_plaintext() may have more: bytes of the peer are unused, or of a record that was
-    /// decrypted.
+    /// Returns whether take_plaintext() may have more: unused or decrypted bytes.
     bool may_have_plaintext() const;
 
     /// Encrypts bytes for the peer; take_ciphertext() returns the result. Only when established().

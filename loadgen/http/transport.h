@@ -15,8 +15,7 @@ namespace paretoken::http {
 class TlsContext;
 class TlsSession;
 
-/// How a connection ended. `tls_failed` is an error or an end during the TLS handshake, `broken` an error
-/// after it.
+/// `tls_failed` is an error or an end during the TLS handshake, `broken` an error after it.
 enum class TransportEnd { closed_by_peer, connect_failed, tls_failed, broken };
 
 /// The events that the owner of a transport receives. on_end comes at most once and is the last; the
@@ -34,9 +33,8 @@ class TransportSink {
 
 class Transport final : private Listener {
   public:
-    /// Starts to connect. `drain` and `sink` must outlive the transport. `tls` is null for plain TCP; `host`
-    /// is the name that the server's certificate must have. Throws RuntimeError when the drain refuses the
-    /// socket.
+    /// Starts to connect. `drain` and `sink` must outlive it, `tls` is null for plain TCP, `host` is the
+    /// certificate's name. Throws RuntimeError when the drain refuses the socket.
     Transport(Drain& drain, const Address& address, const TlsContext* tls, const std::string& host,
               TransportSink& sink);
     ~Transport() override;

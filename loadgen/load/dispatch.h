@@ -42,9 +42,8 @@ class Slots {
   public:
     Slots() = default;  ///< slots without a cap
 
-    /// Makes worker `share.worker`'s part of `cap` slots, which open one after the other over `ramp_up`, or
-    /// one by one without it. The first slots of the shards then open at different times within a second,
-    /// because no shard knows when a request of another one has its first token.
+    /// Makes worker `share.worker`'s part of `cap` slots, which open over `ramp_up`, or one by one without
+    /// it; then the first slots of shards open at different times within a second.
     Slots(std::optional<std::uint64_t> cap, Share share, TimePoint begin, std::optional<Duration> ramp_up);
 
     bool capped() const { return capped_; }
@@ -86,11 +85,9 @@ class Dispatcher {
 
     void on_first_token(const RequestKey& request, TimePoint at);
 
-    /// Reports the end of a request. `slot_free` is the time at which its slot becomes free; in a closed loop
-    /// the think time is added. After a failure a further delay is added: 10 ms, doubled for each further
-    /// failure in a row of any request of this dispatcher, at most 1.28 s, so that a dead server does not
-    /// fill the sample with failures. `ended` has the turns that may start now. They are due after their
-    /// pauses and the think time, and not before their own time if users send at fixed times.
+    /// Reports the end of a request. `slot_free`: when its slot becomes free; think time is added in a closed
+    /// loop, and after failures in a row 10 ms, doubled each time up to 1.28 s, so that a dead server does
+    /// not fill the sample. `ended` has the turns that may start, after their pauses and think time.
     void finished(const RequestKey& request, TimePoint slot_free, bool failed, const Ended& ended = {});
 
     /// Adds a turn that starts with its job, which was due at `at`.
@@ -103,10 +100,9 @@ class Dispatcher {
     /// Returns the request of the probable next Start, if there is one.
     std::optional<Planned> next_planned() const;
 
-    /// Returns the time since which free slots are no longer filled, because the schedule ran out, the
-    /// duration was over, or stop() was called. Returns nothing before that. In a closed loop whose schedule
-    /// ran out, further turns of open conversations still fill slots. If there are such conversations, the
-    /// result is the time at which a slot first became free and stayed free.
+    /// Returns since when free slots are no longer filled, because the schedule ran out, the duration was
+    /// over, or stop() was called; nothing before. If open conversations of a closed loop still fill slots,
+    /// it is when a slot first became and stayed free.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
     /// Returns the limit that ended the starts: `requests`, also if there are no more arrivals, or
     /// `duration`. Returns nothing while there is more to start, and if stop() came before a limit.
@@ -117,10 +113,9 @@ class Dispatcher {
     bool is_over(TimePoint due) const;
     TimePoint ended_at(TimePoint now) const;
     void shorten_idle_time(TimePoint now);
-    /// Returns the time since which a request that is due at `due` can be started: the latest of `due`,
-    /// `slot` (the time at which a slot is free, nothing while all are taken) and the time at which the cap
-    /// on prefills allows it. Returns nothing while the request must wait, and then lowers `wait_until` to
-    /// the time at which this may change, if that is known.
+    /// Returns since when a request that is due at `due` can start, given a free `slot` (nothing: all are
+    /// taken) and the cap on prefills. Nothing while it must wait; `wait_until` is then lowered to when this
+    /// may change.
     std::optional<TimePoint> free_for(TimePoint due, const std::optional<TimePoint>& slot, TimePoint now,
                                       TimePoint& wait_until) const;
     std::optional<Start> start_opening(TimePoint now, TimePoint& wait_until);

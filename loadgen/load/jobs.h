@@ -30,9 +30,8 @@ class Jobs {
     explicit Jobs(const datasets::Dataset& dataset, std::uint32_t step = 1)
         : dataset_(&dataset), step_(step) {}
 
-    /// Returns the request of an entry of the schedule (Planned, loadgen/load/schedule.h), which is a job's
-    /// first turn, or a further turn that started() or ended() has returned. With `outline`, the prompt may
-    /// have another form, or be empty if its length is known (Dataset::outline()).
+    /// Returns the request of an entry of the schedule, a job's first turn, or of a turn that started() or
+    /// ended() returned. With `outline`, the prompt may be in another form or empty (Dataset::outline()).
     Request request(const Planned& planned, bool outline = false) const;
 
     /// Sets the position of the request in its conversation and its job, unless it is a job by itself.
@@ -42,15 +41,13 @@ class Jobs {
     /// started its agent; nothing for a dataset of single requests.
     std::optional<Session> session_of(const Planned& planned) const;
 
-    /// Returns whether the request is a primer (JobGraph::primers in datasets/job.h), which counts as a
-    /// warm-up.
+    /// Returns whether the request is a primer (JobGraph::primers), which counts as a warm-up.
     bool is_primer(const Planned& planned) const;
 
     /// Returns whether a later turn needs the answer's text.
     bool needs_answer(const Planned& planned) const;
 
-    /// Notes that a request was started with this prompt. Returns the turns that start with the job, if the
-    /// request is its first.
+    /// Notes that a request was started with this prompt; returns the turns that start with its job.
     std::vector<FollowUp> started(const Planned& planned, Prompt prompt);
 
     /// Notes that a request has ended, and returns the turns that may start now. If a turn needs the answer's

@@ -18,8 +18,7 @@ struct Pacing {
     std::optional<RandomDuration> think_time = {};
     double tool_scale = 1;                  ///< factor of the times that tools take in the dataset
     std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn, after scaling
-    /// The longest time in which nothing is in flight while turns of jobs are to come; one dispatcher must
-    /// have the whole load.
+    /// The longest time with nothing in flight before turns of jobs; one dispatcher has the load.
     std::optional<Duration> idle_system_cap = {};
     std::optional<HangUp> hang_up = {};
 

@@ -50,9 +50,8 @@ struct Numbering {
 
 class Schedule {
   public:
-    /// `dataset`: the dataset, if its conversations may have several turns; it must outlive this. `cap`: the
-    /// slots of a closed loop, which are dealt out to the workers. Each worker then gets as large a part of
-    /// the jobs as of the slots, so that all come to an end at the same time.
+    /// `dataset`: set if its conversations may have several turns; it must outlive this. `cap`: slots of a
+    /// closed loop; each worker gets as large a part of the jobs as of the slots, so that all end together.
     Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
              const datasets::Dataset* dataset = nullptr, Numbering numbering = {},
              std::optional<std::uint64_t> cap = {});
@@ -66,15 +65,13 @@ class Schedule {
     void end_warmup();
 
     bool at_once() const { return at_once_; }
-    /// Returns when the first measured entry of the whole schedule is due, whichever worker takes it; nothing
-    /// before it was reached.
+    /// Returns when the first measured entry of all workers is due; nothing before it was reached.
     std::optional<Duration> first_measured_at() const { return first_measured_at_; }
     /// Returns when the latest entry of the whole schedule that was reached is due. Entries after
     /// Limits::duration do not count. When the schedule has run out, or next() is after that, it is the last.
     Duration latest_at() const { return latest_at_; }
-    /// Returns the time between the turns of a conversation if each user sends at fixed times
-    /// (Arrivals::users, loadgen/load/arrival.h). Returns nothing if a turn is due when the turn before has
-    /// ended.
+    /// Returns the time between a conversation's turns if users send at fixed times (Arrivals::users);
+    /// nothing if a turn is due when the one before has ended.
     std::optional<Duration> turn_period() const { return turn_period_; }
     std::uint64_t seed() const { return seed_; }
     Share share() const { return share_; }

@@ -57,11 +57,9 @@ class StopMonitor {
     /// Tells of the end of a request. Warm-up and cancelled requests have no effect.
     void ended(const RequestRecord& record);
 
-    /// Evaluates the rules that need statistics (precision, slo, diverging). The first evaluation takes place
-    /// when 50 measured requests have ended, and each further one when their number has grown by a quarter
-    /// since the last evaluation. Cancelled requests do not count. In all other cases, and after a rule was
-    /// met, the function does nothing. Only one thread may call it. It holds the mutex while it copies the
-    /// new records, but not while it computes the statistics.
+    /// Evaluates the rules that need statistics (precision, slo, diverging) after 50 measured requests, and
+    /// whenever their number has grown by a quarter, until a rule was met. Only one thread may call it; the
+    /// mutex is held while new records are copied, not while statistics are computed.
     void look(TimePoint now);
 
     /// Returns whether look() has anything to do.
@@ -113,9 +111,8 @@ struct CourseOfLoad {
     std::vector<End> ends;  ///< requests that have ended
     double now_s = 0;
 };
-/// Returns a sentence if the load diverges: the server serves significantly fewer requests than arrive, and
-/// waiting times grow accordingly. Returns nothing otherwise, in the first 10 s, and for fewer than 100 ended
-/// requests. The function is pure.
+/// Returns a sentence if the load diverges: significantly fewer requests are served than arrive, and waits
+/// grow accordingly. Nothing otherwise, in the first 10 s, and below 100 ended requests.
 std::optional<std::string> divergence_of(const CourseOfLoad& course);
 
 }  // namespace paretoken::loadgen

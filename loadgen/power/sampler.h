@@ -16,16 +16,14 @@ class Sampler {
     using OnReading = std::function<void(const std::string& source, const PowerReading& reading)>;
     static constexpr Duration kInterval = std::chrono::milliseconds(100);
 
-    /// Makes the first reading before it returns. `on_reading`, which may be empty, is called for each
-    /// reading: for the first one by the constructor, for the last one by finish(), and for all others on the
-    /// sampler's thread.
+    /// Makes the first reading. `on_reading`, which may be empty, is called for each: the first by the
+    /// constructor, the last by finish(), the others on the sampler's thread.
     Sampler(std::unique_ptr<cards::PowerMeter> meter, OnReading on_reading);
     ~Sampler();
     Sampler(const Sampler&) = delete;
     Sampler& operator=(const Sampler&) = delete;
 
-    /// Ends the thread and makes the last reading. Call it at most once; without a call, the destructor does
-    /// it.
+    /// Ends the thread and makes the last reading, at most once; else the destructor does.
     PowerReadings finish();
 
   private:

@@ -12,10 +12,9 @@
 
 namespace paretoken::scrape {
 
-/// Returns the known quantities of a scrape, without samples that cannot be true: values below 0, shares far
-/// above 1, and series that the scrape has already. Of the ranks of one engine (labels tp_rank and pp_rank),
-/// which all count the same requests, the first is taken. If a series is of `model`, those of other models
-/// are left out. `sources` is empty if there is none. `kept` and `place` are left empty.
+/// Returns the known quantities of a scrape, without impossible samples (below 0, shares far above 1,
+/// repeated series), of the first rank of an engine, and of `model` alone if a series has it. `sources` may
+/// be empty; `kept` and `place` stay empty.
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at, std::string_view model = {});
 
 /// Returns the finite samples whose names `wants` accepts, by name and labels:

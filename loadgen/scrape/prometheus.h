@@ -28,14 +28,11 @@ struct Scrape {
 };
 Scrape parse_prometheus(std::string_view text);
 
-/// Returns the sum over all samples of that name (engines, models) whose labels include `where`; nothing when
-/// there are none.
+/// Returns the sum over all samples of that name with the labels `where`; nothing without any.
 std::optional<double> sum_of(std::span<const Sample> samples, std::string_view name,
                              const Labels& where = {});
 
-/// Returns the first of `names` that the scrape has; nothing if it has none of them. A name is also found
-/// with "_total" added or removed, because servers and versions differ in it. The name is returned as the
-/// scrape spells it.
+/// Returns the first of `names`, with or without "_total", as the scrape spells it; nothing if none.
 std::optional<std::string> name_among(std::span<const Sample> samples,
                                       std::span<const std::string_view> names);
 

@@ -35,10 +35,9 @@ class Scraper {
   public:
     using OnScrape = std::function<void(const ServerScrape&)>;
 
-    /// Makes the first scrape before it returns. `on_scrape`, which may be empty, is called for each scrape
-    /// that has a known quantity or a series to keep: for the first one by the constructor, for the last one
-    /// by finish(), and for all others on the scraper's thread. Throws std::regex_error when a pattern of
-    /// `keep` is invalid.
+    /// Makes the first scrape. `on_scrape`, which may be empty, is called for each with a known quantity or a
+    /// series to keep: the first by the constructor, the last by finish(), the others on the scraper's
+    /// thread. Throws std::regex_error for an invalid pattern of `keep`.
     Scraper(const ScraperOptions& options, OnScrape on_scrape);
     ~Scraper();
     Scraper(const Scraper&) = delete;

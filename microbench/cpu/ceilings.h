@@ -23,9 +23,8 @@ struct ReadOptions {
         0;  ///< size of pages in random order, whole KiB that divide 64 KiB; 0 means in order
 };
 
-/// Memory of random numbers: one ring for each thread, cut into windows, the parts that are read and timed
-/// one after the other. prepare() allocates and fills a thread's ring and must come first. run() does
-/// nothing: the functions that time reads (microbench/cpu/sampling.h) read the windows themselves.
+/// Memory of random numbers: one ring for each thread, cut into windows. prepare() fills a thread's ring and
+/// must come first. run() does nothing: the timing functions read the windows.
 class ReadMemory final : public Kernel {
   public:
     explicit ReadMemory(const ReadOptions& options);
@@ -42,9 +41,8 @@ class ReadMemory final : public Kernel {
     std::unique_ptr<Parts> parts_;
 };
 
-/// Runs the variants of `kind` (microbench/cpu/flops.h) that this CPU supports, in turn and on all threads,
-/// for about `seconds`. Returns the windows of the variant that had the fastest window. They have the time
-/// and the operations of all threads together, but no bytes and no ceiling.
+/// Runs the variants of `kind` that this CPU supports in turn on all threads for about `seconds`, and returns
+/// the windows of the fastest, with the operations of all threads, no bytes and no ceiling.
 std::vector<PairedWindow> measured_flops(PinnedThreads& threads, FlopsKind kind, double seconds);
 
 }  // namespace paretoken::microbench

@@ -20,8 +20,7 @@ std::string_view name_of(Isa isa);
 /// Throws UsageError on an unknown name and on one that this CPU lacks.
 Isa isa_named(std::string_view name);
 
-/// Returns whether this process can use the instruction set. For amx this asks Linux for the permission to
-/// use tile registers.
+/// Returns whether this process can use the set; asks Linux for the permission to use amx.
 bool available(Isa isa);
 Isa best_isa();
 /// Returns all instruction sets of this CPU, the simplest first.

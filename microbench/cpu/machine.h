@@ -9,12 +9,10 @@
 
 namespace paretoken::microbench {
 
-/// Reads a list of CPUs in the form of sysfs: "0-2,8" → 0, 1, 2, 8. Stops at the first text that is not
-/// valid.
+/// Reads a sysfs list of CPUs: "0-2,8" → 0, 1, 2, 8; stops at text that is not valid.
 std::vector<int> cpu_list_of(std::string_view text);
 
-/// Returns one CPU per physical core that this process may use, at most as many as the cgroup's CPU quota
-/// allows.
+/// Returns one usable CPU per physical core, at most as many as the cgroup's quota allows.
 std::vector<int> measuring_cpus();
 
 /// Returns the sum of the distinct last-level caches of these CPUs; 0 when unknown.

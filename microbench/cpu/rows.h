@@ -35,8 +35,7 @@ std::uint64_t default_working_set(bool quick, std::uint64_t llc_bytes);
 
 std::vector<Row> cpu_rows(const CpuSettings& settings);
 
-/// Returns the reasons why weight types, or the attention of the model, have no rows: "w:q4_k: no matrix of …
-/// has rows of whole blocks of 256".
+/// Returns why weight types or attention have no rows: "w:q4_k: no matrix of … has rows of …".
 std::vector<std::string> left_out(const CpuSettings& settings);
 
 }  // namespace paretoken::microbench

@@ -11,8 +11,7 @@ namespace paretoken::microbench {
 
 inline constexpr int kTiles = 8;
 
-/// The rows of each tile register and the bytes of each row, as LDTILECFG reads them. Registers that are not
-/// used have 0 rows.
+/// Rows and bytes per row of each tile register, as LDTILECFG reads them; 0 rows: not used.
 struct alignas(64) TileConfiguration {
     std::uint8_t palette = 1;
     std::uint8_t start_row = 0;

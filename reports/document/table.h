@@ -29,9 +29,8 @@ struct TimeUnit {
 };
 TimeUnit time_unit_for(double typical_seconds);
 
-/// Any text from a server as one line that is safe for a terminal: control characters become spaces, several
-/// spaces become one, spaces at both ends are removed, characters that change the direction of writing become
-/// escapes such as \u202e, and text beyond `width` columns becomes an ellipsis.
+/// Any text as one line that is safe for a terminal: blanks and control characters become single spaces,
+/// those of direction escapes such as \u202e, and text beyond `width` columns an ellipsis.
 std::string printable(std::string_view text, std::size_t width = 1000);
 
 /// The number of columns that a UTF-8 text takes (combining and double-width characters count as one).

@@ -9,9 +9,8 @@
 
 namespace paretoken::reports {
 
-/// Reads alerts from the JSON text of an alert file. `where` is the file's name, for messages. Throws a
-/// UsageError that names the file, the key and what was expected, or the file and the line if the text is
-/// not valid JSON. Two alerts with the same name are an error.
+/// Reads alerts from the text of an alert file. Throws a UsageError that names the file (`where`) and the key
+/// or line, also for two alerts with the same name.
 std::vector<AlertRule> parse_alerts(const std::string& text, const std::string& where);
 
 /// Reads alerts from a file. Throws UsageError like parse_alerts(), and when the file cannot be read.

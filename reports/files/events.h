@@ -21,9 +21,8 @@ inline constexpr std::size_t kEventsHeaderBytes = 32;
 /// moment `zero`, like those in requests.jsonl.
 std::string events_header(TimePoint zero);
 
-/// The moment `zero` in the header of a file that begins with `bytes`; nothing when they are shorter than a
-/// header. Throws a UsageError that names `where`, the file's name, when the file has another kind or
-/// version.
+/// The moment `zero` in a header; nothing when `bytes` are shorter. Throws a UsageError that names `where`
+/// when the file has another kind or version.
 std::optional<TimePoint> zero_of_events(std::string_view bytes, const std::string& where);
 
 /// Appends the frame of one request to `out`. Any events can be encoded, including an empty list and events

@@ -16,9 +16,8 @@ inline constexpr std::string_view kSweepFileName = "sweep.json";
 inline constexpr std::string_view kCacheFileName = "cache.json";
 inline constexpr std::string_view kGateFileName = "gate.json";
 
-/// Replaces the file at `path` in one step. A temporary file in the same directory is synced and then renamed
-/// to `path`, so that a reader sees either the old text or the whole new one. Throws a RuntimeError with the
-/// path and the system's reason.
+/// Replaces the file by renaming a synced temporary one beside it, so that a reader sees the old text or the
+/// whole new one. Throws a RuntimeError with the path and the system's reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
 /// Reads a whole file. Throws a UsageError with the path and the system's reason.

@@ -15,17 +15,15 @@ struct OutputRequest {
     bool overwrite = false;  ///< whether a result of the same kind may be replaced
 };
 
-/// Holds a lock (flock) on the file DIRECTORY/.paretoken.lock, whose text names the holder's process and
-/// host. The system releases the lock of a process that died, and the next process then locks the same file;
-/// since this may take the system a moment, a lock that is held is waited for, for at most a second.
-/// On a file system without locks the file only shows the last holder and keeps nobody out.
+/// Holds a lock (flock) on DIRECTORY/.paretoken.lock, whose text names the holder. The system releases that
+/// of a dead process, which may take a moment: a held lock is waited for, up to a second. On a file system
+/// without locks it keeps nobody out.
 class OutputDirectory {
   public:
-    /// Creates the directory if there is none. Throws UsageError if its path names something else, if it
-    /// holds a result of another kind, if a run would be among the points of a sweep, or if a run, a cache
-    /// experiment or a watch would be replaced and `overwrite` is false. A sweep or a gate continues an
-    /// unfinished one in the directory; its command checks that the options fit. Throws RuntimeError when
-    /// another process holds the directory or it cannot be created.
+    /// Creates the directory. Throws UsageError if something else or a result of another kind is there, for a
+    /// run among the points of a sweep, and for a run, cache experiment or watch that is there without
+    /// `overwrite`; a sweep or gate goes on. Throws RuntimeError when another process holds the directory or
+    /// it cannot be created.
     explicit OutputDirectory(const OutputRequest& request);
     ~OutputDirectory();
     OutputDirectory(const OutputDirectory&) = delete;

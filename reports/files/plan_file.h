@@ -16,16 +16,14 @@ inline constexpr std::string_view kPlanSchema = "paretoken/plan/1";
 /// The options as text. `texts` has the texts of each option by its name; options without texts are left out.
 std::string plan_json(const PlanTexts& texts);
 
-/// Reads a plan. `where` is the file's name, for messages. The key "schema" may be left out. An option
-/// whose value is null counts as not given. Throws a UsageError that names the file if the text is not a
-/// JSON object, is nested too deep or has another schema. Throws a UsageError that also names the key if
-/// the key is not an option, or if its value is neither a text, a number, true, false, nor a list of these.
+/// Reads a plan; "schema" may be left out, and null means not given. Throws a UsageError that names the file
+/// (`where`) for a text that is no JSON object, too deep or of another schema, and the key for one that is no
+/// option or has a value of another type.
 PlanTexts parse_plan_json(std::string_view text, const std::string& where);
 
-/// Reads the cells of a sweep (`--cells FILE`): a JSON list of objects {option: value}, which is the format
-/// of vLLM's files of benchmark parameters. Keys are returned as they are written. Throws a UsageError that
-/// names the file if the text is not such a list or the list is empty, and also the number of the cell if a
-/// cell is empty or malformed.
+/// Reads the cells of a sweep (`--cells FILE`, as vLLM's parameter files): a JSON list of objects {option:
+/// value}. Throws a UsageError that names the file for another text or an empty list, and the number of a
+/// cell that is empty or malformed.
 std::vector<std::map<std::string, std::string>> parse_cells_json(std::string_view text,
                                                                  const std::string& where);
 

@@ -28,10 +28,9 @@ struct StoredRun {
     Judging judging;
 };
 
-/// Reads the records of a run. Times are counted from TimePoint{}, and the events are read from the file when
-/// they are needed. If there is no ended.json, the run was killed or is still going on, and
-/// Recorded::ended is false. Throws a UsageError that names what is missing, malformed, or not the file that
-/// the run wrote, also if a run that has not ended has no ended request.
+/// Reads the records of a run, with times from TimePoint{} and events on demand. Without ended.json,
+/// Recorded::ended is false. Throws a UsageError that names what is missing, malformed or another run's, also
+/// if a run that has not ended has no request.
 StoredRun read_recorded(const std::filesystem::path& directory);
 
 }  // namespace paretoken::reports

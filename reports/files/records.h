@@ -46,14 +46,12 @@ class RecordWriter : public RecordSink {
     RecordWriter(const RecordWriter&) = delete;
     RecordWriter& operator=(const RecordWriter&) = delete;
 
-    /// Takes a finished request. May be called from any thread. It does not wait for the disk unless `waits`
-    /// is set. If more than kMostPending bytes are pending, it leaves out the record's events; if more than
-    /// twice as many are pending, it leaves out the whole record. finish() reports what was left out.
+    /// Takes a finished request, from any thread, without waiting for the disk unless `waits`. Above
+    /// kMostPending pending bytes it leaves out the events, above twice as many the record; finish() tells.
     void record(RequestRecord&& record) override;
 
-    /// Writes everything that is pending and closes the files. Returns one sentence for each kind of data
-    /// that is missing in the files, with the reason; empty when nothing is missing. A second call returns
-    /// the same.
+    /// Writes everything and closes the files. Returns a sentence with the reason for each kind of data that
+    /// is missing; a second call returns the same.
     std::vector<std::string> finish();
 
   private:
@@ -61,10 +59,9 @@ class RecordWriter : public RecordSink {
     std::unique_ptr<Thread> thread_;
 };
 
-/// Calls `visit` with the requests of a requests.jsonl, without events, in the order in which they ended.
-/// Times in the file are added to `epoch`. The file is read in pieces. Returns whether the last line was cut
-/// off and was therefore left out. Throws a UsageError for a missing file, and one that names the path and
-/// the line for any other malformed line.
+/// Calls `visit` with the requests of a requests.jsonl, without events, in the order in which they ended and
+/// with times from `epoch`. Returns whether the last line was cut off. Throws a UsageError that names the
+/// path, and the line if one is malformed.
 bool for_each_record(const std::filesystem::path& path, TimePoint epoch,
                      const std::function<void(RequestRecord&&)>& visit);
 

@@ -20,15 +20,12 @@ struct Refold {
     std::vector<double> percentiles = {};  ///< further percentiles, as shares: 0.97
 };
 
-/// Adds the SLOs of a text: "ttft:500 tpot:15" (limits in milliseconds) or, for one class,
-/// "interactive=ttft:500". Throws UsageError for a text that cannot be parsed, and for a limit on a
-/// percentile, which one request cannot meet or miss. A named preset of SLOs contains such a limit and is
-/// refused too.
+/// Adds "ttft:500 tpot:15" or, for one class, "interactive=ttft:500". Throws UsageError for a text that
+/// cannot be parsed, and for limits on percentiles, which presets contain too.
 void add_goodput(Refold& refold, const std::string& text);
 
-/// Returns the result of the run in `directory`, made from its records with these changes. The SLOs in its
-/// plan are then the changed ones. Throws UsageError when a file of the records is missing or malformed, or
-/// when the run has no class of a given name.
+/// Returns the result of the run in `directory` with these changes, also in the SLOs of its plan. Throws
+/// UsageError for missing or malformed records, or an unknown class.
 RunResult refolded(const std::filesystem::path& directory, const Refold& options);
 
 }  // namespace paretoken::reports

@@ -14,9 +14,8 @@ namespace paretoken::reports {
 /// Writes run.json, the result of a run that has ended. Throws RuntimeError.
 void write_run(const std::filesystem::path& directory, const RunResult& result);
 
-/// Reads a run. If there is a run.json, its result is returned as it is stored, otherwise that which
-/// result_of() makes of the records; it is invalid with the check "interrupted" if the run has not ended.
-/// Throws a UsageError that names what is missing or malformed, as read_recorded() does.
+/// Reads a run: its run.json, or else what result_of() makes of the records, invalid with the check
+/// "interrupted" if it has not ended. Throws as read_recorded() does.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
 /// Returns whether the directory holds the result of a run that has ended, or the records from which it
@@ -33,11 +32,10 @@ void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep)
 /// Reads sweep.json. Throws a UsageError that names what is missing or malformed.
 SweepFile read_sweep(const std::filesystem::path& directory);
 
-/// The run directories at or below `path`. A directory with a run.json or a begun.json is a run. Otherwise, a
-/// directory with a sweep.json contributes those of its points that are done or left records, in the order of
-/// that file. Any other directory contributes the run directories below its subdirectories, sorted by name;
-/// symbolic links are not followed. Throws UsageError when `path` is not a directory, when there is no run,
-/// when a sweep.json is malformed, or when a point that is marked as done is no run.
+/// The run directories at or below `path`: those with a run.json or begun.json, the points of a sweep.json
+/// that are done or left records, else those below its subdirectories by name (no symbolic links). Throws
+/// UsageError when `path` is no directory or has no run, for a malformed sweep.json, and for a done point
+/// without a run.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
 /// The directories that a report is made from.
@@ -48,9 +46,8 @@ struct ResultDirectories {
     std::vector<std::filesystem::path> gates;  ///< directories with a gate.json
 };
 
-/// Finds runs like find_run_directories(), and also experiments on prefix caching (directories with a
-/// cache.json) and gates. Throws UsageError like that function, except that a path without a run is accepted
-/// if it has such an experiment or a gate.
+/// Finds runs like find_run_directories(), and experiments on prefix caching and gates, with which a path
+/// without a run is accepted.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

@@ -17,9 +17,8 @@ namespace paretoken::reports {
 
 inline constexpr const char* kServerFileName = "server.jsonl";
 
-/// One line without its newline: {"at_s":1.5,"running":3}. `at_s` is the time of the reading in seconds since
-/// `zero`. Values that are not finite are left out. `whole`: whether the engine, the names of the metrics and
-/// the settings are written too, which only the first reading of a server needs.
+/// One line without its newline: {"at_s":1.5,"running":3}, in seconds since `zero`, finite values only.
+/// `whole`: also engine, names of metrics and settings, for a server's first reading.
 std::string server_line(const ServerScrape& scrape, TimePoint zero, bool whole);
 
 /// One line without its newline for a reading of power: {"at_s":1.5,"source":"nvml","power_w":300}.
@@ -44,9 +43,8 @@ class ServerLines {
     std::set<std::pair<std::string, std::uint32_t>> begun_;  ///< places and servers with a line
 };
 
-/// Reads the lines of a file into `observed`: `server`, `exporters` and `power`, with times since `zero`. The
-/// number of failed scrapes and the reason of the last one, which no line has, stay as they are. A missing
-/// file counts as an empty one, and a last line that is cut off is left out. Throws a UsageError that names
+/// Reads the lines of a file into `server`, `exporters` and `power` of `observed`; failed scrapes stay. A
+/// missing file counts as empty, and a last line that is cut off is left out. Throws a UsageError that names
 /// the file, the line and what is wrong.
 void read_server_lines(const std::filesystem::path& path, TimePoint zero, Observations& observed);
 

@@ -12,11 +12,9 @@ namespace paretoken::reports {
 /// The largest errors in seconds of the clocks of shards, by shard, against that of shard 0.
 using ClockErrors = std::map<std::uint32_t, double>;
 
-/// Joins the shards in `directories` and writes the run directory `out`. A run in it is replaced, after it is
-/// known that the shards can be joined.
-/// Shards that are missing, or recorded no request, are named in the result, which is then partial. Throws
-/// UsageError if a directory holds no shard, if the shards are not of one load, or if one is given twice;
-/// RuntimeError if `out` cannot be written.
+/// Joins the shards in `directories` and writes the run directory `out`, in place of a run there. Missing
+/// shards are named in the result, which is partial then. Throws UsageError for a directory without a shard,
+/// shards of different loads or given twice; RuntimeError if `out` cannot be written.
 RunResult join_shards(const std::vector<std::filesystem::path>& directories, const std::filesystem::path& out,
                       const ClockErrors& clocks = {});
 

@@ -17,9 +17,8 @@ struct ConsoleStyle {
 /// The summary of one run: throughput, latencies with their intervals, failures, lengths, verdict, files.
 std::string run_summary(const RunResult& result, const ConsoleStyle& style = {});
 
-/// The summary of a sweep: a table for each cell (a combination of values of the options that the sweep
-/// varies besides the load), the spread of repeats, the comparison of two servers, and the result of a
-/// search.
+/// The summary of a sweep: a table for each cell, the spread of repeats, the comparison of two servers, and
+/// the result of a search.
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style = {});
 
 /// Two lines on the highest load that was shown to meet the limits and on the highest that was measured

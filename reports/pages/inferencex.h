@@ -7,9 +7,8 @@
 
 namespace paretoken::reports {
 
-/// A JSON array with an object for each closed-loop run that is not invalid and has a number of requests in
-/// flight, which is the value of the key `conc`. The keys that describe the deployment come from the run's
-/// metadata.
+/// A JSON array of the closed-loop runs that are not invalid; `conc` is the number in flight, and the keys of
+/// the deployment come from the run's metadata.
 std::string inferencex_report(const ReportModel& model);
 
 }  // namespace paretoken::reports

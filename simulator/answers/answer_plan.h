@@ -16,9 +16,8 @@ struct AnswerPlan {
     std::int64_t reasoning_tokens = 0;  ///< number of reasoning tokens, which come first
     std::string tool = {};  ///< name of the tool to call after the reasoning; empty means that text follows
     std::string_view finish_reason = "length";  ///< or "stop", "tool_calls"
-    /// The texts of the tokens after the reasoning, repeated in turn; empty: random words. The prefix cache
-    /// names the blocks of an answer as if its tokens were random words, even if `pieces` is not empty. A
-    /// later prompt that contains such an answer therefore finds none of the answer's blocks in the cache.
+    /// The texts of the tokens after the reasoning, in turn; empty: random words, by which the prefix cache
+    /// names an answer's blocks in any case, so that later prompts do not find them with `pieces`.
     std::vector<std::string> pieces = {};
 
     bool operator==(const AnswerPlan&) const = default;

@@ -13,9 +13,8 @@
 
 namespace paretoken::sim {
 
-/// Reads the options of a request except tools into `request`. `limit_key`: the field that limits the
-/// output tokens in place of "max_tokens"; empty: there is none. Returns the requested limit of output
-/// tokens; nothing if there is none. Throws Refused (simulator/answers/request_reader.h) for a wrong field.
+/// Reads the options of a request except tools, and returns the limit of output tokens, if there is one;
+/// `limit_key` (may be empty) replaces "max_tokens". Throws Refused for a wrong field.
 std::optional<std::int64_t> read_choice_options(const RequestBody& body, std::string_view limit_key,
                                                 const ServedModel& model, GenerationRequest& request);
 

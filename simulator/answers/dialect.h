@@ -41,10 +41,9 @@ struct KeepAliveLimits {
 /// The rules for request bodies.
 struct RequestRules {
     bool any_model = false;  ///< whether every model name is accepted
-    /// Whether every token limit is accepted. If so, a negative limit means no limit, 0 gives one token, and
-    /// an answer is cut at the end of the context; the protocols chat and completions also accept "n_predict"
-    /// as a name of the limit. If not, a limit below 1 or beyond the context is refused, and "n_predict" is
-    /// ignored.
+    /// Whether every token limit is accepted: negative means none, 0 gives one token, answers are cut at the
+    /// end of the context, and chat and completions also take "n_predict". Otherwise limits below 1 or beyond
+    /// the context are refused, and "n_predict" is ignored.
     bool any_limit = false;
     bool stream_options_alone = false;  ///< whether stream_options is ignored without a stream, not refused
 };

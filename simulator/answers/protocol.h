@@ -39,9 +39,8 @@ struct ProtocolTraits {
     /// Whether prompts are put into a chat template. Only then can answers have reasoning and tool calls.
     bool chat = true;
     std::string_view prompt_key;  ///< field of the prompt, which every request must have: "messages"
-    /// The limit of output tokens for a request that has none, cut to what the prompt leaves of the
-    /// context; 0: all that the prompt leaves. Dialects with RequestRules::any_limit (llama.cpp, see
-    /// simulator/answers/dialect.h) ignore it: their limit is then all that the prompt leaves.
+    /// The limit of output tokens of a request without one, cut to what the prompt leaves; 0: all of that, as
+    /// always with RequestRules::any_limit.
     std::int64_t usual_tokens = 0;
     /// Reads the fields except the prompt, the model and "stream" into `request`. Returns the requested limit
     /// of output tokens, or one that the dialect sets in its place; nothing if there is none.

@@ -70,9 +70,8 @@ void read_chat_prompt(const dom::object& object, TokenSink& sink);
 /// Reads a text; `add_special`: whether the token that starts a text precedes it.
 void read_text_prompt(std::string_view text, bool add_special, TokenSink& sink);
 
-/// Returns the limit of output tokens as the dialect takes it. `name` is the field's name in a refusal. If
-/// the dialect accepts every limit (RequestRules::any_limit, simulator/answers/dialect.h), a negative limit
-/// means none, and 0 means 1; otherwise a limit below 1 is refused.
+/// Returns the limit of output tokens; `name` is the field's name in a refusal. With RequestRules::any_limit
+/// a negative limit means none, and 0 means 1; otherwise one below 1 is refused.
 std::optional<std::int64_t> checked_limit(std::optional<std::int64_t> asked, std::string_view name,
                                           const ServedModel& model);
 
@@ -82,9 +81,8 @@ struct ToolChoice {
     std::string_view name = {};  ///< tool to call; empty means that none is named
 };
 
-/// Chooses the tool that the answer calls, if the request offers tools: the one that `tool_choice` names,
-/// none if it forbids calls, and otherwise the first. `name_of` returns the name of a tool, `choice_of`
-/// reads `tool_choice`. Throws Refused if the named tool is not offered.
+/// Chooses the tool that the answer calls: the one that `tool_choice` names, none if it forbids calls,
+/// otherwise the first. Throws Refused if the named tool is not offered.
 void choose_tool(const dom::object& object, std::string_view (*name_of)(const dom::element& tool),
                  ToolChoice (*choice_of)(const dom::element& choice), GenerationRequest& request);
 

@@ -63,9 +63,8 @@ struct TokenList {
 std::variant<GenerationRequest, ApiError> parse_generation(Endpoint endpoint, std::string_view body,
                                                            const ServedModel& model);
 
-/// Returns the length in tokens from which answer_plan() starts: max_tokens with ignore_eos. Otherwise the
-/// length is drawn from the seed (log-normal, sigma 0.5, the given median); it is at least 1, at least
-/// min_tokens, and at most max_tokens.
+/// Returns the length of an answer: max_tokens with ignore_eos, otherwise drawn from the seed (log-normal,
+/// sigma 0.5, the given median), at least 1 and min_tokens, at most max_tokens.
 std::int64_t answer_length(const GenerationRequest& request, double median_tokens, std::uint64_t seed);
 
 /// Returns the plan of an answer: its content, its length, the tokens of reasoning in it, and the reason for

@@ -73,9 +73,8 @@ std::uint32_t gpu_count_of(std::string_view profile);
 Profile gpu_profile(const cards::ModelCard& model, const cards::GpuCard& gpu, std::uint32_t ranks,
                     const CardChoices& choices);
 
-/// Makes the profile of a model on a machine without a card, with a plausible speed of memory and arithmetic
-/// that a fit replaces (simulator/engine/fitted_profile.h), room for every context, and steps of at most
-/// `sequences` sequences.
+/// Makes the profile of a model on a machine without a card: a plausible speed, which a fit replaces, room
+/// for every context, and at most `sequences` sequences.
 Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences);
 
 /// Makes the profile of a spec, which must not have changes ("?field=value"). Throws UsageError for an

@@ -85,11 +85,9 @@ class Engine {
   public:
     virtual ~Engine() = default;
 
-    /// Adds a request that arrives at `at`, which may be in the past. No step that begins before `at` works
-    /// on it. With batching, waiting requests join in the order of their arrival: each joins the first step
-    /// that has room for it after all requests before it have joined. The numbers of prompt and output
-    /// tokens must be above 0, and their sum must not exceed context_limit(profile); the caller checks
-    /// this.
+    /// Adds a request that arrives at `at`, also a past time; no step that begins before works on it. With
+    /// batching, requests join in order of arrival, each the first step with room for it. Its tokens must be
+    /// above 0 and within context_limit(profile).
     virtual void submit(const EngineRequest& request, TimePoint at) = 0;
 
     /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.
@@ -108,15 +106,13 @@ class Engine {
 
     virtual EngineState state() const = 0;
 
-    /// Empties the prefix cache and returns true. While any KV block is in use, it does nothing and returns
-    /// false, even if the profile has no prefix cache. With fixed timing there are no blocks; it returns
-    /// true.
+    /// Empties the prefix cache; returns false without doing so while a KV block is in use. With fixed timing
+    /// there are no blocks.
     virtual bool reset_prefix_cache() = 0;
 };
 
-/// Makes the engine for the profile's timing. Equal seeds and submissions give equal steps. `age` is how long
-/// the server has already run when its first request arrives, for profiles that change (Profile::drift,
-/// Profile::later).
+/// Makes the engine for the profile's timing. Equal seeds and submissions give equal steps. `age`: how long
+/// the server has run before its first request, for profiles that change.
 std::unique_ptr<Engine> engine_of(const Profile& profile, std::uint64_t seed, Duration age = {});
 
 }  // namespace paretoken::sim

@@ -53,10 +53,8 @@ double expert_bandwidth(const Profile& profile);
 /// Returns 2 · vocabulary · hidden_size / lm_head_flops_per_s.
 double lm_head_seconds_per_sequence(const Profile& profile);
 
-/// Returns the floating-point operations that attention needs for one pair of a query token and a context
-/// token (scores and weighted values). It is the profile's attention_flops_per_pair, which is the sum over
-/// the layers that see the whole context. If the profile does not have that field, it is
-/// 4 · layers · hidden_size, which counts all layers of the model, even those with a window.
+/// Returns the FLOP of attention for one pair of a query and a context token: the profile's
+/// attention_flops_per_pair (layers that see the whole context), or 4 · layers · hidden_size.
 double attention_flops_per_token_pair(const Profile& profile);
 
 }  // namespace paretoken::sim

@@ -38,10 +38,9 @@ class PrefixCache {
     /// Returns the length of the longest beginning of `names` that is completely in the cache.
     std::size_t contiguous_hit(std::span<const std::uint64_t> names) const;
 
-    /// Appends blocks to `held`: first the blocks named in `hit`, all of which must be in the cache, then the
-    /// `fresh` blocks that have been idle longest. The fresh blocks lose their names. If there are not enough
-    /// idle blocks (idle blocks of `hit` are needed too), it returns false and changes nothing. Appends to
-    /// `displaced`, if it is given, the names that no block has any more.
+    /// Appends to `held` the blocks named in `hit`, which must be in the cache, and the `fresh` blocks that
+    /// were idle longest, without their names. Returns false and changes nothing if too few are idle.
+    /// `displaced`, if given, gets the names that no block has any more.
     bool allocate(std::span<const std::uint64_t> hit, std::int64_t fresh, std::vector<Block>& held,
                   std::vector<std::uint64_t>* displaced = nullptr);
 

@@ -149,10 +149,9 @@ struct Profile {
     bool operator==(const Profile&) const = default;
 };
 
-/// Returns the profile of a spec: "ideal?ttft=20ms&itl=10ms", "llama3-8b-h100-fp8?max_num_seqs=2048", the
-/// path of a JSON file, or a model on GPUs, "llama3-70b/h200x2/fp8" (simulator/engine/card_profile.h); each
-/// may have changes. Throws a UsageError that names an unknown profile or field and the known ones, or a
-/// field that is missing or has a value that is not allowed.
+/// Returns the profile of a spec, which may have changes: "ideal?ttft=20ms&itl=10ms", "llama3-8b-h100-fp8",
+/// the path of a JSON file, or "llama3-70b/h200x2/fp8". Throws a UsageError that names an unknown profile or
+/// field and the known ones, or a field that is missing or wrong.
 Profile profile_named(std::string_view spec);
 
 /// Returns the names of the embedded profiles.
@@ -171,9 +170,8 @@ Profile profile_at(const Profile& profile, Duration since_first_step);
 /// Returns how much longer steps take by `drift` at a time since the first step: 1 at the beginning.
 double drift_at(const Profile& profile, Duration since_first_step);
 
-/// Returns, by name and in SI units, the quantities that determine this profile's hardware limit, and those
-/// that explain why a step takes longer than the limit. The names are an interface (GET /sim/profile). Fixed
-/// timing has only fixed_ttft_s and fixed_itl_s.
+/// Returns, by name and in SI units, what determines this profile's hardware limit and why a step takes
+/// longer. The names are an interface (GET /sim/profile).
 std::map<std::string, double> limit_terms(const Profile& profile);
 
 /// Returns the text of a JSON file from which profile_named() makes the profile again, without its changes

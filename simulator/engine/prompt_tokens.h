@@ -40,9 +40,8 @@ class PromptTokens {
     std::vector<std::uint64_t> blocks_;
 };
 
-/// Returns the tokens of `prompt` with those that a chat's template or a completion's start adds. For a
-/// chat, a text is one message of the user; otherwise messages are one text with a line per message.
-/// Nothing is added to a prompt of token ids.
+/// Returns the tokens of `prompt` with those of a chat's template or a completion's start (none for token
+/// ids). A text is one message of a chat; messages are one text with a line each.
 PromptTokens prompt_tokens_of(const Prompt& prompt, bool chat, std::int64_t vocabulary,
                               std::int64_t block_tokens);
 

@@ -12,9 +12,8 @@
 
 namespace paretoken::sim {
 
-/// The numbers of special tokens in a prompt. One token starts the text. Each message of a chat has a header
-/// of four tokens and one token at its end. The header of the answer equals that of an assistant's message,
-/// so that an answer has equal tokens when the next prompt contains it.
+/// The special tokens of a prompt: one starts a text; a chat's messages have a header of four and one at the
+/// end. An answer's header is that of an assistant's message.
 constexpr std::int64_t kTokensPerText = 1;
 constexpr std::int64_t kTokensPerMessage = 5;
 constexpr std::int64_t kTokensOfAnswerHeader = 4;
@@ -24,9 +23,8 @@ std::size_t first_piece(std::string_view text);
 
 std::int64_t count_tokens(std::string_view text);
 
-/// Returns the id of a piece. If the piece is word_of_id(id) for an id of the vocabulary, with or without the
-/// leading space, the result is that id. Otherwise it is a hash in [256, vocabulary), or 256 if that range is
-/// empty.
+/// Returns the id whose word_of_id() is the piece, with or without the leading space, or else a hash in [256,
+/// vocabulary), 256 if that is empty.
 std::int32_t token_id_of(std::string_view piece, std::int64_t vocabulary);
 
 /// Returns the word of an id, " t1234". For an id from 0 to 9,999,999 the word is one piece, for which

@@ -15,8 +15,7 @@ namespace paretoken::datasets {
 
 struct Row;
 
-/// Returns the messages that a row's prompt (not token ids) adds to a conversation. A text becomes a message
-/// of the user.
+/// Returns what a row's prompt (not token ids) adds to a conversation; a text is one of the user.
 Messages messages_of(Prompt prompt);
 
 /// Counts the assistant's messages at the front, which are the recorded reply to the turn before.
@@ -39,16 +38,13 @@ class JobIndex {
     explicit JobIndex(bool by_edges = false);
     ~JobIndex();
 
-    /// Adds the next row of the file, and returns whether it begins a job as far as its names tell.
-    /// `with_replies`: a follow-up must begin with the recorded reply to the turn before. The function throws
-    /// UsageError by RowPlace::refuse() (datasets/files/row_file.h) on a follow-up without this reply, on a
-    /// follow-up without an opening or without a message of another role, on turns out of order, on token ids
-    /// in a row that names a conversation, on a second turn of one id, and on too many rows or turns.
+    /// Adds the next row, and returns whether it begins a job as far as its names tell. `with_replies`:
+    /// follow-ups must begin with the recorded reply. Throws UsageError by RowPlace::refuse() on rows that do
+    /// not fit together, and on too many rows or turns.
     bool add(const Row& row, bool with_replies, const RowPlace& place);
 
-    /// Ends the index after the last row. Throws UsageError naming the line of a turn that waits for an
-    /// unknown turn or in a circle, of a job in which no turn can start (ordered_job(), datasets/job.h), and
-    /// of a job of more than 65,535 turns.
+    /// Ends the index. Throws UsageError naming the line of a turn that waits for an unknown turn or in a
+    /// circle, of a job in which no turn can start, and of one of more than 65,535 turns.
     void finish(const std::string& path);
 
     bool has_conversations() const { return has_conversations_; }

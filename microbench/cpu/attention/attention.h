@@ -24,8 +24,7 @@ inline constexpr std::size_t kMaxGroup = 8;
 inline constexpr std::size_t kMaxHeadDim = 256;
 inline constexpr std::size_t kMaxKvBlock = 128;
 
-/// The cache of one KV head of one sequence. `tokens` is at least 1; `head_dim` and `block` are multiples
-/// of 16.
+/// The cache of one KV head; `tokens` ≥ 1, `head_dim` and `block` are multiples of 16.
 struct KvShape {
     KvType type = KvType::bf16;
     std::size_t tokens = 0;
@@ -66,9 +65,8 @@ KvNumbers kv_numbers(KvType type, std::span<const float> values, std::size_t hea
 /// Missing tokens of the last block are zeros.
 std::vector<std::byte> packed_kv(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values);
 
-/// The queries of one group (the query heads that share a KV head), in the forms that kernels read: rounded
-/// to bf16 for a bf16 cache, unchanged for f16, and rounded to codes −127 … 127 with a scale per head for
-/// int8. Only the forms for the type of the cache have meaningful contents.
+/// The queries of one group (the heads that share a KV head) in the form of the cache's type: rounded to
+/// bf16, unchanged for f16, or codes −127 … 127 with a scale per head for int8.
 struct Queries {
     std::size_t group = 0;
     std::size_t head_dim = 0;
@@ -105,9 +103,8 @@ Attention attention_for(KvType type, Isa isa, std::size_t group);
 std::vector<double> attention_reference(const KvShape& shape, const KvNumbers& keys, const KvNumbers& values,
                                         const Queries& q);
 
-/// Returns the largest relative L2 error (relative_l2() in microbench/collect.h) that a correct kernel may
-/// have. A kernel may round the probabilities to bf16 if the cache is bf16, and to 14-bit integers if it is
-/// int8; it keeps them in fp32 if the cache is f16.
+/// Returns the largest relative L2 error of a correct kernel. Probabilities may be rounded to bf16 for a bf16
+/// cache, to 14-bit integers for int8, and are fp32 for f16.
 constexpr double attention_bound(KvType type) {
     return type == KvType::bf16 ? 3e-3 : 6e-4;
 }

@@ -18,8 +18,7 @@ inline constexpr std::size_t kTile = 16;  // tokens of K, or dims of V, that are
 inline constexpr float kLowest = -1e30F;  // "no maximum yet": finite, so that differences stay numbers
 /// Kernels compute 2^x for max(x, kLowestExponent), so that the result stays a normal number.
 inline constexpr float kLowestExponent = -126.F;
-/// The coefficients of the power series of 2^f up to f^6. The first term left out, that of f^7, is below 2e-7
-/// for |f| ≤ 1/2.
+/// The power series of 2^f up to f^6; the next term is below 2e-7 for |f| ≤ 1/2.
 inline constexpr float kExp2[] = {1.F,           .693147181F,   .240226507F,   .0555041087F,
                                   .00961812911F, .00133335581F, .000154035304F};
 
@@ -49,10 +48,9 @@ constexpr auto attention_table(Isa isa) {
     return table;
 }
 
-/// The scores of one block, and its weights: the probabilities, which for int8 are multiplied by V's
-/// scales. A kernel fills only the form of the weights that it reads: floats (`weight`), pairs of bf16
-/// (`pairs`), or integers in two limbs (`quads`, see kLimbBits). Each head has room for kMaxKvBlock tokens,
-/// so that addresses differ by constants.
+/// The scores of one block and its weights (for int8 times V's scales), in the form that a kernel reads:
+/// floats (`weight`), pairs of bf16 (`pairs`), or integers in two limbs (`quads`, see kLimbBits). Each head
+/// has room for kMaxKvBlock tokens, so that addresses differ by constants.
 struct BlockScores {
     alignas(64) float score[kMaxGroup * kMaxKvBlock];
     alignas(64) float weight[kMaxGroup * kMaxKvBlock];
@@ -108,11 +106,9 @@ struct BlockView {
     FetchFrom with_values;
 };
 
-/// Returns the distance in bytes from one half of a block to the half that is to be prefetched while the
-/// first is read. The halves are numbered: half 2i is K of block i, and half 2i + 1 is V of block i. `half`
-/// is the number of the half that is read. The half to prefetch is the first one that is used at least
-/// kAheadInL1 bytes later (8 KiB, microbench/cpu/fetch.h). The page table `call.pages`, which must not be
-/// null, decides where both lie. Returns 0 if the cache has no such half.
+/// Returns the bytes from the half of a block that is read to the one to prefetch: the first that is used at
+/// least kAheadInL1 bytes later; 0 if there is none. Half 2i is K of block i, half 2i + 1 its V. The page
+/// table `call.pages` must not be null.
 inline std::ptrdiff_t to_coming_half(const AttentionCall& call, std::size_t half) {
     const std::size_t bytes = call.shape.half_bytes();
     const std::size_t to = half + (kAheadInL1 + bytes - 1) / bytes;

@@ -19,8 +19,7 @@ namespace paretoken::microbench {
 enum class Layout { row, packed };
 std::string_view name_of(Layout layout);
 
-/// The rows per panel of the packed layout: two registers of 16, so that one broadcast of x serves two
-/// products.
+/// The rows per packed panel: two registers of 16, so that one broadcast of x serves both.
 inline constexpr std::size_t kPanel = 32;
 
 /// The part of a batch that packed AVX-512 kernels multiply at once: more sums would not stay in registers.
@@ -102,8 +101,7 @@ struct Activations {
 /// `x` is [batch, k].
 Activations activations_for(WeightType type, std::span<const float> x, std::size_t batch);
 
-/// Kernels of the row layout may read the 128 bytes after the weights, which must be zeros or further blocks
-/// of the type.
+/// Row kernels may read 128 bytes after the weights: zeros, or further blocks of the type.
 struct GemvCall {
     const std::byte* weights = nullptr;
     std::size_t rows = 0;

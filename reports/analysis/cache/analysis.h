@@ -26,8 +26,7 @@ struct CacheSample {
     /// - "varied": it repeats a part of a warm prefix, whose length is random.
     /// - "repeat": it repeats the whole prompt.
     std::string arm = {};
-    /// Whether the request only fills the cache. It then counts for CacheLevel::hits and granularity_of(),
-    /// but for no other result.
+    /// Whether it only fills the cache, and counts for CacheLevel::hits and granularity_of() only.
     bool setup = false;
     std::int64_t prefix = 0;         ///< length of the prefix in tokens, by which results are grouped
     double hit = 0;                  ///< for `shared`: share of the prefix that repeats
@@ -83,11 +82,9 @@ struct CacheLevel {
     std::string invalid = {};    ///< reason why the run is not valid; empty if it is
     std::vector<CacheArm> arms = {};
     std::optional<TtftFit> fit = {};
-    /// The milliseconds of time to first token that 1,000 cached tokens save, by `fit`. T(m) is the time of a
-    /// prompt of which m tokens are not cached, and n is the largest such number that was measured. The value
-    /// is T(n) − T(n − 1,000). If n is below 1,000, it is (T(n) − T(0)) · 1,000 ÷ n. The linear and the
-    /// quadratic term of the fit both count. Absent without a fit, or if the 95 % interval is not above 0, or
-    /// if the warm prompts with the longest prefix are not measurably faster than the cold ones.
+    /// The milliseconds of TTFT that 1,000 cached tokens save by `fit`: T(n) − T(n − 1,000), or (T(n) − T(0))
+    /// · 1,000 ÷ n, for the largest measured n of tokens that are not cached. Absent without a fit, if the 95
+    /// % interval is not above 0, or if the longest warm prompts are not measurably faster than cold ones.
     std::optional<double> saved_ms_per_1k_cached = {};
     std::optional<Interval> saved_ms_per_1k_cached_ci95 = {};
     /// The n of saved_ms_per_1k_cached: the largest number of tokens of a prompt that were not cached.
@@ -148,8 +145,7 @@ struct CacheVerdict {
 struct CacheReport {
     std::string target = {};
     std::string model = {};
-    /// The name of the engine by its metrics or, if no metrics were read, the detected kind of server. May be
-    /// empty.
+    /// The engine by its metrics, or else the detected kind of server; may be empty.
     std::string engine = {};
     std::vector<CacheLevel> levels = {};
     std::optional<std::int64_t> granularity_tokens = {};  ///< granularity_of(): size of a block of the cache
@@ -164,51 +160,42 @@ struct CacheReport {
     bool operator==(const CacheReport&) const = default;
 };
 
-/// The number of tokens that a chat template puts in front of every prompt, estimated as the smallest number
-/// of cached tokens of any cold request. 0 if that is more than `template_tokens`, the number of tokens that
-/// the template adds to a prompt, or if cached tokens are not reported.
+/// The tokens that a chat template puts in front of every prompt: the smallest number of cached tokens of a
+/// cold request; 0 if that is above `template_tokens`, which it adds in all, or not reported.
 std::int64_t head_of(std::span<const CacheSample> samples, double template_tokens);
 
-/// The size of a block of the cache in tokens, estimated as the greatest common divisor of the counts of
-/// cached tokens. Counts of 0 and the arm "repeat" are left out. Nothing for fewer than three different
-/// counts.
+/// The size of a block in tokens: the greatest common divisor of the counts of cached tokens above 0 without
+/// the arm "repeat"; nothing for fewer than three different ones.
 std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples);
 
-/// The shortest repeated beginning (CacheSample::repeated) in the arm "varied" of which at least one token
-/// was reused, besides those of CacheSample::head. Requests that only fill the cache are left out. Nothing
-/// if there is none.
+/// The shortest repeated beginning in the arm "varied" of which a token was reused, besides
+/// CacheSample::head, without requests that only fill the cache; nothing if there is none.
 std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples);
 
-/// The results of a level. The arms "primer" and "varied" only count for its hits and its fit; the arm
-/// "repeat" does not count for the fit. `granularity` (granularity_of()) counts as 1 if it is absent.
-/// `server` is the hit ratio by the server's counters. The caller sets `directory`, `invalid` and
-/// `output_tokens_per_s` of the result.
+/// The results of a level. "primer" and "varied" only count for its hits and fit, "repeat" not for the fit.
+/// An absent `granularity` counts as 1; `server` is the hit ratio by the server's counters. The caller sets
+/// `directory`, `invalid` and `output_tokens_per_s`.
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
                     std::optional<std::int64_t> granularity, std::optional<double> server);
 
-/// The number of prefixes to measure next. `found` holds the share of tokens that was found for each number
-/// measured so far. The search begins at `from` and doubles until less than half is found (see
-/// WorkingSet::lost) or `most` is reached; then it bisects. Nothing when the search is over: the limit is
-/// known to one prefix, the cache holds `most` prefixes, or it does not even hold `from`. The function is
-/// pure.
+/// The number of prefixes to measure next, given the share `found` for each so far: doubled from `from` up to
+/// `most` until less than half is found, then bisected. Nothing when the limit is known to one prefix, the
+/// cache holds `most`, or not even `from`.
 std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
                                               std::uint64_t from, std::uint64_t most);
 WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
                           std::int64_t request_tokens);
 
-/// The idle time in seconds to measure next: 1 s, 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, then twice the one
-/// before, but at most `most_s`. Nothing once less than half of a prefix was found, or `most_s` was measured.
-/// The function is pure.
+/// The idle seconds to measure next: 1, 5, 30, 2 min, 10 min, 30 min, 1 h, then doubled, up to `most_s`.
+/// Nothing once less than half was found, or `most_s` was measured.
 std::optional<double> next_idle_time(const std::map<double, double>& found, double most_s);
 IdleTime idle_time_of(const std::map<double, double>& found);
 
-/// Adds to each arm with an output rate the cost of a million output tokens. `usd_per_h` is the cost of the
-/// whole deployment.
+/// Adds each arm's cost of a million output tokens at `usd_per_h` of the whole deployment.
 void add_prices(CacheReport& report, double usd_per_h);
 
-/// The verdicts from one level and its samples: one verdict on the cache's effect, and one more for each
-/// problem. `engine` ("vllm", "sglang", "trtllm", "llamacpp" or another name) selects the flags that a
-/// verdict names. Only "llamacpp" can get the verdict "per_slot".
+/// One verdict on the cache's effect and one for each problem. `engine` selects the flags that they name;
+/// only "llamacpp" can get "per_slot".
 std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,
                                       const std::string& engine);
 

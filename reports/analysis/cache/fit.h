@@ -39,10 +39,8 @@ struct LastTokens {
 /// The fit through points; nothing for fewer than 4 different lengths or 6 points.
 std::optional<TtftFit> fit_of(std::span<const FitPoint> points);
 
-/// The mean time of one of the last `tokens` tokens of the longest prompt, by the fit of fit_of(). It is
-/// (T(n) − T(n − tokens)) ÷ tokens, where n is the length of that prompt. For a straight line this is the
-/// slope; for a fit with a square it is larger than the linear term. If n is at most `tokens`, it is (T(n) −
-/// T(0)) ÷ n. Nothing without a fit.
+/// The mean time of one of the last `tokens` tokens of the longest prompt (n): (T(n) − T(n − tokens)) ÷
+/// tokens, or (T(n) − T(0)) ÷ n if n is at most `tokens`. Nothing without a fit.
 std::optional<LastTokens> last_tokens_of(std::span<const FitPoint> points, double tokens);
 
 }  // namespace paretoken::reports

@@ -29,9 +29,8 @@ CachePicture picture_of(const LoadedCache& cache);
 /// The name of an arm, for `shared` with the share of its prefix that repeats: "shared 50 %".
 std::string name_of(const CacheArm& arm);
 
-/// The mean number of prompt tokens of the arm's requests that did not come from the cache. If the server
-/// does not report cached tokens, these are all tokens for the arm "cold", and nothing is returned for other
-/// arms. Nothing if no request succeeded.
+/// The mean prompt tokens of the arm's requests that did not come from the cache; if that is not reported,
+/// all of them for "cold" and nothing for others. Nothing if no request succeeded.
 std::optional<double> uncached_tokens(const CacheArm& arm);
 
 /// The time to first token that the fit gives for a number of tokens that are not cached.

@@ -18,10 +18,9 @@ struct ComparedSide {
 /// A figure of one side at one load: the mean over its runs.
 struct SideFigure {
     double value = 0;
-    /// Its ratio to the figure of the first side; absent for the first side. With several runs on both sides,
-    /// the interval is Welch's on the logarithms of the runs' values. Otherwise it comes from the intervals
-    /// within the runs, which do not contain the variation between runs. It is absent if a run has no
-    /// interval.
+    /// Its ratio to the figure of the first side; absent for that side. The interval is Welch's on the
+    /// logarithms with several runs per side, otherwise from those within the runs, without the variation
+    /// between runs; absent if a run has none.
     std::optional<double> ratio = {};
     std::optional<Interval> ratio_ci95 = {};
 

@@ -59,8 +59,7 @@ struct FirstLook {
 SpeedAtDepth speed_at_depth(const RunResult& result, std::uint64_t prompt_tokens,
                             std::uint64_t answer_tokens);
 
-/// Returns the speed of a run of `people` at once. Its time of an answer is absent if more than a tenth of
-/// the requests failed.
+/// Returns the speed of `people` at once; no time of an answer if more than a tenth failed.
 SpeedOfCrowd speed_of_crowd(const RunResult& result, std::uint64_t people);
 
 /// Returns whether each of these people gets less than half the speed of one, or too many of their requests

@@ -40,9 +40,8 @@ struct AnswerFaults {
     bool operator==(const AnswerFaults&) const = default;
 };
 
-/// Whether a text is mostly repetition. That is so if it has at least 96 bytes, and fewer than 30 % of the
-/// sequences of 16 consecutive bytes in its first 16 KiB are distinct. The threshold is a choice: in ordinary
-/// text more than 80 % are distinct.
+/// Whether a text is mostly repetition: at least 96 bytes, and fewer than 30 % of the sequences of 16 bytes
+/// in its first 16 KiB distinct (in ordinary text more than 80 % are).
 bool repeats_itself(std::string_view text);
 
 class AnswerCheck {

@@ -8,8 +8,7 @@
 
 namespace paretoken::reports {
 
-/// The items in the order of docs/gate.md. `candidate` holds at least one run; `prices` are the cards from
-/// which a cost is computed.
+/// The items in the order of docs/gate.md. `candidate` has at least one run; `prices` are for the cost.
 std::vector<CheckItem> checklist_of(const GateReport& report, std::span<const GateRun> candidate,
                                     std::span<const cards::PriceCard> prices);
 

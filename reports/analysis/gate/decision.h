@@ -42,14 +42,12 @@ struct GateRow {
     /// The value of the baseline: the geometric mean of its runs; for a share, the share over all its runs.
     std::optional<double> baseline = {};
     std::optional<double> candidate = {};  ///< the candidate's value, computed as for `baseline`
-    /// Mean of ln(candidate ÷ baseline), or the difference of shares (candidate − baseline). The sign is
-    /// changed if higher values are better, so that a positive shift is worse. For metrics of which neither
-    /// direction is better, a positive shift is an increase.
+    /// Mean of ln(candidate ÷ baseline), or the difference of shares, with the sign changed if higher is
+    /// better, so that a positive shift is worse. Where neither is better, it is an increase.
     std::optional<double> shift = {};
     std::optional<Interval> ci95 = {};  ///< 95 % interval of the shift, not widened for repeated looks
-    /// The largest shift that is accepted. For a share it is the tolerance. For another metric it is the
-    /// larger of two values: ln(1 + tolerance), and the shift that results if the baseline becomes worse by
-    /// the policy's floor. For an absolute limit it is that limit, in the metric's unit.
+    /// The largest accepted shift: the tolerance of a share; of another metric ln(1 + tolerance), or the
+    /// shift of the policy's floor if that is larger; an absolute limit in the metric's unit.
     double limit = 0;
     std::uint64_t samples = 0;  ///< for a share: number of the candidate's requests, answers or questions
     /// The p-value of the test for a fail. A small value shows that the shift exceeds `limit`.
@@ -61,9 +59,8 @@ struct GateRow {
     /// The smallest true shift that would be found to exceed `limit` with a probability of about 80 %, with
     /// as much data as this. It is counted from 0, not from `limit`. Absent for shares and absolute limits.
     std::optional<double> detectable = {};
-    /// The total number of pairs (or runs per side) that would decide, if the shift and its spread stay the
-    /// same. Absent if the row is decided, for shares and absolute limits, in the design within_runs, and if
-    /// not even 1000 pairs suffice.
+    /// The pairs (or runs per side) that would decide, if shift and spread stay. Absent if decided, for
+    /// shares and absolute limits, in the design within_runs, and if 1000 pairs do not suffice.
     std::optional<std::uint64_t> pairs_to_decide = {};
 
     bool operator==(const GateRow&) const = default;
@@ -114,8 +111,7 @@ struct GateReport {
     std::vector<GateRow> rows = {};
     std::vector<std::string> notes = {};  ///< facts that are needed to judge the verdict
     GateDesign design = GateDesign::pairs;
-    /// Pairs at the last look. For GateDesign::stored: runs of the candidate. For other designs: runs of the
-    /// smaller side.
+    /// Pairs at the last look: runs of the candidate if stored, else of the smaller side.
     std::uint64_t pairs = 0;
     std::vector<Look> looks = {};
     GatePolicy policy = {};
@@ -140,17 +136,15 @@ bool only_limits_are_undecided(const GateReport& report);
 /// to the largest number, would decide a metric that is undecided: the baseline has too few runs for that.
 bool more_runs_do_not_decide(const GateReport& report);
 
-/// looks_of() returns the looks of a gate with at most `policy.max_pairs` pairs; they share the policy's
-/// error probabilities alpha and beta (core/evidence/sequential.h). one_look() returns the single look
-/// after `pairs` pairs, for runs that were measured already; it uses all of alpha and beta.
+/// The looks of a gate with at most `policy.max_pairs` pairs, which share the policy's alpha and beta; and
+/// the single look after `pairs` measured pairs, which uses all of both.
 std::vector<Look> looks_of(const GatePolicy& policy);
 std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
 
-/// Checks that all runs can be compared; there must be a baseline run. Every run must have done the same work
-/// as the first baseline run, except for the differences that `across` allows; otherwise it throws a
-/// UsageError that names both directories and the difference. Every run must be valid and complete; otherwise
-/// it throws an Error with ExitCode::measurement_invalid that names the run and the reason. A candidate's run
-/// that is invalid only because requests failed is accepted, because the gate judges the failures.
+/// Checks that all runs can be compared with the first baseline run, which must exist. Throws a UsageError
+/// that names both directories and a difference of work that `across` does not allow, or an Error with
+/// ExitCode::measurement_invalid that names a run that is not valid and complete, unless only a candidate's
+/// requests failed.
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
                         const std::set<Across>& across);
 
@@ -158,25 +152,21 @@ void require_comparable(std::span<const GateRun> baseline, std::span<const GateR
 /// requests do not exclude a candidate's run, because a gate judges them.
 std::string why_unusable(const RunResult& run, bool is_candidate);
 
-/// Whether a run is invalid only because of the client and its host, so that it says nothing about the
-/// server.
+/// Whether a run is invalid only because of the client and its host.
 bool spoiled_by_instrument(const RunResult& run);
 
-/// The report of a gate that ended because a run was spoiled by the instrument twice. `what` names the run
-/// and the reason; it comes first in the headline of an inconclusive report. The metrics stay judged by the
-/// runs before it.
+/// The report of a gate that ended because the instrument spoiled a run twice: inconclusive, with `what`
+/// first in its headline; the metrics stay judged by the runs before.
 GateReport ended_by_instrument(GateReport report, const std::string& what);
 
 /// The verdict on runs that passed require_comparable(), and the data that it follows from. Throws UsageError
 /// when the policy names a class that no run has.
 GateReport decided(const GatePolicy& policy, const GateInput& input);
 
-/// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse. `shift` is a logarithm, not a difference of
-/// shares.
+/// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse. `shift` is a logarithm.
 double percent_of(double shift);
 
-/// A clause about GateRow::detectable: "this data would have shown 12 % or more". For more than a tenfold
-/// change the clause has no figure.
+/// "this data would have shown 12 % or more"; without a figure above a tenfold change.
 std::string detectable_text(double shift);
 
 }  // namespace paretoken::reports

@@ -20,8 +20,7 @@ struct GateMetric {
     /// The largest change for the worse that passes: .05 is 5 %. For a share ("failures") it is a difference
     /// of shares. For "output_length" and "finish_reasons" it is the largest change in either direction.
     double tolerance = 0;
-    /// A change of at most this never fails. It is in the metric's unit, so in seconds for times; .002 is 2
-    /// ms. It is not used for shares.
+    /// A change of at most this, in the metric's unit (.002 s is 2 ms), never fails; not for shares.
     double floor = 0;
     /// A metric that neither side has measured is not judged. If `optional` is false, a note says so.
     /// Goodput, for example, is only measured if a run has SLOs.
@@ -54,16 +53,13 @@ struct GatePolicy {
 
 GatePolicy default_policy();
 
-/// Throws a UsageError if the policy names a metric that does not exist, if it names a figure or percentile
-/// for which neither higher nor lower values are better, if a value is out of range, or if the policy has
-/// neither a metric nor a limit.
+/// Throws a UsageError for an unknown metric, one of which neither direction is better, a value out of range,
+/// or a policy without metrics and limits.
 void check(const GatePolicy& policy);
 
-/// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35", "output_tokens_per_s>1000". Times without a
-/// unit are milliseconds. "<=" means the same as "<", and ">=" the same as ">". Throws a UsageError if the
-/// text is not a limit, if the metric is a share or the output length, if an upper limit is set on a metric
-/// of which higher values are better, or if a lower limit is set on a metric of which lower values are
-/// better.
+/// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35"; times without a unit are milliseconds, and "<="
+/// and ">=" mean "<" and ">". Throws a UsageError for another text, a share or the output length, and a limit
+/// on the wrong side of a metric.
 GateLimit parse_limit(std::string_view text);
 
 std::string text_of(const GateLimit& limit);

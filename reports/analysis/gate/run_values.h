@@ -8,9 +8,8 @@
 
 namespace paretoken::reports {
 
-/// The counts of a share over the runs of one side: for "failures" the requests that failed, for
-/// "finish_reasons" the answers that ended by themselves, for "quality" the right answers, and for answers
-/// with a fault the number of these. There are no counts if the quantity is no share (is_share()).
+/// The counts of a share over one side: requests that failed, answers that ended by themselves, right
+/// answers, or answers with a fault. None if the quantity is no share.
 Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity);
 
 /// The run whose answers to questions represent a side, which is the first run that was asked any. Null if

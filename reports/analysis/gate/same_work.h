@@ -16,10 +16,9 @@ enum class Across : std::uint8_t { model, hardware, load, host };
 /// Parses names of differences, separated by commas: "model", "hardware", "load", "host". Throws UsageError.
 std::set<Across> parse_across(std::string_view text);
 
-/// Returns the first difference between the work of two runs, e.g. "--temperature: 0 and 0.7", with the value
-/// of the first run first; nothing if there is none. It compares the workload, the load, the model, the
-/// hardware and the CPU of the client's host. The last four are skipped if `across` allows them; otherwise
-/// their text ends with the option that would allow them.
+/// Returns the first difference between the work of two runs, "--temperature: 0 and 0.7": workload, load,
+/// model, hardware and client CPU. The last four are skipped if `across` allows them; otherwise the text ends
+/// with the option that would.
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 

@@ -39,8 +39,7 @@ struct SelfTest {
 SelfTest self_test_of(const GatePolicy& policy, const GateReport& pairs,
                       const std::optional<GateReport>& stored);
 
-/// The answer in sentences: what a gate would show, how long it would take, and which metrics vary too much
-/// for their tolerances.
+/// The answer: what a gate would show and how long it takes, and which metrics vary too much.
 std::string answer_of(const SelfTest& test);
 
 }  // namespace paretoken::reports

@@ -8,15 +8,12 @@
 
 namespace paretoken::reports {
 
-/// The likely cause in one or more sentences. A metric counts as worse if its row failed or its 95 % interval
-/// is beyond its limit, and as not worse if its row passed or its interval is within its limit. The text says
-/// of TTFT and ITL if they are undecided or not judged. The result is empty if no row failed, or if no cause
-/// can be derived.
+/// The likely cause in sentences. Worse means failed, or an interval beyond the limit; not worse means
+/// passed, or an interval within it. Empty if no row failed, or no cause can be derived.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
-/// The first line of a report: the verdict, the metric that decided it, and what to do next, unless nothing
-/// could be compared. Only the verdict and the rows of `report` are used, and the limits in its policy; they
-/// must be set.
+/// The first line of a report: the verdict, the metric that decided it, and what to do next. Only verdict,
+/// rows and the policy's limits are used; they must be set.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports

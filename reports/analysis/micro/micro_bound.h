@@ -24,9 +24,8 @@ inline constexpr double kNearCompute = 0.5;
 /// kernel.
 inline constexpr double kNearCached = 0.8;
 
-/// The bound from the shares of the two ceilings. `near_compute` is the share from which arithmetic is the
-/// bound. If both shares are large enough, the larger one decides. Nothing if a share is absent and the other
-/// one does not decide.
+/// The bound from the shares of the two ceilings; `near_compute` is that from which arithmetic is one. The
+/// larger decides if both suffice; nothing if one is absent and the other undecided.
 std::optional<Bound> bound_by(std::optional<double> of_memory, std::optional<double> of_compute,
                               double near_compute = kNearCompute);
 
@@ -39,8 +38,7 @@ struct RowBound {
     bool operator==(const RowBound&) const = default;
 };
 
-/// The bound as text: "memory", or with the figures that show it: "compute (95 % of its speed in cache, 71 %
-/// of bf16_dot)".
+/// "memory", or with the figures: "compute (95 % of its speed in cache, 71 % of bf16_dot)".
 std::string text_of(const RowBound& bound);
 
 /// The bound of each row, in the order of `rows`. It is absent for ceilings, for rows that are not valid or
@@ -50,10 +48,9 @@ std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 /// The share of the read ceiling below which held_back_by() gives a reason.
 inline constexpr double kHeldBack = 0.9;
 
-/// Returns the reason why a kernel of a CPU does not reach the read ceiling, as a sentence without a full
-/// stop: page walks, arithmetic, arithmetic that does not overlap with reading, or the order in which it
-/// reads. Empty for rows of a GPU, for ceilings, for rows that are not valid or reach kHeldBack, and for rows
-/// without the necessary figures.
+/// Returns why a CPU kernel does not reach the read ceiling: page walks, arithmetic, arithmetic that does not
+/// overlap with reading, or its order of reading. Empty for rows of a GPU, ceilings, invalid rows, those that
+/// reach kHeldBack, and without the figures.
 std::string held_back_by(const MicroRow& row);
 
 }  // namespace paretoken::reports

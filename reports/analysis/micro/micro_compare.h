@@ -14,9 +14,8 @@ namespace paretoken::reports {
 enum class MicroVerdict { faster, slower, same, ambiguous };
 std::string_view name_of(MicroVerdict verdict);
 
-/// The median speed of a row, in the unit RowComparison::unit, and the interval of the speeds of its windows
-/// (the parts of the work that were timed one by one): [p25, p75] if the row has both percentiles in both
-/// files, otherwise [p10, p90].
+/// The median speed of a row in RowComparison::unit, and the interval over its windows: [p25, p75] if both
+/// files have both, otherwise [p10, p90].
 struct Speed {
     double median = 0;
     Interval interval;
@@ -28,8 +27,7 @@ struct Speed {
 /// is "faster" or "slower" if they differ by more and the intervals do not overlap, otherwise "ambiguous".
 MicroVerdict verdict_of(const Speed& before, const Speed& after, double least_effect);
 
-/// The unit of a row's speed. operations_per_s is 1 ÷ the median time, for rows that state neither bytes nor
-/// FLOP.
+/// operations_per_s is 1 ÷ the median time, for rows that state neither bytes nor FLOP.
 enum class SpeedUnit { bytes_per_s, flops_per_s, operations_per_s };
 
 struct RowComparison {

@@ -17,9 +17,8 @@ struct SizedTime {
     bool operator==(const SizedTime&) const = default;
 };
 
-/// Fits by least squares of relative errors, so that small sizes count as much as large ones. The fixed part
-/// is never negative. Nothing for fewer than three points, if the largest size is less than four times the
-/// smallest, or if the times do not grow with the size. `kernel` and `device` of the result are empty.
+/// Fits by least squares of relative errors, with a fixed part of at least 0. Nothing for fewer than three
+/// points, sizes within a factor of four, or times that do not grow. `kernel` and `device` stay empty.
 std::optional<SizeFit> size_fit(std::span<const SizedTime> points);
 
 /// The time in seconds that the fit predicts for this size.
@@ -29,10 +28,9 @@ double seconds_of(const SizeFit& fit, double bytes);
 /// k, preset, tp): "ceiling/read/kib:128/backend:cpu/threads:2" → "ceiling/read/backend:cpu/threads:2".
 std::string kernel_of(std::string_view name);
 
-/// One fit for each kernel and device with enough rows (see size_fit()), in the order of the rows. It uses
-/// valid rows, with the 90th percentile of their speeds if that is known, because the fit is used for an
-/// upper bound and noise only makes rows slower. Rows of ceiling/cached_read are left out: their working sets
-/// are partly in caches, so that T = a + V ÷ b does not hold.
+/// One fit for each kernel and device with enough valid rows, in their order, by the 90th percentile of speed
+/// if known, because fits bound from above and noise only slows. Rows of ceiling/cached_read, which are
+/// partly in caches, are left out.
 std::vector<SizeFit> size_fits(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports

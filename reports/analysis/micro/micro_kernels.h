@@ -49,9 +49,8 @@ struct KernelSpeeds {
 /// holds the fastest kernel for each batch and number of tokens, in ascending order.
 KernelSpeeds kernel_speeds(const MicroResults& micro, const cards::ModelCard& model, std::uint32_t ranks);
 
-/// The speed of KernelSpeeds::weights at a batch size, in bytes/s. Between two measured batch sizes the time
-/// per byte is interpolated linearly over the logarithm of the batch size. Below the first and above the last
-/// measured one it is constant. Nothing if no row was measured.
+/// The bytes/s of KernelSpeeds::weights at a batch size: the time per byte is interpolated over its
+/// logarithm, and constant outside. Nothing if no row was measured.
 std::optional<double> weight_speed_at(const KernelSpeeds& kernels, double batch);
 /// The entry whose batch and number of tokens are nearest: the sum of the squared differences of their
 /// logarithms is smallest. Null if the list is empty.

@@ -11,10 +11,8 @@
 
 namespace paretoken::reports {
 
-/// The first difference between a measured device and this machine, in words; empty if there is none. A CPU
-/// must have the same name, number of cores (if the result states it) and memory; a GPU must have the same
-/// name, UUID (if both are known), driver and memory. Sizes of memory count as the same if they differ by at
-/// most 2 %.
+/// The first difference between a measured device and this machine; empty if there is none. A CPU has a name,
+/// cores (if stated) and memory, a GPU a name, UUID (if known), driver and memory, which may differ by 2 %.
 std::string difference_from(const cards::HostFacts& host, std::span<const cards::GpuDevice> gpus,
                             const MicroDevice& device);
 

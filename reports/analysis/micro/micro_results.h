@@ -23,9 +23,8 @@ struct MeasuredFigure {
     bool operator==(const MeasuredFigure&) const = default;
 };
 
-/// The results of one device. Rows that are not valid are kept in `rows`. They are not used for any figure,
-/// with one exception: a read ceiling that was not steady counts as if it were valid, because its speed was
-/// reached.
+/// The results of one device. Rows that are not valid are in `rows` only, except for read ceilings that were
+/// not steady, whose speed was reached.
 struct MicroResults {
     MicroDevice device;
     std::string date;                                     ///< date of the latest file
@@ -53,10 +52,9 @@ struct MicroResults {
 /// library's matrix products, in the fastest measured arithmetic that can multiply these weights.
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
 
-/// The highest bandwidth, in bytes/s, at which `bytes` can be read if every step reads them again. Caches
-/// hold a part of a small working set, so that the result may exceed read_bytes_per_s. It is the maximum of
-/// read_bytes_per_s and of the ceilings in reread_bytes_per_s for the largest measured size that is at most
-/// `bytes` and for all larger sizes. Nothing without any ceiling.
+/// The highest bytes/s at which `bytes` can be read in every step, partly from caches: the maximum of
+/// read_bytes_per_s and of reread_bytes_per_s from the largest measured size of at most `bytes` on. Nothing
+/// without any ceiling.
 std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double bytes);
 
 /// The fit that gives the shortest time for one read of `bytes`; null if there is none.
@@ -73,23 +71,17 @@ std::vector<MicroResults> results_of(const MicroFile& file);
 /// multiply-adds of 32-bit numbers. Throws a UsageError if the file lacks one of them.
 cards::GpuCard cpu_card_of(const MicroFile& file);
 
-/// Merges the results of each device from several files (e.g. probes before and after a sweep) into one
-/// result per device. Two devices are the same if their UUIDs are equal. If one of them has no UUID, they are
-/// the same if their names and their ids in the file ("gpu0") are equal.
+/// Merges the results of each device, by UUID or else by names and ids ("gpu0").
 std::vector<MicroResults> merged(const std::vector<MicroResults>& results);
 
-/// Reads files and merges their results. Throws UsageError like parse_micro_results(), and for a file that
-/// cannot be read.
+/// Reads and merges files. Throws UsageError like parse_micro_results(), and for unreadable files.
 std::vector<MicroResults> read_micro_results(const std::vector<std::filesystem::path>& paths);
 
-/// The result that bounds `count` devices that work in parallel, from the results `same` of equal devices
-/// (not empty). The fastest `count` of them are assumed to be used, and the slowest of these limits the
-/// others. Devices without a read ceiling are left out, unless no device has one. A reference to one of the
-/// given results is returned.
+/// The one of `same` (equal devices, not empty) that bounds `count` parallel ones: the slowest of the fastest
+/// `count`. Devices without a read ceiling are left out, unless none has one.
 const MicroResults& bounding_result(std::span<const MicroResults* const> same, std::uint32_t count);
 
-/// A clause about the slowest and the fastest of several equal devices, if their read ceilings differ by more
-/// than 3 %; otherwise empty.
+/// The slowest and fastest of equal devices if their read ceilings differ by more than 3 %, or empty.
 std::string spread_of(std::span<const MicroResults* const> same);
 
 }  // namespace paretoken::reports

@@ -35,9 +35,8 @@ struct MicroDevice {
     bool operator==(const MicroDevice&) const = default;
 };
 
-/// One benchmark of a file. On a CPU its work is cut into windows, and each window is timed as a whole; on a
-/// GPU each launch of the kernel is timed. Times are wall times of one window or launch, and bytes and FLOP
-/// are those of all threads together. A figure that is absent was not measured.
+/// One benchmark of a file: wall times of one window (CPU) or launch (GPU), bytes and FLOP of all threads
+/// together. A figure that is absent was not measured.
 struct MicroRow {
     std::string name;
     std::string device = {};                ///< id of one of the file's devices
@@ -52,8 +51,7 @@ struct MicroRow {
     std::optional<double> bytes_per_s = {};       ///< median over windows or launches
     std::optional<double> best_bytes_per_s = {};  ///< 90th percentile of the bandwidth over windows
     std::optional<double> flops_per_s = {};       ///< median over windows or launches
-    /// Median over windows of the bandwidth ÷ the bandwidth of a plain read of about as many bytes, which a
-    /// CPU times next to the window.
+    /// Median over windows of the bandwidth ÷ that of a plain read of as many bytes nearby.
     std::optional<double> of_ceiling = {};
     std::optional<double> cached_flops_per_s = {};  ///< speed of the kernel with its operand in caches
     std::optional<double> huge_page_share = {};     ///< share of the memory that was in huge pages
@@ -110,9 +108,8 @@ std::string over_all_ops(const std::string& row, const RowName& name);
 /// The title of a device: "NVIDIA H200", "AMD EPYC (2 cores)".
 std::string title_of(const MicroDevice& device);
 
-/// Reads a micro.json. If a row or fit has no `device`, the file must have exactly one device with the
-/// backend that the row's name states (a CPU if it states none); the row belongs to this device. `where` is
-/// the file's name, for messages. Throws a UsageError that names the file, the key and what was expected.
+/// Reads a micro.json. A row or fit without `device` belongs to the only device with its backend. Throws a
+/// UsageError that names the file (`where`), the key and what was expected.
 MicroFile parse_micro_file(std::string_view json, const std::string& where);
 
 }  // namespace paretoken::reports

@@ -8,16 +8,13 @@
 
 namespace paretoken::reports {
 
-/// The point that the sentence is about. Among the points on the configuration's own front, it is the one
-/// with the most output tokens per second, which makes it the cheapest one if all cost the same per hour. A
-/// point whose speed per user is certified (has enough requests) takes precedence over all others. Null if no
-/// point is on the front.
+/// The point that the sentence is about: on the configuration's own front the one with the most output tokens
+/// per second, those with a certified speed per user first. Null if there is none.
 const ReportPoint* answer_point(const Configuration& configuration);
 
 struct AnswerInputs {
-    /// The point of the hard limit (LimitKind::hard, reports/analysis/model/limit.h) at which each user still
-    /// gets the tokens/s of answer_point(). At that speed no server on this hardware can have a lower price
-    /// than this point. Absent without a limit.
+    /// The point of the hard limit with the tokens/s per user of answer_point(), below whose price no server
+    /// on this hardware can be. Absent without a limit.
     std::optional<LimitPoint> floor;
 };
 

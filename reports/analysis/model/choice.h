@@ -12,9 +12,8 @@ namespace paretoken::reports {
 /// The number of all requests of a run, including failed, cancelled and warm-up requests.
 std::uint64_t requests_sent(const RunResult& result);
 
-/// A clause about the first SLO that a point does not keep: it was not measured, has no value because the
-/// server did not keep up with the arrivals, is missed, or has too few requests to tell anything. A missed
-/// SLO goes first. Empty if all SLOs are met or the point is within them.
+/// A clause about the first SLO that a point does not keep, missed ones first: not measured, without a value,
+/// missed, or with too few requests. Empty if it meets or is within all.
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 
 /// The reason why a point is on no front, as a clause: the run is invalid, never reached its load, has no
@@ -28,8 +27,7 @@ SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos
 /// known, otherwise the deployment's time per output token in seconds, or infinity without output tokens.
 double cost_of(const ReportPoint& point);
 
-/// The SLOs by which the requests of the runs were judged (--goodput), as texts; empty unless all runs have
-/// the same SLOs.
+/// The --goodput of the runs, as texts; empty unless all have the same.
 std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations);
 
 /// Compares the configurations with `slos`; `texts` holds the same limits as the user wrote them. The

@@ -9,26 +9,20 @@
 
 namespace paretoken::reports {
 
-/// The largest number of points that a page draws for one series. A series with more values is drawn as the
-/// means of equal parts of its time.
+/// The most points that a page draws for a series; longer ones become means of equal parts.
 inline constexpr std::size_t kMostCoursePoints = 120;
 
 inline constexpr std::size_t kMostCourses = 16;
 
-/// The series with at most `most` values. The time of a longer series is divided into parts of equal length,
-/// which is a whole number of steps between values. Each part that has values gives one point, at the mean of
-/// their times and with the mean of the values. The series is unchanged if it has at most `most` values, or
-/// if `most` is 0.
+/// The series with at most `most` values (0: unchanged). A longer one becomes the means over equal parts of a
+/// whole number of steps, at the means of their times.
 Series thinned(const Series& series, std::size_t most);
 
-/// The charts of one run: requests in flight, output tokens per second, the median time to first token of
-/// each second, requests per second, failures if there were any, use of the KV cache, power, and one chart
-/// for each further series of the run. There is no chart for a series that the run does not have.
+/// The charts of one run: in flight, output tokens/s, median TTFT, requests/s, failures, KV cache, power, and
+/// one for each further series, as far as the run has them.
 std::vector<Picture> course_of(const RunResult& run);
 
-/// The charts of the runs that have series, in the order of the report. If more than kMostCourses runs have
-/// series, kMostCourses of them are chosen: first runs on the front over all configurations, then runs on the
-/// front of their own configuration, then other runs.
+/// The charts of at most kMostCourses runs, in the report's order, those on a front first.
 std::vector<RunCourse> courses_of(const std::vector<Configuration>& configurations);
 
 }  // namespace paretoken::reports

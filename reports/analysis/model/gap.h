@@ -65,14 +65,12 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs);
 /// A part below this share of a step has no remedy, because the step would hardly be shorter without it.
 inline constexpr double kWorthFixing = 0.1;
 
-/// The largest part besides the hardware limit, with or without a remedy; null if every one of them is below
-/// kWorthFixing of the step.
+/// The largest part besides the limit; null if all are below kWorthFixing of the step.
 const GapPart* first_to_fix(const Gap& gap);
 
-/// One or more sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it
-/// $0.41 → $0.27 per million output tokens. What helps: …". If the residual is the largest part, they name
-/// the measurements that would explain it, and then the largest part that has a remedy. If first_to_fix() is
-/// null, they say that the limit is most of the step. Empty for a gap without parts.
+/// Sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it $0.41 →
+/// $0.27 per million output tokens. What helps: …". A largest residual is explained first; without a part to
+/// fix, the limit is most of the step. Empty for a gap without parts.
 std::string what_to_fix_first(const Gap& gap);
 
 }  // namespace paretoken::reports

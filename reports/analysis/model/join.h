@@ -52,16 +52,14 @@ struct JoinOptions {
     bool over_time = false;                   ///< --x date
     std::size_t front_y = 0;                  ///< --y: index in front_ys()
     std::vector<std::string> slo_texts = {};  ///< limits in `slos` as the user wrote them
-    /// --slo: limits on percentiles (p90 by default). A point that is not shown to meet all of them is on no
-    /// front. If there are none, the limits of --goodput are used, provided that all runs have the same ones.
-    /// Otherwise the limits of the searches are used, provided that all searches have the same ones.
+    /// --slo: limits on percentiles. A point that is not shown to meet all is on no front. Otherwise those of
+    /// --goodput, or those of the searches, if all have the same ones.
     std::vector<Slo> slos;
 };
 
-/// Groups runs into configurations, in order of first appearance. The points of a configuration are ordered
-/// by load, those of closed loops first. Throws UsageError when a card has no price on the basis asked for,
-/// when `gpu` cannot be read or contradicts a run's own number of GPUs, and when model cards, `--split
-/// mixes`, labels or quality scores do not fit the runs.
+/// Groups runs into configurations in order of first appearance, with their points by load, closed loops
+/// first. Throws UsageError when a card has no price on the basis, `gpu` is wrong or contradicts a run, or
+/// model cards, `--split mixes`, labels or quality scores do not fit.
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options);
 
 }  // namespace paretoken::reports

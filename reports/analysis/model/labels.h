@@ -12,10 +12,9 @@
 
 namespace paretoken::reports {
 
-/// The labels of a run: --metadata, the options that the sweep varied (lengths, dataset and endpoint
-/// excepted, which the title of the workload tells), and facts of the run: model, hardware, gpus (if more
-/// than one), engine, speculation, cancel, and the model card's weights and kv. A label without a value is
-/// left out. --metadata takes precedence over the sweep's options, and these over facts of the run.
+/// The labels of a run: --metadata, then the options that the sweep varied (but lengths, dataset and
+/// endpoint), then its facts: model, hardware, gpus, engine, speculation, cancel, and the card's weights and
+/// kv. Labels without a value are left out.
 Labels labels_of(const LoadedRun& run);
 
 /// The labels of all runs with their values, for messages: "model=a|b, threads=2".
@@ -28,9 +27,8 @@ struct CardChoice {
     cards::ModelCard card = {};
 };
 
-/// A parsed --model-card: "precision=q8_0:FILE", "precision=q8_0,threads=2:CARD" or a card alone. The text
-/// before the first colon is a selector if it has an equals sign. parse_card_spec() throws UsageError for a
-/// selector that is not a list of LABEL=VALUE, and if no card follows it.
+/// A parsed --model-card: "precision=q8_0,threads=2:CARD" or a card alone. parse_card_spec() throws
+/// UsageError for a selector that is no list of LABEL=VALUE, and without a card.
 struct CardSpec {
     Labels selector;
     std::string card;
@@ -41,8 +39,7 @@ CardSpec parse_card_spec(const std::string& text);
 /// selector; null if there is neither. Throws UsageError if two are equally good.
 const cards::ModelCard* selected_card(const LoadedRun& run, const std::vector<CardChoice>& choices);
 
-/// Throws a UsageError that lists the existing labels if a selector fits none of the runs. Does nothing
-/// without runs.
+/// Throws a UsageError that lists the labels if a selector fits none of the runs.
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<CardChoice>& choices);
 
 /// The runs of one curve, and the labels that set the curve apart from others.
@@ -51,11 +48,9 @@ struct RunGroup {
     std::vector<LoadedRun> runs;
 };
 
-/// Groups runs into curves, in order of first appearance. `hardware_of` returns the same name for all
-/// spellings of one GPU. The runs of a curve have the same hardware, model and workload, and equal values of
-/// the labels in `by`. If `by` is absent, these are the labels that are constant within each sweep and differ
-/// between sweeps. For this rule, each cell of a sweep and each run outside a sweep counts as a sweep. Throws
-/// UsageError for a label in `by` that no run has.
+/// Groups runs into curves in order of first appearance, with equal hardware (by `hardware_of`), model,
+/// workload and labels in `by`; if that is absent, the labels that are constant within each sweep (or cell)
+/// and differ between them. Throws UsageError for a label in `by` that no run has.
 std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
                                    const std::optional<std::vector<std::string>>& by,
                                    std::string (*hardware_of)(std::string_view));
@@ -64,9 +59,7 @@ std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
 /// `said`, which the reader sees beside the labels. A value without a letter (a number) is never left out.
 std::string text_of(const Labels& labels, std::string_view said = {});
 
-/// Sets the names of configurations: the parts (hardware, model, labels, workload) that are not equal in all
-/// of them. The workload is only added if a name would not be unique without it. A single configuration gets
-/// an empty name.
+/// Names configurations by the parts that differ (the workload if needed); one alone: empty.
 void name_configurations(std::vector<Configuration>& configurations);
 
 }  // namespace paretoken::reports

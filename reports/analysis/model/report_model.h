@@ -25,8 +25,7 @@ struct SourcedTerm {
     bool operator==(const SourcedTerm&) const = default;
 };
 
-/// The cost of one point, at the price of the price card with the utilisation and availability that the card
-/// states.
+/// The cost of one point by the price card, with the utilisation and availability that it states.
 struct PointCost {
     double usd_per_m_output = 0;  ///< price if output tokens carry the whole cost
     double usd_per_h = 0;         ///< cost of the whole deployment, whether it is used or not
@@ -266,9 +265,7 @@ struct Estimate {
     bool operator==(const Estimate&) const = default;
 };
 
-/// Estimates for a configuration on other hardware, in other number formats or with another cache hit rate:
-/// the limit of the imagined deployment × the share of the limit that the runs reached where they were
-/// measured. Estimates are on no front.
+/// Estimates for another deployment: its limit × the share of it that the runs reached.
 struct WhatIf {
     std::string asked;              ///< value of --what-if as the user wrote it
     std::size_t configuration = 0;  ///< index of the configuration that was measured
@@ -289,11 +286,9 @@ struct ApiLine {
     std::optional<double> cached = {};
     double output = 0;
     double usd_per_m_at_mix = 0;  ///< mean price over input, cached and output tokens of the chosen run
-    /// The mean price if all fresh input is written to the API's cache and kept there; absent if that costs
-    /// nothing more.
+    /// The mean price with all fresh input kept in the API's cache; absent if not dearer.
     std::optional<double> usd_per_m_with_writes = {};
-    /// Input and output tokens per month above which the deployment is cheaper; absent if it cannot process
-    /// that many.
+    /// Tokens per month above which the deployment is cheaper; absent if it cannot process them.
     std::optional<double> break_even_tokens_per_month = {};
     std::optional<JobCost> per_job = {};  ///< cost of a job of agents, if the chosen run has jobs
 

@@ -16,13 +16,10 @@
 
 namespace paretoken::reports {
 
-/// The utilisation of a run. `peaks` holds the peaks of the hardware and the bytes and arithmetic of the
-/// model. Nothing without output tokens or without any peak, and for simulated servers whose answers take
-/// fixed times.
+/// The utilisation by `peaks`; nothing without output or peaks, and for fixed simulated times.
 std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& peaks);
 
-/// A sentence such as "At c=8 decoding reads 62 % of the peak bandwidth (MBU; …"; empty when nothing is
-/// known.
+/// "At c=8 decoding reads 62 % of the peak bandwidth (MBU; …"; empty when nothing is known.
 std::string utilisation_sentence(const ReportPoint& point);
 
 }  // namespace paretoken::reports

@@ -25,9 +25,8 @@ struct WhatIfSpec {
     bool operator==(const WhatIfSpec&) const = default;
 };
 
-/// Parses a text such as "gpu=h100-sxm,weights=fp8,kv=fp8,tp=2,hit=.9", with each key at most once and at
-/// least one key. "gpu=NAMExN" sets `tp` too. Throws a UsageError that names the text and what is wrong
-/// with it.
+/// Parses "gpu=h100-sxm,weights=fp8,kv=fp8,tp=2,hit=.9"; "gpu=NAMExN" sets `tp` too. Throws a UsageError that
+/// names the text and what is wrong, such as a repeated key.
 WhatIfSpec parse_what_if(std::string_view text);
 
 /// The same work with the share `hit` of its input tokens from a cache, so that these are not computed.

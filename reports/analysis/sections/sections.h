@@ -11,8 +11,7 @@ namespace paretoken::reports {
 
 enum class SectionPlace { top, before_answers, after_front, after_load };
 
-/// The sections of the model at a place, in the order of the page. Sections about which the model has nothing
-/// are left out.
+/// The sections of the model at a place, in order, without empty ones.
 std::vector<Section> sections_at(SectionPlace place, const ReportModel& model);
 
 // Each function returns nothing if the model has nothing to show in the section.

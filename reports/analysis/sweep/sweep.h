@@ -72,9 +72,8 @@ struct SweepRepeats {
     bool operator==(const SweepRepeats&) const = default;
 };
 
-/// The steps and the result of a search for the highest load that meets the SLOs. The search doubles the load
-/// until a level fails or the server is saturated, then bisects, then measures the level that it found a
-/// second time. A level is a load that is measured.
+/// The steps and the result of a search for the highest load within the SLOs, which doubles, bisects, and
+/// measures what it found a second time.
 struct SweepSearch {
     std::vector<std::string> slos = {};  ///< SLOs as the user wrote them
     std::optional<double> pass = {};     ///< highest load that met all SLOs in two runs
@@ -94,9 +93,8 @@ struct SweepSearch {
     std::string binding = {};
     std::uint64_t runs = 0;                          ///< number of runs that the search measured
     std::optional<double> most_requests_per_s = {};  ///< highest throughput of all levels
-    /// The number of requests in flight at which the server saturates, by Little's law: most_requests_per_s ×
-    /// median end-to-end time at the lowest level. It is a number of requests also if the load is a rate. It
-    /// is a lower bound if the search ended before throughput stopped growing with the load (`elasticity`).
+    /// The requests in flight at which the server saturates, by Little's law: most_requests_per_s × median
+    /// time at the lowest level. A lower bound if throughput still grew (`elasticity`).
     std::optional<double> saturation = {};
     /// d ln(requests/s) / d ln(load) between successive levels while the search doubles the load. A value
     /// near 0 means that more load gives no more throughput.

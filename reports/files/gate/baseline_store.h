@@ -20,10 +20,9 @@ class BaselineStore {
   public:
     explicit BaselineStore(std::filesystem::path root) : root_(std::move(root)) {}
 
-    /// Copies the runs, at least one, into a new baseline. `replace`: whether a baseline with this name may
-    /// be replaced. Throws UsageError when the name is taken or not allowed, or when a directory holds no
-    /// run, or a run that is unfinished, malformed or invalid. Throws RuntimeError when the files cannot be
-    /// written.
+    /// Copies the runs, at least one, into a new baseline, or with `replace` in place of one. Throws
+    /// UsageError when the name is taken or not allowed, or a directory holds no finished, valid run;
+    /// RuntimeError when the files cannot be written.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
 
     /// Adds the runs, at least one, to a baseline that exists and keeps the latest `keep` of all its runs.

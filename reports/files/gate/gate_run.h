@@ -7,9 +7,8 @@
 
 namespace paretoken::reports {
 
-/// Reads a finished run: its result, the finish reasons and the faults of the kept answers of its successful
-/// requests, and the answers to the questions of --probe. Throws UsageError when a file of the run or of a
-/// compact copy is missing or malformed.
+/// Reads a finished run: its result, finish reasons and faults of kept answers, and the answers to --probe.
+/// Throws UsageError when a file is missing or malformed.
 GateRun read_gate_run(const std::filesystem::path& directory);
 
 /// Writes the compact copy into `directory`, which is created. Long answers to questions are cut, and series

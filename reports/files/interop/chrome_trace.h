@@ -6,9 +6,8 @@
 
 namespace paretoken::reports {
 
-/// Writes the trace of a run, also of one that was interrupted, with times in microseconds since the run's
-/// start. Throws UsageError when run.json or requests.jsonl is missing, or when a file cannot be read or is
-/// malformed. Without events.bin there are no spans "stall".
+/// Writes the trace of a run, also an interrupted one, in microseconds since its start; without events.bin
+/// there are no spans "stall". Throws UsageError when a file is missing or malformed.
 void write_chrome_trace(const std::filesystem::path& run_directory, std::ostream& out);
 
 }  // namespace paretoken::reports

@@ -57,9 +57,8 @@ struct ImportOptions {
 void write_foreign_run(const ForeignRun& run, const std::filesystem::path& directory,
                        const ImportOptions& options = {});
 
-/// Writes every run of the foreign files at `path` below `directory`: into `directory` itself if there is
-/// only one run, else into subdirectories. Returns the directories. Throws a UsageError when there is no such
-/// file.
+/// Writes every run of the foreign files at `path` below `directory`, a single one into it, and returns the
+/// directories. Throws a UsageError when there is no such file.
 std::vector<std::filesystem::path> import_runs(const std::filesystem::path& path,
                                                const std::filesystem::path& directory,
                                                const ImportOptions& options = {});

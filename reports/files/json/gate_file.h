@@ -15,10 +15,9 @@ inline constexpr std::string_view kGateSchema = "paretoken/gate/1";
 /// The text of a policy file.
 std::string policy_json(const GatePolicy& policy);
 
-/// Reads a policy. Settings that the file does not name stay as in default_policy(). `where` is the file's
-/// name. Throws a UsageError that names the file and, for a wrong key or value, the key and its line. A
-/// policy without metrics and limits is no error here, because the command line may add limits; check() in
-/// reports/analysis/gate/policy.h refuses it.
+/// Reads a policy; other settings stay as in default_policy(). Throws a UsageError that names the file
+/// (`where`), and the key and line that is wrong. check() refuses a policy without metrics and limits,
+/// because the command line may add some.
 GatePolicy parse_policy_json(std::string_view text, const std::string& where);
 
 /// The arguments with which a gate was started. A gate is resumed only with equal arguments.

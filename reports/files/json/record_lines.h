@@ -12,9 +12,8 @@
 
 namespace paretoken::reports {
 
-/// Appends one line of requests.jsonl without its newline. The line holds scalars only, with times in seconds
-/// since `epoch`; absent and empty values are left out. `trace_id` is the id of the trace context that the
-/// request carried; empty if it carried none.
+/// Appends a line of requests.jsonl without its newline: scalars that are not absent or empty, times in
+/// seconds since `epoch`, and `trace_id` if the request carried one.
 void append_record_line(std::string& out, const RequestRecord& record, TimePoint epoch,
                         const std::string& trace_id = {});
 

@@ -40,10 +40,8 @@ struct BegunFile {
 std::string begun_json(const Begun& begun, const Judging& judging);
 BegunFile parse_begun_json(std::string_view text, const std::string& where);
 
-/// The content of ended.json: the end of a run, its probe, what is missing in its records, the client's
-/// report and the failed scrapes. Times are in seconds since `recorded.observed.began`, which must be set
-/// before they are read into `recorded`, and so must `recorded.begun`, whose run must be the same. `files`
-/// tells the record files apart from others.
+/// The content of ended.json. Times are in seconds since `recorded.observed.began`, which must be set, like
+/// `recorded.begun` of the same run, before they are read. `files` tells the record files apart from others.
 std::string ended_json(const Recorded& recorded, const std::map<std::string, FileMark>& files);
 std::map<std::string, FileMark> parse_ended_json(std::string_view text, const std::string& where,
                                                  Recorded& recorded);

@@ -9,9 +9,8 @@
 
 namespace paretoken::reports {
 
-/// Compares the configurations, the cheapest first. A deployment carries the requests per second of the run
-/// that completed the most of them within `slos`. The members of the points must be set, as build_report()
-/// (reports/analysis/model/join.h) does.
+/// Compares the configurations, the cheapest first. A deployment carries the requests/s of the run that
+/// completed the most within `slos`. Points are those of build_report().
 DemandTable demand_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
                       const AskedDemand& asked);
 

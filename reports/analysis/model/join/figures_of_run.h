@@ -13,8 +13,7 @@ const PercentileValue* percentile_of(const RunResult& result, std::string_view k
 
 std::optional<double> positive(const std::optional<double>& value);
 
-/// Mean lengths of prompts and answers in tokens: the achieved lengths, or the requested ones if those are
-/// unknown.
+/// Mean tokens of prompts and answers: the achieved ones, or those that were requested.
 struct Lengths {
     double input = 0;
     double output = 0;
@@ -22,15 +21,13 @@ struct Lengths {
 
 Lengths lengths_of(const RunResult& result);
 
-/// Prompt tokens that came from a cache ÷ all prompt tokens, as reported in `usage`; nothing when it was not
-/// reported.
+/// Cached ÷ all prompt tokens by `usage`; nothing when it was not reported.
 std::optional<double> cached_share(const RunResult& result);
 
 /// The work of the window, or the work of one request with mean lengths if the run holds no sums.
 Totals work_of(const RunResult& result);
 
-/// The mean number of requests in flight: the measured value, or the run's concurrency if it was not
-/// measured.
+/// The mean number of requests in flight, measured, or else the run's concurrency.
 std::optional<double> batch_of(const RunResult& result);
 
 }  // namespace paretoken::reports

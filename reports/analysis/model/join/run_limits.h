@@ -15,8 +15,7 @@
 
 namespace paretoken::reports {
 
-/// The model card for these runs: the one that --model-card gives, or else the one that the runs name; null
-/// when there is neither.
+/// The model card of --model-card, or the one that these runs name; null when there is none.
 const cards::ModelCard* model_of(const std::vector<LoadedRun>& runs, const JoinOptions& options);
 
 /// The known terms of the hardware that serves: measured ones if there are any, else those of the datasheet.

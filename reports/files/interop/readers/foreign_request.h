@@ -32,20 +32,17 @@ struct ForeignRequest {
     std::optional<int> http_status = {};
 };
 
-/// The record of a request. A first chunk that comes less than 1 ms before the second and is one more than
-/// there are tokens has only a role, and a last one that is one more only ends the answer: both are left out.
-/// The tokens of the answer are spread evenly over the remaining chunks. Chunks less than 100 µs apart count
-/// as having come in one read, whose gaps say nothing of the server.
+/// The record of a request. An extra chunk with only a role (less than 1 ms before the second) or at the end
+/// is left out; tokens are spread evenly over the others. Chunks less than 100 µs apart count as one read.
 RequestRecord record_of(std::uint64_t index, const ForeignRequest& request);
 
 /// The run of requests that are held in memory, in their order.
 ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> unknown,
                            std::shared_ptr<const std::vector<ForeignRequest>> requests);
 
-/// Gives requests a start where a file does not tell when they were sent: in the order of the file, each as
-/// soon as one of `concurrency` slots is free, or evenly if there is no cap. The starts are then stretched so
-/// that the whole takes `duration_s`, if that is known. Rates over time are thus those that the other program
-/// saw, but nothing that depends on which requests ran at the same time is known.
+/// Gives requests a start where a file tells none: each as soon as one of `concurrency` slots is free, or
+/// evenly, stretched to `duration_s` if known. Rates over time are then right, but not which requests ran at
+/// the same time.
 void place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
                     std::optional<double> duration_s);
 

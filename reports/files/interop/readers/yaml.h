@@ -5,9 +5,8 @@
 
 namespace paretoken::reports {
 
-/// The first document of a YAML text: mappings, sequences, and scalars as YAML's core schema reads them. Keys
-/// are texts. Throws a UsageError that names `where` if the text is malformed, nests too deep or has aliases,
-/// or if the program was built without libyaml.
+/// The first document of a YAML text by the core schema. Throws a UsageError that names `where` if it is
+/// malformed, nests too deep or has aliases, or without libyaml.
 nlohmann::json foreign_yaml(const std::string& text, const std::string& where);
 
 }  // namespace paretoken::reports
