@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include "core/result/metrics.h"
+
+#include <algorithm>
 #include "reports/analysis/model/front.h"
 #include "reports/files/json/report_fields.h"
 #include "reports/files/json/report_json.h"
