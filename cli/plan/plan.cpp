@@ -38,7 +38,7 @@
 #include "experiments/sizing.h"
 #include "reports/analysis/plan/engine_command.h"
 #include "reports/files/file_io.h"
-#include "reports/files/json/manifests.h"
+#include "reports/files/interop/manifests.h"
 #include "reports/files/json/sizing_json.h"
 #include "reports/pages/sizing.h"
 

@@ -1,4 +1,4 @@
-#include "reports/files/json/manifests.h"
+#include "reports/files/interop/manifests.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
