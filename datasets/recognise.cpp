@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/text/printable.h"
 #include "datasets/catalog.h"
+#include "datasets/files/csv_row.h"
 #include "datasets/files/row_file.h"
 
 namespace paretoken::datasets {
@@ -142,15 +143,11 @@ Keys keys_of(std::string_view text) {
 /// Returns the names in the header of a table; none if its first line has no separators.
 Keys columns_of(std::string_view text) {
     Keys columns;
-    std::string_view header = text.substr(0, text.find_first_of("\r\n"));
-    const std::size_t separator = header.find_first_of(",;\t");
-    if (separator == std::string_view::npos) return columns;
-    const char between = header[separator];
-    while (!header.empty()) {
-        const std::size_t end = std::min(header.find(between), header.size());
-        columns.emplace(header.substr(0, end));
-        header.remove_prefix(std::min(end + 1, header.size()));
-    }
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    for (const std::string_view name : csv_columns(text.substr(0, text.find_first_of("\r\n"))))
+        columns.emplace(name);
+    if (columns.size() < 2) columns.clear();
     return columns;
 }
 

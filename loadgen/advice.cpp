@@ -55,9 +55,17 @@ bool contains(std::string_view text, std::string_view words) {
 
 enum class GatewayFault : std::uint8_t { none, absent, no_answer, slow, tls };
 
-/// Returns what a proxy reports with an answer. `own_page`: the answer is a page of a known proxy itself.
-GatewayFault fault_of(int status, bool own_page, std::string_view body) {
-    constexpr std::array<std::string_view, 16> kAbsent = {
+/// Returns what a proxy reports with an answer. `is_known`: the answer comes from a known proxy. `own_page`:
+/// it is a page of this proxy itself.
+GatewayFault fault_of(int status, bool is_known, bool own_page, std::string_view body) {
+    // A server says these itself of an image, for example, that it cannot fetch.
+    constexpr std::array<std::string_view, 4> kOfAnyFetch = {
+        "Connection error",
+        "onnection refused",
+        "Cannot connect to host",
+        "All connection attempts failed",
+    };
+    constexpr std::array<std::string_view, 12> kAbsent = {
         "No server is available to handle this request",
         "no healthy upstream",
         "no available server",
@@ -69,10 +77,6 @@ GatewayFault fault_of(int status, bool own_page, std::string_view body) {
         "o healthy workers",
         "Server Connection Error",
         "APIConnectionError",
-        "Connection error",
-        "onnection refused",
-        "Cannot connect to host",
-        "All connection attempts failed",
         "no instances found",
     };
     const auto is_said = [&](std::string_view words) { return contains(body, words); };
@@ -80,7 +84,8 @@ GatewayFault fault_of(int status, bool own_page, std::string_view body) {
     if (status == 525 || status == 526) return GatewayFault::tls;
     if (status == 521 || status == 523 || status == 530) return GatewayFault::absent;
     if (status != 429 && status < 500) return GatewayFault::none;
-    if (std::any_of(kAbsent.begin(), kAbsent.end(), is_said)) return GatewayFault::absent;
+    if (std::ranges::any_of(kAbsent, is_said)) return GatewayFault::absent;
+    if ((is_known || status != 500) && std::ranges::any_of(kOfAnyFetch, is_said)) return GatewayFault::absent;
     if (status == 503) return own_page ? GatewayFault::absent : GatewayFault::none;
     const bool is_failed = status == 502 || status == 520 || status == 522;
     return is_failed ? GatewayFault::no_answer : GatewayFault::none;
@@ -101,7 +106,9 @@ std::string redirect_advice(const http::Url& url, std::string_view path, std::st
     const std::string_view place = location.substr(0, location.find_first_of("?#"));
     const std::string_view wanted = path.substr(0, path.find('?'));
     const bool of_models = wanted.ends_with("/models");
-    const std::string whole = fmt::format("{}{}", place.starts_with('/') ? origin.text() : "", place);
+    const std::string_view front = place.starts_with("//") ? (url.tls ? "https:" : "http:") : "";
+    const std::string whole = fmt::format(
+        "{}{}", place.starts_with('/') && front.empty() ? origin.text() : std::string(front), place);
     if (of_models && whole == fmt::format("{}{}{}/", origin.text(), url.base, wanted))
         return "the server wants a slash at the end, which its list of models does not need if --model is "
                "given";
@@ -127,11 +134,14 @@ GatewayReport gateway_report(int status, std::string_view server, std::string_vi
         return is_page || (!is_json && contains(small_server, gateway.server));
     });
     const bool is_known = found != kGateways.end();
-    const GatewayFault fault = fault_of(status, is_known && !is_json, body);
+    // Words without any mark-up are those of the server behind a proxy, unless the proxy is known for them.
+    const bool is_page = body.empty() || body.front() == '<';
+    const bool own_page = is_known && !is_json && (is_page || contains(body, found->words));
+    const GatewayFault fault = fault_of(status, is_known, own_page, body);
     if (fault == GatewayFault::none) return {};
     const std::string name = is_known ? std::string(found->name) : "a proxy before the server";
     const std::string setting =
-        is_known && !found->timeout.empty() ? fmt::format(" ({})", found->timeout) : std::string();
+        fmt::format(" ({})", is_known && !found->timeout.empty() ? found->timeout : "its read timeout");
     constexpr std::string_view kOr = ", or give the server's own address";
     switch (fault) {
         case GatewayFault::absent:
@@ -172,8 +182,7 @@ std::string cut_off_note(std::string_view what, Duration took, const http::Fetch
                          std::string_view remark) {
     return fmt::format(
         "{} was cut off after {:.1f} s, {} ({}){}; a proxy before the server may have too short a read "
-        "timeout "
-        "(nginx: proxy_read_timeout, HAProxy: timeout server), or the server ended",
+        "timeout (nginx: proxy_read_timeout, HAProxy: timeout server), or the server ended",
         what, seconds(took), answer.body.empty() ? "before any output" : "in the middle of its answer",
         answer.failure ? answer.failure->why : "", remark);
 }

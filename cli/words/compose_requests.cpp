@@ -159,7 +159,16 @@ bool take_column(const std::string& key, const std::string& name, Columns& colum
 /// Sets the columns of the file, if they have other names than those by which files are recognised.
 void set_columns(const Composing& now, Columns columns) {
     constexpr std::array kTexts = {"prompt", "messages", "text", "question", "instruction", "query"};
-    const bool is_trace = !columns.contains("prompt");
+    constexpr std::array kOfTraces = {"at_s", "timestamp", "input_tokens", "hash_ids"};
+    const bool is_trace =
+        !columns.contains("prompt") &&
+        std::ranges::any_of(kOfTraces, [&](const char* name) { return columns.contains(name); });
+    if (!is_trace && !columns.contains("prompt")) {
+        columns["prompt"] = "prompt";
+        now.note(
+            "the column of the prompts is taken to be 'prompt'; if it has another name, say "
+            "columns:prompt=NAME");
+    }
     const char* const time = columns.contains("timestamp") ? "timestamp" : "at_s";
     const Columns of_traces = {{time, "timestamp"},
                                {"input_tokens", "input_length"},

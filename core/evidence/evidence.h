@@ -71,8 +71,9 @@ double effective_sample_above(std::span<const double> values, double limit, cons
 /// nothing when n is too small to bound the percentile on both sides.
 std::optional<Interval> percentile_levels(double p, double n, double confidence = 0.95);
 
-/// Returns the 95 % interval of percentile p from `sorted` values with `effective_n` effective samples; an
-/// end may be +infinity (a failure). Nothing when the samples are too few, or when both ends are one value.
+/// Returns the 95 % interval of percentile p from `sorted` (ascending) values with `effective_n` effective
+/// samples; a failed request is +infinity, and an end may be. Nothing when the samples are too few, or when
+/// both ends are one value.
 std::optional<Interval> effective_interval(std::span<const double> sorted, double p, double effective_n);
 
 /// Returns the limits on percentile p that `sorted` values decide at 99 % (MLPerf's early-stopping rule on

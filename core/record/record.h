@@ -101,7 +101,7 @@ struct RequestRecord {
     std::uint64_t index = 0;
     std::string id;
     std::string request_class;
-    /// The SLOs of this request ("ttft:500 tpot:20"); empty: those of its class or the run apply.
+    /// The SLOs of this request ("ttft:500 tpot:20", in ms); empty: those of its class or the run apply.
     std::string slo = {};
     std::uint32_t worker = 0;
     std::optional<std::uint32_t> target;  ///< number of its server, from 0, if there are several
@@ -154,7 +154,7 @@ struct RequestRecord {
     std::int64_t grouped_chunks = 0;  ///< number of events with same_read
     TokenSource token_source = TokenSource::one_per_chunk;
     /// Whether output is known to have been missed: events had text under names that are not known, or the
-    /// usage counts reasoning and no event had any. The first event may then be late.
+    /// usage counts reasoning that the events cannot have shown. The first event may then be late.
     bool unseen_output = false;
     /// Whether the usage counts more cached than prompt tokens, so that `usage.cached_prompt` was dropped.
     bool disputed_cache = false;

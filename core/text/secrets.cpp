@@ -64,12 +64,27 @@ struct UrlParts {
     std::string_view query;        ///< after "?", up to "#"
 };
 
+/// Returns the position behind the scheme and its slashes, also if these are too few or the scheme is
+/// missing.
+std::size_t begin_of_authority(std::string_view url) {
+    std::size_t begin = 0;
+    if (const auto scheme = url.find("://"); scheme != std::string_view::npos)
+        begin = scheme + 1;
+    else if (const auto colon = url.find(':'); url.starts_with("http:") || url.starts_with("https:"))
+        begin = colon + 1;
+    return std::min(url.find_first_not_of('/', begin), url.size());
+}
+
 UrlParts parts_of(std::string_view url) {
     UrlParts parts;
     if (url.starts_with("sim:")) return parts;  // a profile of the simulated server and its settings
-    const auto scheme = url.find("://");
-    const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
-    const std::string_view authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+    const std::size_t begin = begin_of_authority(url);
+    std::string_view authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+    const auto colon = std::min(authority.find(':'), authority.size());
+    // What follows a name is a port or a password, and a password may hold '/' and '#'.
+    const bool is_ipv6 = authority.starts_with('[');
+    if (!is_ipv6 && authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos)
+        authority = url.substr(begin, url.find('?', begin) - begin);
     if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
         parts.credentials = authority.substr(0, at);
     }
@@ -165,6 +180,10 @@ bool names_a_secret(std::string_view variable) {
     for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     return std::ranges::any_of(kWords,
                                [&](std::string_view word) { return name.find(word) != std::string::npos; });
+}
+
+bool has_credentials(std::string_view url) {
+    return !parts_of(url).credentials.empty();
 }
 
 std::string redacted_url(std::string_view url) {

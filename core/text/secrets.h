@@ -47,4 +47,7 @@ bool names_a_secret(std::string_view variable);
 /// ones. A text without either, and "sim:…", are unchanged.
 std::string redacted_url(std::string_view url);
 
+/// Returns whether a URL, which need not be a valid one, has a name or a password before its host.
+bool has_credentials(std::string_view url);
+
 }  // namespace paretoken

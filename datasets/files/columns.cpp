@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,10 +22,12 @@ namespace {
 /// The columns of a file, by the names that our rows have for them.
 using Columns = std::map<std::string, std::string>;
 
-/// Returns a field of a table as JSON. A list or an object is JSON already; a number may be a text.
-std::string json_of_field(const std::string& field) {
+/// Returns a field of a table as JSON. Values that are lists or objects are JSON already; a number may be a
+/// text.
+std::string json_of_field(std::string_view ours, const std::string& field) {
+    constexpr std::array<std::string_view, 3> kJson = {"messages", "hash_ids", "body"};
     if (field.empty()) return "null";
-    if (field.starts_with('[') || field.starts_with('{')) return field;
+    if (std::ranges::find(kJson, ours) != kJson.end()) return field;
     return nlohmann::json(field).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -39,10 +43,21 @@ std::string renamed(std::string_view text, const std::string& header, const Colu
     std::string row = "{";
     for (const auto& [ours, theirs] : columns) {
         const std::string value = header.empty() ? json_of_member(text, theirs, place)
-                                                 : json_of_field(csv_text(text, header, theirs, place));
+                                                 : json_of_field(ours, csv_text(text, header, theirs, place));
         row += fmt::format("{}\"{}\":{}", row.size() > 1 ? "," : "", ours, value);
     }
     return row + "}";
+}
+
+/// Returns a message about a value under one of our names with the name of its column.
+std::string with_names_of_file(std::string message, const Columns& columns) {
+    for (const auto& [ours, theirs] : columns) {
+        const std::string name = fmt::format("\"{}\"", ours);
+        const auto found = message.find(name);
+        if (found != std::string::npos && ours != theirs)
+            message.insert(found + name.size(), fmt::format(" (the column '{}')", theirs));
+    }
+    return message;
 }
 
 }  // namespace
@@ -57,8 +72,7 @@ RowFormat columns_format(const Spec& spec) {
     if (!has_text && !columns.contains("input_tokens"))
         throw UsageError(
             "--dataset columns: name the column of the prompts, or of their lengths: columns:prompt=question "
-            "or "
-            "columns:input_tokens=n");
+            "or columns:input_tokens=n");
     const std::string block = fmt::format(",\"block_tokens\":{:.0f}}}", spec.number_or("block", 512));
     const RowFormat inner = has_text ? custom_format({}) : turns_format({});
     const bool has_blocks = columns.contains("hash_ids");
@@ -69,7 +83,11 @@ RowFormat columns_format(const Spec& spec) {
                 std::string row = renamed(text, header, columns, place);
                 if (has_blocks) row.replace(row.size() - 1, 1, block);
                 row.reserve(row.size() + RowFile::kPadding);
-                return read(row, {}, place);
+                try {
+                    return read(row, {}, place);
+                } catch (const UsageError& error) {
+                    throw UsageError(with_names_of_file(error.what(), columns));
+                }
             },
         .look =
             [](const std::string& path, RowFormat& format) {

@@ -11,16 +11,17 @@
 namespace paretoken::datasets {
 namespace {
 
-/// Returns the character between the fields of a table: a comma, or what its header has instead.
+/// Returns the character between the fields of a table: a comma, or what its header has instead; NUL if the
+/// header has one field.
 char separator_of(std::string_view header) {
-    for (const char separator : {',', ';', '\t'})
+    for (const char separator : kCsvSeparators)
         if (header.find(separator) != std::string_view::npos) return separator;
-    return ',';
+    return '\0';
 }
 
-/// Removes the first field from `line` and returns it; a quoted field may hold separators, and quotes that
-/// are doubled.
-std::string_view take_field(std::string_view& line, char separator = ',') {
+/// Removes the first field from `line` and returns it as it stands there; a quoted field may hold separators,
+/// and quotes that are doubled.
+std::string_view take_quoted(std::string_view& line, char separator) {
     std::size_t end = 0;
     if (line.starts_with('"')) {
         end = line.find('"', 1);
@@ -33,9 +34,16 @@ std::string_view take_field(std::string_view& line, char separator = ',') {
     line.remove_prefix(std::min(end + 1, line.size()));
     while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
     while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
-    if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
-        field = field.substr(1, field.size() - 2);
     return field;
+}
+
+std::string_view unquoted(std::string_view field) {
+    const bool is_quoted = field.size() >= 2 && field.front() == '"' && field.back() == '"';
+    return is_quoted ? field.substr(1, field.size() - 2) : field;
+}
+
+std::string_view take_field(std::string_view& line, char separator = ',') {
+    return unquoted(take_quoted(line, separator));
 }
 
 /// Removes a whole number of exactly `digits` digits from `text` and returns it, and removes the next
@@ -67,24 +75,49 @@ std::optional<int> offset_of(std::string_view text) {
 
 }  // namespace
 
-std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
-                           const RowPlace& place) {
+namespace {
+
+/// Returns the field of `row` in `column` with its quotes.
+std::string_view quoted_field(std::string_view row, std::string_view header, std::string_view column,
+                              const RowPlace& place) {
     const char separator = separator_of(header);
     const bool last_is_empty = row.ends_with(separator);
     while (!header.empty()) {
         const bool found = take_field(header, separator) == column;
         if (row.empty() && found && !(header.empty() && last_is_empty))
             place.refuse(fmt::format("the row has no field under '{}'", column));
-        const std::string_view field = take_field(row, separator);
+        const std::string_view field = take_quoted(row, separator);
         if (found) return field;
     }
     place.refuse(fmt::format("the header has no column '{}'", column));
 }
 
+bool has_more_fields(std::string_view row, std::string_view header) {
+    const char separator = separator_of(header);
+    while (!header.empty()) {
+        take_field(header, separator);
+        take_field(row, separator);
+    }
+    return !row.empty();
+}
+
+}  // namespace
+
+std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
+                           const RowPlace& place) {
+    return unquoted(quoted_field(row, header, column, place));
+}
+
 std::string csv_text(std::string_view row, std::string_view header, std::string_view column,
                      const RowPlace& place) {
-    if (std::count(row.begin(), row.end(), '"') % 2 != 0) place.refuse("a quoted value has no end");
-    std::string text(csv_field(row, header, column, place));
+    const std::string_view field = quoted_field(row, header, column, place);
+    std::string text(unquoted(field));
+    if (!field.starts_with('"')) {
+        if (has_more_fields(row, header))
+            place.refuse("the row has more fields than the header; a value with a separator needs quotes");
+        return text;
+    }
+    if (text.size() == field.size()) place.refuse("a quoted value has no end, or text follows its end");
     for (std::size_t at = 0; (at = text.find("\"\"", at)) != std::string::npos; ++at) text.erase(at, 1);
     return text;
 }
@@ -100,6 +133,13 @@ std::int64_t csv_tokens(std::string_view row, std::string_view header, std::stri
         place.refuse(
             fmt::format("'{}' under '{}' is not a whole number from {} to 1e9", field, column, least));
     return static_cast<std::int64_t>(tokens);
+}
+
+std::vector<std::string_view> csv_columns(std::string_view header) {
+    std::vector<std::string_view> names;
+    const char separator = separator_of(header);
+    while (!header.empty()) names.push_back(take_field(header, separator));
+    return names;
 }
 
 std::string csv_numbers(std::string_view row) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "datasets/files/row_file.h"
 
@@ -15,8 +16,8 @@ namespace paretoken::datasets {
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place);
 
-/// Returns that field as a text, in which doubled quotes are single ones. Throws UsageError, by
-/// place.refuse(), if a quoted value of the row has no end.
+/// Returns that field as a text; in a quoted one, doubled quotes are single ones. Throws UsageError, by
+/// place.refuse(), if a quoted value has no end, or if the row has more fields than the header.
 std::string csv_text(std::string_view row, std::string_view header, std::string_view column,
                      const RowPlace& place);
 
@@ -24,6 +25,9 @@ std::string csv_text(std::string_view row, std::string_view header, std::string_
 /// UsageError, by place.refuse(), if it is none.
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
                         const RowPlace& place, std::int64_t least = 1);
+
+/// Returns the names in a header, unquoted.
+std::vector<std::string_view> csv_columns(std::string_view header);
 
 /// Returns a header of numbers, "1,2,3", for rows without a header, so that columns are found by number.
 std::string csv_numbers(std::string_view row);

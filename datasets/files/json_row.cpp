@@ -66,8 +66,9 @@ void set_content(Message& message, dom::element content, const RowPlace& place) 
 std::string_view hint_at(std::string_view row) {
     if (row.ends_with(',')) return "; no comma may follow the object of a line";
     if (row == "{") return "; an object must be in one line, as jq -c . FILE writes it";
-    if (row.find("NaN") != std::string_view::npos || row.find("Infinity") != std::string_view::npos)
-        return "; NaN and Infinity are no JSON, write null";
+    for (const std::string_view number :
+         {":NaN", ": NaN", ":Infinity", ": Infinity", ":-Infinity", ": -Infinity"})
+        if (row.find(number) != std::string_view::npos) return "; NaN and Infinity are no JSON, write null";
     if (row.starts_with("{'")) return "; JSON has double quotes, and this looks like Python's text";
     return {};
 }

@@ -39,17 +39,22 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// Returns the position of the line feed that ends the row at the front of a text; npos if it is not there.
-/// A line feed within quotes ends no row of a table.
+/// A line feed within quotes ends no row of a table; quotes count if a field begins with them.
 std::size_t end_of_line(std::string_view text, bool is_table) {
+    if (!is_table) return text.find('\n');
     bool quoted = false;
-    for (std::size_t from = 0;;) {
-        const std::size_t end = text.find('\n', from);
-        if (!is_table || end == std::string_view::npos) return end;
-        const std::string_view line = text.substr(from, end - from);
-        quoted ^= std::count(line.begin(), line.end(), '"') % 2 != 0;
-        if (!quoted) return end;
-        from = end + 1;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] == '\n' && !quoted) return at;
+        if (text[at] != '"') continue;
+        if (!quoted) {
+            quoted = at == 0 || kCsvSeparators.find(text[at - 1]) != std::string_view::npos;
+        } else if (text.substr(at + 1).starts_with('"')) {
+            ++at;
+        } else {
+            quoted = false;
+        }
     }
+    return std::string_view::npos;
 }
 
 /// Finds the ends of the elements of a JSON array, or of JSON objects that follow each other, which may

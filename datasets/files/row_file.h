@@ -30,6 +30,9 @@ enum class RowLayout : std::uint8_t {
 /// no UTF-8 (Parquet, Arrow, UTF-16), or came in place of the data (Git LFS, a web page).
 void refuse_packed(const std::string& path, std::string_view begin);
 
+/// What may stand between the fields of a table.
+inline constexpr std::string_view kCsvSeparators = ",;\t";
+
 class RowFile {
   public:
     /// The number of readable bytes behind a row that is passed on, which simdjson requires.

@@ -87,6 +87,11 @@ void TurnFile::add_time(const Row& row, const RowPlace& place) {
         if (*row.at_s < last_at_s_)
             place.refuse(fmt::format("the time goes back from {} s to {} s; sort the rows by their time",
                                      last_at_s_, *row.at_s));
+        constexpr double kLongest =
+            1e8;  // seconds; longer than any log, and shorter than the time since 1970
+        if (*row.at_s - last_at_s_ > kLongest)
+            place.refuse(fmt::format("the time jumps from {} s to {} s; have all times the same unit?",
+                                     last_at_s_, *row.at_s));
         last_at_s_ = *row.at_s;
         ++timed_;
     }

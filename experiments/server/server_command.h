@@ -80,9 +80,9 @@ class CommandServer {
     ServerStart start_;
 };
 
-/// Returns whether `ready_url` (a URL or a path) returns 200 within 5 s; without it /health, or /v1/models
-/// any status below 500 if /health returns another status below 500. Throws UsageError for a URL that cannot
-/// be parsed, RuntimeError when its host is unknown.
+/// Returns whether `ready_url` (a URL or a path) answers with 200. If it is empty, /health must, or, if that
+/// answers with another status below 500, /v1/models with any status below 500. No answer within 5 s is not
+/// ready. Throws UsageError for a URL that cannot be parsed, RuntimeError when its host is unknown.
 bool is_ready(const std::string& url, const std::string& ready_url);
 
 /// Blocks until is_ready(). Throws as that does, ServerFailed after `patience`, RuntimeError on `stop`.

@@ -110,16 +110,16 @@ Url parse_url(std::string_view text) {
         url.port = url.tls ? 443 : 80;
         rest.remove_prefix(scheme.size() + 3);
     }
+    if (has_credentials(text)) {
+        reject(text,
+               "credentials in the URL are not supported; set the API key, or give "
+               "-H 'Authorization: Basic …'");
+    }
     for (const char c : rest) {
         if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F) {
             reject(text, "it must not contain a space or a control character");
         }
         if (c == '#') reject(text, "a fragment ('#…') is never sent to a server");
-    }
-    if (rest.substr(0, rest.find_first_of("/?")).find('@') != std::string_view::npos) {
-        reject(text,
-               "credentials in the URL are not supported; set the API key, or give "
-               "-H 'Authorization: Basic …'");
     }
     if (const auto mark = rest.find('?'); mark != std::string_view::npos) {
         url.query = rest.substr(mark + 1);

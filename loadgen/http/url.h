@@ -22,7 +22,7 @@ struct Url {
     std::string text() const;  ///< text to show, without query values that may be secret
     /// Returns whether the base ends with the version of the API, such as "/v4" or "/v1beta".
     bool has_version() const;
-    /// Returns a path of the API below the base: "/models" for "/v1/models" if that has a version.
+    /// Returns a path of the API below the base: "/models" for "/v1/models" if the base has a version.
     std::string_view api_path(std::string_view path) const;
 };
 

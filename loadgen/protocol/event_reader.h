@@ -154,7 +154,7 @@ bool count_elements(ondemand::value& value, std::uint32_t& count);
 /// Reads usage in every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek
 /// (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens). What the counts of
 /// prompt and output leave out (cached tokens, reasoning) is added to them, as total_tokens or a larger count
-/// of of output tokens leaves out, as total_tokens or a larger count of reasoning shows, is added to it.
+/// of reasoning shows.
 bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
 
 bool read_timings(ondemand::value& value, Timings& timings);

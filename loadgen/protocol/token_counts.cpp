@@ -177,7 +177,8 @@ Shown shown(std::span<const Chunk> chunks, std::optional<EventKind> kind = std::
 bool had_time_for(std::int64_t hidden, std::int64_t others, std::span<const Chunk> chunks,
                   const RequestRecord& record) {
     constexpr double kFaster = .7;  // the context grows, so that the first tokens are the faster ones
-    if (!record.sent || others < 2) return true;
+    if (!record.sent) return true;
+    if (others < 2) return false;  // the events show nearly nothing but the reasoning
     const double before = seconds(chunks.front().time - *record.sent);
     const double each = seconds(chunks.back().time - chunks.front().time) / static_cast<double>(others - 1);
     return before >= kFaster * each * static_cast<double>(hidden);

@@ -13,7 +13,7 @@ namespace paretoken::reports {
 
 /// The changes with which the results are computed.
 struct Refold {
-    /// The SLOs of all requests ("ttft:500"); absent means those of the run.
+    /// The SLOs of all requests ("ttft:500", in ms); absent means those of the run.
     std::optional<std::vector<std::string>> goodput = {};
     /// The SLOs of a class; they take precedence over `goodput`.
     std::map<std::string, std::vector<std::string>> classes = {};

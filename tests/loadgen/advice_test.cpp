@@ -91,6 +91,9 @@ TEST(Advice, leaves_the_words_of_a_server_that_loads_or_is_busy_alone) {
     EXPECT_EQ(gateway_report(429, "", R"({"error":"Model is overloaded","error_type":"overloaded"})"),
               nothing);
     EXPECT_EQ(gateway_report(503, "uvicorn", "server busy, please try again"), nothing);
+    EXPECT_EQ(gateway_report(503, "nginx/1.22.1", "Model is loading"), nothing);
+    EXPECT_EQ(gateway_report(500, "uvicorn", R"({"message":"cannot fetch image: Connection refused"})"),
+              nothing);
     EXPECT_EQ(gateway_report(500, "nginx", R"({"error":{"message":"CUDA out of memory"}})"), nothing);
     EXPECT_EQ(gateway_report(404, "nginx", "<center>nginx</center>"), nothing);
 }

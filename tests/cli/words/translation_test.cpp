@@ -179,6 +179,9 @@ const std::vector<Meaning>& meanings() {
          "column=n "
          "--profile synchronous --max-requests 5",
          {"--dataset columns:output_tokens=n,prompt=q", "--dataset-path w.csv"}},
+        {"guidellm benchmark run --target http://a --data w.jsonl --data-column-mapper "
+         "'{\"output_tokens_count_column\": \"n\"}' --profile synchronous --max-requests 5",
+         {"--dataset columns:output_tokens=n,prompt=prompt", "!--arrivals"}},
         {"guidellm benchmark run --target http://a --data w.jsonl --data-args "
          "'{\"prompt_column\":\"prompt\"}' "
          "--profile synchronous --max-requests 5",

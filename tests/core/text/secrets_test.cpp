@@ -79,6 +79,11 @@ TEST(Secrets, a_url_is_shown_without_its_credentials_and_keys) {
               "https://***@host/base?api-version=1&key=***&sig=***");
     EXPECT_EQ(redacted_url("http://host?SECRETKEY123"), "http://host?***");
     EXPECT_EQ(redacted_url("user:pw@host"), "***@host");
+    for (const char* url : {"http://u:SECRET/x@host/a", "http://u:SECRET#x@host/a", "http:/u:SECRET@host/a",
+                            "//u:SECRET@host/a", "http:u:SECRET@host/a"})
+        EXPECT_EQ(redacted_url(url).find("SECRET"), std::string::npos) << url;
+    EXPECT_EQ(redacted_url("http://[::1]:8000/a@b"), "http://[::1]:8000/a@b");
+    EXPECT_EQ(redacted_url("http://host:8000/a@b"), "http://host:8000/a@b");
 }
 
 TEST(Secrets, a_url_without_secrets_is_shown_as_it_is) {

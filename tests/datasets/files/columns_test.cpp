@@ -69,11 +69,33 @@ TEST(Columns, that_are_not_there_are_named_with_their_place) {
                 AllOf(HasSubstr(":1: "), HasSubstr("question")));
     EXPECT_THAT(refusal_of_columns("q\n\"no end\nx\n", "columns:prompt=q"),
                 HasSubstr("a quoted value has no end"));
-    EXPECT_THAT(refusal_of_columns("q,t\nx,noon\n", "columns:prompt=q,at_s=t"), HasSubstr("at_s"));
+    EXPECT_THAT(refusal_of_columns("q,t\nx,noon\n", "columns:prompt=q,at_s=t"),
+                AllOf(HasSubstr("at_s"), HasSubstr("'t'")));
     EXPECT_THAT(refusal_of_columns("q,n\nx,-5\n", "columns:prompt=q,output_tokens=n"),
                 HasSubstr("output_tokens"));
     EXPECT_THAT(refusal_of_columns("q\nx\n", "columns:output_tokens=q"), HasSubstr("columns:prompt="));
     EXPECT_THAT(refusal_of_columns("q\nx\n", "columns:prompt=q,colour=q"), HasSubstr("colour"));
+}
+
+TEST(Columns, keep_quotes_and_brackets_of_prompts_as_they_stand) {
+    const auto prompts = dataset_of_columns(
+        "q,n\n[INST] hello,5\n{name}: hi,6\n\"[1,2]\",7\n6\" nails,8\nprint(\"\"),9\nlast,10\n",
+        "columns:prompt=q,output_tokens=n");
+    const std::vector<std::string> wanted = {"[INST] hello", "{name}: hi",  "[1,2]",
+                                             "6\" nails",    "print(\"\")", "last"};
+    ASSERT_EQ(prompts->size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        EXPECT_EQ(prompts->request(i).prompt, Prompt(wanted[i])) << i;
+    EXPECT_EQ(dataset_of_columns("q\nhello, you\n", "columns:prompt=q,osl=4")->request(0).prompt,
+              Prompt("hello, you"))
+        << "a table with one column has no separators";
+    EXPECT_THAT(refusal_of_columns("q,n\nTell me, please,5\n", "columns:prompt=q,output_tokens=n"),
+                AllOf(HasSubstr(":2: "), HasSubstr("more fields than the header")));
+}
+
+TEST(Columns, whose_times_change_their_unit_are_refused) {
+    EXPECT_THAT(refusal_of_columns("q,t\na,999999999\nb,1000000001\n", "columns:prompt=q,timestamp=t,osl=4"),
+                HasSubstr("the same unit"));
 }
 
 TEST(Columns, with_prompts_are_not_made_up) {

@@ -92,6 +92,8 @@ TEST(Url, TakesSchemesInAnyCaseAndSaysWhatIsWrongWithAnAddress) {
     for (const auto& [text, said] : {std::pair{"http:/a:80", "two slashes"},
                                      {"http://::1:8000", "brackets"},
                                      {"http://user:pw@a", "Authorization: Basic"},
+                                     {"http://user:p/w@a", "Authorization: Basic"},
+                                     {"http://user:p#w@a", "Authorization: Basic"},
                                      {"WS://a", "'ws'"}}) {
         const std::string message = message_of<UsageError>([&] { parse_url(text); });
         EXPECT_NE(message.find(said), std::string::npos) << text << ": " << message;

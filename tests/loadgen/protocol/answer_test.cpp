@@ -301,15 +301,12 @@ TEST(Tokens, OfReasoningThatWasNotStreamedAreNotShared) {
         Answer().read(1, text("a")).read(2, text("b")).read(3, kStop + with_reasoning).end();
     EXPECT_EQ(hidden.token_source, TokenSource::one_per_event);
     EXPECT_EQ(hidden.streamed_tokens, 2);
-    const RequestRecord shown =
-        Answer()
-            .read(
-                1,
-                chunk(
-                    R"({"reasoning":"a long thought of many tokens, which the usage counts too: a hundred tokens at least"})"))
-            .read(2, text("b"))
-            .read(3, kStop + with_reasoning)
-            .end();
+    const RequestRecord shown = Answer()
+                                    .read(1, chunk(R"({"reasoning":"a thought of a hundred tokens )" +
+                                                   std::string(400, 'x') + R"("})"))
+                                    .read(2, text("b"))
+                                    .read(3, kStop + with_reasoning)
+                                    .end();
     EXPECT_EQ(shown.streamed_tokens, 102);
 }
 

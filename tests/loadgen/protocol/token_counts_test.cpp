@@ -98,6 +98,9 @@ TEST(TokenCounts, of_reasoning_are_hidden_where_the_time_before_the_text_was_lon
     }
     EXPECT_FALSE(decided({.events = 100, .sent_before_ms = 9000}, {}, counting(100, 60)).unseen_output)
         << "an event for each token shows all of them";
+    EXPECT_FALSE(decided({.events = 50, .text_bytes = 10, .sent_before_ms = 9000}, {}, counting(100, 100))
+                     .unseen_output)
+        << "an answer that its limit cut off within the reasoning";
 }
 
 TEST(TokenCounts, of_reasoning_are_hidden_behind_a_short_summary_of_it) {
