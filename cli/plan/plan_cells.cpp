@@ -236,9 +236,17 @@ struct CellMaker {
             if (other.fit.weights < cell.fit.weights && fits(other))
                 return fmt::format("--weights {}", smaller);
         }
+        return more_ranks(gpu, ranks, model, weights, kv);
+    }
+
+    /// The fewest more ranks with which it fits. llama.cpp has either ranks or stages.
+    std::string more_ranks(const PlannedGpu& gpu, const Ranks& ranks, const cards::ModelCard& model,
+                           const std::string& weights, const std::string& kv) const {
         constexpr std::uint32_t kMost = 64;
+        const bool divides_once = engine == cards::Engine::llamacpp;
+        const std::uint32_t most_tensor = divides_once && ranks.stages > 1 ? 1 : kMost;
         Ranks more = ranks;
-        for (more.tensor *= 2; more.tensor <= kMost && model.query_heads % more.tensor == 0;
+        for (more.tensor *= 2; more.tensor <= most_tensor && model.query_heads % more.tensor == 0;
              more.tensor *= 2) {
             if (ranks.experts > 1) more.experts = more.tensor;
             if (more.experts > 1 && model.moe->experts % more.experts != 0) break;
@@ -246,8 +254,10 @@ struct CellMaker {
                 return fmt::format("--tp {}{}", more.tensor,
                                    more.experts > 1 ? fmt::format(" --ep {}", more.experts) : "");
         }
+        const std::uint64_t most_stages =
+            divides_once && ranks.tensor > 1 ? 1 : std::min<std::uint64_t>(kMost, model.layers);
         more = ranks;
-        for (more.stages *= 2; more.stages <= std::min<std::uint64_t>(kMost, model.layers); more.stages *= 2)
+        for (more.stages *= 2; more.stages <= most_stages; more.stages *= 2)
             if (fits(cell_of(gpu, more, weights, kv))) return fmt::format("--pp {}", more.stages);
         return "";
     }

@@ -213,6 +213,17 @@ class Divisions(Case):
                 self.fails_clearly(paretoken("plan", *arguments), 2, *words)
 
 
+    def test_what_would_fit_is_never_a_division_that_llamacpp_does_not_have(self):
+        card = ["--model-card", "llama-3.1-405b", "--gpu", "t4", "--engine", "llamacpp"]
+        for ranks in ([], ["--tp", 2], ["--pp", 2], ["--pp", "1,2", "--tp", 1]):
+            with self.subTest(ranks):
+                done, plan = planned(*card, *ranks)
+                self.succeeds(done)
+                for cell in plan["cells"]:
+                    changed = "--pp" if cell["tp"] > 1 else "--tp" if cell["pp"] > 1 else "neither"
+                    self.assertNotIn(changed, cell.get("nearest_change", ""))
+
+
 class ByTheHour(Case):
     CELL = ["--model-card", "llama3-8b", "--gpu", "h100x1", "--weights", "fp8", *LOAD, *LIMITS]
 
