@@ -152,14 +152,13 @@ std::optional<double> at(const std::map<std::string, double>& figures, const std
     return found->second;
 }
 
-/// Adds the metrics of another server from about the same time.
-void add_server(ServerScrape& sum, const ServerScrape& other, const std::string& name, double servers) {
+/// Adds the metrics of another server from about the same time. Shares are added too.
+void add_server(ServerScrape& sum, const ServerScrape& other, const std::string& name) {
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
         const auto found = other.values.find(key);
         if (found == other.values.end()) continue;
-        const bool is_share = metric.kind == MetricKind::share;
-        sum.values[key] += is_share ? found->second / servers : found->second;
+        sum.values[key] += found->second;
         if (metric.kind == MetricKind::counter) continue;
         const auto engines = other.by_engine.find(key);
         if (engines == other.by_engine.end()) {
@@ -179,6 +178,16 @@ void add_server(ServerScrape& sum, const ServerScrape& other, const std::string&
         accepted[i] += other.accepted_by_position[i];
 }
 
+/// Divides the added shares by the number of servers that have them.
+void average_shares(ServerScrape& sum, std::span<const ServerScrape* const> servers) {
+    for (const ServerMetric& metric : server_metrics()) {
+        const auto found = sum.values.find(std::string(metric.key));
+        if (metric.kind != MetricKind::share || found == sum.values.end()) continue;
+        found->second /= static_cast<double>(std::ranges::count_if(
+            servers, [&](const ServerScrape* server) { return server->values.contains(found->first); }));
+    }
+}
+
 const ServerScrape& nearest(const std::vector<ServerScrape>& scrapes, TimePoint at) {
     return *std::ranges::min_element(scrapes, [&](const ServerScrape& a, const ServerScrape& b) {
         return std::chrono::abs(a.at - at) < std::chrono::abs(b.at - at);
@@ -189,13 +198,14 @@ const ServerScrape& nearest(const std::vector<ServerScrape>& scrapes, TimePoint 
 struct PartOf {
     std::string_view part;
     std::string_view whole;
+    std::string_view ratio;
 };
-constexpr std::array kParts = {PartOf{"prefix_hits", "prefix_queries"},
-                               PartOf{"accepted_tokens", "draft_tokens"}};
+constexpr std::array kParts = {PartOf{"prefix_hits", "prefix_queries", "prefix_hit_ratio"},
+                               PartOf{"accepted_tokens", "draft_tokens", "acceptance_ratio"}};
 /// Returns the parts that grew by more than their whole.
 std::set<std::string> too_large_parts(const std::map<std::string, double>& figures) {
     std::set<std::string> parts;
-    for (const auto& [part, whole] : kParts) {
+    for (const auto& [part, whole, ratio] : kParts) {
         const auto own = at(figures, std::string(part));
         const auto all = at(figures, std::string(whole));
         if (own && all && *own > kMostShare * *all) parts.emplace(part);
@@ -203,11 +213,22 @@ std::set<std::string> too_large_parts(const std::map<std::string, double>& figur
     return parts;
 }
 
+/// Removes the gauges of ratios whose counters are impossible: they come from the same server.
+void remove_doubtful_ratios(const std::set<std::string>& fallen, const std::set<std::string>& too_large,
+                            std::map<std::string, double>& figures) {
+    for (const auto& [part, whole, ratio] : kParts)
+        if (too_large.contains(std::string(part)) || fallen.contains(std::string(part)) ||
+            fallen.contains(std::string(whole)))
+            for (const char* const form : {"", "_max", "_imbalance"})
+                figures.erase(fmt::format("{}{}", ratio, form));
+}
+
 /// Adds ratios of counters, if something was counted. There is none of a part that is larger than its whole.
 /// `figures` lacks the counters of `fallen`.
 void add_ratios(bool cached_on_top, const std::set<std::string>& fallen,
                 std::map<std::string, double>& figures) {
     const std::set<std::string> too_large = too_large_parts(figures);
+    remove_doubtful_ratios(fallen, too_large, figures);
     const auto part = [&](const std::string& key) {
         return too_large.contains(key) ? std::nullopt : at(figures, key);
     };
@@ -236,7 +257,7 @@ std::vector<std::string> faults_of_counters(std::span<const ServerScrape> scrape
     std::vector<std::string> faults;
     for (const std::string& key : fallen_counters(scrapes))
         faults.push_back(fmt::format("{} fell although the server did not start again", name(key)));
-    for (const auto& [part, whole] : kParts)
+    for (const auto& [part, whole, ratio] : kParts)
         if (too_large_parts(figures).contains(std::string(part)))
             faults.push_back(fmt::format("{} grew by {:g}, and {} by {:g}, of which it is a part",
                                          name(std::string(part)), figures.at(std::string(part)),
@@ -370,7 +391,6 @@ ServerScrapes combined(std::vector<ServerScrapes> servers) {
             all.kept.emplace(i == 0 ? name : fmt::format("{} (server {})", name, i + 1), std::move(series));
     }
     const auto is_telling = [](const ServerScrapes& server) { return !server.scrapes.empty(); };
-    const auto telling = static_cast<double>(std::ranges::count_if(servers, is_telling));
     const auto leading = std::ranges::find_if(servers, is_telling);
     if (leading == servers.end()) return all;
     for (ServerScrape& scrape : leading->scrapes) {
@@ -379,9 +399,13 @@ ServerScrapes combined(std::vector<ServerScrapes> servers) {
         sum.engine = scrape.engine;
         sum.sources = scrape.sources;
         sum.config = scrape.config;
-        for (std::size_t i = 0; i < servers.size(); ++i)
-            if (is_telling(servers[i]))
-                add_server(sum, nearest(servers[i].scrapes, scrape.at), std::to_string(i + 1), telling);
+        std::vector<const ServerScrape*> parts;
+        for (std::size_t i = 0; i < servers.size(); ++i) {
+            if (!is_telling(servers[i])) continue;
+            parts.push_back(&nearest(servers[i].scrapes, scrape.at));
+            add_server(sum, *parts.back(), std::to_string(i + 1));
+        }
+        average_shares(sum, parts);
     }
     return all;
 }

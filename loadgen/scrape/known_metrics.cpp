@@ -59,8 +59,8 @@ std::vector<Sample> possible_ones(std::vector<Sample> samples, std::vector<std::
     std::erase_if(samples, [&](const Sample& sample) {
         const auto kind = kinds_by_name().find(without_total(sample.name));
         if (kind == kinds_by_name().end()) return false;
-        constexpr double kNotKnown = -1;  // vLLM, of the share of hits without a cache
-        if (kind->second == MetricKind::share && sample.value == kNotKnown) return true;
+        constexpr double kNotKnown = -1;  // of the share of hits without a cache
+        if (sample.name.ends_with("cache_hit_rate") && sample.value == kNotKnown) return true;
         const bool is_possible =
             !(sample.value < 0) && !(kind->second == MetricKind::share && sample.value > kMostShare);
         const bool is_new = seen.emplace(sample.name, sample.labels).second;

@@ -293,6 +293,8 @@ TEST(ServerFiguresOver, ratios_of_older_versions_are_gauges_that_count_without_c
     const auto off = figures(text(-1, .5, ""), text(-1, .7, ""));
     EXPECT_FALSE(off.contains("prefix_hit_ratio")) << "-1 is vLLM's word for a cache that is off";
     EXPECT_TRUE(scraped(text(-1, .5, "")).left_out.empty());
+    EXPECT_THAT(scraped("vllm:kv_cache_usage_perc -1\n").left_out,
+                ::testing::ElementsAre("vllm:kv_cache_usage_perc -1 is impossible"));
 }
 
 TEST(ServerFiguresOver, counters_that_cannot_be_true_give_no_ratio) {
@@ -323,6 +325,33 @@ TEST(ServerFiguresOver, counters_that_cannot_be_true_give_no_ratio) {
     const auto as_it_should_be = figures_of(drafts(10, 5, 5), drafts(110, 75, 75));
     EXPECT_THAT(as_it_should_be.window.at("acceptance_ratio"), DoubleNear(.7, 1e-9));
     EXPECT_THAT(as_it_should_be.impossible, ::testing::IsEmpty());
+}
+
+TEST(ServerFiguresOver, gauges_do_not_stand_in_for_impossible_counters) {
+    const auto text = [](int queries, int hits) {
+        return fmt::format(
+            "vllm:gpu_prefix_cache_hit_rate .5\nvllm:prefix_cache_queries_total {}\n"
+            "vllm:prefix_cache_hits_total {}\nvllm:generation_tokens_total {}\n",
+            queries, hits, queries + hits);
+    };
+    const auto figures = [&](const std::string& after) {
+        return figures_over(std::vector{scraped(text(100, 90), kStart), scraped(after, kStart + 1s)},
+                            {kStart, kStart + 2s});
+    };
+    for (const auto& [queries, hits] : {std::pair(200, 590), std::pair(90, 190), std::pair(300, 80)})
+        for (const char* const key : {"prefix_hit_ratio", "prefix_hit_ratio_max"})
+            EXPECT_FALSE(figures(text(queries, hits)).contains(key)) << queries << " " << hits;
+    EXPECT_THAT(figures(text(200, 140)).at("prefix_hit_ratio"), DoubleNear(.5, 1e-9));
+}
+
+TEST(ServerFiguresOver, shares_of_several_servers_are_the_mean_of_those_that_have_them) {
+    const auto server = [](const char* share) {
+        const std::string text = fmt::format("vllm:generation_tokens_total 1\n{}", share);
+        return ServerScrapes{.scrapes = {scraped(text, kStart)}, .last_failure = {}};
+    };
+    const ServerScrapes all = combined(
+        {server("vllm:kv_cache_usage_perc .4\n"), server(""), server("vllm:kv_cache_usage_perc .8\n")});
+    EXPECT_THAT(all.scrapes.front().values.at("kv_usage"), DoubleNear(.6, 1e-9));
 }
 
 TEST(ServerFiguresOver, a_counter_that_falls_alone_is_no_restart) {
