@@ -2,26 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "core/text/letter_case.h"
 
 namespace paretoken {
 namespace {
-
-/// Returns the words of a command. Quotes only separate words, so that the words of `sh -c '…'` are among
-/// them.
-std::vector<std::string_view> words_in(std::string_view command) {
-    constexpr std::string_view kBetween = " \t\r\n'\"\\;";
-    std::vector<std::string_view> words;
-    for (std::size_t begin = 0;
-         (begin = command.find_first_not_of(kBetween, begin)) != std::string_view::npos;) {
-        const std::size_t end = std::min(command.find_first_of(kBetween, begin), command.size());
-        words.push_back(command.substr(begin, end - begin));
-        begin = end;
-    }
-    return words;
-}
 
 /// Returns whether the word is the scheme of an Authorization header, after which the secret follows.
 bool is_scheme(std::string_view word) {
@@ -50,7 +35,7 @@ std::size_t last_word_of(std::string_view name) {
 
 /// Adds what follows "Bearer" in a text.
 void add_bearers(Secrets& secrets, std::string_view text) {
-    const std::vector<std::string_view> words = words_in(text);
+    const std::vector<std::string_view> words = command_words(text);
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
         if (lower_case(words[i]) == "bearer" && may_be_secret(words[i + 1])) secrets.add(words[i + 1]);
 }
@@ -63,6 +48,18 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> command_words(std::string_view command) {
+    constexpr std::string_view kBetween = " \t\r\n'\"\\;";
+    std::vector<std::string_view> words;
+    for (std::size_t begin = 0;
+         (begin = command.find_first_not_of(kBetween, begin)) != std::string_view::npos;) {
+        const std::size_t end = std::min(command.find_first_of(kBetween, begin), command.size());
+        words.push_back(command.substr(begin, end - begin));
+        begin = end;
+    }
+    return words;
+}
 
 bool is_secret_option(std::string_view name) {
     constexpr std::array<std::string_view, 14> kWords{
@@ -82,7 +79,7 @@ void add_setting(Secrets& secrets, std::string_view name, std::string_view value
 }
 
 void add_command(Secrets& secrets, std::string_view command) {
-    const std::vector<std::string_view> words = words_in(command);
+    const std::vector<std::string_view> words = command_words(command);
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
         if (word.find("://") != std::string_view::npos) secrets.add_url(word);

@@ -3,10 +3,15 @@
 // functions are pure.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/text/secrets.h"
 
 namespace paretoken {
+
+/// Returns the words of a command. Quotes only separate words, so that the words of `sh -c '…'` are among
+/// them.
+std::vector<std::string_view> command_words(std::string_view command);
 
 /// Returns whether an option or a JSON key of this name holds a secret: "--api-key", "hf_token",
 /// "accessToken". It goes by the last word of the name, so that "--max-tokens" and "--tokenizer" hold none.

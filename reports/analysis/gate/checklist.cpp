@@ -8,8 +8,11 @@
 #include <initializer_list>
 #include <optional>
 
+#include "core/error.h"
 #include "core/result/slo.h"
+#include "core/spec.h"
 #include "core/statistics.h"
+#include "core/text/command_secrets.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/document/table.h"
@@ -68,23 +71,60 @@ CheckItem kv_cache(Runs runs) {
                                      : "")};
 }
 
-/// The value of the first of an engine's options that the server's command has; nothing if it has none.
-std::optional<std::string> option_in_command(const RunResult& run,
-                                             std::initializer_list<std::string_view> options) {
-    if (!run.provenance.server) return std::nullopt;
-    std::string_view rest = run.provenance.server->command;
-    bool is_next = false;
-    while (!rest.empty()) {
-        const std::string_view word = rest.substr(0, rest.find(' '));
-        rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-        if (is_next && !word.empty()) return std::string(word);
+using CommandWords = std::vector<std::string_view>;
+
+/// The words of the command that started the server; empty if the run did not start it.
+CommandWords server_words(const RunResult& run) {
+    return run.provenance.server ? command_words(run.provenance.server->command) : CommandWords();
+}
+
+/// The first value of the options that `accepts` takes. Programs before the server may have options of the
+/// same names.
+std::optional<std::string_view> option_among(std::span<const std::string_view> words,
+                                             std::initializer_list<std::string_view> options,
+                                             const std::function<bool(std::string_view)>& accepts) {
+    for (std::size_t i = 0; i < words.size(); ++i)
         for (const std::string_view option : options) {
-            if (word == option) is_next = true;
-            if (word.size() > option.size() && word.starts_with(option) && word[option.size()] == '=')
-                return std::string(word.substr(option.size() + 1));
+            std::string_view value;
+            if (words[i] == option && i + 1 < words.size()) value = words[i + 1];
+            if (words[i].starts_with(option) && words[i].substr(option.size()).starts_with('='))
+                value = words[i].substr(option.size() + 1);
+            if (!value.empty() && accepts(value)) return value;
         }
-    }
     return std::nullopt;
+}
+
+std::optional<std::uint64_t> parsed_count(std::string_view text) {
+    try {
+        return parse_count(text);
+    } catch (const UsageError&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<std::uint64_t> count_among(std::span<const std::string_view> words,
+                                         std::initializer_list<std::string_view> options) {
+    const auto value = option_among(words, options,
+                                    [](std::string_view text) { return parsed_count(text).value_or(0) > 0; });
+    return value ? parsed_count(*value) : std::nullopt;
+}
+
+/// The context of one request of llama.cpp, which divides its context among slots unless they share it.
+std::optional<std::uint64_t> llamacpp_context(const CommandWords& words) {
+    const auto program = std::ranges::find_if(
+        words, [](std::string_view word) { return word.find("llama") != std::string_view::npos; });
+    const std::span own(program, words.end());
+    const auto context = count_among(own, {"--ctx-size", "-c"});
+    if (!context) return std::nullopt;
+    const bool is_shared = std::ranges::any_of(
+        own, [](std::string_view word) { return word == "--kv-unified" || word == "-kvu"; });
+    return is_shared ? *context : *context / count_among(own, {"--parallel", "-np"}).value_or(1);
+}
+
+/// The longest context of a request by the server's command.
+std::optional<std::uint64_t> context_by_command(const CommandWords& words) {
+    const auto limit = count_among(words, {"--max-model-len", "--context-length", "--max_seq_len"});
+    return limit ? limit : llamacpp_context(words);
 }
 
 std::optional<double> number_in_config(const RunResult& run, const std::string& key) {
@@ -123,8 +163,7 @@ CheckItem pool(Runs runs) {
 
 CheckItem context(Runs runs) {
     const RunResult& run = runs.front().result;
-    const auto limit =
-        option_in_command(run, {"--max-model-len", "--context-length", "--max_seq_len", "--ctx-size", "-c"});
+    const auto limit = context_by_command(server_words(run));
     const auto each = request_tokens(run);
     if (!limit || !each)
         return {
@@ -144,12 +183,13 @@ CheckItem batching(Runs runs) {
 }
 
 CheckItem attention(Runs runs) {
-    const auto backend =
-        option_in_command(runs.front().result, {"--attention-backend", "--flash-attn", "-fa"});
+    const CommandWords words = server_words(runs.front().result);
+    const auto backend = option_among(words, {"--attention-backend", "--flash-attn", "-fa"},
+                                      [](std::string_view value) { return !value.starts_with('-'); });
     if (!backend)
         return {"attention kernels", false,
                 "--server-cmd with --attention-backend or --flash-attn; else the server's log names them"};
-    return {"attention kernels", true, *backend + " by the server's command"};
+    return {"attention kernels", true, fmt::format("{} by the server's command", *backend)};
 }
 
 CheckItem formats(Runs runs) {

@@ -1,5 +1,6 @@
 #include "reports/analysis/gate/checklist.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@ namespace paretoken::reports {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 CheckItem item(const GateRun& run, const std::string& what) {
     for (const CheckItem& found : checklist_of({}, std::span(&run, 1), {}))
@@ -62,6 +64,42 @@ TEST(Checklist, ReadsContextAndAttentionFromTheCommandOfTheServer) {
     EXPECT_FALSE(item(run, "longest context").shown) << "the value is missing";
     run.result.provenance.server.reset();
     EXPECT_FALSE(item(run, "attention kernels").shown);
+}
+
+TEST(Checklist, OptionsOfOtherProgramsAreNotThoseOfTheServer) {
+    GateRun run = told_run();
+    std::string& command = run.result.provenance.server->command;
+    const auto context = [&](const char* text) {
+        command = text;
+        const CheckItem found = item(run, "longest context");
+        return found.shown ? found.text.substr(0, found.text.find(' ')) : "";
+    };
+    EXPECT_EQ(context("taskset -c 0-7 llama-server -m m.gguf"), "");
+    EXPECT_EQ(context("taskset -c 3 llama-server -m m.gguf -c 8192"), "8192");
+    EXPECT_EQ(context("taskset -c 3 vllm serve m"), "");
+    EXPECT_EQ(context("bash -c 'vllm serve m'"), "");
+    EXPECT_EQ(context("bash -c 'cd x && vllm serve m --max-model-len \"4096\"'"), "4096");
+    EXPECT_EQ(context("vllm serve m\t--max-model-len=16k\n--port 80"), "16000");
+    EXPECT_EQ(context("llama-server -c 0 -m m.gguf"), "") << "as the model says";
+}
+
+TEST(Checklist, TheContextOfLlamacppIsThatOfOneSlot) {
+    GateRun run = told_run();
+    std::string& command = run.result.provenance.server->command;
+    for (const char* const slots : {"--parallel 4", "-np 4", "--parallel=4"}) {
+        command = fmt::format("llama-server --ctx-size 16384 {} -m m.gguf", slots);
+        EXPECT_THAT(item(run, "longest context").text, StartsWith("4096 tokens"));
+    }
+    command = "llama-server -c 16384 -np 4 --kv-unified";
+    EXPECT_THAT(item(run, "longest context").text, StartsWith("16384 tokens")) << "slots share it";
+}
+
+TEST(Checklist, AnOptionOfKernelsWithoutAValueIsNotFollowedByOne) {
+    GateRun run = told_run();
+    for (const char* const option : {"-fa", "--flash-attn"}) {
+        run.result.provenance.server->command = fmt::format("llama-server {} --port 8000", option);
+        EXPECT_FALSE(item(run, "attention kernels").shown);
+    }
 }
 
 TEST(Checklist, SaysWhetherRequestsWereBatchedAndInWhichFormats) {
