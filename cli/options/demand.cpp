@@ -13,14 +13,20 @@
 
 namespace paretoken::cli {
 
-double requests_per_s_in(std::string text) {
+double requests_per_s_in(std::string text, std::string_view other) {
     const std::string given = text;
     for (const std::string_view unit : {"rps", "req/s", "/s"})
         if (text.ends_with(unit)) {
             text.resize(text.size() - unit.size());
             break;
         }
-    const double rate = naming("--demand", [&] { return parse_number(text); });
+    const double rate = [&] {
+        try {
+            return parse_number(text);
+        } catch (const UsageError&) {
+            throw UsageError(fmt::format("--demand {}: expected a rate, such as 50rps{}", given, other));
+        }
+    }();
     if (!(rate > 0))
         throw UsageError(fmt::format("--demand {}: expected a rate above 0, such as 50rps", given));
     return rate;
@@ -28,6 +34,7 @@ double requests_per_s_in(std::string text) {
 
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kColumns = "hour,requests_per_s";
 
 /// The number of an hour: a count, or a time in UTC.
@@ -48,6 +55,8 @@ std::vector<double> hourly_requests_per_s(const std::string& path) {
         const std::string place = fmt::format("--demand {}:{}", path, number);
         if (line.ends_with('\r')) line.pop_back();
         if (number == 1) {
+            if (line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+            std::erase_if(line, [](char c) { return c == ' ' || c == '\t'; });
             if (line == kColumns) continue;
             throw UsageError(fmt::format("{}: expected the columns {} in the first line", place, kColumns));
         }

@@ -1,12 +1,14 @@
 #pragma once
 // The options of commands that plan for a load: --demand and --target-utilization.
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace paretoken::cli {
 
-/// Reads "50rps", "50req/s", "50/s" or "50". Throws UsageError naming --demand.
-double requests_per_s_in(std::string text);
+/// Reads "50rps", "50req/s", "50/s" or "50". Throws UsageError naming --demand and, after what is expected,
+/// what `other` says could have been there.
+double requests_per_s_in(std::string text, std::string_view other = {});
 
 /// Reads the requests per second of consecutive hours from a file with the columns hour and requests_per_s.
 /// Throws a UsageError that names the line of a wrong value or of a gap.
