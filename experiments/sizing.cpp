@@ -6,6 +6,7 @@
 #include "experiments/sweep/cells.h"
 #include "experiments/sweep/slo_search.h"
 #include "reports/files/file_io.h"
+#include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -35,13 +36,21 @@ const reports::SweepPoint* point_at(const reports::SweepFile& file, double load)
     return last;
 }
 
-reports::PlannedSpeed speed_of(const reports::SweepFile& file, const reports::SweepPoint& point) {
+std::optional<double> e2e_mean_of(const std::filesystem::path& run) {
+    const RunResult result = reports::read_run_directory(run);
+    const MetricSummary* const e2e = result.metric("e2e_s");
+    return e2e == nullptr ? std::nullopt : e2e->mean;
+}
+
+reports::PlannedSpeed speed_of(const reports::SweepFile& file, const reports::SweepPoint& point,
+                               const std::filesystem::path& directory) {
     return {.load = point.load,
             .requests_per_s = point.requests_per_s.value_or(0),
             .output_tokens_per_s = point.output_tokens_per_s.value_or(0),
             .ttft_p50_s = point.ttft_p50_s,
             .ttft_p99_s = point.ttft_p99_s,
             .tpot_p50_s = point.tpot_p50_s,
+            .e2e_mean_s = e2e_mean_of(directory / point.directory),
             .interactivity_tok_per_s = point.interactivity_tok_per_s,
             .shown = file.search->pass == point.load,
             .binding = file.search->binding,
@@ -64,7 +73,7 @@ FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
     search_levels(*target, search, file, directory, invocation, silent, {stop, stop});
     const auto best = file.search->within ? file.search->within : file.search->pass;
     const reports::SweepPoint* const point = best ? point_at(file, *best) : nullptr;
-    if (point != nullptr) return {.speed = speed_of(file, *point)};
+    if (point != nullptr) return {.speed = speed_of(file, *point, directory)};
     return {.why_none = file.search->binding};
 }
 

@@ -137,7 +137,7 @@ reports::Demand demand_of(const PlanCommand& command) {
         demand.hours = hourly_requests_per_s(command.demand);
         demand.requests_per_s = *std::ranges::max_element(demand.hours);
     } else if (!command.demand.empty()) {
-        demand.requests_per_s = requests_per_s_in(command.demand);
+        demand.requests_per_s = requests_per_s_in(command.demand, ", or a file of hours that exists");
     }
     if (!command.users.empty()) {
         demand.users = static_cast<double>(parse_count(command.users));
@@ -312,6 +312,10 @@ void plan_from_run(const PlanCommand& command, const CLI::App& sub) {
                .json = command.json});
 }
 
+bool is_file_of_servers(const std::string& form) {
+    return form == "compose" || form == "k8s";
+}
+
 std::string emitted(const DeploymentPlan& plan, const std::string& form) {
     if (form == "compose") return reports::compose_file(plan);
     if (form == "k8s") return reports::kubernetes_manifests(plan);
@@ -321,6 +325,8 @@ std::string emitted(const DeploymentPlan& plan, const std::string& form) {
 void plan(const PlanCommand& command) {
     if (command.cells.model_card.empty())
         throw UsageError("--model-card is required: a known model, a config.json or a GGUF file");
+    if (!command.emit.empty() && !is_file_of_servers(command.emit))
+        (void)reports::engine_to_emit(command.emit);
     reports::Demand demand = demand_of(command);
     std::vector<std::string> slos;
     for (const std::string& text : command.slos)
@@ -335,6 +341,7 @@ void plan(const PlanCommand& command) {
         if (!command.log.empty() && !has_demand && !slos.empty())
             demand.requests_per_s = found.requests_per_s->peak_hour;
     }
+    check_scaling(demand, command.scaling);
     DeploymentPlan plan = planned_cells(command.cells, lengths);
     plan.slos = slos;
     plan.demand = demand;

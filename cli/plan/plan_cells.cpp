@@ -84,8 +84,9 @@ std::vector<std::uint32_t> ranks_of_stage(const CellOptions& options, const Plan
     if (!options.tp.empty()) return options.tp;
     if (gpu.count && of.stages > 0 && *gpu.count % of.stages == 0) return {*gpu.count / of.stages};
     if (gpu.count)
-        throw UsageError(fmt::format("--pp {}: {} GPUs (--gpu {}x{}) cannot be divided into {} equal stages",
-                                     of.stages, *gpu.count, gpu.name, *gpu.count, of.stages));
+        throw UsageError(fmt::format("--pp {}: {} GPU{} (--gpu {}x{}) cannot be divided into {} equal stages",
+                                     of.stages, *gpu.count, *gpu.count == 1 ? "" : "s", gpu.name, *gpu.count,
+                                     of.stages));
     if (of.experts > 1) return {of.experts};
     if (of.stages > 1 && options.engine == cards::name_of(cards::Engine::llamacpp)) return {1};
     std::vector<std::uint32_t> ranks;

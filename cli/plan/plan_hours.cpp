@@ -65,29 +65,36 @@ ColdStart cold_start_in(const std::string& text) {
 
 }  // namespace
 
-void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options) {
+void check_scaling(const reports::Demand& demand, const ScalingOptions& options) {
     const bool any = !options.cold_start.empty() || options.least || options.most;
-    if (plan.demand.hours.empty() && any)
+    if (demand.hours.empty() && any)
         throw UsageError(
             "--cold-start, --min-servers and --max-servers need the hours of a demand: give "
             "--demand FILE");
+    if (options.least && options.most && *options.least > *options.most)
+        throw UsageError(
+            fmt::format("--min-servers {} is above --max-servers {}", *options.least, *options.most));
+    (void)cold_start_in(options.cold_start);
+}
+
+void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options) {
     if (plan.demand.hours.empty() || !plan.best || !plan.cells[*plan.best].fleet) return;
     const PlannedCell& cell = plan.cells[*plan.best];
     const cards::PriceCard prices =
         plan.price_card.empty() ? cards::PriceCard{} : cards::price_card(plan.price_card);
     const reports::ServerRates rates = server_rates(prices, cell);
     const double share = plan.demand.target_utilization;
-    plan.staircase = reports::staircase_of(plan.demand.hours, cell.speed->load, share, rates);
+    const double load = reports::load_of_server(plan.demand, cell);
+    plan.staircase = reports::staircase_of(plan.demand.hours, load, share, rates);
     const ColdStart start = cold_start_in(options.cold_start);
     const auto [least, most] = std::ranges::minmax(plan.staircase->servers);
     const reports::ScalingRule rule{
-        .in_flight_target = static_cast<double>(*reports::requests_in_flight_target(plan, cell)),
+        .in_flight_target = *reports::requests_in_flight_target(plan, cell),
+        .seconds_in_flight = reports::seconds_in_flight(plan, *cell.speed),
         .least = options.least.value_or(std::min(least, options.most.value_or(least))),
         .most = options.most.value_or(std::max(most, options.least.value_or(most))),
         .cold_start_s = start.seconds};
-    if (rule.least > rule.most)
-        throw UsageError(fmt::format("--min-servers {} is above --max-servers {}", rule.least, rule.most));
-    reports::ScaledServers scaled = reports::scaled_servers(plan.demand.hours, cell.speed->load, share, rule);
+    reports::ScaledServers scaled = reports::scaled_servers(plan.demand.hours, load, share, rule);
     if (rates.on_demand)
         scaled.usd_per_month = *rates.on_demand * scaled.servers_per_hour * cards::kHoursPerMonth;
     if (const auto watts = server_watts(prices, cell)) scaled.kw = *watts * scaled.servers_per_hour / 1e3;

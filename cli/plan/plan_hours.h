@@ -15,8 +15,11 @@ struct ScalingOptions {
     std::optional<std::uint64_t> most = {};
 };
 
+/// Throws UsageError for a wrong option of the autoscaler, or for one without the hours of a demand.
+void check_scaling(const reports::Demand& demand, const ScalingOptions& options);
+
 /// Adds to a plan with a demand by hour what the hours need of the best cell's servers, and what an
-/// autoscaler makes of them. Throws UsageError naming a wrong option.
+/// autoscaler makes of them. The options must have passed check_scaling().
 void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options);
 
 }  // namespace paretoken::cli

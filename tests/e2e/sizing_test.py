@@ -95,9 +95,10 @@ class Manifests(Case):
         if kubernetes_validate is None:
             self.skipTest("kubernetes-validate is not installed (pip install kubernetes-validate)")
         for engine in ("vllm", "sglang", "trtllm", "llamacpp"):
+            model = ["--model", "owner/name"]
             for gpus in (["--gpu", "h100x4", "--pp", 2], ["--gpu", "h100x1"]):
                 pp = [] if engine == "llamacpp" else gpus[2:]
-                documents = self.emitted("k8s", *self.CARD, *gpus[:2], *pp, "--engine", engine, *LIMITS, "--demand", "9rps")
+                documents = self.emitted("k8s", *self.CARD, *model, *gpus[:2], *pp, "--engine", engine, *LIMITS, "--demand", "9rps")
                 self.assertEqual(len(documents), 2 if engine == "trtllm" else 3)
                 for document in documents:
                     kubernetes_validate.validate(document, "1.32", strict=True)
@@ -160,6 +161,8 @@ class Manifests(Case):
                 ("k8s", ["--gpu", "h100x16", "--pp", 2], ["--emit k8s", "16 GPUs", "--tp"]),
                 ("compose", ["--gpu", "mi300xx1", "--engine", "trtllm"], ["trtllm", "MI300X"]),
                 ("k8s", ["--gpu", "h100x2", "--engine", "trtllm", "--attention-dp"], ["trtllm", "--attention-dp"]),
+                ("trtllm", ["--gpu", "h100x1", "--engine", "trtllm", "--kv", "fp8"], ["trtllm", "--kv fp8"]),
+                ("k8s", ["--gpu", "h100x1", "--engine", "llamacpp"], ["GGUF", "--model"]),
                 ("compose", ["--gpu-memory", "8GiB", "--tp", 1], ["--emit", "missing"])):
             with self.subTest(form=form, arguments=arguments):
                 self.fails_clearly(paretoken("plan", *self.CARD, *arguments, "--emit", form), 2, *words)
@@ -203,6 +206,7 @@ class Divisions(Case):
         for arguments, words in (
                 ([*dense, "--gpu", "h100", "--pp", 64], ["--pp 64", "32 layers"]),
                 ([*dense, "--gpu", "h100x3", "--pp", 2], ["--pp 2", "3 GPUs"]),
+                ([*dense, "--gpu", "h100x1", "--pp", 2], ["--pp 2", "1 GPU "]),
                 ([*dense, "--gpu", "h100", "--pp", 0], ["--pp 0"]),
                 ([*dense, "--gpu", "h100x2", "--ep", 2], ["--ep 2", "no experts"]),
                 ([*experts, "--gpu", "h100x4", "--ep", 3], ["--ep 3", "128 experts"]),
@@ -266,6 +270,19 @@ class ByTheHour(Case):
             servers = plan["staircase"]["servers"]
             self.assertEqual((autoscaler["minReplicas"], autoscaler["maxReplicas"]), (min(servers), max(servers)))
 
+    def test_the_busiest_hour_has_the_servers_of_the_answer_and_kubernetes_the_bounds_that_were_asked_for(self):
+        arguments = ["--model-card", "llama-3.1-8b", "--gpu", "l40sx1", "--isl", 4000, "--osl", 4, "--slo", "ttft_p95:1500",
+                     "--target-utilization", .6, "--demand", self.hours([10, 10, 10])]
+        done, plan = planned(*arguments)
+        self.succeeds(done)
+        replicas = plan["cells"][plan["best"]]["fleet"]["replicas"]
+        self.assertEqual(plan["staircase"]["servers"], [replicas] * 3)
+        self.assertEqual((plan["autoscaler"]["least_servers"], plan["autoscaler"]["most_servers"]), (replicas, replicas))
+        for bounds, least, most in (([], replicas, replicas), (["--min-servers", 3, "--max-servers", 40], 3, 40)):
+            text = self.succeeds(paretoken("plan", *arguments, *bounds, "--emit", "k8s")).stdout
+            self.assertIn(f"minReplicas: {least}\n", text)
+            self.assertIn(f"maxReplicas: {most}\n", text)
+
     def test_the_time_of_a_start_can_come_from_a_sweep(self):
         sweep = self.directory / "sweep"
         self.measures(paretoken("run", "--server-cmd", f"{BINARY} serve --port {{port}} --profile ideal", "--concurrency", 1, "--num-prompts", 2, "--isl", 8, "--osl", 2, "--out", sweep))
@@ -280,6 +297,9 @@ class ByTheHour(Case):
         gap.write_text("hour,requests_per_s\n0,1\n2,1\n")
         columns = self.directory / "columns.csv"
         columns.write_text("time,rate\n0,1\n")
+        marked = self.directory / "marked.csv"
+        marked.write_text("\ufeffhour, requests_per_s \r\n0,10\r\n1,20\r\n", encoding="utf-8")
+        self.succeeds(paretoken("plan", *self.CELL, "--demand", marked))
         times = self.directory / "times.csv"
         times.write_text("hour,requests_per_s\n2026-11-01T05:00:00Z,10\n2026-11-01T06:00:00Z,20\n")
         self.succeeds(paretoken("plan", *self.CELL, "--demand", times))
@@ -290,7 +310,10 @@ class ByTheHour(Case):
                 (["--demand", self.hours([1, -1], "below.csv")], ["below.csv:3", "below 0"]),
                 (["--demand", self.hours([1, "x"], "text.csv")], ["text.csv:3", "x"]),
                 (["--demand", "50rps", "--cold-start", "9s"], ["--cold-start", "--demand FILE"]),
+                (["--demand", self.directory / "missing.csv"], ["missing.csv", "rate", "file"]),
                 (["--demand", good, "--cold-start", "soon"], ["--cold-start", "soon"]),
+                (["--demand", good, "--cold-start", "soon", "--price", "nonesuch"], ["--cold-start", "soon"]),
+                (["--demand", good, "--min-servers", 5, "--max-servers", 4, "--price", "nonesuch"], ["--min-servers 5"]),
                 (["--demand", good, "--min-servers", 5, "--max-servers", 4], ["--min-servers 5", "--max-servers 4"])):
             with self.subTest(arguments):
                 self.fails_clearly(paretoken("plan", *self.CELL, *arguments), 2, *words)
@@ -559,6 +582,7 @@ class BadInput(Case):
                 ([*card, "--gpu", "h100", "--slo", "nonsense"], ["nonsense"]),
                 ([*card, "--gpu", "rtx-3090", "--price", "2026-11-cloud"], ["--price", "rtx-3090"]),
                 ([*card, "--gpu", "h100", "--emit", "tgi"], ["--emit", "vllm"]),
+                ([*card, "--gpu", "h100", *LIMITS, "--price", "nonesuch", "--emit", "tgi"], ["--emit", "vllm"]),
                 ([*card, "--gpu", "h100", "--isl", 200000], ["--isl", "context"])):
             with self.subTest(arguments):
                 self.fails_clearly(paretoken("plan", *arguments), 2, *words)

@@ -85,6 +85,18 @@ EngineCommand trtllm_start(const DeploymentPlan&, const PlannedCell& cell, const
     return {{"trtllm-serve"}, std::move(words)};
 }
 
+/// How llama.cpp is told its model: a file, or a repository of Hugging Face with one.
+Words llamacpp_model(const std::string& model) {
+    if (model.ends_with(".gguf")) return {"--model", model};
+    const bool is_repository = std::ranges::count(model, '/') == 1 && !model.ends_with('/') &&
+                               std::string_view("/.~").find(model.front()) == std::string_view::npos;
+    if (is_repository) return {"--hf-repo", model};
+    throw UsageError(fmt::format(
+        "--emit: llama.cpp cannot load '{}', because it needs a GGUF file; give --model FILE.gguf, "
+        "or --model OWNER/NAME of a repository of Hugging Face with such files",
+        model));
+}
+
 /// llama.cpp divides its context among slots, each a multiple of 256 tokens, and allocates it at the start.
 EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, const std::string& model) {
     constexpr std::uint64_t kMultiple = 256;
@@ -92,7 +104,7 @@ EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, con
     const auto whole = static_cast<std::uint64_t>(std::max(0.0, cell.pool_tokens)) / context;
     const std::uint64_t slots = std::clamp<std::uint64_t>(whole, 1, cell.settings.max_num_seqs);
     const std::string cache = cell.kv == "q8_0" || cell.kv == "q4_0" ? cell.kv : "f16";
-    Words words{"--model", model};
+    Words words = llamacpp_model(model);
     add(words, "--ctx-size", context * slots);
     add(words, "--parallel", slots);
     add(words, "--batch-size", cell.settings.max_num_batched_tokens);
@@ -103,7 +115,7 @@ EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, con
     return {{"llama-server"}, std::move(words)};
 }
 
-/// How an engine is started. The versions of the images are those whose options are written here.
+/// How an engine is started. Images with a version are those whose options are written here.
 struct KnownServer {
     EngineCommand (*start)(const DeploymentPlan&, const PlannedCell&, const std::string& model);
     std::string_view image;
@@ -124,8 +136,9 @@ const KnownServer& known(cards::Engine engine) {
     return kServers.at(static_cast<std::size_t>(engine));
 }
 
-/// Throws for what only a configuration file of the engine can say.
-void require_options(const cards::Deployment& on, cards::Engine engine) {
+/// Throws for what only a configuration file of the engine can say, and for ranks that it does not have.
+void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards::Engine engine) {
+    const cards::Deployment& on = cell.deployment;
     const auto refuse = [&](const char* option) {
         throw UsageError(fmt::format("--emit: {} has no option of its command line for {}; leave it out",
                                      cards::name_of(engine), option));
@@ -134,6 +147,16 @@ void require_options(const cards::Deployment& on, cards::Engine engine) {
     if (on.attention_data_parallel && (engine == trtllm || engine == llamacpp)) refuse("--attention-dp");
     if (on.context_parallel > 1 && engine != vllm) refuse("--dcp");
     if (on.expert_parallel > 1 && engine == llamacpp) refuse("--ep");
+    if (cell.kv == "fp8" && engine == trtllm) refuse("--kv fp8");
+    const bool has_some_experts = on.expert_parallel > 1 && on.expert_parallel != on.tensor_parallel;
+    const bool is_divided_twice = on.tensor_parallel > 1 && on.pipeline_parallel > 1;
+    if ((engine == vllm && has_some_experts) || (engine == llamacpp && is_divided_twice))
+        throw UsageError(
+            fmt::format("--emit {0}: it does not divide a model as this plan for {1} does (--tp {2}, --pp "
+                        "{3}, --ep {4}); "
+                        "plan with --engine {0}",
+                        cards::name_of(engine), plan.engine, on.tensor_parallel, on.pipeline_parallel,
+                        on.expert_parallel));
 }
 
 }  // namespace
@@ -141,17 +164,20 @@ void require_options(const cards::Deployment& on, cards::Engine engine) {
 EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model) {
     if (!plan.best) throw UsageError("--emit: " + reason_without_best(plan));
     const PlannedCell& cell = plan.cells[*plan.best];
-    require_options(cell.deployment, engine);
+    require_options(plan, cell, engine);
     return known(engine).start(plan, cell, model);
 }
 
-std::string server_command_of(const DeploymentPlan& plan, const std::string& server) {
+cards::Engine engine_to_emit(const std::string& server) {
     const auto engine = cards::find_engine(server);
-    if (!engine)
-        throw UsageError(
-            fmt::format("--emit {}: expected vllm, sglang, trtllm, llamacpp, compose or k8s", server));
-    EngineCommand start =
-        engine_command_of(plan, *engine, plan.model_path.empty() ? plan.model : plan.model_path);
+    if (engine) return *engine;
+    throw UsageError(
+        fmt::format("--emit {}: expected vllm, sglang, trtllm, llamacpp, compose or k8s", server));
+}
+
+std::string server_command_of(const DeploymentPlan& plan, const std::string& server) {
+    EngineCommand start = engine_command_of(plan, engine_to_emit(server),
+                                            plan.model_path.empty() ? plan.model : plan.model_path);
     start.program.insert(start.program.end(), start.arguments.begin(), start.arguments.end());
     return shell_line(start.program) + "\n";
 }
@@ -181,13 +207,19 @@ ServerContainer server_container_of(const DeploymentPlan& plan) {
     return container;
 }
 
-std::optional<std::uint64_t> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell) {
+double seconds_in_flight(const DeploymentPlan& plan, const PlannedSpeed& speed) {
+    return speed.e2e_mean_s.value_or(speed.ttft_p50_s.value_or(0) +
+                                     speed.tpot_p50_s.value_or(0) * (plan.lengths.output_mean - 1));
+}
+
+std::optional<double> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell) {
+    constexpr double kThousandths = 1000;
     if (!cell.speed) return {};
-    const PlannedSpeed& speed = *cell.speed;
-    const double seconds =
-        speed.ttft_p50_s.value_or(0) + speed.tpot_p50_s.value_or(0) * (plan.lengths.output_mean - 1);
-    const double in_flight = plan.demand.users ? speed.load : speed.requests_per_s * seconds;
-    return static_cast<std::uint64_t>(std::max(1.0, std::floor(in_flight * plan.demand.target_utilization)));
+    const double load = load_of_server(plan.demand, cell);
+    const double in_flight = plan.demand.users ? load : load * seconds_in_flight(plan, *cell.speed);
+    const double target = in_flight * plan.demand.target_utilization;
+    if (target >= 1) return std::floor(target);
+    return std::max(1.0, std::floor(target * kThousandths)) / kThousandths;
 }
 
 }  // namespace paretoken::reports

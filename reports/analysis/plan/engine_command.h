@@ -15,8 +15,11 @@ struct EngineCommand {
 };
 
 /// The command that starts a server of the best cell with `engine` and loads `model`. Throws UsageError if no
-/// cell fits, or the engine has no option for the way in which the cell divides the model.
+/// cell fits, or the engine cannot load the model or has no option for the way in which the cell divides it.
 EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model);
+
+/// The engine that --emit names: vllm, sglang, trtllm or llamacpp. Throws UsageError for another one.
+cards::Engine engine_to_emit(const std::string& server);
 
 /// The same command as one line for a shell of this host: `server` is vllm, sglang, trtllm or llamacpp.
 /// Throws UsageError for another server.
@@ -36,8 +39,13 @@ inline constexpr int kServerPort = 8000;
 /// is no image for the GPU.
 ServerContainer server_container_of(const DeploymentPlan& plan);
 
+/// The mean time of a request at the highest load within the limits; from the medians of its parts if no run
+/// says it.
+double seconds_in_flight(const DeploymentPlan& plan, const PlannedSpeed& speed);
+
 /// The requests in flight on one server at the highest load within the limits, times the target utilization:
-/// the load itself if it counts users, else by Little's law. At least 1. Nothing if no load is known.
-std::optional<std::uint64_t> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell);
+/// the load itself if it counts users, else by Little's law. It is rounded down to a whole number, or below 1
+/// to thousandths. Nothing if no load is known.
+std::optional<double> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell);
 
 }  // namespace paretoken::reports

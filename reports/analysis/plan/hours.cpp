@@ -11,6 +11,8 @@ namespace paretoken::reports {
 namespace {
 
 constexpr double kSecondsOfHour = 3600;
+/// Servers that one decision may add, if there are not more already: then it may double them.
+constexpr std::uint64_t kServersAtOnce = 4;
 
 std::uint64_t servers_for(double rate, double load) {
     return static_cast<std::uint64_t>(std::max(1.0, std::ceil(rate / load - 1e-9)));
@@ -55,6 +57,8 @@ class Autoscaler {
         wanted_.push_back({now, bounded});
         std::uint64_t target = bounded;
         for (const Wanted& earlier : wanted_) target = std::max(target, earlier.servers);
+        const std::uint64_t have_now = paid();
+        target = std::min(target, have_now + std::max(have_now, kServersAtOnce));
         while (paid() < target) starting_.push_back(now + rule_.cold_start_s);
         while (paid() > target && !starting_.empty()) starting_.pop_back();
         ready_ = std::min(ready_, std::max(target, rule_.least));
@@ -104,7 +108,6 @@ Staircase staircase_of(const std::vector<double>& hours, double load, double tar
 
 ScaledServers scaled_servers(const std::vector<double>& hours, double load, double target_utilization,
                              const ScalingRule& rule) {
-    const double seconds_in_flight = rule.in_flight_target / (load * target_utilization);
     const std::uint64_t first = servers_for(rate_at(hours, 0), load * target_utilization);
     Autoscaler scaler(rule, std::clamp(first, rule.least, rule.most));
     ScaledServers result{.rule = rule};
@@ -129,7 +132,7 @@ ScaledServers scaled_servers(const std::vector<double>& hours, double load, doub
         result.longest_wait_s = std::max(result.longest_wait_s, waiting / capacity);
         if (now < next_decision) continue;
         next_decision += rule.interval_s;
-        scaler.decide(now, waiting + done * seconds_in_flight);
+        scaler.decide(now, waiting + done * rule.seconds_in_flight);
     }
     result.missed = all > 0 ? missed / all : 0;
     result.idle = 1 - served / (paid * load);

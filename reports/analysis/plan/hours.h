@@ -40,9 +40,11 @@ Staircase staircase_of(const std::vector<double>& hours, double load, double tar
 
 /// When an autoscaler adds and removes servers, as the HorizontalPodAutoscaler of Kubernetes does: every
 /// `interval_s` it wants requests in flight ÷ `in_flight_target` servers, unless that is within `tolerance`
-/// of what there is. Fewer are wanted only if nothing more was in the last `stabilization_s`.
+/// of what there is. It adds at most as many as there are, or 4. Fewer are wanted only if nothing more was in
+/// the last `stabilization_s`.
 struct ScalingRule {
-    double in_flight_target = 1;  ///< of one server
+    double in_flight_target = 1;   ///< of one server
+    double seconds_in_flight = 0;  ///< of a request that does not wait for a server
     std::uint64_t least = 1;
     std::uint64_t most = 1;
     double cold_start_s = 0;  ///< from the decision to the first request
@@ -68,8 +70,8 @@ struct ScaledServers {
 };
 
 /// Steps of a second in which requests come evenly; between the middles of the hours their rate is linear. A
-/// server carries `load` requests per second within the limits, with `rule.in_flight_target` of them in
-/// flight at the share `target_utilization`. What the servers do not carry waits.
+/// server carries `load` requests per second within the limits, and what the servers do not carry waits. At
+/// first there are as many as carry the first hour at the share `target_utilization`.
 ScaledServers scaled_servers(const std::vector<double>& hours, double load, double target_utilization,
                              const ScalingRule& rule);
 

@@ -91,6 +91,14 @@ PlannedFleet fleet_for(const Demand& demand, const PlannedSpeed& speed, std::uin
     return fleet;
 }
 
+double load_of_server(const Demand& demand, const PlannedCell& cell) {
+    const PlannedSpeed& speed = *cell.speed;
+    if (!cell.fleet || cell.fleet->replicas == fleet_for(demand, speed, cell.gpus()).replicas)
+        return speed.load;
+    const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
+    return needed / (static_cast<double>(cell.fleet->replicas) * demand.target_utilization);
+}
+
 void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& demand,
                   const PlannedSpeed& speed, std::uint32_t gpus, const std::optional<double>& usd_per_h,
                   double output_tokens_per_request) {

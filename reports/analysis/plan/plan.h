@@ -49,6 +49,7 @@ struct PlannedSpeed {
     std::optional<double> ttft_p50_s = {};
     std::optional<double> ttft_p99_s = {};
     std::optional<double> tpot_p50_s = {};
+    std::optional<double> e2e_mean_s = {};
     std::optional<double> interactivity_tok_per_s = {};
     bool shown = false;        ///< whether the search showed it at 99 %; if not, it was measured within
     std::string binding = {};  ///< why the next higher load fails; empty if none failed
@@ -140,6 +141,9 @@ void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedL
 
 /// The deployments that a demand needs if each carries `speed`. `gpus` is the number of GPUs of one.
 PlannedFleet fleet_for(const Demand& demand, const PlannedSpeed& speed, std::uint32_t gpus);
+/// The load that one server of a cell with a speed carries: that of its speed or, if its fleet was confirmed
+/// with another number of replicas than follows from that, the one with which this number follows.
+double load_of_server(const Demand& demand, const PlannedCell& cell);
 /// The same number of deployments with another number of replicas, and the bill by the price of one.
 void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& demand,
                   const PlannedSpeed& speed, std::uint32_t gpus, const std::optional<double>& usd_per_h,

@@ -160,35 +160,38 @@ Tree pod_of(const ServerContainer& container, const PlannedCell& cell) {
             {"volumes", std::move(volumes)}};
 }
 
-/// The fewest and the most servers that the plan needs in any hour.
+/// The fewest and the most servers: of the plan's autoscaler, or up to the plan's number.
 struct Bounds {
     std::uint64_t least = 1;
     std::uint64_t most = 1;
 };
 Bounds bounds_of(const DeploymentPlan& plan, const PlannedCell& cell) {
-    Bounds bounds{.most = replicas_of(cell)};
-    if (plan.staircase) bounds.least = *std::ranges::min_element(plan.staircase->servers);
-    return bounds;
+    if (!plan.autoscaled) return {.most = replicas_of(cell)};
+    return {plan.autoscaled->rule.least, plan.autoscaled->rule.most};
 }
 
-Tree autoscaler(const std::string& name, const Bounds& bounds, std::uint64_t in_flight) {
-    return {
-        {"apiVersion", "autoscaling/v2"},
-        {"kind", "HorizontalPodAutoscaler"},
-        {"metadata", {{"name", name}}},
-        {"spec",
-         {{"scaleTargetRef", {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", name}}},
-          {"minReplicas", bounds.least},
-          {"maxReplicas", bounds.most},
-          {"metrics",
-           Tree::array(
-               {{{"type", "Pods"},
-                 {"pods",
-                  {{"metric", {{"name", "requests_in_flight"}}},
-                   {"target", {{"type", "AverageValue"}, {"averageValue", std::to_string(in_flight)}}}}}}})},
-          {"behavior",
-           {{"scaleUp", {{"stabilizationWindowSeconds", 0}}},
-            {"scaleDown", {{"stabilizationWindowSeconds", 300}}}}}}}};
+/// A number as Kubernetes writes it: below 1 in thousandths.
+std::string quantity(double value) {
+    return value < 1 ? fmt::format("{:.0f}m", value * 1e3) : fmt::format("{:.0f}", value);
+}
+
+Tree autoscaler(const std::string& name, const Bounds& bounds, double in_flight) {
+    return {{"apiVersion", "autoscaling/v2"},
+            {"kind", "HorizontalPodAutoscaler"},
+            {"metadata", {{"name", name}}},
+            {"spec",
+             {{"scaleTargetRef", {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", name}}},
+              {"minReplicas", bounds.least},
+              {"maxReplicas", bounds.most},
+              {"metrics",
+               Tree::array(
+                   {{{"type", "Pods"},
+                     {"pods",
+                      {{"metric", {{"name", "requests_in_flight"}}},
+                       {"target", {{"type", "AverageValue"}, {"averageValue", quantity(in_flight)}}}}}}})},
+              {"behavior",
+               {{"scaleUp", {{"stabilizationWindowSeconds", 0}}},
+                {"scaleDown", {{"stabilizationWindowSeconds", 300}}}}}}}};
 }
 
 /// The rule by which the Prometheus adapter makes the autoscaler's metric, as comments.
@@ -230,8 +233,9 @@ std::string compose_file(const DeploymentPlan& plan) {
     }
     file["services"] = std::move(services);
     if (container.mounted.empty()) file["volumes"]["models"] = Tree::object();
-    return comments({answer_of(plan), fmt::format("Servers: {}, on one host with {} GPUs; port {}.", replicas,
-                                                  replicas * cell.gpus(), kServerPort)}) +
+    return comments({answer_of(plan), fmt::format("Servers: {}, on one host with {} GPU{}; port {}.",
+                                                  replicas, replicas * cell.gpus(),
+                                                  replicas * cell.gpus() == 1 ? "" : "s", kServerPort)}) +
            yaml_of(file);
 }
 

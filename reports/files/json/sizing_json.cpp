@@ -56,6 +56,7 @@ OrderedJson speed_json(const PlannedSpeed& speed) {
     put(json, "ttft_p50_s", speed.ttft_p50_s);
     put(json, "ttft_p99_s", speed.ttft_p99_s);
     put(json, "tpot_p50_s", speed.tpot_p50_s);
+    put(json, "e2e_mean_s", speed.e2e_mean_s);
     put(json, "interactivity_tok_per_s", speed.interactivity_tok_per_s);
     json["shown"] = speed.shown;
     put(json, "binding", speed.binding);

@@ -17,8 +17,13 @@ std::vector<double> week(double least, double most) {
     return hours;
 }
 
-ScalingRule rule_with(double cold_start_s, std::uint64_t most = 100) {
-    return {.in_flight_target = 50, .least = 1, .most = most, .cold_start_s = cold_start_s};
+/// The rule for servers of which each has 50 requests in flight with `used` of them per second.
+ScalingRule rule_with(double used, double cold_start_s, std::uint64_t most = 100) {
+    return {.in_flight_target = 50,
+            .seconds_in_flight = 50 / used,
+            .least = 1,
+            .most = most,
+            .cold_start_s = cold_start_s};
 }
 
 TEST(Hours, EveryHourHasTheFewestServersThatCarryIt) {
@@ -65,7 +70,7 @@ TEST(Hours, TheBillIsThatOfEveryKindOfRentForItsHours) {
 }
 
 TEST(Hours, AnAutoscalerFollowsADemandThatChangesSlowly) {
-    const ScaledServers scaled = scaled_servers(week(10, 90), 10, .7, rule_with(60));
+    const ScaledServers scaled = scaled_servers(week(10, 90), 10, .7, rule_with(7, 60));
     EXPECT_EQ(scaled.missed, 0);
     EXPECT_LE(scaled.most_servers, 15U) << "90 ÷ 7, and a tenth more before it acts";
     EXPECT_GT(scaled.idle, .2) << "a reserve of 30 % is idle";
@@ -79,7 +84,7 @@ TEST(Hours, SlowerStartsMissMoreAndNeverLess) {
     double before = -1;
     double waited = -1;
     for (const double cold_start_s : {0., 300., 1200.}) {
-        const ScaledServers scaled = scaled_servers(jump, 10, .9, rule_with(cold_start_s));
+        const ScaledServers scaled = scaled_servers(jump, 10, .9, rule_with(9, cold_start_s));
         EXPECT_GE(scaled.missed, before);
         EXPECT_GE(scaled.longest_wait_s, waited);
         before = scaled.missed;
@@ -89,13 +94,38 @@ TEST(Hours, SlowerStartsMissMoreAndNeverLess) {
     EXPECT_GT(waited, 10);
 }
 
+TEST(Hours, TheNumberOfServersFollowsFromTheTimeInFlightAlsoIfTheTargetIsSmall) {
+    for (const double load : {3., 10., 40.})
+        for (const double share : {.5, .8})
+            for (const double seconds : {.004, .03, .09}) {
+                const ScalingRule exact{.in_flight_target = load * share * seconds,
+                                        .seconds_in_flight = seconds,
+                                        .least = 1,
+                                        .most = 1000};
+                const double rate = 50 * load * share;
+                EXPECT_NEAR(scaled_servers({rate, rate}, load, share, exact).servers_per_hour, 50, 1e-9);
+                ScalingRule rounded = exact;
+                rounded.in_flight_target = exact.in_flight_target / 2;
+                EXPECT_NEAR(scaled_servers({rate, rate}, load, share, rounded).servers_per_hour, 100, 1)
+                    << "a target that is rounded down has more servers";
+            }
+}
+
+TEST(Hours, ADecisionAtMostDoublesTheServersOrAddsFour) {
+    // 10 requests per second for 100 s each are 1000 servers, which are reached after 5, 10, 20, … and 640.
+    const ScaledServers scaled =
+        scaled_servers({10}, 10, 1, {.in_flight_target = 1, .seconds_in_flight = 100, .most = 1000});
+    EXPECT_EQ(scaled.most_servers, 1000U);
+    EXPECT_NEAR(scaled.servers_per_hour, (1 + 15 * 1275 + 3479 * 1000.) / 3600, 1e-9);
+}
+
 TEST(Hours, TooFewServersMissMostAndAreNeverIdle) {
-    const ScaledServers scaled = scaled_servers({100, 100, 100}, 10, 1, rule_with(0, 5));
+    const ScaledServers scaled = scaled_servers({100, 100, 100}, 10, 1, rule_with(10, 0, 5));
     EXPECT_GT(scaled.missed, .99);
     EXPECT_EQ(scaled.most_servers, 5U);
     EXPECT_NEAR(scaled.idle, 0, 1e-9);
-    const ScaledServers fixed =
-        scaled_servers({1, 1}, 10, 1, {.in_flight_target = 50, .least = 4, .most = 4});
+    const ScaledServers fixed = scaled_servers(
+        {1, 1}, 10, 1, {.in_flight_target = 50, .seconds_in_flight = 5, .least = 4, .most = 4});
     EXPECT_NEAR(fixed.idle, 1 - 1 / 40., 1e-9);
     EXPECT_DOUBLE_EQ(fixed.servers_per_hour, 4);
 }

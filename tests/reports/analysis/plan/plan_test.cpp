@@ -146,6 +146,7 @@ TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
     EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--max-model-len 1320 --max-num-seqs 8"));
     EXPECT_THAT(server_command_of(plan, "sglang"),
                 HasSubstr("--context-length 1320 --max-running-requests 8"));
+    plan.model = "m.gguf";
     EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 12288 --parallel 8"))
         << "slots have multiples of 256 tokens";
     plan.cells.front().pool_tokens = 5 * 1536.0;
@@ -167,6 +168,7 @@ TEST(Plan, CommandsSayHowTheGpusDivideTheModel) {
     EXPECT_THAT(answer_of(plan), StartsWith("8 × h100-sxm, PP 2, EP 4"));
     plan.cells.front().deployment.expert_parallel = 1;
     plan.cells.front().deployment.tensor_parallel = 1;
+    plan.model = "m.gguf";
     EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--split-mode layer"));
     plan.cells.front().deployment = {.tensor_parallel = 4, .attention_data_parallel = true};
     EXPECT_THAT(server_command_of(plan, "vllm"),
@@ -176,6 +178,50 @@ TEST(Plan, CommandsSayHowTheGpusDivideTheModel) {
     plan.cells.front().deployment = {.tensor_parallel = 4, .context_parallel = 2};
     EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--decode-context-parallel-size 2"));
     EXPECT_THROW(server_command_of(plan, "sglang"), UsageError);
+}
+
+TEST(Plan, LlamacppLoadsAFileOrARepositoryAndNothingElse) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
+    DeploymentPlan plan = plan_with({cell});
+    for (const char* const file : {"m.gguf", "/models/m.gguf"}) {
+        plan.model = file;
+        EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr(std::string("--model ") + file));
+    }
+    plan.model = "owner/name-GGUF:Q4_K_M";
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--hf-repo owner/name-GGUF:Q4_K_M"));
+    for (const char* const other : {"llama-3.1-8b", "/models", "./models", "owner/", "a/b/c"}) {
+        plan.model = other;
+        EXPECT_THROW(server_command_of(plan, "llamacpp"), UsageError) << other;
+    }
+    plan.model = "m.gguf";
+    plan.model_path = "/a directory with safetensors";
+    EXPECT_THROW(server_command_of(plan, "llamacpp"), UsageError);
+}
+
+TEST(Plan, ADivisionOrCacheThatAnotherServerDoesNotHaveIsRefused) {
+    const auto refuses = [](const char* server, const cards::Deployment& on, const char* kv = "bf16") {
+        PlannedCell cell = cell_on("h100-sxm", 4, 12);
+        cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
+        cell.deployment = on;
+        cell.kv = kv;
+        DeploymentPlan plan = plan_with({cell});
+        plan.engine = "sglang";
+        plan.model = "m.gguf";
+        try {
+            (void)server_command_of(plan, server);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    const cards::Deployment some_experts{.tensor_parallel = 4, .expert_parallel = 2};
+    EXPECT_THAT(refuses("vllm", some_experts), HasSubstr("--ep 2"));
+    EXPECT_EQ(refuses("sglang", some_experts), "");
+    EXPECT_EQ(refuses("vllm", {.tensor_parallel = 4, .expert_parallel = 4}), "");
+    EXPECT_THAT(refuses("llamacpp", {.tensor_parallel = 2, .pipeline_parallel = 2}), HasSubstr("--pp 2"));
+    EXPECT_THAT(refuses("trtllm", {}, "fp8"), HasSubstr("--kv fp8"));
+    EXPECT_EQ(refuses("trtllm", {}), "");
 }
 
 TEST(Plan, OnlyWeightsThatTheEngineConvertsHaveAnOption) {
@@ -194,11 +240,37 @@ TEST(Plan, TheTargetOfAnAutoscalerIsTheRequestsInFlightAtTheHighestLoad) {
     EXPECT_EQ(requests_in_flight_target(plan, cell), std::nullopt);
     cell.speed = PlannedSpeed{.load = 10, .requests_per_s = 10, .ttft_p50_s = .5, .tpot_p50_s = .02};
     plan.demand = {.requests_per_s = 50};
-    EXPECT_EQ(requests_in_flight_target(plan, cell), 24U) << "10/s · (.5 s + 99 · .02 s)";
+    EXPECT_EQ(requests_in_flight_target(plan, cell), 24) << "10/s · (.5 s + 99 · .02 s)";
     plan.demand.target_utilization = .5;
-    EXPECT_EQ(requests_in_flight_target(plan, cell), 12U);
+    EXPECT_EQ(requests_in_flight_target(plan, cell), 12);
     plan.demand = {.users = 100};
-    EXPECT_EQ(requests_in_flight_target(plan, cell), 10U);
+    EXPECT_EQ(requests_in_flight_target(plan, cell), 10);
+}
+
+TEST(Plan, TheTargetOfAnAutoscalerFollowsFromTheMeanTimeOfARequestAndMayBeBelowOne) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    const DeploymentPlan plan = plan_with({cell});
+    cell.speed = PlannedSpeed{.load = 10, .ttft_p50_s = .5, .tpot_p50_s = .02, .e2e_mean_s = 3.05};
+    EXPECT_EQ(requests_in_flight_target(plan, cell), 30);
+    cell.speed->e2e_mean_s = .03;
+    EXPECT_EQ(requests_in_flight_target(plan, cell), .3);
+    cell.speed->e2e_mean_s = 1e-9;
+    EXPECT_EQ(requests_in_flight_target(plan, cell), .001) << "Kubernetes has no smaller number";
+}
+
+TEST(Plan, TheLoadOfAServerIsTheOneWithWhichTheConfirmedNumberOfServersFollows) {
+    for (const double target : {.3, .6, 1.0})
+        for (std::uint64_t replicas = 1; replicas < 30; ++replicas) {
+            const Demand demand{.requests_per_s = 47, .target_utilization = target};
+            PlannedCell cell = cell_on("h100-sxm", 1, 3);
+            cell.speed = PlannedSpeed{.load = 7};
+            cell.fleet = PlannedFleet{.replicas = replicas};
+            const double load = load_of_server(demand, cell);
+            EXPECT_EQ(fleet_for(demand, {.load = load}, 1).replicas, replicas);
+            EXPECT_EQ(staircase_of({47, 47}, load, target, {}).servers.back(), replicas);
+            cell.fleet = fleet_for(demand, *cell.speed, 1);
+            EXPECT_EQ(load_of_server(demand, cell), 7) << "the number follows from the searched load";
+        }
 }
 
 }  // namespace
