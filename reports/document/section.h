@@ -97,13 +97,13 @@ struct Part {
     std::string title;
     std::optional<std::size_t> series = {};  ///< configuration whose marker stands before the title
     bool ruled = false;                      ///< whether a line separates the part from the text before it
-    Blocks blocks = {};
+    Blocks blocks;
 };
 
 /// Blocks that HTML shows after a click on the summary. Markdown folds them too.
 struct Folded {
     std::string summary;
-    Blocks blocks = {};
+    Blocks blocks;
 };
 
 /// Alternatives of which a menu shows one at a time. Markdown, which has no menus, shows them only if there

@@ -54,7 +54,7 @@ void add_paragraphs(Blocks& blocks, const std::vector<std::string>& sentences) {
 }
 
 Part level_part(const CacheLevel& level, const std::vector<Picture>& pictures, const std::string& id) {
-    Part part{.title = heading_of(level), .ruled = true};
+    Part part{.title = heading_of(level), .ruled = true, .blocks = {}};
     if (!level.invalid.empty())
         part.blocks.push_back({Notices{{{.text = invalid_sentence(level), .tone = Tone::bad}}}});
     part.blocks.push_back({headlines_of(level)});
@@ -84,7 +84,7 @@ Section cache_section(const CachePicture& cache, const std::string& id) {
             {level_part(report.levels[i], cache.levels[i], fmt::format("{}-level-{}", id, i))});
     const std::vector<std::string> sentences = findings_of(report);
     if (!sentences.empty() || !cache.pictures.empty()) {
-        Part whole{.title = "The cache as a whole", .ruled = true};
+        Part whole{.title = "The cache as a whole", .ruled = true, .blocks = {}};
         add_paragraphs(whole.blocks, sentences);
         add_charts(whole.blocks, cache.pictures, id, nullptr);
         section.blocks.push_back({std::move(whole)});

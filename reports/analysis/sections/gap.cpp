@@ -82,7 +82,7 @@ Table source_table(const Gap& gap) {
 Part gap_part(const Configuration& configuration, std::size_t index) {
     const Gap& gap = *answer_gap(configuration);
     const ReportPoint& point = *answer_point(configuration);
-    Part part{.title = configuration.title, .series = index};
+    Part part{.title = configuration.title, .series = index, .blocks = {}};
     if (!gap.first_to_fix.empty())
         part.blocks.push_back(
             {Paragraph{fmt::format(", at {}: {}", point.load_label, gap.first_to_fix), "What to fix first"}});

@@ -95,7 +95,7 @@ bool has_invalid(const DevicePicture& device) {
 }
 
 Part device_part(const DevicePicture& device, std::size_t index) {
-    Part part{.title = device.title, .ruled = true};
+    Part part{.title = device.title, .ruled = true, .blocks = {}};
     if (!device.facts.empty()) part.blocks.push_back({Facts{device.facts}});
     Charts charts;
     for (const Picture& picture : device.pictures)
