@@ -33,7 +33,7 @@ GateRun told_run() {
          {std::pair("input_tokens_tok", 600.), std::pair("output_tokens_tok", 100.)}) {
         MetricSummary summary = sample::spread(key, most / 2);
         summary.max = most;
-        std::erase_if(result.metrics, [&](const MetricSummary& other) { return other.key == key; });
+        std::erase_if(result.metrics, [name = key](const MetricSummary& other) { return other.key == name; });
         result.metrics.push_back(summary);
     }
     return run;

@@ -11,9 +11,11 @@ namespace {
 
 /// A week whose days have a quiet night and a busy afternoon.
 std::vector<double> week(double least, double most) {
-    std::vector<double> hours;
-    for (int hour = 0; hour < 168; ++hour)
-        hours.push_back(least + (most - least) * (1 - std::cos(2 * std::numbers::pi * hour / 24)) / 2);
+    std::vector<double> hours(168);
+    for (std::size_t hour = 0; hour < hours.size(); ++hour) {
+        const double angle = 2 * std::numbers::pi * static_cast<double>(hour) / 24;
+        hours[hour] = least + (most - least) * (1 - std::cos(angle)) / 2;
+    }
     return hours;
 }
 
