@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/text/byte_order_mark.h"
 #include "core/text/printable.h"
 #include "datasets/catalog.h"
 #include "datasets/files/csv_row.h"
@@ -143,8 +144,7 @@ Keys keys_of(std::string_view text) {
 /// Returns the names in the header of a table; none if its first line has no separators.
 Keys columns_of(std::string_view text) {
     Keys columns;
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    text = without_byte_order_mark(text);
     for (const std::string_view name : csv_columns(text.substr(0, text.find_first_of("\r\n"))))
         columns.emplace(name);
     if (columns.size() < 2) columns.clear();

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/spec.h"
+#include "core/text/byte_order_mark.h"
 #include "core/text/utc.h"
 
 namespace paretoken::cli {
@@ -34,7 +35,6 @@ double requests_per_s_in(std::string text, std::string_view other) {
 
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kColumns = "hour,requests_per_s";
 
 /// The number of an hour: a count, or a time in UTC.
@@ -55,7 +55,7 @@ std::vector<double> hourly_requests_per_s(const std::string& path) {
         const std::string place = fmt::format("--demand {}:{}", path, number);
         if (line.ends_with('\r')) line.pop_back();
         if (number == 1) {
-            if (line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+            line = std::string(without_byte_order_mark(line));
             std::erase_if(line, [](char c) { return c == ' ' || c == '\t'; });
             if (line == kColumns) continue;
             throw UsageError(fmt::format("{}: expected the columns {} in the first line", place, kColumns));

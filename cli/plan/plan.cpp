@@ -341,7 +341,7 @@ void plan(const PlanCommand& command) {
         if (!command.log.empty() && !has_demand && !slos.empty())
             demand.requests_per_s = found.requests_per_s->peak_hour;
     }
-    check_scaling(demand, command.scaling);
+    const Scaling scaling = scaling_of(demand, command.scaling);
     DeploymentPlan plan = planned_cells(command.cells, lengths);
     plan.slos = slos;
     plan.demand = demand;
@@ -360,7 +360,7 @@ void plan(const PlanCommand& command) {
         price(plan, command);
     }
     plan.best = best_of(plan.cells, !slos.empty());
-    plan_hours(plan, command.scaling);
+    plan_hours(plan, scaling);
     if (!command.out.empty()) write_files(plan, command.out);
     if (!command.emit.empty()) return print("{}", emitted(plan, command.emit));
     if (command.json) return print("{}\n", reports::sizing_json(plan));
@@ -370,79 +370,55 @@ void plan(const PlanCommand& command) {
 }
 
 void add_hardware_options(CLI::App& sub, CellOptions& cells) {
-    const char* group = "Model and GPUs";
-    sub.add_option("--model-card", cells.model_card, "A known model, a config.json or a GGUF file")
-        ->group(group);
+    sub.option_defaults()->group("Model and GPUs");
+    sub.add_option("--model-card", cells.model_card, "A known model, a config.json or a GGUF file");
     sub.add_option("--gpu", cells.gpus,
                    "GPUs with a card: NAME or NAMExN (N ranks per server), several with commas, or all")
-        ->delimiter(',')
-        ->group(group);
+        ->delimiter(',');
     sub.add_option(
-           "--gpu-memory", cells.gpu_memory,
-           "Memory of a GPU without a card, as its driver reports it: 24GiB. Only the fit is then planned")
-        ->group(group);
+        "--gpu-memory", cells.gpu_memory,
+        "Memory of a GPU without a card, as its driver reports it: 24GiB. Only the fit is then planned");
     sub.add_option("--weights", cells.weights,
                    "Formats of the weights: bf16,fp8,int4 [as the model card says]")
-        ->delimiter(',')
-        ->group(group);
-    sub.add_option("--kv", cells.kv, "Formats of the KV cache: auto,fp8 [auto]")
-        ->delimiter(',')
-        ->group(group);
+        ->delimiter(',');
+    sub.add_option("--kv", cells.kv, "Formats of the KV cache: auto,fp8 [auto]")->delimiter(',');
     sub.add_option("--tp", cells.tp, "Ranks of tensor parallelism: 1,2,4,8 [N of --gpu NAMExN, else 1,2,4,8]")
-        ->delimiter(',')
-        ->group(group);
+        ->delimiter(',');
     sub.add_option("--pp", cells.pp, "Stages of pipeline parallelism, each of --tp ranks: 1,2,4 [1]")
-        ->delimiter(',')
-        ->group(group);
+        ->delimiter(',');
     sub.add_option("--ep", cells.ep, "Ranks of --tp that have whole experts of their own: 1,8 [1]")
-        ->delimiter(',')
-        ->group(group);
+        ->delimiter(',');
     sub.add_option("--dcp", cells.dcp,
                    "Ranks that divide the tokens of a sequence among them (decode context parallelism)")
-        ->group(group)
         ->capture_default_str();
-    sub.add_flag("--attention-dp", cells.attention_dp, "Each rank keeps the attention of its own requests")
-        ->group(group);
+    sub.add_flag("--attention-dp", cells.attention_dp, "Each rank keeps the attention of its own requests");
     sub.add_option("--link", cells.link,
-                   "peers (GPUs read each other's memory) or host [by the card of the GPU]")
-        ->group(group);
-    const char* engine = "Engine";
-    sub.add_option("--engine", cells.engine, "vllm, sglang, trtllm or llamacpp")
-        ->group(engine)
-        ->capture_default_str();
+                   "peers (GPUs read each other's memory) or host [by the card of the GPU]");
+    sub.option_defaults()->group("Engine");
+    sub.add_option("--engine", cells.engine, "vllm, sglang, trtllm or llamacpp")->capture_default_str();
     sub.add_option(
-           "--memory-fraction", cells.memory_fraction,
-           "The engine's share of the memory, in its own meaning [vllm, trtllm .9; sglang .88; llamacpp 1]")
-        ->group(engine);
+        "--memory-fraction", cells.memory_fraction,
+        "The engine's share of the memory, in its own meaning [vllm, trtllm .9; sglang .88; llamacpp 1]");
     sub.add_option("--max-model-len", cells.max_model_len,
-                   "Longest context that the server accepts [the model's]")
-        ->group(engine);
+                   "Longest context that the server accepts [the model's]");
     sub.add_option("--max-num-seqs", cells.max_num_seqs, "Most sequences of a step [the engine's default]")
-        ->check(CLI::Range(1, 1'000'000))
-        ->group(engine);
+        ->check(CLI::Range(1, 1'000'000));
     sub.add_option("--max-num-batched-tokens", cells.max_num_batched_tokens,
                    "Most tokens of a step [the engine's default]")
-        ->check(CLI::Range(1, 100'000'000))
-        ->group(engine);
+        ->check(CLI::Range(1, 100'000'000));
     sub.add_option("--weights-memory", cells.weights_memory,
-                   "Weights on each GPU: 16.5GiB [by the model card]")
-        ->group(engine);
+                   "Weights on each GPU: 16.5GiB [by the model card]");
     sub.add_option("--overhead", cells.overhead,
-                   "Buffers, context and communication on each GPU: 2GiB or 0 [by the model and the engine]")
-        ->group(engine);
-    sub.add_option("--memory-headroom", cells.headroom, "Memory that each GPU leaves free: 1GiB [0]")
-        ->group(engine);
+                   "Buffers, context and communication on each GPU: 2GiB or 0 [by the model and the engine]");
+    sub.add_option("--memory-headroom", cells.headroom, "Memory that each GPU leaves free: 1GiB [0]");
 }
 
 void add_load_options(CLI::App& sub, PlanCommand& command) {
-    const char* group = "Load and limits";
+    sub.option_defaults()->group("Load and limits");
     sub.add_option("--isl", command.isl, "Input lengths in tokens: 512 or lognormal:mean=512,cv=1")
-        ->group(group)
         ->capture_default_str();
-    sub.add_option("--osl", command.osl, "Output lengths in tokens")->group(group)->capture_default_str();
-    const auto lengths = [&](CLI::Option* option) {
-        return option->group(group)->excludes("--isl")->excludes("--osl");
-    };
+    sub.add_option("--osl", command.osl, "Output lengths in tokens")->capture_default_str();
+    const auto lengths = [&](CLI::Option* option) { return option->excludes("--isl")->excludes("--osl"); };
     lengths(sub.add_option("--dataset", command.dataset,
                            "A file of requests that states their lengths, in place of --isl and --osl"));
     lengths(
@@ -450,35 +426,25 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
                        "A log with times and lengths; with --slo, the demand is that of its busiest hour"));
     sub.add_option("--slo", command.slos,
                    "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
-                   "highest load of every cell is searched for in virtual time")
-        ->group(group);
+                   "highest load of every cell is searched for in virtual time");
     sub.add_option("--demand", command.demand,
-                   "Requests per second to carry: 50rps, or a CSV file with the columns hour,requests_per_s")
-        ->group(group);
-    sub.add_option("--users", command.users, "Users to carry, each with one request in flight at all times")
-        ->group(group);
+                   "Requests per second to carry: 50rps, or a CSV file with the columns hour,requests_per_s");
+    sub.add_option("--users", command.users, "Users to carry, each with one request in flight at all times");
     sub.add_option("--target-utilization", command.target_utilization,
                    "Share of the load within the limits that may be used")
-        ->group(group)
         ->capture_default_str();
     sub.add_option("--cold-start", command.scaling.cold_start,
-                   "With hours: time to start a server, or a sweep that started servers [120s]")
-        ->group(group);
+                   "With hours: time to start a server, or a sweep that started servers [120s]");
     sub.add_option("--min-servers", command.scaling.least,
                    "With hours: fewest servers of the autoscaler [as many as the quietest hour needs]")
-        ->check(CLI::Range(1, 1'000'000))
-        ->group(group);
+        ->check(CLI::Range(1, 1'000'000));
     sub.add_option("--max-servers", command.scaling.most,
                    "With hours: most servers of the autoscaler [as many as the busiest hour needs]")
-        ->check(CLI::Range(1, 1'000'000))
-        ->group(group);
+        ->check(CLI::Range(1, 1'000'000));
     sub.add_option("--sequences", command.sequences,
                    "Also print the tokens of each of so many sequences at once")
-        ->check(CLI::Range(1.0, 1e9))
-        ->group(group);
-    sub.add_option("--seed", command.seed, "Seed of the lengths and arrivals")
-        ->group(group)
-        ->capture_default_str();
+        ->check(CLI::Range(1.0, 1e9));
+    sub.add_option("--seed", command.seed, "Seed of the lengths and arrivals")->capture_default_str();
 }
 
 }  // namespace
@@ -490,34 +456,27 @@ void add_plan(CLI::App& app) {
                                        "what they cost, before renting any");
     add_hardware_options(*sub, command->cells);
     add_load_options(*sub, *command);
-    const char* output = "Prices and output";
-    sub->add_option("--price", command->price, "Price card, by its name or as a file [the shipped cards]")
-        ->group(output);
+    sub->option_defaults()->group("Prices and output");
+    sub->add_option("--price", command->price, "Price card, by its name or as a file [the shipped cards]");
     sub->add_option("--price-basis", command->price_basis,
-                    "on_demand, reserved_1y, spot, … [the card's mix or on_demand]")
-        ->group(output);
+                    "on_demand, reserved_1y, spot, … [the card's mix or on_demand]");
     sub->add_option("--emit", command->emit,
                     "Print what starts the servers of the best cell: the command of vllm, sglang, trtllm or "
-                    "llamacpp, or the files of compose or k8s with --engine")
-        ->group(output);
+                    "llamacpp, or the files of compose or k8s with --engine");
     sub->add_option("--model", command->cells.model,
-                    "Model that --emit writes: a repository of Hugging Face or a path [by --model-card]")
-        ->group(output);
+                    "Model that --emit writes: a repository of Hugging Face or a path [by --model-card]");
     sub->add_option("--out", command->out,
-                    "Directory for plan.json, plan.md, plan.html and the simulated runs")
-        ->group(output);
-    sub->add_flag("--json", command->json, "Print plan.json instead of text")->group(output);
+                    "Directory for plan.json, plan.md, plan.html and the simulated runs");
+    sub->add_flag("--json", command->json, "Print plan.json instead of text");
     sub->footer("Exit codes: 0 planned, also if nothing fits; 2 wrong options; 3 a file cannot be written.");
-    const char* measured = "Measured server";
+    sub->option_defaults()->group("Measured server");
     sub->add_option(
-           "--from", command->from,
-           "A run or a sweep of a server: fit a simulated server to one of its levels, and predict others")
-        ->group(measured);
+        "--from", command->from,
+        "A run or a sweep of a server: fit a simulated server to one of its levels, and predict others");
     sub->add_option(
            "--at", command->at,
            "Levels to predict: 1,4,16 in flight, or requests per second [the other levels of the sweep]")
-        ->delimiter(',')
-        ->group(measured);
+        ->delimiter(',');
     sub->callback([command, sub] { command->from.empty() ? plan(*command) : plan_from_run(*command, *sub); });
 }
 

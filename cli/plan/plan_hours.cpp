@@ -41,15 +41,13 @@ std::optional<double> server_watts(const cards::PriceCard& card, const PlannedCe
     return *board * card.pue * cell.gpus();
 }
 
-/// The time that a server takes to start, and where it comes from.
-struct ColdStart {
-    double seconds = 120;
-    std::string from = "assumed; --cold-start says better";
-};
-ColdStart cold_start_in(const std::string& text) {
-    if (text.empty()) return {};
-    if (!std::filesystem::is_directory(text))
-        return {seconds(naming("--cold-start", [&] { return parse_duration(text); })), "as given"};
+/// Sets the time that a server takes to start, as --cold-start says.
+void set_cold_start(Scaling& scaling, const std::string& text) {
+    if (!std::filesystem::is_directory(text)) {
+        scaling.cold_start_s = seconds(naming("--cold-start", [&] { return parse_duration(text); }));
+        scaling.cold_start_from = "as given";
+        return;
+    }
     std::vector<double> starts;
     for (const auto& run : reports::find_run_directories(text))
         if (const auto server = reports::read_run_directory(run).provenance.server)
@@ -60,12 +58,13 @@ ColdStart cold_start_in(const std::string& text) {
                         "time such as 120s",
                         text));
     std::ranges::sort(starts);
-    return {percentile(starts, .5), "median of " + text};
+    scaling.cold_start_s = percentile(starts, .5);
+    scaling.cold_start_from = "median of " + text;
 }
 
 }  // namespace
 
-void check_scaling(const reports::Demand& demand, const ScalingOptions& options) {
+Scaling scaling_of(const reports::Demand& demand, const ScalingOptions& options) {
     const bool any = !options.cold_start.empty() || options.least || options.most;
     if (demand.hours.empty() && any)
         throw UsageError(
@@ -74,10 +73,12 @@ void check_scaling(const reports::Demand& demand, const ScalingOptions& options)
     if (options.least && options.most && *options.least > *options.most)
         throw UsageError(
             fmt::format("--min-servers {} is above --max-servers {}", *options.least, *options.most));
-    (void)cold_start_in(options.cold_start);
+    Scaling scaling{.least = options.least, .most = options.most};
+    if (!options.cold_start.empty()) set_cold_start(scaling, options.cold_start);
+    return scaling;
 }
 
-void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options) {
+void plan_hours(reports::DeploymentPlan& plan, const Scaling& scaling) {
     if (plan.demand.hours.empty() || !plan.best || !plan.cells[*plan.best].fleet) return;
     const PlannedCell& cell = plan.cells[*plan.best];
     const cards::PriceCard prices =
@@ -86,20 +87,19 @@ void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options) {
     const double share = plan.demand.target_utilization;
     const double load = reports::load_of_server(plan.demand, cell);
     plan.staircase = reports::staircase_of(plan.demand.hours, load, share, rates);
-    const ColdStart start = cold_start_in(options.cold_start);
     const auto [least, most] = std::ranges::minmax(plan.staircase->servers);
     const reports::ScalingRule rule{
         .in_flight_target = *reports::requests_in_flight_target(plan, cell),
         .seconds_in_flight = reports::seconds_in_flight(plan, *cell.speed),
-        .least = options.least.value_or(std::min(least, options.most.value_or(least))),
-        .most = options.most.value_or(std::max(most, options.least.value_or(most))),
-        .cold_start_s = start.seconds};
+        .least = scaling.least.value_or(std::min(least, scaling.most.value_or(least))),
+        .most = scaling.most.value_or(std::max(most, scaling.least.value_or(most))),
+        .cold_start_s = scaling.cold_start_s};
     reports::ScaledServers scaled = reports::scaled_servers(plan.demand.hours, load, share, rule);
     if (rates.on_demand)
         scaled.usd_per_month = *rates.on_demand * scaled.servers_per_hour * cards::kHoursPerMonth;
     if (const auto watts = server_watts(prices, cell)) scaled.kw = *watts * scaled.servers_per_hour / 1e3;
     plan.autoscaled = scaled;
-    plan.cold_start_from = start.from;
+    plan.cold_start_from = scaling.cold_start_from;
 }
 
 }  // namespace paretoken::cli

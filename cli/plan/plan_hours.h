@@ -15,11 +15,19 @@ struct ScalingOptions {
     std::optional<std::uint64_t> most = {};
 };
 
-/// Throws UsageError for a wrong option of the autoscaler, or for one without the hours of a demand.
-void check_scaling(const reports::Demand& demand, const ScalingOptions& options);
+/// The bounds of the autoscaler and the start of its servers, as far as they do not follow from the plan.
+struct Scaling {
+    std::optional<std::uint64_t> least = {};
+    std::optional<std::uint64_t> most = {};
+    double cold_start_s = 120;
+    std::string cold_start_from = "assumed; --cold-start says better";
+};
+
+/// Reads the options. Throws UsageError for a wrong one, or for one without the hours of a demand.
+Scaling scaling_of(const reports::Demand& demand, const ScalingOptions& options);
 
 /// Adds to a plan with a demand by hour what the hours need of the best cell's servers, and what an
-/// autoscaler makes of them. The options must have passed check_scaling().
-void plan_hours(reports::DeploymentPlan& plan, const ScalingOptions& options);
+/// autoscaler makes of them.
+void plan_hours(reports::DeploymentPlan& plan, const Scaling& scaling);
 
 }  // namespace paretoken::cli

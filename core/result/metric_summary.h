@@ -67,7 +67,7 @@ std::optional<std::uint64_t> enough_values(double p, double n, double effective_
 /// is too small. It is never a certificate.
 bool is_from_blocks(const PercentileValue& percentile);
 
-/// Sets `certified` of percentiles, which ascend; above one that is not certified none is.
+/// Sets `certified` of percentiles in ascending order. If one is not certified, no higher one is.
 void set_certified(std::vector<PercentileValue>& percentiles);
 
 }  // namespace paretoken

@@ -256,7 +256,8 @@ struct JobResults {
     /// tokens, over the requests of the window that ended well.
     std::optional<double> e2e_normalized_interactivity_p75 = {};
     std::optional<double> e2e_normalized_interactivity_p90 = {};
-    /// MLPerf's E2E interactivity in tokens/s: output tokens ÷ end-to-end time, both summed.
+    /// MLPerf's E2E interactivity in tokens/s: output tokens ÷ end-to-end time, each summed over the same
+    /// requests.
     std::optional<double> e2e_interactivity = {};
 
     bool operator==(const JobResults&) const = default;
@@ -281,8 +282,9 @@ struct ProbeScore {
 };
 
 /// The client's own figures, which show whether it was the bottleneck. Delays until sending are those of
-/// requests scheduled in the window, without warm-up and resent ones; achieved rate and load of the CPU are
-/// those of the window; all others those of the whole run. Absent: not measured.
+/// the requests scheduled in the window, without warm-up and resent ones. The achieved rate and the load of
+/// the CPU are those of the window, all other figures those of the whole run. What was not measured is
+/// absent.
 struct ClientHealth {
     /// The clock of the events: "virtual" for a run in virtual time, "kernel" if at least half of the events
     /// have a kernel stamp, otherwise "user".
@@ -357,7 +359,8 @@ struct ServerFigures {
     bool operator==(const ServerFigures&) const = default;
 };
 
-/// Pending: the condition has not held long enough. Unknown: a value to compare is missing.
+/// An alert is pending while its condition has not held long enough to fire. It is unknown if its series was
+/// not measured, or if the value to compare with is missing.
 enum class AlertState : std::uint8_t { inactive, pending, firing, unknown };
 
 enum class AlertSeverity : std::uint8_t { warn, fail };

@@ -30,7 +30,7 @@ struct Rounds {
 Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_flight);
 
 /// Returns the number of independent samples that the rounds are worth. Rounds of fewer than 4 requests are
-/// taken together: a server that is nearly alone with a request remembers longer.
+/// taken together, because a server with so few requests is influenced by earlier ones for longer.
 double samples_of(const Rounds& rounds, std::uint64_t in_flight);
 
 /// Returns how far the requests run in step: 1 if those of a round are sent at once, about 0 if

@@ -40,6 +40,7 @@ std::string json_of_member(std::string_view object, const std::string& key, cons
 /// Returns the values of a row under our names, as the text of a JSON object.
 std::string renamed(std::string_view text, const std::string& header, const Columns& columns,
                     const RowPlace& place) {
+    if (!header.empty()) refuse_more_fields(text, header, place);
     std::string row = "{";
     for (const auto& [ours, theirs] : columns) {
         const std::string value = header.empty() ? json_of_member(text, theirs, place)

@@ -92,16 +92,17 @@ std::string_view quoted_field(std::string_view row, std::string_view header, std
     place.refuse(fmt::format("the header has no column '{}'", column));
 }
 
-bool has_more_fields(std::string_view row, std::string_view header) {
+}  // namespace
+
+void refuse_more_fields(std::string_view row, std::string_view header, const RowPlace& place) {
     const char separator = separator_of(header);
     while (!header.empty()) {
-        take_field(header, separator);
-        take_field(row, separator);
+        take_quoted(header, separator);
+        take_quoted(row, separator);
     }
-    return !row.empty();
+    if (!row.empty())
+        place.refuse("the row has more fields than the header; a value with a separator needs quotes");
 }
-
-}  // namespace
 
 std::string_view csv_field(std::string_view row, std::string_view header, std::string_view column,
                            const RowPlace& place) {
@@ -112,11 +113,7 @@ std::string csv_text(std::string_view row, std::string_view header, std::string_
                      const RowPlace& place) {
     const std::string_view field = quoted_field(row, header, column, place);
     std::string text(unquoted(field));
-    if (!field.starts_with('"')) {
-        if (has_more_fields(row, header))
-            place.refuse("the row has more fields than the header; a value with a separator needs quotes");
-        return text;
-    }
+    if (!field.starts_with('"')) return text;
     if (text.size() == field.size()) place.refuse("a quoted value has no end, or text follows its end");
     for (std::size_t at = 0; (at = text.find("\"\"", at)) != std::string::npos; ++at) text.erase(at, 1);
     return text;

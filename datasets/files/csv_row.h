@@ -17,7 +17,7 @@ std::string_view csv_field(std::string_view row, std::string_view header, std::s
                            const RowPlace& place);
 
 /// Returns that field as a text; in a quoted one, doubled quotes are single ones. Throws UsageError, by
-/// place.refuse(), if a quoted value has no end, or if the row has more fields than the header.
+/// place.refuse(), if a quoted value has no end.
 std::string csv_text(std::string_view row, std::string_view header, std::string_view column,
                      const RowPlace& place);
 
@@ -25,6 +25,9 @@ std::string csv_text(std::string_view row, std::string_view header, std::string_
 /// UsageError, by place.refuse(), if it is none.
 std::int64_t csv_tokens(std::string_view row, std::string_view header, std::string_view column,
                         const RowPlace& place, std::int64_t least = 1);
+
+/// Throws UsageError, by place.refuse(), if the row has more fields than the header.
+void refuse_more_fields(std::string_view row, std::string_view header, const RowPlace& place);
 
 /// Returns the names in a header, unquoted.
 std::vector<std::string_view> csv_columns(std::string_view header);

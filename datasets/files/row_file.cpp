@@ -12,7 +12,9 @@
 #include <optional>
 #include <utility>
 
+#include "core/byte_vector.h"
 #include "core/error.h"
+#include "core/text/byte_order_mark.h"
 #include "core/text/content_hash.h"
 #include "core/text/letter_case.h"
 
@@ -22,7 +24,6 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 constexpr std::size_t kLongestRow = std::size_t{16} << 20;      // a prompt of several million tokens
 constexpr std::size_t kLongestObject = std::size_t{512} << 20;  // a job of thousands of turns
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 [[noreturn]] void cannot_read(const std::string& path) {
     throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
@@ -98,18 +99,13 @@ class ElementScanner {
     }
 
   private:
-    static constexpr std::size_t kStride = 16;
-    using Bytes = signed char __attribute__((vector_size(kStride)));
+    static constexpr std::size_t kStride = sizeof(ByteVector);
 
     /// Returns whether kStride bytes hold one of "[\]{|}. A single bit distinguishes [\] from {|}.
     static bool brackets_or_quotes_in(const char* text) {
-        Bytes bytes;
-        std::memcpy(&bytes, text, kStride);
-        const Bytes upper = bytes | 0x20;
-        const Bytes found = (bytes == '"') | (upper == '{') | (upper == '|') | (upper == '}');
-        std::array<std::uint64_t, 2> words{};
-        std::memcpy(words.data(), &found, kStride);
-        return (words[0] | words[1]) != 0;
+        const ByteVector bytes = byte_vector_at(text);
+        const ByteVector upper = bytes | 0x20;
+        return any_of_bytes((bytes == '"') | (upper == '{') | (upper == '|') | (upper == '}'));
     }
 
     /// Whether a byte may begin or end something.
@@ -237,7 +233,7 @@ class RowFile::Reader {
         first_ = false;
         refuse_packed(file_.path_, buffer_);
         file_.table_ = layout_ == RowLayout::csv;
-        if (buffer_.starts_with(kByteOrderMark)) used_ = scanned_ = kByteOrderMark.size();
+        used_ = scanned_ = buffer_.size() - without_byte_order_mark(buffer_).size();
         if (layout_ != RowLayout::lines_or_array && layout_ != RowLayout::objects) return;
         std::size_t begin = used_;
         while (begin < buffer_.size() && is_blank(buffer_[begin])) ++begin;

@@ -7,12 +7,14 @@
 #include <bit>
 #include <cstring>
 
+#include "core/byte_vector.h"
+
 namespace paretoken::protocol {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "run_length counts bytes from the low end");
 
-using Bytes = signed char __attribute__((vector_size(16)));
+using Bytes = ByteVector;
 static_assert(sizeof(Bytes) <= kReadablePadding);
 
 /// Counts the bytes before the first for which `ends`, a comparison of whole vectors, is true. Reads up to 15
@@ -20,9 +22,7 @@ static_assert(sizeof(Bytes) <= kReadablePadding);
 template <class Ends>
 std::size_t run_length(const char* bytes, std::size_t most, Ends&& ends) {
     for (std::size_t done = 0; done < most; done += sizeof(Bytes)) {
-        Bytes some;
-        std::memcpy(&some, bytes + done, sizeof some);
-        const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(Bytes(ends(some)));
+        const auto words = words_of(ends(byte_vector_at(bytes + done)));
         if ((words[0] | words[1]) == 0) continue;
         const int bits = words[0] != 0 ? std::countr_zero(words[0]) : 64 + std::countr_zero(words[1]);
         return std::min(most, done + static_cast<std::size_t>(bits) / 8);
@@ -50,10 +50,7 @@ constexpr std::array<char, 256> kMeant = [] {
 
 /// Returns whether one of the next bytes, as many as a vector has, is a backslash.
 bool has_backslash(const char* bytes) {
-    Bytes some;
-    std::memcpy(&some, bytes, sizeof some);
-    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(Bytes(some == '\\'));
-    return (words[0] | words[1]) != 0;
+    return any_of_bytes(byte_vector_at(bytes) == '\\');
 }
 
 struct Found {

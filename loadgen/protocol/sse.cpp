@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/text/byte_order_mark.h"
+
 namespace paretoken::protocol {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Counts the bytes before the first CR or LF; returns npos if there is neither.
 std::size_t line_length(std::string_view bytes) {
@@ -124,7 +124,7 @@ bool SseParser::take_event_in_one_piece() {
 bool SseParser::take_line(std::string_view line) {
     if (first_line_) {
         first_line_ = false;
-        if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+        line = without_byte_order_mark(line);
     }
     if (line.empty()) {
         if (has_data_) return true;

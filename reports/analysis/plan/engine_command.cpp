@@ -28,6 +28,20 @@ void add_above_one(Words& words, std::string option, std::uint64_t value) {
     if (value > 1) add(words, std::move(option), value);
 }
 
+/// The names of an engine's options for its share of the memory and the limits of its batch.
+struct LimitOptions {
+    const char* memory_fraction;
+    const char* context;
+    const char* sequences;
+    const char* tokens;
+};
+void add_limits(Words& words, const PlannedCell& cell, const LimitOptions& options) {
+    add(words, options.memory_fraction, cell.deployment.memory_fraction);
+    add(words, options.context, cell.settings.max_model_len);
+    add(words, options.sequences, cell.settings.max_num_seqs);
+    add(words, options.tokens, cell.settings.max_num_batched_tokens);
+}
+
 /// Whether the engine must convert the model's own weights, which it does to fp8 alone.
 bool converts_weights(const DeploymentPlan& plan, const PlannedCell& cell) {
     return cell.weights == "fp8" && (plan.model_weights == "bf16" || plan.model_weights == "f16");
@@ -35,17 +49,14 @@ bool converts_weights(const DeploymentPlan& plan, const PlannedCell& cell) {
 
 EngineCommand vllm_start(const DeploymentPlan& plan, const PlannedCell& cell, const std::string& model) {
     const cards::Deployment& on = cell.deployment;
-    const SuggestedSettings& use = cell.settings;
     Words words{model};
     add(words, "--tensor-parallel-size", on.attention_data_parallel ? 1 : on.tensor_parallel);
     add_above_one(words, "--pipeline-parallel-size", on.pipeline_parallel);
     if (on.attention_data_parallel) add(words, "--data-parallel-size", on.tensor_parallel);
     if (on.attention_data_parallel || on.expert_parallel > 1) words.emplace_back("--enable-expert-parallel");
     add_above_one(words, "--decode-context-parallel-size", on.context_parallel);
-    add(words, "--gpu-memory-utilization", on.memory_fraction);
-    add(words, "--max-model-len", use.max_model_len);
-    add(words, "--max-num-seqs", use.max_num_seqs);
-    add(words, "--max-num-batched-tokens", use.max_num_batched_tokens);
+    add_limits(words, cell,
+               {"--gpu-memory-utilization", "--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"});
     add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8" : "auto");
     if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
     return {{"vllm", "serve"}, std::move(words)};
@@ -53,7 +64,6 @@ EngineCommand vllm_start(const DeploymentPlan& plan, const PlannedCell& cell, co
 
 EngineCommand sglang_start(const DeploymentPlan& plan, const PlannedCell& cell, const std::string& model) {
     const cards::Deployment& on = cell.deployment;
-    const SuggestedSettings& use = cell.settings;
     Words words{"--model-path", model};
     add(words, "--tp", on.tensor_parallel);
     add_above_one(words, "--pp-size", on.pipeline_parallel);
@@ -62,10 +72,9 @@ EngineCommand sglang_start(const DeploymentPlan& plan, const PlannedCell& cell, 
         add(words, "--dp-size", on.tensor_parallel);
         words.emplace_back("--enable-dp-attention");
     }
-    add(words, "--mem-fraction-static", on.memory_fraction);
-    add(words, "--context-length", use.max_model_len);
-    add(words, "--max-running-requests", use.max_num_seqs);
-    add(words, "--chunked-prefill-size", use.max_num_batched_tokens);
+    add_limits(
+        words, cell,
+        {"--mem-fraction-static", "--context-length", "--max-running-requests", "--chunked-prefill-size"});
     add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8_e5m2" : "auto");
     if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
     return {{"python3", "-m", "sglang.launch_server"}, std::move(words)};
@@ -73,15 +82,13 @@ EngineCommand sglang_start(const DeploymentPlan& plan, const PlannedCell& cell, 
 
 EngineCommand trtllm_start(const DeploymentPlan&, const PlannedCell& cell, const std::string& model) {
     const cards::Deployment& on = cell.deployment;
-    const SuggestedSettings& use = cell.settings;
     Words words{model};
     add(words, "--tp_size", on.tensor_parallel);
     add_above_one(words, "--pp_size", on.pipeline_parallel);
     add_above_one(words, "--ep_size", on.expert_parallel);
-    add(words, "--kv_cache_free_gpu_memory_fraction", on.memory_fraction);
-    add(words, "--max_seq_len", use.max_model_len);
-    add(words, "--max_batch_size", use.max_num_seqs);
-    add(words, "--max_num_tokens", use.max_num_batched_tokens);
+    add_limits(
+        words, cell,
+        {"--kv_cache_free_gpu_memory_fraction", "--max_seq_len", "--max_batch_size", "--max_num_tokens"});
     return {{"trtllm-serve"}, std::move(words)};
 }
 
@@ -153,8 +160,7 @@ void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards:
     if ((engine == vllm && has_some_experts) || (engine == llamacpp && is_divided_twice))
         throw UsageError(
             fmt::format("--emit {0}: it does not divide a model as this plan for {1} does (--tp {2}, --pp "
-                        "{3}, --ep {4}); "
-                        "plan with --engine {0}",
+                        "{3}, --ep {4}); plan with --engine {0}",
                         cards::name_of(engine), plan.engine, on.tensor_parallel, on.pipeline_parallel,
                         on.expert_parallel));
 }

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/run/result_of.h"
+#include "core/text/byte_order_mark.h"
 #include "core/text/content_hash.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/readers/foreign_readers.h"
@@ -22,15 +23,13 @@ namespace paretoken::reports {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 std::string beginning_of(const fs::path& file) {
     constexpr std::size_t kEnough = std::size_t{256} << 10;
     std::string text(kEnough, '\0');
     std::ifstream in(file, std::ios::binary);
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
-    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+    text.erase(0, text.size() - without_byte_order_mark(text).size());
     text.erase(0, std::min(text.size(), text.find_first_not_of(" \t\r\n")));
     return text;
 }

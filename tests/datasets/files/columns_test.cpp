@@ -91,6 +91,8 @@ TEST(Columns, keep_quotes_and_brackets_of_prompts_as_they_stand) {
         << "a table with one column has no separators";
     EXPECT_THAT(refusal_of_columns("q,n\nTell me, please,5\n", "columns:prompt=q,output_tokens=n"),
                 AllOf(HasSubstr(":2: "), HasSubstr("more fields than the header")));
+    EXPECT_THAT(refusal_of_columns("q,n\n\"Tell me\",5,6\n", "columns:prompt=q,output_tokens=n"),
+                HasSubstr("more fields than the header"));
 }
 
 TEST(Columns, whose_times_change_their_unit_are_refused) {
