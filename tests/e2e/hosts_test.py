@@ -76,9 +76,10 @@ class Hosts(Case):
             self.skipTest("no mpirun, or paretoken was built without MPI")
         with hosts(2) as names, simulated_server("--profile", "llama3-8b-h100-bf16", "--host", "0.0.0.0") as server:
             agent = self.directory / "agent"  # in place of ssh: the address of a host, and a command
+            # Each host has a folder for temporary files of its own: two daemons that make the same folder at once both fail.
             agent.write_text("#!/bin/sh\ncase $1 in\n" + "".join(
                 f"{NETWORK}.{number + 1}) host={name} ;;\n" for number, name in enumerate(names)) +
-                'esac\nshift\nexec ip netns exec "$host" sh -c "$*"\n')
+                f'esac\nshift\nexport TMPDIR="{self.directory}/$host"\nmkdir "$TMPDIR"\nexec ip netns exec "$host" sh -c "$*"\n')
             agent.chmod(0o755)
             done = subprocess.run(
                 ["mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent", str(agent), "--mca", "btl", "tcp,self", "--mca",
