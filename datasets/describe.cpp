@@ -68,6 +68,32 @@ class Rate {
     std::array<Peak, 3> peaks_{Peak(1), Peak(60), Peak(3600)};
 };
 
+/// Counts the requests of each hour.
+class Hours {
+  public:
+    void add(double at_s) {
+        if (at_s >= kMost * kSecondsOfHour) return;
+        const auto hour = static_cast<std::size_t>(at_s / kSecondsOfHour);
+        if (hour >= counts_.size()) counts_.resize(hour + 1);
+        ++counts_[hour];
+    }
+    std::vector<double> per_s(double seconds) const {
+        if (seconds >= kMost * kSecondsOfHour) return {};
+        std::vector<double> rates;
+        for (const double count : counts_) {
+            const double left = seconds - kSecondsOfHour * static_cast<double>(rates.size());
+            if (left < kSecondsOfHour / 2) break;
+            rates.push_back(count / std::min(kSecondsOfHour, left));
+        }
+        return rates;
+    }
+
+  private:
+    static constexpr double kSecondsOfHour = 3600;
+    static constexpr double kMost = 366 * 24;
+    std::vector<double> counts_;
+};
+
 /// The last prompts of the agents of one job, with which their next prompts mostly begin.
 class Fronts {
   public:
@@ -252,6 +278,7 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     double last_s = 0;
     Rate requests;
     Rate tokens;
+    Hours hours;
     InfiniteCache cache(format.keeps_turns);
     const auto add = [&](const Row& row) {
         if (row.is_reply) return;
@@ -271,6 +298,7 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
         if (!first_s) first_s = last_s = *row.at_s;
         last_s = std::max(last_s, *row.at_s);
         requests.add(last_s - *first_s, 1);
+        hours.add(last_s - *first_s);
         tokens.add(last_s - *first_s, static_cast<double>(row.input_tokens.value_or(0)));
     });
     description.notes = file.notes();
@@ -282,6 +310,7 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     if (first_s) {
         description.seconds = last_s - *first_s;
         description.requests_per_s = requests.summary(*description.seconds);
+        description.hours = hours.per_s(*description.seconds);
         if (description.input) description.prompt_tokens_per_s = tokens.summary(*description.seconds);
     }
     cache.describe(description);

@@ -63,6 +63,9 @@ struct FileDescription {
     std::optional<double> seconds = {};        ///< time from the first row to the last; nothing without times
     std::optional<RateSummary> requests_per_s = {};
     std::optional<RateSummary> prompt_tokens_per_s = {};
+    /// The mean requests per second of each hour from the first row on. An hour that ends with the file
+    /// counts if it has at least half of its time. Empty without times, and for a file of more than a year.
+    std::vector<double> hours = {};
     /// The share of the blocks, and of the tokens in blocks, that an earlier row has too, which a prefix
     /// cache of unlimited size would find. Nothing if rows have no blocks.
     std::optional<double> block_hits = {};

@@ -338,8 +338,11 @@ void plan(const PlanCommand& command) {
         const datasets::FileDescription found = described(command);
         lengths = lengths_in(found, file);
         const bool has_demand = demand.requests_per_s || demand.users;
-        if (!command.log.empty() && !has_demand && !slos.empty())
-            demand.requests_per_s = found.requests_per_s->peak_hour;
+        if (!command.log.empty() && !has_demand && !slos.empty()) {
+            if (found.hours.size() > 1) demand.hours = found.hours;
+            demand.requests_per_s = demand.hours.empty() ? found.requests_per_s->peak_hour
+                                                         : *std::ranges::max_element(demand.hours);
+        }
     }
     const Scaling scaling = scaling_of(demand, command.scaling);
     DeploymentPlan plan = planned_cells(command.cells, lengths);
@@ -421,9 +424,8 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
     const auto lengths = [&](CLI::Option* option) { return option->excludes("--isl")->excludes("--osl"); };
     lengths(sub.add_option("--dataset", command.dataset,
                            "A file of requests that states their lengths, in place of --isl and --osl"));
-    lengths(
-        sub.add_option("--log", command.log,
-                       "A log with times and lengths; with --slo, the demand is that of its busiest hour"));
+    lengths(sub.add_option("--log", command.log,
+                           "A log with times and lengths; with --slo, the demand is that of its hours"));
     sub.add_option("--slo", command.slos,
                    "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
                    "highest load of every cell is searched for in virtual time");

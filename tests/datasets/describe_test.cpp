@@ -92,6 +92,21 @@ TEST(Description, HasLengthsRatesAndTheContextThatIsNeeded) {
     EXPECT_FALSE(d.block_hits);
 }
 
+TEST(Description, HasTheRateOfEachHourOfALog) {
+    const auto with_end = [](int end_s) {
+        std::string rows = "Timestamp,Model,Request tokens,Response tokens\n";
+        for (int i = 0; i < 36; ++i) rows += fmt::format("{},m,10,5\n", i * 100);
+        rows += "10799,m,10,5\n";
+        for (int i = 0; i < 9; ++i) rows += fmt::format("{},m,10,5\n", 10800 + i * (end_s - 10800) / 8);
+        return described(rows).hours;
+    };
+    EXPECT_EQ(with_end(12600), (std::vector{.01, 0.0, 1 / 3600.0, 9 / 1800.0})) << "half of the last hour";
+    EXPECT_EQ(with_end(12500).size(), 3) << "too little of the last hour";
+    EXPECT_TRUE(with_end(40'000'000).empty()) << "more than a year";
+    EXPECT_TRUE(
+        described("Timestamp,Model,Request tokens,Response tokens\n0,m,1,1\n90,m,1,1\n").hours.empty());
+}
+
 TEST(Description, LeavesOutWhatAFileDoesNotTell) {
     const FileDescription d =
         described("{\"prompt\":\"a\",\"output_tokens\":5}\n{\"prompt\":\"b\",\"output_tokens\":7}\n");

@@ -517,13 +517,15 @@ class FromAFile(Case):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         return path
 
-    def test_a_log_gives_the_lengths_and_the_rate_of_its_busiest_hour(self):
+    def test_a_log_gives_the_lengths_and_the_demand_of_its_hours(self):
         # An hour with 2 requests per second follows one with 1.
         rows = [{"at": i if i < 3600 else 3600 + (i - 3600) / 2, "prompt_tokens": 500 + i % 100, "completion_tokens": 100}
                 for i in range(3600 + 7200)]
         done, plan = planned("--model-card", "llama3-8b", "--gpu", "l40sx1", *LIMITS, "--log", self.log(rows))
         self.succeeds(done)
         self.assertAlmostEqual(plan["demand"]["requests_per_s"], 2, delta=.01)
+        self.assertEqual(len(plan["staircase"]["servers"]), 2)
+        self.assertIn("autoscaler", plan)
         self.assertAlmostEqual(plan["lengths"]["input_tokens_mean"], 549.5, places=3)
         self.assertEqual(plan["lengths"]["tokens_max"], 699)
         self.assertGreaterEqual(plan["cells"][0]["fleet"]["replicas"], 1)
