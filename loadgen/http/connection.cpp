@@ -64,6 +64,7 @@ void Connection::on_read(const Read& read) {
 
 void Connection::on_end(TransportEnd end, const std::string& why) {
     if (sink_ == nullptr) {
+        if (exchanges_ > 0) pool_.closed_after_answer(false);
         pool_.drop(*this);
         return;
     }
@@ -106,6 +107,7 @@ void Connection::finish(TimePoint at) {
 void Connection::fail(ExchangeFailure::Kind kind, const std::string& why) {
     ExchangeSink* sink = std::exchange(sink_, nullptr);
     const ExchangeFailure failure{.kind = kind, .why = why, .before_any_byte = !reader_.any_bytes()};
+    if (exchanges_ > 1 && failure.before_any_byte) pool_.closed_after_answer(true);
     pool_.drop(*this);
     sink->on_failure(failure);
 }

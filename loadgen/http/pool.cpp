@@ -11,9 +11,10 @@ Pool::Pool(Drain& drain, const Address& address, const TlsContext* tls, std::str
 Pool::~Pool() = default;
 
 Connection& Pool::lend(bool fresh) {
-    if (!fresh && !idle_.empty()) {
+    if (!fresh && !idle_.empty() && server_keeps_open() && std::exchange(held_back_, true)) {
         Connection* connection = idle_.back();
         idle_.pop_back();
+        ++lent_again_;
         connection->idle_ = false;
         return *connection;
     }
@@ -27,6 +28,11 @@ Connection& Pool::lend(bool fresh) {
         return *connection;
     }
     return opened_connection();
+}
+
+void Pool::closed_after_answer(bool lent) {
+    if (lent) --lent_again_;
+    ++closed_after_answer_;
 }
 
 Connection& Pool::opened_connection() {
@@ -54,7 +60,7 @@ void Pool::opened(const ConnectTimes& times, bool ahead) {
 }
 
 void Pool::take_back(Connection& connection) {
-    if (!keep_alive_) return drop(connection);
+    if (!keep_alive_ || !server_keeps_open()) return drop(connection);
     connection.idle_ = true;
     idle_.push_back(&connection);
 }

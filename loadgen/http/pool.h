@@ -1,6 +1,9 @@
 #pragma once
 // The connections of one worker to one address. Lends the most recently used idle connection, else the oldest
-// of those opened ahead, else a new one. Idle connections that the server closed are dropped.
+// of those opened ahead, else a new one. Idle connections that the server closed are dropped. Some servers
+// close each connection after its answer without saying so, and a request that is sent at that moment is
+// lost. So the first connection that has been used is not lent again at once, and none is once the server
+// closed more of them than were used again.
 #include <deque>
 #include <memory>
 #include <string>
@@ -28,7 +31,7 @@ class Pool {
     /// Returns whether a connection that is opened ahead is neither open nor refused yet.
     bool is_opening_ahead() const { return opening_ahead_ > 0; }
     /// Returns whether a request could be sent now without opening a connection.
-    bool has_spare() const { return !idle_.empty() || !unused_.empty(); }
+    bool has_spare() const { return (server_keeps_open() && !idle_.empty()) || !unused_.empty(); }
     /// Returns the longest time that opening a connection took (TCP and TLS).
     Duration slowest_opening() const { return slowest_opening_; }
     void clear();         ///< closes every connection; no callbacks
@@ -40,6 +43,9 @@ class Pool {
     friend class Connection;
     void take_back(Connection& connection);  ///< after its exchange, for reuse
     void drop(Connection& connection);       ///< removes it; free_dropped() closes and frees it
+    /// Takes note that the server closed a connection after an answer. `lent`: a request was lost with it.
+    void closed_after_answer(bool lent);
+    bool server_keeps_open() const { return closed_after_answer_ <= lent_again_; }
     void count(const Connection& connection, ConnectionCounts& counts) const;
     Connection& opened_connection();
     /// Takes note of a connection that has been opened.
@@ -54,6 +60,9 @@ class Pool {
     std::vector<Connection*> idle_;
     std::deque<Connection*> unused_;  ///< opened ahead, or being opened, and not lent yet
     std::size_t opening_ahead_ = 0;
+    bool held_back_ = false;                ///< whether one that had been used was not lent again at once
+    std::int64_t lent_again_ = 0;           ///< without those that were closed meanwhile
+    std::int64_t closed_after_answer_ = 0;  ///< by the server
     Duration slowest_opening_{};
     std::vector<std::unique_ptr<Connection>> dead_;
     ConnectionCounts closed_;
