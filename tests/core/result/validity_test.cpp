@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/result/summary.h"
+#include "tests/core/load_script.h"
+
 namespace paretoken {
 namespace {
 
@@ -90,6 +93,38 @@ TEST(Validity, a_reason_names_the_figure_and_its_limit) {
     ASSERT_EQ(validity.reasons.size(), 1U);
     EXPECT_EQ(validity.reasons[0].text,
               "p99 of the client's own delay before sending: 3.1 % of the median TTFT (limit 2 %)");
+}
+
+/// Returns the judgement of 1,024 requests in four rounds of 256 that start at once. `late` first tokens were
+/// read with the second token, 10 ms after their 20 ms.
+Validity judged_with_late_first_tokens(std::size_t late) {
+    using namespace std::chrono_literals;
+    std::vector<RequestRecord> records;
+    for (std::size_t i = 0; i < 1024; ++i) {
+        const auto round = static_cast<int>(i / 256);
+        records.push_back(
+            script::answered(script::kStart + round * 1s, {.ttft = 20ms, .gap = 10ms, .tokens = 11}));
+        if (i % (1024 / late) != 0) continue;
+        records.back().first_event = *records.back().first_event + 10ms;
+        records.back().first_early = 10ms;
+    }
+    SummaryOptions options;
+    options.concurrency = 256;
+    RunResult run = clean_run();
+    run.request_rate.reset();
+    run.metrics = summarize(records, options).metrics;
+    return validity_of(run);
+}
+
+TEST(Validity, late_first_tokens_are_never_valid_for_a_percentile_that_they_move) {
+    const Validity few = judged_with_late_first_tokens(33);
+    EXPECT_EQ(few.verdict, Verdict::warn) << "the median and the p95 are right";
+    ASSERT_EQ(checks_of(few), std::vector<std::string>{"instrument"});
+    EXPECT_THAT(few.reasons[0].text, HasSubstr("p99 of ttft_s could truly be 33.3 % lower (limit 10 %)"));
+    const Validity many = judged_with_late_first_tokens(136);
+    EXPECT_EQ(many.verdict, Verdict::invalid);
+    ASSERT_EQ(checks_of(many), std::vector<std::string>{"instrument"});
+    EXPECT_THAT(many.reasons[0].text, HasSubstr("p95 of ttft_s could truly be 33.3 % lower"));
 }
 
 TEST(Validity, follows_from_how_much_lower_the_headline_times_could_be) {
