@@ -211,6 +211,7 @@ void AnswerReader::on_output(const Delta& delta) {
     chunk.choice = static_cast<std::uint8_t>(choice);
     chunk.same_read = output_in_this_read_;
     chunk.kernel_stamp = kernel_stamp_;
+    chunk.beyond_ascii = parser_->is_beyond_ascii();
     output_in_this_read_ = true;
     chunk.counted = static_cast<std::uint32_t>(delta.completion_tokens_so_far.value_or(0));
     all_counted_along_ &= delta.completion_tokens_so_far.has_value();

@@ -80,6 +80,10 @@ class DeltaParser {
         append_unescaped(output_, text);
     }
 
+    /// Returns whether the text of the event parsed last, which must still exist, has letters beyond ASCII,
+    /// which may be several tokens each.
+    bool is_beyond_ascii() const;
+
     /// The model that the event parsed last names; empty if it names none or was recognised by its shape.
     /// Valid until the next call of parse().
     std::string_view model() const { return model_; }
@@ -97,6 +101,7 @@ class DeltaParser {
     /// The output of the event parsed last, with its escapes, if one string certainly holds all of it;
     /// otherwise empty.
     std::string_view output_;
+    std::string_view parsed_;  ///< the event parsed last, unless it was recognised by its shape
     std::string_view model_;
     std::unique_ptr<State> state_;
 };

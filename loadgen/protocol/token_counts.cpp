@@ -154,11 +154,14 @@ std::int64_t hidden_before_output(std::int64_t tokens, std::size_t events, const
 struct Shown {
     std::int64_t events = 0;
     std::int64_t bytes = 0;
+    std::int64_t beyond_ascii = 0;  ///< events with letters beyond ASCII
 
     /// Returns whether the text is too short for its tokens: they are at least two for each event, and have
-    /// less than 1.5 bytes each. Some of them were then probably generated without being shown.
+    /// less than 1.5 bytes each, or less than one where each byte of a letter may be a token. Some of them
+    /// were then probably generated without being shown.
     bool is_too_short_for(std::int64_t tokens) const {
-        return tokens >= 2 * events && 2 * bytes < 3 * tokens;
+        const int half_bytes = 2 * beyond_ascii >= events ? 2 : 3;
+        return tokens >= 2 * events && 2 * bytes < half_bytes * tokens;
     }
 };
 
@@ -168,6 +171,7 @@ Shown shown(std::span<const Chunk> chunks, std::optional<EventKind> kind = std::
         if (kind && chunk.kind != *kind) continue;
         ++sum.events;
         sum.bytes += chunk.text_bytes;
+        sum.beyond_ascii += chunk.beyond_ascii ? 1 : 0;
     }
     return sum;
 }

@@ -20,6 +20,7 @@ struct Chunk {
     std::uint8_t choice = 0;  ///< index of its choice
     bool same_read = false;
     bool kernel_stamp = true;
+    bool beyond_ascii = false;  ///< whether its text has letters that may be several tokens
 };
 
 /// What is known of a stream besides its events with output.

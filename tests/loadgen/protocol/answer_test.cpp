@@ -894,6 +894,22 @@ TEST(Answer, a_usage_of_ten_billion_tokens_is_malformed) {
     }
 }
 
+TEST(Answer, letters_of_several_tokens_are_no_output_that_was_not_shown) {
+    // A vocabulary without these letters has a token for each of their bytes.
+    for (const std::string& letter : {std::string("\xF0\x9F\x98\x80"), std::string("\\ud83d\\ude00")}) {
+        const RequestRecord record = Answer()
+                                         .read(10, text(letter))
+                                         .read(20, text(letter) + kStop)
+                                         .read(30, usage(7, 8) + kDone)
+                                         .end();
+        EXPECT_FALSE(record.unseen_output) << letter;
+        EXPECT_EQ(record.streamed_tokens, 8);
+    }
+    const RequestRecord hidden =
+        Answer().read(10, text("abcd")).read(20, text("efgh") + kStop).read(30, usage(7, 8) + kDone).end();
+    EXPECT_TRUE(hidden.unseen_output);
+}
+
 TEST(Answer, a_count_that_llamacpp_does_not_know_yet_is_no_fault) {
     const RequestRecord record = Answer()
                                      .read(10, chunk(R"({"content":"a"})", R"("stop")",
