@@ -234,7 +234,7 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_failure(const http::ExchangeFailure& failure) override {
         const bool swallowed = failure.kind == http::ExchangeFailure::Kind::disconnected &&
                                failure.before_any_byte && connection_ != nullptr && connection_->reused() &&
-                               !record_.resent && was_closing();
+                               !record_.resent && (failure.reset || was_closing());
         connection_ = nullptr;
         if (swallowed) {
             record_.resent = true;
@@ -252,8 +252,8 @@ class Client::Exchange final : public http::ExchangeSink {
     }
 
     /// Returns whether the server may have closed the connection before the request reached it. The request
-    /// and the news of the end then take one round trip together. A server that takes a request, keeps it
-    /// for longer and closes the connection has failed.
+    /// and the news of the end then take one round trip together, or longer if either host is busy, which a
+    /// reset tells. A server that takes a request, keeps it for longer and closes the connection has failed.
     bool was_closing() const {
         constexpr Duration kLate = std::chrono::milliseconds(20);  // a busy host may read later
         return !record_.sent || Clock::now() - *record_.sent <= 2 * client_.pool_.slowest_opening() + kLate;

@@ -17,6 +17,9 @@ struct ExchangeFailure {
     std::string why;
     bool before_any_byte = false;  ///< whether no byte of the answer had come; on a reused connection the
                                    ///< request may then be sent again
+    /// Whether the connection was reset. A kernel does so if its server closes a connection without having
+    /// read all that arrived.
+    bool reset = false;
 };
 
 /// The events of an exchange: on_ready, on_sent (late or never if the server answers before it has the whole

@@ -393,6 +393,24 @@ TEST(Exchange, ARequestThatTheServerKeptForAWhileBeforeItClosedIsAFailure) {
     EXPECT_EQ(failed, 1);
 }
 
+TEST(Exchange, ARequestThatAClosingServerDidNotReadIsSentAgainHoweverLateItCloses) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        ScriptedAnswer answer = good_answer();
+        answer.close_unread_ms = 150;  // a busy host
+        return answer;
+    });
+    const KeptOutcome outcome = make(load_on(server, 3));
+    ASSERT_EQ(outcome.records.size(), 3U);
+    int resent = 0;
+    for (const RequestRecord& r : outcome.records) {
+        EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+        if (!r.resent) continue;
+        ++resent;
+        EXPECT_GE(*r.first_event - *r.sent, std::chrono::milliseconds(150)) << "the user waited from then on";
+    }
+    EXPECT_EQ(resent, 1) << "the first connection is not used again, and the second is closed";
+}
+
 TEST(Exchange, AFreshConnectionThatClosesWithoutAByteIsAFailure) {
     const ScriptedServer server(
         [](int, int, const std::string&) { return ScriptedAnswer{.close_after = true}; });

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,6 +24,8 @@ struct ScriptedAnswer {
     int pause_ms = 0;                      ///< pause before each of them
     bool close_after = false;              ///< whether the connection is closed after the texts
     bool reset_after = false;              ///< whether it is closed with a RST packet instead of FIN
+    /// Time after which the connection is closed although another request has come, which is not read.
+    std::optional<int> close_unread_ms = {};
     /// Whether the last text (there must be one) is sent again and again until the client closes.
     bool endless = false;
 };
@@ -123,6 +126,13 @@ class ScriptedServer {
             if (answer.reset_after) {
                 const linger now{.l_onoff = 1, .l_linger = 0};
                 setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+            }
+            if (answer.close_unread_ms) {
+                while (!over_ && !readable(fd)) {
+                }
+                std::this_thread::sleep_for(std::chrono::milliseconds(*answer.close_unread_ms));
+                shutdown(fd, SHUT_RDWR);
+                break;
             }
             if (answer.close_after || answer.reset_after) break;
         }
