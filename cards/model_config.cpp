@@ -162,8 +162,9 @@ constexpr std::array<std::string_view, 48> kHarmlessAttentionKeys{"_attn_impleme
 /// Whether a key of a config describes which keys and values the layers keep: by one of its words, which
 /// are separated by "_", or by its beginning.
 bool is_attention_key(std::string_view key) {
-    constexpr std::array<std::string_view, 6> kBeginnings{"index_",      "block_types", "block_configs",
-                                                          "mixer_types", "layer_types", "layers_block_type"};
+    constexpr std::array<std::string_view, 8> kBeginnings{"index_",      "block_types", "block_configs",
+                                                          "mixer_types", "layer_types", "layers_block_type",
+                                                          "v_head_dim",  "qk_head_dim"};
     constexpr std::array<std::string_view, 24> kBeginningsOfWords{
         "attention", "attn",   "chunk",     "compress", "conv",   "delta",     "global",    "hybrid",
         "indexer",   "kv",     "lightning", "linear",   "mamba",  "recurrent", "retention", "rwkv",
@@ -204,6 +205,8 @@ bool is_neutral(const JsonCursor& config, std::string_view key, const JsonCursor
     if (key == "compression_ratio" || key == "full_attn_mod") return value.is_number() && value.number() == 1;
     if (key == "cla_share_factor") return !flag(config, "use_cla", true);
     if (key == "_sliding_window_pattern") return config.find("layer_types").has_value();
+    if (key == "v_head_dim" || key == "qk_head_dim")  // without latent attention, they are head_dim
+        return config.find("kv_lora_rank") || is_same_number(config.find("head_dim"), value);
     if (key == "sliding_window_size") {  // without sliding_window, it is the window
         const auto window = config.find("sliding_window");
         return !window || is_same_number(window, value);
@@ -283,15 +286,31 @@ std::string int_dtype(const JsonCursor& bits) {
     }
 }
 
-/// The type of the first group's weights in the format compressed-tensors.
-std::string compressed_dtype(const JsonCursor& quantization) {
-    const auto groups = quantization.at("config_groups", "groups with weights").members();
-    if (groups.empty()) quantization.complain("at least one config group");
-    const JsonCursor weights = groups.front().second.at("weights", "num_bits and type");
+/// The type of the weights of a group in the format compressed-tensors.
+std::string dtype_of_group(const JsonCursor& group) {
+    const JsonCursor weights = group.at("weights", "num_bits and type");
     const auto type = weights.find("type");
     if (type && type->string() == "float")
         return weights.at("num_bits", "4 or 8").count() == 4 ? "nvfp4" : "fp8";
     return int_dtype(weights.at("num_bits", "4 or 8"));
+}
+
+/// The type of the weights in the format compressed-tensors, which all groups with weights must have.
+std::string compressed_dtype(const JsonCursor& quantization) {
+    const JsonCursor groups = quantization.at("config_groups", "groups with weights");
+    std::optional<std::string> first;
+    for (const auto& [name, group] : groups.members()) {
+        if (!group.find("weights")) continue;
+        const std::string type = dtype_of_group(group);
+        if (first.value_or(type) != type)
+            groups.complain(
+                fmt::format("groups of one type, not of {} and {} (or give one type for all with "
+                            "CARD:weights=TYPE)",
+                            *first, type));
+        first = type;
+    }
+    if (!first) quantization.complain("at least one config group with weights");
+    return *first;
 }
 
 /// ModelOpt's names of algorithms in the spelling of TensorRT-LLM, each with the storage type of the weights.
@@ -494,8 +513,8 @@ std::vector<bool> fill_window(ModelCard& card, const JsonCursor& config) {
 
 void fill_attention(ModelCard& card, const JsonCursor& config) {
     card.query_heads = extent(config, kQueryHeads, "the number of query heads");
-    card.kv_heads =
-        extent_or(config, {"num_key_value_heads", "num_kv_heads", "multi_query_group_num"}, card.query_heads);
+    const auto kv_heads = find_any(config, {"num_key_value_heads", "num_kv_heads", "multi_query_group_num"});
+    card.kv_heads = kv_heads ? extent_of_every_layer(*kv_heads) : card.query_heads;
     if (flag(config, "multi_query", false) && !config.find("num_kv_heads")) card.kv_heads = 1;
     if (card.kv_heads > card.query_heads || card.query_heads % card.kv_heads != 0)
         config.at("num_key_value_heads", "a divisor of the query heads")
@@ -531,16 +550,35 @@ bool is_gated(const std::string& architecture) {
     return std::ranges::find(kNotGated, architecture) == kNotGated.end();
 }
 
+/// The number of layers that a config lists as those with routed experts: by their types (GLM, DeepSeek), or
+/// by their numbers in a text such as "4,5,6" (Step). Nothing if it has no such list.
+std::optional<std::uint64_t> listed_routed_layers(const JsonCursor& config) {
+    if (const auto types = config.find("mlp_layer_types")) {
+        std::uint64_t routed = 0;
+        for (const JsonCursor& type : types->elements()) routed += type.string() != "dense" ? 1 : 0;
+        return routed;
+    }
+    const auto numbers = config.find("moe_layers_enum");
+    if (!numbers || numbers->string().empty()) return {};
+    return static_cast<std::uint64_t>(std::ranges::count(numbers->string(), ',')) + 1;
+}
+
 /// The number of layers with routed experts, in a model that has experts.
 std::uint64_t routed_layers(const JsonCursor& config, std::uint64_t layers) {
-    const std::uint64_t dense_first = count_or_none(config, {"first_k_dense_replace"});
+    if (const auto listed = listed_routed_layers(config)) return std::min(*listed, layers);
+    const auto end = config.find("moe_layer_end_index");  // -1: the last layer
+    if (end && end->number() >= 0) layers = std::min(layers, end->count() + 1);
+    const std::uint64_t dense_first = count_or_none(
+        config,
+        {"first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", "moe_layer_num_skipped"});
     if (const auto frequency = config.find("moe_layer_freq"); frequency && frequency->is_array()) {
         std::uint64_t routed = 0;
         for (const JsonCursor& layer : frequency->elements()) routed += layer.count() != 0 ? 1 : 0;
         return std::min(routed, layers);
     }
     const std::uint64_t step = std::max<std::uint64_t>(
-        1, count_or_none(config, {"decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step"}));
+        1, count_or_none(config, {"decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step",
+                                  "moe_layer_interval"}));
     const auto dense_list = config.find("mlp_only_layers");
     const std::uint64_t dense_listed = dense_list ? dense_list->elements().size() : 0;
     const std::uint64_t candidates = layers - std::min(layers, dense_first);
@@ -578,8 +616,12 @@ std::optional<MixtureOfExperts> experts_of(const JsonCursor& config, const Model
     const auto width = find_any(config, {"moe_intermediate_size", "intermediate_size"});
     moe.expert_ffn =
         extent_of_every_layer(width ? *width : config.at("moe_intermediate_size", "the width of an expert"));
-    moe.shared_ffn = count_or_none(config, {"shared_expert_intermediate_size", "shared_intermediate_size"});
-    if (moe.shared_ffn == 0) moe.shared_ffn = count_or_none(config, {"n_shared_experts"}) * moe.expert_ffn;
+    moe.shared_ffn = count_or_none(
+        config, {"shared_expert_intermediate_size", "shared_intermediate_size", "share_expert_dim"});
+    const auto shared = find_any(
+        config, {"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"});
+    if (moe.shared_ffn == 0 && shared && (shared->is_array() || shared->count() > 0))
+        moe.shared_ffn = extent_of_every_layer(*shared) * moe.expert_ffn;
     return moe;
 }
 

@@ -211,13 +211,13 @@ TEST(ModelCard, AcceptsSettingsThatDoNotChangeTheKvCache) {
           R"("use_dynamic_ntk": true)", R"("full_attn_mod": 1)", R"("compression_ratio": 1.0)",
           R"("dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192})",
           R"("attention_head_dim": 8)", R"("attention_head_dim": 8, "head_dim": 8)",
-          R"("use_cla": false, "cla_share_factor": 2)"})
+          R"("head_dim": 8, "v_head_dim": 8)", R"("use_cla": false, "cla_share_factor": 2)"})
         EXPECT_EQ(card_of(std::string(", ") + harmless), card_of("")) << harmless;
     for (const char* const other :
          {R"("full_attn_mod": 2)", R"("compression_ratio": 2.0)", R"("attention_head_dim": 16)",
-          R"("attention_head_dim": 8, "head_dim": 16)", R"("use_cla": true, "cla_share_factor": 2)",
-          R"("cla_share_factor": 2)", R"("_sliding_window_pattern": 6)",
-          R"("sliding_window": 32, "sliding_window_size": 64)"})
+          R"("attention_head_dim": 8, "head_dim": 16)", R"("head_dim": 8, "v_head_dim": 4)",
+          R"("use_cla": true, "cla_share_factor": 2)", R"("cla_share_factor": 2)",
+          R"("_sliding_window_pattern": 6)", R"("sliding_window": 32, "sliding_window_size": 64)"})
         EXPECT_NE(complaint_about_config(config(std::string(", ") + other)).find("not understood"),
                   std::string::npos)
             << other;
@@ -253,6 +253,21 @@ TEST(ModelCard, ReadsExpertsThatAreStatedPerLayerOrUnderOtherNames) {
     EXPECT_EQ(card_of(R"(, "num_experts": 8, "moe_topk": [2, 2, 2, 2],
                          "moe_intermediate_size": [32, 32, 32, 32])"),
               usual);
+    // Layers without experts, and experts that every token uses, as their makers write them.
+    const std::string experts =
+        R"(, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32)";
+    const ModelCard dense_first = card_of(experts + R"(, "first_k_dense_replace": 1)");
+    for (const char* const other :
+         {R"("num_dense_layers": 1)", R"("moe_layer_num_skipped": 1)", R"("moe_layers_enum": "1,2,3")",
+          R"("moe_layer_start_index": 1, "moe_layer_end_index": 3, "moe_layer_interval": 1)",
+          R"("mlp_layer_types": ["dense", "sparse", "sparse", "sparse"])"})
+        EXPECT_EQ(card_of(experts + ", " + other), dense_first) << other;
+    EXPECT_EQ(card_of(experts + R"(, "moe_layer_end_index": 2)").moe->layers, 3u);
+    EXPECT_EQ(card_of(experts + R"(, "moe_layer_end_index": -1)").moe->layers, 4u);
+    const ModelCard shared = card_of(experts + R"(, "n_shared_experts": 2)");
+    for (const char* const other : {R"("num_shared_experts": 2)", R"("num_shared_expert": [2, 2, 2, 2])",
+                                    R"("share_expert_dim": 64)", R"("moe_num_shared_experts": 2)"})
+        EXPECT_EQ(card_of(experts + ", " + other), shared) << other;
     EXPECT_NE(complaint_about_config(config(R"(, "num_experts": 8, "moe_topk": [2, 2, 4, 2],
                                                 "moe_intermediate_size": 32)"))
                   .find("expected 2, the value of the first layer"),
@@ -298,6 +313,13 @@ TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
         {"group_0": {"weights": {"num_bits": 8, "type": "float"}}}})")
                   .weight_dtype,
               "fp8");
+    EXPECT_NE(complaint_about_config(
+                  config(
+                      R"(, "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {
+        "group_0": {"weights": {"num_bits": 4, "type": "int"}}, "group_1": {"input_activations": {}},
+        "group_2": {"weights": {"num_bits": 8, "type": "float"}}}})"))
+                  .find("not of int4 and fp8"),
+              std::string::npos);
     EXPECT_EQ(
         card_of(R"(, "torch_dtype": "float32")", {.weight_dtype = "bf16", .kv_dtype = {}}).bytes_by_dtype,
         plain.bytes_by_dtype);
