@@ -12,6 +12,7 @@
 
 #include "core/plan/plan_arguments.h"
 #include "core/plan/shard.h"
+#include "core/text/command_secrets.h"
 #include "experiments/server/target.h"
 
 namespace paretoken::cli {
@@ -72,20 +73,16 @@ experiments::Invocation this_invocation() {
 
 std::vector<std::string> without_secrets(std::vector<std::string> argv) {
     const auto hide = [](const std::string& header) { return header.substr(0, header.find(':')) + ": ***"; };
-    const auto hide_entry = [](const std::string& entry) {
-        const std::string name = entry.substr(0, entry.find('='));
-        return names_a_secret(name) ? name + "=***" : entry;
-    };
     for (std::size_t i = 0; i < argv.size(); ++i) {
         std::string& argument = argv[i];
         if ((argument == "-H" || argument == "--header") && i + 1 < argv.size()) {
             argv[i + 1] = hide(argv[i + 1]);
             ++i;
         } else if (argument == "--server-env" && i + 1 < argv.size()) {
-            argv[i + 1] = hide_entry(argv[i + 1]);
+            argv[i + 1] = variable_to_show(argv[i + 1]);
             ++i;
         } else if (argument.starts_with("--server-env=")) {
-            argument = "--server-env=" + hide_entry(argument.substr(13));
+            argument = "--server-env=" + variable_to_show(argument.substr(13));
         } else if (argument.starts_with("--header=")) {
             argument = "--header=" + hide(argument.substr(9));
         } else if (argument.starts_with("-H")) {

@@ -71,6 +71,7 @@ bool is_secret_option(std::string_view name) {
 
 void add_setting(Secrets& secrets, std::string_view name, std::string_view value) {
     add_bearers(secrets, value);
+    if (value.find("://") != std::string_view::npos) secrets.add_url(value);
     if (!is_secret_option(name) || !may_be_secret(value)) return;
     secrets.add(value);
     const auto space = value.find(' ');
@@ -78,19 +79,39 @@ void add_setting(Secrets& secrets, std::string_view name, std::string_view value
         secrets.add(value.substr(space + 1));
 }
 
+void add_variable(Secrets& secrets, std::string_view entry) {
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    const std::string_view value = entry.substr(std::min(equals + 1, entry.size()));
+    add_setting(secrets, entry.substr(0, equals), value);
+    if (names_a_secret(entry.substr(0, equals))) secrets.add(value);
+}
+
+namespace {
+
+/// Returns what follows the first name of a secret in a word such as "--env=HF_TOKEN=abc" or
+/// "--header=X-Api-Key:abc"; empty if nothing does.
+std::string_view value_within(std::string_view word) {
+    while (true) {
+        const std::size_t end = word.find_first_of("=:");
+        if (end == std::string_view::npos || end + 1 == word.size()) return {};
+        const bool is_secret = is_secret_option(word.substr(0, end));
+        word.remove_prefix(end + 1);
+        if (is_secret) return word;
+    }
+}
+
+}  // namespace
+
 void add_command(Secrets& secrets, std::string_view command) {
     const std::vector<std::string_view> words = command_words(command);
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
         if (word.find("://") != std::string_view::npos) secrets.add_url(word);
-        const std::size_t equals = word.find('=');
-        const std::string_view name = word.substr(0, equals);
-        std::string_view value;
+        const std::string_view name = word.substr(0, word.find('='));
+        std::string_view value = value_within(word);
         const bool is_header = word.ends_with(':') && is_secret_option(word.substr(0, word.size() - 1));
-        if (equals != std::string_view::npos && is_secret_option(name) && equals + 1 < word.size())
-            value = word.substr(equals + 1);
-        else if (i + 1 < words.size() && (is_header || (word.starts_with('-') && is_secret_option(name)) ||
-                                          lower_case(word) == "bearer"))
+        if (value.empty() && i + 1 < words.size() &&
+            (is_header || (word.starts_with('-') && is_secret_option(name)) || lower_case(word) == "bearer"))
             value = words[i + 1];
         if (is_header && i + 2 < words.size() && is_scheme(value)) value = words[i + 2];
         if (!value.empty() && may_be_secret(value)) secrets.add(value);
@@ -136,6 +157,14 @@ void add_json(Secrets& secrets, std::string_view object) {
             at = end;
         }
     }
+}
+
+std::string variable_to_show(std::string_view entry) {
+    if (names_a_secret(entry.substr(0, entry.find('='))))
+        return std::string(entry.substr(0, entry.find('='))) + '=' + std::string(Secrets::kHidden);
+    Secrets secrets;
+    add_variable(secrets, entry);
+    return secrets.redacted(entry);
 }
 
 std::string command_to_show(std::string_view command) {

@@ -21,13 +21,18 @@ bool is_secret_option(std::string_view name);
 /// "Bearer", and those of URLs. Short numbers and references to variables ("$KEY") are no secrets.
 void add_command(Secrets& secrets, std::string_view command);
 
-/// Adds the value of a setting if its name says that it is a secret, and what follows "Bearer" in any value.
+/// Adds the value of a setting if its name says that it is a secret; what follows "Bearer", and the secrets
+/// of a URL, in any value.
 void add_setting(Secrets& secrets, std::string_view name, std::string_view value);
+
+/// Adds the same of an entry of an environment, "NAME=VALUE".
+void add_variable(Secrets& secrets, std::string_view entry);
 
 /// Adds texts and long numbers below secret keys of a JSON object, and what follows "Bearer" in it.
 void add_json(Secrets& secrets, std::string_view object);
 
-/// Returns the command, or the JSON object, with these secrets hidden.
+/// Returns the entry, the command, or the JSON object with these secrets hidden.
+std::string variable_to_show(std::string_view entry);
 std::string command_to_show(std::string_view command);
 std::string json_to_show(std::string_view object);
 

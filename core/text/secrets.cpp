@@ -175,7 +175,8 @@ std::string Secrets::redacted(std::string_view text) const {
 }
 
 bool names_a_secret(std::string_view variable) {
-    constexpr std::string_view kWords[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"};
+    constexpr std::string_view kWords[] = {"KEY",    "TOKEN",      "SECRET",     "PASSWORD",
+                                           "PASSWD", "CREDENTIAL", "PASSPHRASE", "COOKIE"};
     std::string name(variable);
     for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     return std::ranges::any_of(kWords,

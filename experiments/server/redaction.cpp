@@ -33,11 +33,7 @@ Secrets secrets_of(const LoadPlan& plan, const std::string& api_key) {
     for (const Exporter& exporter : places.exporters) secrets.add_url(exporter.url);
     secrets.add_url(plan.endpoint_path);
     secrets.add_url(plan.server.ready_url);
-    for (const std::string& entry : plan.server.environment) {
-        const auto equals = entry.find('=');
-        if (equals != std::string::npos && names_a_secret(entry.substr(0, equals)))
-            secrets.add(entry.substr(equals + 1));
-    }
+    for (const std::string& entry : plan.server.environment) add_variable(secrets, entry);
     add_command(secrets, plan.server.command);
     add_command(secrets, plan.server.after_run_command);
     add_json(secrets, plan.sampling.extra_body);

@@ -62,14 +62,6 @@ void environment_entries(const std::vector<std::string>& entries) {
     }
 }
 
-/// Hides the value of an entry whose name shows that it is secret.
-std::string without_secret_value(std::string_view entry) {
-    const auto equals = entry.find('=');
-    const std::string name(entry.substr(0, equals));
-    if (!names_a_secret(name)) return std::string(entry);
-    return fmt::format("{}={}", name, Secrets::kHidden);
-}
-
 /// "http://a:1,http://b:2": cut at the commas behind which an address begins.
 std::vector<std::string> split_urls(std::string_view text) {
     constexpr std::array<std::string_view, 3> kBegins = {"http://", "https://", "sim:"};
@@ -194,7 +186,7 @@ constexpr std::array kTargetRows = {
               .kind = load,
               .help = "NAME=VALUE for the environment of the server's command; may be repeated",
               .value = checked<environment_entries, &LoadPlan::server, &ServerLaunch::environment>,
-              .shown = without_secret_value},
+              .shown = variable_to_show},
     PlanField{
         .name = "ready_url",
         .group = "Server",

@@ -22,6 +22,22 @@ TEST(CommandToShow, hides_the_values_of_secret_headers) {
               "serve --authorization 'Bearer ***'");
 }
 
+TEST(CommandToShow, hides_secrets_behind_the_name_of_an_option) {
+    EXPECT_EQ(command_to_show("docker run --env=HF_TOKEN=hf_abcd -p 80:80 x"),
+              "docker run --env=HF_TOKEN=*** -p 80:80 x");
+    EXPECT_EQ(command_to_show("serve --header=X-Api-Key:sk-12345"), "serve --header=X-Api-Key:***");
+}
+
+TEST(VariableToShow, hides_secret_values_and_the_secrets_of_urls) {
+    EXPECT_EQ(variable_to_show("HF_TOKEN=hf_abcd"), "HF_TOKEN=***");
+    EXPECT_EQ(variable_to_show("DB_PASSPHRASE=1"), "DB_PASSPHRASE=***");
+    EXPECT_EQ(variable_to_show("DATABASE_URL=postgres://user:pass@db:5432/x"),
+              "DATABASE_URL=postgres://***@db:5432/x");
+    EXPECT_EQ(variable_to_show("EXTRA=Bearer abcdef"), "EXTRA=Bearer ***");
+    for (const char* const entry : {"CUDA_VISIBLE_DEVICES=0,1", "PATH=/bin:/usr/bin", "NAME", ""})
+        EXPECT_EQ(variable_to_show(entry), entry);
+}
+
 TEST(CommandToShow, leaves_what_is_no_secret) {
     for (const char* const command :
          {"vllm serve m --max-num-batched-tokens 8192 --tokenizer meta/llama --seed-key 1234", "",
