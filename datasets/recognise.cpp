@@ -98,6 +98,7 @@ constexpr std::array kSigns = {
     Sign{{"messages"}, "custom"},
     Sign{{"prompt"}, "custom"},
     Sign{{"text"}, "custom", {"input_tokens"}},
+    Sign{{"text_input"}, "custom"},
     Sign{{"question"}, "custom"},
     Sign{{"instruction", "input"}, "Alpaca's instructions", {}, kTwoTexts},
     Sign{{"instruction", "context"}, "Dolly's instructions", {}, kTwoTexts},
@@ -105,6 +106,7 @@ constexpr std::array kSigns = {
     Sign{{"turns"}, "custom"},
     Sign{{"prompt_tokens", "completion_tokens"}, "log"},
     Sign{{"input_tokens"}, "turns"},
+    Sign{{"conversation"}, "sharegpt"},  // LMSYS and WildChat
     Sign{{"role", "content"},
          "lists of messages",
          {},

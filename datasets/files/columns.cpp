@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -31,23 +33,37 @@ std::string json_of_field(std::string_view ours, const std::string& field) {
     return nlohmann::json(field).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// Returns the value of a key as JSON; an empty text if the object does not have it.
 std::string json_of_member(std::string_view object, const std::string& key, const RowPlace& place) {
     simdjson::dom::element value;
-    if (object_of(object, place)[key].get(value)) place.refuse(fmt::format("\"{}\" is missing", key));
-    return simdjson::minify(value);
+    return object_of(object, place)[key].get(value) ? std::string() : simdjson::minify(value);
 }
 
-/// Returns the values of a row under our names, as the text of a JSON object.
+/// Whether any row has had a column so far, by our names.
+using SeenColumns = std::map<std::string, std::atomic<bool>>;
+
+/// Returns the values of a row under our names, as the text of a JSON object. A JSON row may lack columns,
+/// like a row of `custom`.
 std::string renamed(std::string_view text, const std::string& header, const Columns& columns,
-                    const RowPlace& place) {
+                    SeenColumns& seen, const RowPlace& place) {
     if (!header.empty()) refuse_more_fields(text, header, place);
     std::string row = "{";
     for (const auto& [ours, theirs] : columns) {
         const std::string value = header.empty() ? json_of_member(text, theirs, place)
                                                  : json_of_field(ours, csv_text(text, header, theirs, place));
+        if (value.empty()) continue;
+        seen.at(ours) = true;
         row += fmt::format("{}\"{}\":{}", row.size() > 1 ? "," : "", ours, value);
     }
     return row + "}";
+}
+
+/// Throws UsageError for a column that no row has.
+void require_columns(const Columns& columns, const SeenColumns& seen, const std::string& path) {
+    for (const auto& [ours, theirs] : columns)
+        if (!seen.at(ours))
+            throw UsageError(fmt::format("--dataset columns: no row of '{}' has a field \"{}\" ({}={})", path,
+                                         theirs, ours, theirs));
 }
 
 /// Returns a message about a value under one of our names with the name of its column.
@@ -77,11 +93,13 @@ RowFormat columns_format(const Spec& spec) {
     const std::string block = fmt::format(",\"block_tokens\":{:.0f}}}", spec.number_or("block", 512));
     const RowFormat inner = has_text ? custom_format({}) : turns_format({});
     const bool has_blocks = columns.contains("hash_ids");
+    const auto seen = std::make_shared<SeenColumns>();
+    for (const auto& [ours, theirs] : columns) seen->try_emplace(ours, false);
     return {
         .name = "columns",
         .read =
             [=, read = inner.read](std::string_view text, const std::string& header, const RowPlace& place) {
-                std::string row = renamed(text, header, columns, place);
+                std::string row = renamed(text, header, columns, *seen, place);
                 if (has_blocks) row.replace(row.size() - 1, 1, block);
                 row.reserve(row.size() + RowFile::kPadding);
                 try {
@@ -94,6 +112,8 @@ RowFormat columns_format(const Spec& spec) {
             [](const std::string& path, RowFormat& format) {
                 format.layout = is_table(path) ? RowLayout::csv : RowLayout::lines_or_array;
             },
+        .end = [=](const std::string& path) { require_columns(columns, *seen, path); },
+        .note_if_fast = inner.note_if_fast,
         .known_fields = inner.known_fields};
 }
 

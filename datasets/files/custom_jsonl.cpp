@@ -23,17 +23,19 @@ namespace {
 namespace dom = simdjson::dom;
 
 /// Names that other programs give to "output_tokens".
-constexpr std::array<std::string_view, 9> kOutputTokens = {
+constexpr std::array<std::string_view, 10> kOutputTokens = {
     "output_tokens", "max_tokens",    "max_completion_tokens", "max_output_tokens", "max_new_tokens",
-    "output_len",    "output_length", "completion_tokens",     "n_predict"};
+    "output_len",    "output_length", "expected_output_len",   "completion_tokens", "n_predict"};
 /// Names that other programs give to "prompt".
-constexpr std::array<std::string_view, 5> kPrompts = {"prompt", "text", "question", "instruction", "query"};
+constexpr std::array<std::string_view, 6> kPrompts = {"prompt",   "text",        "text_input",
+                                                      "question", "instruction", "query"};
 constexpr std::array<std::string_view, 13> kFields = {
     "prompt", "messages", "input_tokens", "output_tokens", "at_s",      "class", "slo",
     "body",   "turn",     "model",        "expect",        "timestamp", "extra"};
-constexpr std::array<std::string_view, 14> kTurnsFields = {
-    "messages", "prompt", "input_tokens", "output_tokens", "at_s",         "class",      "slo",
-    "body",     "turn",   "model",        "hash_ids",      "block_tokens", "hash_scope", "shared_blocks"};
+constexpr std::array<std::string_view, 16> kTurnsFields = {
+    "messages", "prompt",       "input_tokens", "output_tokens", "at_s", "timestamp",
+    "class",    "slo",          "body",         "extra",         "turn", "model",
+    "hash_ids", "block_tokens", "hash_scope",   "shared_blocks"};
 constexpr std::string_view kKnownTurnsFields =
     "input_tokens, output_tokens (or max_tokens and the like), hash_ids, block_tokens, hash_scope, "
     "shared_blocks, at_s, "
@@ -169,6 +171,12 @@ Row read_custom_row(std::string_view text, const std::string&, const RowPlace& p
     row.prompt = prompt_in(object, place);
     if (const auto* ids = std::get_if<TokenIds>(&*row.prompt))
         row.input_tokens = static_cast<std::int64_t>(ids->size());
+    const auto* messages = std::get_if<Messages>(&*row.prompt);
+    if (messages != nullptr && messages->back().role == "assistant" && messages->back().fields.empty())
+        row.remark =
+            "end with a message of the assistant, which is sent as the end of the prompt; leave it out if "
+            "the "
+            "server shall write it";
     row.unknown_fields = unknown_fields_in(object, row, kFields);
     std::erase(row.unknown_fields, prompt_name_in(object));
     return row;
@@ -209,11 +217,19 @@ Row read_turns_row(std::string_view text, const std::string&, const RowPlace& pl
 
 }  // namespace
 
+namespace {
+
+constexpr const char* kUnits =
+    "times under \"timestamp\" were read as milliseconds, and those under \"at_s\" as seconds";
+
+}  // namespace
+
 RowFormat custom_format(const Spec& spec) {
     spec.expect_only({"path", "osl"});
     return {.name = "custom",
             .layout = RowLayout::lines_or_array,
             .read = read_custom_row,
+            .note_if_fast = kUnits,
             .known_fields = kKnownFields};
 }
 
@@ -222,6 +238,7 @@ RowFormat turns_format(const Spec& spec) {
     return {.name = "turns",
             .layout = RowLayout::lines_or_array,
             .read = read_turns_row,
+            .note_if_fast = kUnits,
             .known_fields = kKnownTurnsFields};
 }
 

@@ -25,6 +25,8 @@ struct Seen {
     std::size_t turns = 0;
     std::size_t with_input = 0;
     std::size_t with_output = 0;
+    bool any_prompt = false;
+    bool any_block = false;
     double input_tokens = 0;
     double output_tokens = 0;
     std::unordered_set<std::string> slos = {};
@@ -33,6 +35,8 @@ struct Seen {
 void add(Seen& seen, const Row& row, const RowPlace& place) {
     if (row.is_reply) return;
     ++seen.turns;
+    seen.any_prompt |= row.prompt.has_value();
+    seen.any_block |= !row.blocks.empty();
     if (row.input_tokens) {
         ++seen.with_input;
         seen.input_tokens += static_cast<double>(*row.input_tokens);
@@ -115,6 +119,11 @@ class FileDataset final : public Dataset {
 
     std::optional<Duration> recorded_time(std::uint64_t index) const override {
         return file_.recorded_time(index);
+    }
+
+    std::optional<std::uint64_t> repeats_after() const override {
+        const bool repeats = (seen_.any_prompt && !salt_prompts_) || seen_.any_block;
+        return repeats ? std::optional(jobs().size()) : std::nullopt;
     }
 
     std::string description() const override {

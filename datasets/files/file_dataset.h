@@ -88,6 +88,8 @@ struct RowFormat {
     bool jobs_by_edges = false;
     /// Looks at a file before its rows are read, and completes the format for it; may be empty.
     std::function<void(const std::string& path, RowFormat& format)> look = {};
+    /// Refuses a file whose rows have all been read, if they do not fit the format together; may be empty.
+    std::function<void(const std::string& path)> end = {};
     /// Makes the rows, for a dataset that is generated and has no file; otherwise empty. Needs `keeps_turns`.
     std::function<void(const std::function<void(Row)>& take)> generate = {};
     std::string note = {};  ///< what the user should know of the file, as a sentence without a full stop

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/text/letter_case.h"
 #include "datasets/files/csv_row.h"
 
 namespace paretoken::datasets {
@@ -62,8 +63,35 @@ void set_content(Message& message, dom::element content, const RowPlace& place) 
     message.parts = simdjson::minify(content);
 }
 
+/// Replaces halves of surrogate pairs in a JSON text ("\ud83d" without its other half), which some programs
+/// leave where they cut a text, by the replacement character. Returns false if there are none.
+bool mend_surrogates(std::string& text) {
+    const auto half_at = [&](std::size_t at, std::string_view digits) {  // the third digit of "\udXxx"
+        return at + 6 <= text.size() && text[at] == '\\' && text[at + 1] == 'u' &&
+               (text[at + 2] | 0x20) == 'd' &&
+               digits.find(lower_case(text.substr(at + 3, 1))) != std::string_view::npos;
+    };
+    bool mended = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] != '\\') continue;
+        const bool high = half_at(at, "89ab");
+        if (high && half_at(at + 6, "cdef")) {
+            at += 11;
+        } else if (high || half_at(at, "cdef")) {
+            text.replace(at, 6, "\\ufffd");
+            mended = true;
+            at += 5;
+        } else {
+            ++at;  // the escaped character
+        }
+    }
+    return mended;
+}
+
 /// Returns a hint at a usual reason why a row is not JSON; empty if none is seen.
-std::string_view hint_at(std::string_view row) {
+std::string_view hint_at(simdjson::error_code error, std::string_view row) {
+    if (error == simdjson::UTF8_ERROR)
+        return "; iconv -f WINDOWS-1252 -t UTF-8 FILE makes UTF-8 of a text of Western Europe";
     if (row.ends_with(',')) return "; no comma may follow the object of a line";
     if (row == "{") return "; an object must be in one line, as jq -c . FILE writes it";
     for (const std::string_view number :
@@ -87,8 +115,13 @@ void release_parser() {
 const dom::element& object_of(std::string_view text, const RowPlace& place) {
     static_assert(RowFile::kPadding >= simdjson::SIMDJSON_PADDING);
     thread_local dom::element object;
-    if (const auto error = parser_of_thread().parse(text.data(), text.size(), false).get(object))
-        place.refuse(fmt::format("not JSON ({}){}", simdjson::error_message(error), hint_at(text)));
+    auto error = parser_of_thread().parse(text.data(), text.size(), false).get(object);
+    if (error == simdjson::STRING_ERROR) {
+        std::string mended(text);
+        if (mend_surrogates(mended)) error = parser_of_thread().parse(mended).get(object);
+    }
+    if (error)
+        place.refuse(fmt::format("not JSON ({}){}", simdjson::error_message(error), hint_at(error, text)));
     if (!object.is_object()) place.refuse("no JSON object");
     return object;
 }

@@ -20,6 +20,9 @@ Row read_azure(std::string_view text, const std::string& header, const RowPlace&
     row.at_s = time_in(csv_field(text, header, "TIMESTAMP", place), place);
     row.input_tokens = csv_tokens(text, header, "ContextTokens", place, 0);
     row.output_tokens = csv_tokens(text, header, "GeneratedTokens", place, 0);
+    constexpr std::string_view kImages = "NumImages";
+    if (header.find(kImages) != std::string::npos && csv_tokens(text, header, kImages, place, 0) > 0)
+        row.remark = "have images, which are not sent: their prompts are texts of as many tokens";
     return row;
 }
 

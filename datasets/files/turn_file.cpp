@@ -35,6 +35,7 @@ std::vector<std::string> RowReader::notes() const {
 }
 
 void RowReader::require_rows(const RowFile& file) const {
+    if (format_.end) format_.end(file.path());
     if (notes_.left_out().size() < file.size()) return;
     throw UsageError(fmt::format("'{}' holds no requests: {}", file.path(), fmt::join(notes(), "; ")));
 }

@@ -25,7 +25,7 @@ class RowReader {
     /// Reads a row that was read before. Thread-safe.
     Row read_again(std::string_view text, const RowPlace& place) const;
 
-    /// Ends the first pass: throws UsageError if no row of the file holds a request.
+    /// Ends the first pass: throws UsageError if no row of the file holds a request, or by the format's end.
     void require_rows(const RowFile& file) const;
     std::vector<std::string> notes() const;
     const std::vector<std::size_t>& left_out() const { return notes_.left_out(); }

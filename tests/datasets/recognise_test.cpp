@@ -36,6 +36,9 @@ TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
     EXPECT_THAT(said_of(R"([{"instruction": "a", "input": "b", "output": "c"}])"), HasSubstr("\"prompt\""));
     EXPECT_THAT(said_of(R"({"instruction": "a", "context": "b", "response": "c"})"), HasSubstr("\"prompt\""));
     EXPECT_EQ(said_of(R"({"instruction": "a", "response": "c"})"), "custom");
+    EXPECT_EQ(said_of(R"({"text_input": "a"})"), "custom");
+    EXPECT_EQ(said_of(R"({"conversation_id": "1", "conversation": [{"role": "user", "content": "a"}]})"),
+              "sharegpt");
 }
 
 TEST(Recognise, names_what_is_no_text_or_came_in_place_of_the_data) {

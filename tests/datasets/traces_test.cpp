@@ -109,6 +109,10 @@ TEST(TokenTraces, HaveTheTimesAndLengthsOfTheirColumns) {
     EXPECT_EQ(ids_of(azure->request(0)).size(), 4808U);
     EXPECT_EQ(azure->request(1).wanted_output_tokens, 27);
     EXPECT_EQ(azure->mean_input_tokens(), 2459);
+    const auto images =
+        dataset_of("azure", "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n5,2,48,10\n6,0,48,10\n");
+    EXPECT_THAT(images->notes(),
+                ::testing::ElementsAre(HasSubstr("1 of 2 rows have images, which are not sent")));
 
     const auto burst = dataset_of("burstgpt",
                                   "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"

@@ -77,6 +77,24 @@ TEST(Columns, that_are_not_there_are_named_with_their_place) {
     EXPECT_THAT(refusal_of_columns("q\nx\n", "columns:prompt=q,colour=q"), HasSubstr("colour"));
 }
 
+TEST(Columns, may_be_absent_in_some_rows_as_fields_of_custom_are) {
+    const auto lines = dataset_of_columns(R"({"article":"one","n":5,"team":"a"})"
+                                          "\n"
+                                          R"({"article":"two"})"
+                                          "\n"
+                                          R"({"article":"three","n":null,"team":"b"})",
+                                          "columns:prompt=article,output_tokens=n,class=team,osl=9");
+    ASSERT_EQ(lines->size(), 3U);
+    EXPECT_EQ(lines->request(0).wanted_output_tokens, 5);
+    EXPECT_EQ(lines->request(1).wanted_output_tokens, 9);
+    EXPECT_EQ(lines->request(1).request_class, "");
+    EXPECT_EQ(lines->request(2).wanted_output_tokens, 9);
+    EXPECT_THAT(refusal_of_columns("{\"q\":\"x\"}\n{\"other\":1}", "columns:prompt=q"),
+                AllOf(HasSubstr(":2: "), HasSubstr("(the column 'q')")));
+    EXPECT_THAT(refusal_of_columns("{\"q\":\"x\"}\n{\"q\":\"y\"}", "columns:prompt=q,output_tokens=lenght"),
+                AllOf(HasSubstr("lenght"), HasSubstr("no row")));
+}
+
 TEST(Columns, keep_quotes_and_brackets_of_prompts_as_they_stand) {
     const auto prompts = dataset_of_columns(
         "q,n\n[INST] hello,5\n{name}: hi,6\n\"[1,2]\",7\n6\" nails,8\nprint(\"\"),9\nlast,10\n",

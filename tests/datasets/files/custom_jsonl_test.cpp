@@ -52,6 +52,55 @@ TEST(CustomJsonl, SaysWhyARowIsNotJson) {
     EXPECT_THAT(refusal_of("{\n\"prompt\":\"a\"\n}\n"), HasSubstr("jq -c ."));
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\",\"output_tokens\":NaN}\n"), HasSubstr("write null"));
     EXPECT_THAT(refusal_of("{'prompt':'a'}\n"), HasSubstr("double quotes"));
+    EXPECT_THAT(refusal_of("{\"prompt\":\"caf\xe9\"}\n"), HasSubstr("iconv"));
+}
+
+TEST(CustomJsonl, halves_of_surrogate_pairs_are_replaced) {
+    const File file(R"({"prompt":"cut \ud83d"})"
+                    "\n"
+                    R"({"prompt":"\uDE00 \ud83d\ude00 \\ud83d"})"
+                    "\n");
+    const auto dataset = make_dataset({.spec = parse_spec("custom:osl=4"), .path = file.path()});
+    EXPECT_EQ(dataset->request(0).prompt, Prompt("cut \ufffd"));
+    EXPECT_EQ(dataset->request(1).prompt, Prompt("\ufffd \U0001F600 \\ud83d"));
+}
+
+TEST(CustomJsonl, messages_that_end_with_the_assistant_are_told) {
+    const auto notes_of = [](std::string_view messages) {
+        const File file(fmt::format("{{\"messages\":{}}}\n", messages));
+        return make_dataset({.spec = parse_spec("custom:osl=4"), .path = file.path()})->notes();
+    };
+    const std::string user = R"({"role":"user","content":"a"})";
+    const std::string reply = R"({"role":"assistant","content":"b")";
+    EXPECT_THAT(notes_of("[" + user + "," + reply + "}]"),
+                ::testing::ElementsAre(HasSubstr("1 of 1 rows end with a message of the assistant")));
+    EXPECT_THAT(notes_of("[" + user + "," + reply + R"(,"prefix":true}])"), ::testing::IsEmpty())
+        << "it is meant to be continued";
+    EXPECT_THAT(notes_of("[" + user + "]"), ::testing::IsEmpty());
+}
+
+TEST(CustomJsonl, prompts_repeat_unless_they_are_salted_or_made_up) {
+    const auto repeats_after = [](std::string_view rows, bool salt) {
+        const File file(rows);
+        return make_dataset({.spec = parse_spec("turns"), .path = file.path(), .salt_prompts = salt})
+            ->repeats_after();
+    };
+    constexpr std::string_view kRows =
+        "{\"prompt\":\"a\",\"output_tokens\":3}\n{\"prompt\":\"b\",\"output_tokens\":3}\n";
+    EXPECT_EQ(repeats_after(kRows, false), 2U);
+    EXPECT_EQ(repeats_after(kRows, true), std::nullopt);
+    EXPECT_EQ(repeats_after(R"({"input_tokens":9,"output_tokens":3})", false), std::nullopt);
+    EXPECT_EQ(repeats_after(R"({"input_tokens":9,"output_tokens":3,"hash_ids":[1],"block_tokens":16})", true),
+              1U);
+}
+
+TEST(CustomJsonl, times_that_may_be_seconds_are_told) {
+    std::string rows;
+    for (int i = 0; i < 20; ++i)
+        rows += fmt::format("{{\"input_tokens\":9,\"output_tokens\":3,\"timestamp\":{}}}\n", i * .5);
+    const File file(rows);
+    EXPECT_THAT(make_dataset({.spec = parse_spec("turns"), .path = file.path()})->notes(),
+                ::testing::ElementsAre(HasSubstr("read as milliseconds")));
 }
 
 TEST(CustomJsonl, ReadsPromptsConversationsAndTokenIds) {
