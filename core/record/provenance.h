@@ -106,6 +106,9 @@ struct Workload {
     /// The cached tokens of a prompt that shares only the chat template with earlier ones, by the usage of
     /// two probes. Absent if requests share more by design, or if usage lacks cached tokens.
     std::optional<double> cached_by_template = {};
+    /// The number of requests after which their prompts repeat word for word, for single requests of one
+    /// dataset. Absent if every prompt is new.
+    std::optional<std::uint64_t> repeats_after = {};
 
     bool operator==(const Workload&) const = default;
 };

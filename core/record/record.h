@@ -140,8 +140,9 @@ struct RequestRecord {
     std::optional<Duration> last_early;
 
     std::optional<ConnectTimes> connect;
-    /// Whether it was sent twice: its kept-alive connection closed before any answer, so shortly after the
-    /// sending that the server had probably not seen the request. `sent` is the time of the first sending.
+    /// Whether it was sent twice: its kept-alive connection closed before any answer, and the server had
+    /// probably not seen the request, because this was shortly after the sending, or the connection was
+    /// reset. `sent` is the time of the first sending.
     bool resent = false;
 
     TokenUsage usage;
@@ -156,6 +157,9 @@ struct RequestRecord {
     /// Whether output is known to have been missed: events had text under names that are not known, or the
     /// usage counts reasoning that the events cannot have shown. The first event may then be late.
     bool unseen_output = false;
+    /// Whether more events with text came than the usage counts tokens: it leaves some out, a text came
+    /// twice, or events are smaller than tokens.
+    bool uncounted_output = false;
     /// Whether the usage counts more cached than prompt tokens, so that `usage.cached_prompt` was dropped.
     bool disputed_cache = false;
     /// The longest time between consecutive events of different reads; absent if there is one read.

@@ -111,6 +111,7 @@ RequestTable::Row RequestTable::packed(const RequestRecord& record) {
     row.warmup = record.warmup;
     row.resent = record.resent;
     row.unseen_output = record.unseen_output;
+    row.uncounted_output = record.uncounted_output;
     row.disputed_cache = record.disputed_cache;
     return row;
 }
@@ -184,6 +185,7 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.grouped_chunks = row.grouped_chunks;
     record.token_source = row.token_source;
     record.unseen_output = row.unseen_output;
+    record.uncounted_output = row.uncounted_output;
     record.disputed_cache = row.disputed_cache;
     record.longest_gap = std::nullopt;
     if (row.longest_gap != kAbsent) record.longest_gap = Duration(row.longest_gap);

@@ -117,7 +117,8 @@ class RequestTable {
         std::uint16_t finish_reason, http_status;
         Outcome outcome;
         TokenSource token_source;
-        bool warmup : 1, resent : 1, unseen_output : 1, disputed_cache : 1, background : 1, inside : 1;
+        bool warmup : 1, resent : 1, unseen_output : 1, uncounted_output : 1, disputed_cache : 1,
+            background : 1, inside : 1;
         std::uint8_t answered_model;
     };
     static_assert(sizeof(Row) == kBytesPerRequest);

@@ -105,8 +105,9 @@ struct Counts {
     /// tokens came (core/result/streaming.h).
     std::uint64_t bunched = 0;
     std::uint64_t disputed = 0;  ///< part of `ok` whose usage the stream contradicts (TokenSource::disputed)
-    std::uint64_t unseen_output = 0;   ///< part of `ok` with RequestRecord::unseen_output
-    std::uint64_t disputed_cache = 0;  ///< part of `ok` with RequestRecord::disputed_cache
+    std::uint64_t unseen_output = 0;     ///< part of `ok` with RequestRecord::unseen_output
+    std::uint64_t uncounted_output = 0;  ///< part of `ok` with RequestRecord::uncounted_output
+    std::uint64_t disputed_cache = 0;    ///< part of `ok` with RequestRecord::disputed_cache
     /// Answers from other models than asked for: name → part of `ok`.
     std::map<std::string, std::uint64_t> other_models = {};
     std::map<std::string, std::uint64_t> by_outcome;    ///< failures: outcome name → number of requests

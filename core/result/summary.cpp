@@ -47,6 +47,7 @@ void count_request(const RequestRecord& record, TimeSpan window, Facts unknown, 
         counts.bunched += is_bunched(record) ? 1 : 0;
         counts.disputed += is_estimated(record, unknown) ? 1 : 0;
         counts.unseen_output += record.unseen_output ? 1 : 0;
+        counts.uncounted_output += record.uncounted_output ? 1 : 0;
         counts.disputed_cache += record.disputed_cache ? 1 : 0;
         if (!record.answered_model.empty()) ++counts.other_models[record.answered_model];
     } else if (record.outcome == Outcome::abandoned) {

@@ -214,19 +214,18 @@ constexpr std::array kChecks = {
     Check{"errors", "failed requests", "of all requests", error_share, 0.01, kMaxFailed},
     Check{"no_stream", "the server did not stream: answers that came in one piece", "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.unstreamed); }, 0, 0.05},
-    Check{
-        "bunched_stream",
-        "the stream does not show how the tokens were generated, so that inter-token times and the time per "
-        "output token have no meaning: answers whose tokens came together after they had been computed (a "
-        "proxy may hold them back: nginx needs proxy_buffering off and tcp_nodelay on, HAProxy option "
-        "http-no-delay)",
-        "of those that came well", [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); },
-        0.05, kNever},
+    Check{"bunched_stream",
+          "tokens came at once; nginx needs proxy_buffering off and tcp_nodelay on, HAProxy option "
+          "http-no-delay, a CDN neither compression nor buffering, unless the server itself computes answers "
+          "before it sends them; inter-token times and the time per output token have no meaning: answers "
+          "whose "
+          "tokens came together after they had been computed",
+          "of those that came well",
+          [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); }, 0.05, kNever},
     Check{"disputed_counts",
-          "no usage came with the stream, or it contradicts the text (it counts no token, or more than the "
-          "text "
-          "can hold), so that output tokens are estimated as one per event, although an event may bring "
-          "several: answers",
+          "no usage came with the stream, or it contradicts the text (it counts no token, more than the text "
+          "can hold, or not the reasoning), so that output tokens are estimated as one per event, although "
+          "an event may bring several: answers",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.disputed); }, 0, kNever},
     Check{"disputed_cache",
@@ -239,6 +238,12 @@ constexpr std::array kChecks = {
           "token may be too long: answers with text in unknown fields, or with reasoning in the usage alone",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.unseen_output); }, 0.01, kNever},
+    Check{"uncounted_output",
+          "more events with text came than the usage counts tokens, so that rates may be too low and times "
+          "per token too long (text comes twice, the usage leaves some out, or an event is a part of a "
+          "token): answers",
+          "of those that came well",
+          [](const RunResult& run) { return share_of_ok(run, run.counts.uncounted_output); }, 0.01, kNever},
     Check{"foreign_load",
           "output tokens that the server made beyond those of this run: another client was there",
           "of those of this run", foreign_load, 0.02, kNever},
@@ -275,7 +280,9 @@ constexpr std::array kChecks = {
           kNever},
     Check{"slot_wait", "p99 of the wait for the in-flight cap", "of the median TTFT", slot_wait, 0.05,
           kNever},
-    Check{"buffered_stream", "buffered stream, events that came in one read with the event before",
+    Check{"buffered_stream",
+          "buffered stream; nginx needs proxy_buffering off, other proxies the like: events that came in one "
+          "read with the event before",
           "of all events", [](const RunResult& run) { return run.client.grouped_share; }, 0.50, kNever},
 };
 
@@ -513,6 +520,27 @@ std::optional<Reason> warm_cache_of(const RunResult& result, const ValidityOptio
                     coldest->directory, what)};
 }
 
+/// Returns a reason if prompts were sent again within the run, and the prefix cache served a noticeable share
+/// of them, or may have.
+std::optional<Reason> repeated_prompts_of(const RunResult& run, const ValidityOptions&) {
+    constexpr double kFew = .05;
+    const auto rows = run.workload.repeats_after;
+    const auto share = run.throughput.at(figure::kCachedPromptRatio);
+    if (!rows || run.counts.requests <= *rows || (share && *share <= kFew)) return std::nullopt;
+    const double again = 1 - static_cast<double>(*rows) / static_cast<double>(run.counts.requests);
+    if (again <= kFew) return std::nullopt;
+    return Reason{
+        Verdict::warn, "repeated_prompts",
+        fmt::format("{} of the requests had a prompt that this run had sent before, because the file has {} "
+                    "of them, and {}: the times to first token are those of a warm cache; --salt-prompts "
+                    "makes each prompt new, or send at most {} requests",
+                    percent_text(again), *rows,
+                    share
+                        ? fmt::format("the prefix cache served {} of all prompt tokens", percent_text(*share))
+                        : "the prefix cache may have served them (the server reports no cached tokens)",
+                    *rows)};
+}
+
 /// Returns a reason if the text is unlike that in real use, and the server drafts tokens or the model routes
 /// to experts.
 std::optional<Reason> artificial_text_of(const RunResult& run, const ValidityOptions& options) {
@@ -602,7 +630,7 @@ using ReasonOf = std::optional<Reason> (*)(const RunResult& run, const ValidityO
 /// those after the reasons of kChecks.
 constexpr std::array<ReasonOf, 5> kJudgedFirst = {missing_end_of, divergence_of, substance_of,
                                                   interruption_of, instrument_of};
-constexpr std::array<ReasonOf, 13> kJudgedLast = {part_of,
+constexpr std::array<ReasonOf, 14> kJudgedLast = {part_of,
                                                   shards_of,
                                                   foreign_client_of,
                                                   summary_only_of,
@@ -612,6 +640,7 @@ constexpr std::array<ReasonOf, 13> kJudgedLast = {part_of,
                                                   unanswered_of,
                                                   artificial_text_of,
                                                   warm_cache_of,
+                                                  repeated_prompts_of,
                                                   impossible_metrics_of,
                                                   missing_events_of,
                                                   losses_of};

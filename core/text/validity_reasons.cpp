@@ -49,7 +49,7 @@ constexpr std::array kReasons = {
     ValidityReason{"bunched_stream", "Tokens came together after they had been computed.",
                    "Switch buffering off in proxies (nginx: proxy_buffering off, tcp_nodelay on)."},
     ValidityReason{"buffered_stream", "Many events came in one read with the event before.",
-                   "Compare with a run on the server's own address, without the proxy."},
+                   "Switch buffering off in proxies, or give the server's own address, without the proxy."},
     ValidityReason{
         "disputed_counts", "The server's usage is missing, or contradicts the text that it streamed.",
         "Read output tokens as estimates; let usage through gateways (stream_options.include_usage)."},
@@ -57,6 +57,8 @@ constexpr std::array kReasons = {
                    "Do not use the cached share; ask whether a gateway changes the usage."},
     ValidityReason{"unseen_output", "Output came under a name that is not known, or was not streamed.",
                    "Do not trust the time to first token; switch the hidden reasoning off if you can."},
+    ValidityReason{"uncounted_output", "More events with text came than the usage counts tokens.",
+                   "Read one answer (--keep-answers): its text may come twice, or be cut into letters."},
     // The amount of evidence.
     ValidityReason{"no_requests", "No request came to its end.", kLonger},
     ValidityReason{"all_failed", "Every request failed.",
@@ -93,6 +95,8 @@ constexpr std::array kReasons = {
                    "Leave --salt out or give another one, or empty the cache (--reset-cache)."},
     ValidityReason{"warm_cache", "An earlier run sent the same prompts, and they may be in the cache.",
                    "Empty the cache before each run (--reset-cache), or give --salt-prompts."},
+    ValidityReason{"repeated_prompts", "The run sent the prompts of its file more than once.",
+                   "Give --salt-prompts, or send at most as many requests as the file has prompts."},
     ValidityReason{"kv_thrash", "The server's KV cache filled and emptied again and again.",
                    "Lower the load, or give the server a larger cache."},
     ValidityReason{"foreign_load", "The server made tokens for somebody else meanwhile.",

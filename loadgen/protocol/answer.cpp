@@ -84,7 +84,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     facts_ = {};
     unknown_outputs_ = foreign_ = 0;
     any_own_ = false;
-    record.unseen_output = record.disputed_cache = false;
+    record.unseen_output = record.uncounted_output = record.disputed_cache = false;
     choices_seen_ = choices_finished_ = 0;
     stamp_ = {};
     output_in_this_read_ = any_body_ = done_ = indented_ = model_known_ = false;
@@ -168,7 +168,9 @@ void AnswerReader::on_delta(const Delta& delta) {
     if (delta.impossible_count) {
         return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
     }
-    if (delta.has_output) {
+    // Some gateways send spaces without a width while the prompt is read, to keep the connection open.
+    const bool is_invisible = log_.empty() && delta.text_bytes == 3 && parser_->is_invisible();
+    if (delta.has_output && !is_invisible) {
         if (log_.size() == options_.limits.events) {
             return fail(Outcome::malformed,
                         "the answer does not end: more than " + std::to_string(log_.size()) +
@@ -332,6 +334,9 @@ void AnswerReader::finish_stream(bool http_complete) {
         }
     }
     record_->answer = text_.view();
+    const std::size_t last_bytes = log_.empty() ? 0 : log_.back().text_bytes;
+    if (leave_out_repeated_text(log_))
+        record_->answer.erase(0, record_->answer.size() - std::min(record_->answer.size(), last_bytes));
     check_counts();
     write_events();
     // A single event may hold anything, such as a note of the gateway.

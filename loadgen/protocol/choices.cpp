@@ -63,11 +63,7 @@ bool read_delta(ondemand::value& value, Reading& reading) {
             output.reasoning = std::max(output.reasoning, bytes);
             return true;
         }
-        if (is_one_of(kNoOutput, key)) return true;
-        std::size_t bytes = 0;
-        if (!add_text(inner, bytes, bytes)) return false;
-        reading.unknown_text |= bytes != 0;
-        return true;
+        return is_one_of(kNoOutput, key) || note_unknown_text(inner, reading);
     });
 }
 
@@ -91,30 +87,27 @@ bool read_finish(ondemand::value& value, Delta& delta, Reading& reading) {
     });
 }
 
-/// Notes the text of a message that a server sends in place of a delta, or beside it.
-bool note_message(ondemand::value& value, Reading& reading) {
-    std::size_t bytes = 0;
-    if (!add_text(value, bytes, bytes)) return false;
-    reading.unknown_text |= bytes != 0;
-    return true;
-}
-
 bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
-    return for_each_field(value, [&](Key key, Value inner) {
+    const std::size_t before = reading.output.content;
+    std::size_t text = 0;
+    const bool whole = for_each_field(value, [&](Key key, Value inner) {
         if (key == "delta") return read_delta(inner, reading);
         if (key == "text") {
             reading.holes.add(ShapeHole::Kind::output, inner);
-            return add_text(inner, reading.output.content, reading.output.reasoning);
+            return add_text(inner, text, reading.output.reasoning);
         }
         if (key == "token_ids") return count_elements(inner, reading.token_ids);
         if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
         if (key == "usage") return read_usage(inner, delta.usage);  // Moonshot
         if (key == "error") return read_error(inner, reading.error);
-        if (key == "message") return note_message(inner, reading);
+        if (key == "message") return note_unknown_text(inner, reading);  // in place of a delta, or beside it
         if (key == "finish_reason") return read_finish(inner, delta, reading);
         if (key == "index") delta.choice = static_cast<int>(count_of(inner).value_or(0));
         return true;
     });
+    // Some servers send the same text in both places.
+    reading.output.content = before + std::max(reading.output.content - before, text);
+    return whole;
 }
 
 bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
@@ -123,27 +116,28 @@ bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
     return for_each_element(value, [&](Value choice) { return read_choice(choice, delta, reading); });
 }
 
-/// Appends the text of a choice: of its message or delta under `key`, as a string or parts, or of a
+/// Appends the text of a choice: of its message or delta under `key`, as a string or parts, or else of a
 /// completion.
 void append_answer_text(dom::element choice, std::string_view key, std::string& out) {
+    const std::size_t before = out.size();
     std::string_view text;
-    if (!choice["text"].get(text)) out += text;
     dom::element content;
-    if (choice[key]["content"].get(content)) return;
-    if (!content.get(text)) out += text;
     dom::array parts;
-    if (content.get(parts)) return;
-    for (const dom::element part : parts)
-        if (!part["text"].get(text)) out += text;
+    if (!choice[key]["content"].get(content)) {
+        if (!content.get(text)) out += text;
+        if (!content.get(parts))
+            for (const dom::element part : parts)
+                if (!part["text"].get(text)) out += text;
+    }
+    if (out.size() == before && !choice["text"].get(text)) out += text;
 }
 
 /// Returns the bytes of output text in a choice of a whole answer.
 std::uint64_t text_bytes_in(dom::element choice) {
     std::uint64_t bytes = 0;
     std::string_view text;
-    if (!choice["text"].get(text)) bytes += text.size();
     dom::object message;
-    if (choice["message"].get(message)) return bytes;
+    if (choice["message"].get(message)) return choice["text"].get(text) ? 0 : text.size();
     for (const auto key : {"content", "refusal"})
         if (!message[key].get(text)) bytes += text.size();
     for (const std::string_view key : kReasoningKeys)

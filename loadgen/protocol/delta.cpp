@@ -268,6 +268,15 @@ DeltaParser::~DeltaParser() = default;
 DeltaParser::DeltaParser(DeltaParser&&) noexcept = default;
 DeltaParser& DeltaParser::operator=(DeltaParser&&) noexcept = default;
 
+bool DeltaParser::is_invisible() const {
+    constexpr std::array<std::string_view, 3> kPlain = {"\xe2\x80\x8b", "\xe2\x81\xa0", "\xef\xbb\xbf"};
+    constexpr std::array<std::string_view, 3> kEscaped = {"\"\\u200b\"", "\"\\u2060\"", "\"\\ufeff\""};
+    if (!output_.empty()) return std::ranges::find(kPlain, output_) != kPlain.end();
+    const std::string event = lower_case(state_->event);
+    return std::ranges::any_of(kEscaped,
+                               [&](std::string_view text) { return event.find(text) != std::string::npos; });
+}
+
 const Secrets& DeltaParser::secrets() const {
     return state_->secrets;
 }
@@ -349,8 +358,13 @@ void DeltaParser::read(std::string_view data) {
 }
 
 void update(TokenUsage& usage, const TokenUsage& news) {
+    // Some servers state the tokens beside the cache again at the end, and the cached ones at the beginning
+    // only.
+    const bool lacks_cached = news.prompt && !news.cached_prompt && usage.prompt && usage.cached_prompt > 0 &&
+                              *news.prompt <= *usage.prompt - *usage.cached_prompt;
     for (const auto count :
          {&TokenUsage::prompt, &TokenUsage::cached_prompt, &TokenUsage::completion, &TokenUsage::reasoning}) {
+        if (count == &TokenUsage::prompt && lacks_cached) continue;
         if (news.*count && (news.*count != 0 || !(usage.*count))) usage.*count = news.*count;
     }
 }

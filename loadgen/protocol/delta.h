@@ -84,6 +84,10 @@ class DeltaParser {
     /// which may be several tokens each.
     bool is_beyond_ascii() const;
 
+    /// Returns whether the output of the event parsed last, which has three bytes, is a character without a
+    /// width. The event's bytes must still exist.
+    bool is_invisible() const;
+
     /// The model that the event parsed last names; empty if it names none or was recognised by its shape.
     /// Valid until the next call of parse().
     std::string_view model() const { return model_; }
@@ -107,7 +111,8 @@ class DeltaParser {
 };
 
 /// Replaces the values of `usage` by those that `news` has; the others stay. A zero replaces no count,
-/// because some servers send zeros in the events that have nothing to report.
+/// because some servers send zeros in the events that have nothing to report. Nor does a count of the prompt
+/// that leaves out the cached tokens which an earlier event stated.
 void update(TokenUsage& usage, const TokenUsage& news);
 
 /// Returns the server's error message as one line, "message (type)", from the body of an answer that is not

@@ -80,6 +80,13 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
     }
 }
 
+bool note_unknown_text(ondemand::value& value, Reading& reading) {
+    std::size_t bytes = 0;
+    if (!add_text(value, bytes, bytes)) return false;
+    reading.unknown_text |= bytes != 0;
+    return true;
+}
+
 bool count_elements(ondemand::value& value, std::uint32_t& count) {
     return for_each_element(value, [&](Value) {
         ++count;
@@ -94,14 +101,17 @@ bool read_count(ondemand::value& value, std::optional<std::int64_t>& target) {
     return true;
 }
 
-/// Adds to the counts of prompt and output tokens what they leave out: cached tokens, if the total is above
-/// their sum by exactly these, or reasoning. A larger count of reasoning shows it, and so does a total that
-/// is above the sum by the count of reasoning, or by any number if reasoning is not counted.
-void add_tokens_left_out(TokenUsage& usage, std::optional<std::int64_t> total) {
-    if (!usage.completion || is_impossible(usage) || is_impossible(total)) return;
+/// Adds to the counts of prompt and output tokens what they leave out: tokens that were read from a cache or
+/// `written` to it, if the total is above their sum by exactly these, or reasoning. A larger count of
+/// reasoning shows it, and so does a total that is above the sum by the count of reasoning, or by any number
+/// if reasoning is not counted.
+void add_tokens_left_out(TokenUsage& usage, std::optional<std::int64_t> written,
+                         std::optional<std::int64_t> total) {
+    if (!usage.completion || is_impossible(usage) || is_impossible(total) || is_impossible(written)) return;
     std::int64_t left_out = 0;
     if (total && usage.prompt) left_out = *total - *usage.prompt - *usage.completion;
-    if (left_out > 0 && usage.cached_prompt == left_out) {
+    const std::int64_t read = usage.cached_prompt.value_or(0);
+    if (left_out > 0 && (left_out == read || left_out == written || left_out == read + written.value_or(0))) {
         *usage.prompt += left_out;
     } else if (left_out > 0 && usage.reasoning.value_or(left_out) == left_out) {
         usage.reasoning = left_out;
@@ -112,27 +122,24 @@ void add_tokens_left_out(TokenUsage& usage, std::optional<std::int64_t> total) {
 }
 
 /// The names of counts, as servers and gateways spell them.
-constexpr std::array<std::string_view, 5> kCachedNames = {
-    "cached_tokens", "cachedTokens", "cachedInputTokens", "prompt_cache_hit_tokens", "promptCacheHitTokens",
+constexpr std::array<std::string_view, 7> kCachedNames = {
+    "cached_tokens",        "cachedTokens",      "cachedInputTokens",   "prompt_cache_hit_tokens",
+    "promptCacheHitTokens", "cache_read_tokens", "cached_input_tokens",
 };
+constexpr std::array<std::string_view, 3> kWrittenNames = {
+    "cache_creation_input_tokens", "cacheWriteInputTokens", "cache_write_input_tokens"};
+constexpr std::array<std::string_view, 3> kWrittenDetails = {"cache_creation_tokens", "cache_write_tokens",
+                                                             "cached_creation_tokens"};
 constexpr std::array<std::string_view, 8> kReasoningNames = {
     "reasoning_tokens", "reasoningTokens",      "reasoning_token_count", "internal_reasoning_tokens",
     "thinking_tokens",  "thoughts_token_count", "thoughtsTokenCount",    "thinkingTokens",
 };
 
-template <std::size_t N>
-bool read_detail(ondemand::value& details, const std::array<std::string_view, N>& names,
-                 std::optional<std::int64_t>& target) {
-    return for_each_field(details, [&](Key key, Value inner) {
-        return is_one_of(names, key) ? read_count(inner, target) : true;
-    });
-}
-
 }  // namespace
 
 bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     TokenUsage news;
-    std::optional<std::int64_t> input, cache_read, cache_written, total;
+    std::optional<std::int64_t> input, cache_read, cache_written, written_detail, total;
     const bool whole = for_each_field(value, [&](Key key, Value inner) {
         if (key == "prompt_tokens" || key == "promptTokens") return read_count(inner, news.prompt);
         if (key == "input_tokens" || key == "inputTokens" || key == "inputTokenCount")
@@ -142,15 +149,19 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
             key == "outputTokens" || key == "outputTokenCount")
             return read_count(inner, news.completion);
         if (key == "prompt_tokens_details" || key == "input_tokens_details" || key == "promptTokensDetails")
-            return read_detail(inner, kCachedNames, news.cached_prompt);
+            return for_each_field(inner, [&](Key name, Value count) {
+                if (is_one_of(kCachedNames, name)) return read_count(count, news.cached_prompt);
+                return is_one_of(kWrittenDetails, name) ? read_count(count, written_detail) : true;
+            });
         if (is_one_of(kCachedNames, key)) return read_count(inner, news.cached_prompt);
         if (key == "cache_read_input_tokens" || key == "cacheReadInputTokens")
             return read_count(inner, cache_read);
-        if (key == "cache_creation_input_tokens" || key == "cacheWriteInputTokens")
-            return read_count(inner, cache_written);
+        if (is_one_of(kWrittenNames, key)) return read_count(inner, cache_written);
         if (key == "completion_tokens_details" || key == "output_tokens_details" ||
             key == "completionTokensDetails")
-            return read_detail(inner, kReasoningNames, news.reasoning);
+            return for_each_field(inner, [&](Key name, Value count) {
+                return is_one_of(kReasoningNames, name) ? read_count(count, news.reasoning) : true;
+            });
         return is_one_of(kReasoningNames, key) ? read_count(inner, news.reasoning) : true;
     });
     // Anthropic's input_tokens exclude tokens read from or stored in the cache; those of the Responses API
@@ -161,7 +172,7 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
         news.prompt = possible ? *input + cache_read.value_or(0) + cache_written.value_or(0) : kAboveAll;
     }
     if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
-    add_tokens_left_out(news, total);
+    add_tokens_left_out(news, cache_written ? cache_written : written_detail, total);
     if (news != TokenUsage{}) {
         if (!usage) usage.emplace();
         update(*usage, news);

@@ -148,6 +148,9 @@ bool is_impossible(const TokenUsage& usage);
 /// `thinking`, all others to `bytes`.
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking);
 
+/// Notes text under a name that is not known, if the value has any.
+bool note_unknown_text(ondemand::value& value, Reading& reading);
+
 /// Adds the number of a list's elements.
 bool count_elements(ondemand::value& value, std::uint32_t& count);
 

@@ -45,8 +45,11 @@ void append_prompt(std::string& out, const Prompt& prompt) {
     append_messages(out, prompt, "system");
 }
 
+/// Texts that an event adds to a block, or to the message, and that are no output.
+constexpr std::array<std::string_view, 3> kNoOutput = {"type", "signature", "stop_sequence"};
+
 /// Reads a content block, or what an event adds to one. A tool's name comes with the block's start.
-bool read_block(Value& block, Delta& delta, Reading& reading) {
+bool read_block(Value& block, bool is_added, Delta& delta, Reading& reading) {
     return for_each_field(block, [&](Key key, Value value) {
         if (key == "text") {
             reading.holes.add(ShapeHole::Kind::output, value);
@@ -63,8 +66,9 @@ bool read_block(Value& block, Delta& delta, Reading& reading) {
         if (key == "stop_reason") {
             if (const auto reason = text_of(value); reason && !reason->empty())
                 delta.finish_reason = short_line(reason_of(*reason), kLongestReason, *reading.secrets);
+            return true;
         }
-        return true;
+        return !is_added || is_one_of(kNoOutput, key) || note_unknown_text(value, reading);
     });
 }
 
@@ -82,7 +86,7 @@ bool read_start(Value& message, Delta& delta, Reading& reading) {
 
 bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
     if (key == "type") return read_type(value, reading);
-    if (key == "delta" || key == "content_block") return read_block(value, delta, reading);
+    if (key == "delta" || key == "content_block") return read_block(value, key == "delta", delta, reading);
     return key == "message" ? read_start(value, delta, reading) : true;
 }
 

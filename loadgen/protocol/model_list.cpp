@@ -28,9 +28,11 @@ ListedModel model_of(dom::element element) {
     return model;
 }
 
+/// Returns whether a name is one of a model of another kind, or stands for several ("openai/*" of LiteLLM).
 bool writes_no_text(std::string_view name) {
-    constexpr std::array<std::string_view, 7> kKinds = {"embed",  "rerank", "whisper",   "tts-",
-                                                        "dall-e", "bge-",   "moderation"};
+    constexpr std::array<std::string_view, 10> kKinds = {
+        "embed",      "rerank",    "whisper",          "tts-", "dall-e", "bge-",
+        "moderation", "gpt-image", "stable-diffusion", "*"};
     return std::any_of(kKinds.begin(), kKinds.end(),
                        [&](std::string_view kind) { return name.find(kind) != std::string_view::npos; });
 }

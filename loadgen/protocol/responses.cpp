@@ -13,13 +13,16 @@ constexpr std::array kFields = {
 };
 
 /// Types of events whose "delta" is output, and what it is.
-constexpr std::array<std::pair<std::string_view, EventKind>, 6> kOutputTypes{{
+constexpr std::array<std::pair<std::string_view, EventKind>, 9> kOutputTypes{{
     {"response.output_text.delta", EventKind::content},
     {"response.refusal.delta", EventKind::content},
+    {"response.reasoning.delta", EventKind::reasoning},
     {"response.reasoning_text.delta", EventKind::reasoning},
+    {"response.reasoning_summary.delta", EventKind::reasoning},
     {"response.reasoning_summary_text.delta", EventKind::reasoning},
     {"response.function_call_arguments.delta", EventKind::tool_call},
     {"response.custom_tool_call_input.delta", EventKind::tool_call},
+    {"response.mcp_call_arguments.delta", EventKind::tool_call},
 }};
 
 void append_prompt(std::string& out, const Prompt& prompt) {
@@ -80,6 +83,7 @@ void complete(Delta& delta, Reading& reading) {
         return;
     }
     reading.logprobs = 0;
+    reading.unknown_text = reading.typed_bytes != 0;
     reading.error |= reading.type == "error";
     delta.done = reading.type == "response.completed" || reading.type == "response.incomplete" ||
                  reading.type == "response.failed";

@@ -23,6 +23,7 @@ struct CountsAlong {
     std::int64_t as_sum = 0;    ///< Σ over events: each count is of its event alone
     std::size_t growths = 0;    ///< events whose count is above that of the choice's event before
     bool falls = false;         ///< whether a count is below that of the choice's event before
+    bool grows_always = true;   ///< whether each count is above that of the event before, of any choice
     std::size_t choices = 0;    ///< number of choices that had a count above zero
     std::int64_t last = 0;      ///< count of the last event
 };
@@ -37,6 +38,7 @@ CountsAlong counts_along(std::span<const Chunk> chunks) {
         counts.growths += now > before[chunk.choice] ? 1 : 0;
         counts.choices += now > 0 && most[chunk.choice] == 0 ? 1 : 0;
         counts.falls |= now < before[chunk.choice];
+        counts.grows_always &= now > counts.last;
         before[chunk.choice] = now;
         counts.as_total += std::max<std::int64_t>(0, now - most[chunk.choice]);
         most[chunk.choice] = std::max(most[chunk.choice], now);
@@ -45,15 +47,19 @@ CountsAlong counts_along(std::span<const Chunk> chunks) {
     return counts;
 }
 
-enum class Meaning : std::uint8_t { running_total, of_the_event, none };
+enum class Meaning : std::uint8_t { running_total, total_of_choices, of_the_event, none };
 
 /// Returns how the counts along the stream are to be read. Every event brought output, so that counts which
 /// amount to less than a token for two events cannot be true. A total that came by itself, without output,
-/// decides; without one, running totals are those that grow and never fall. Counts that stay the same from
-/// the first event to such a total, or that sum up to more than `most` tokens, tell nothing of the events.
+/// decides; without one, running totals are those that grow and never fall. If they grow with every event of
+/// several choices, up to that total, they count all choices together. Counts that stay the same from the
+/// first event to such a total, or that sum up to more than `most` tokens, tell nothing of the events.
 Meaning meaning_of(const CountsAlong& counts, std::size_t events, std::optional<std::int64_t> completion,
                    bool counted_alone, std::int64_t most) {
     const auto enough = [&](std::int64_t tokens) { return 2 * tokens >= static_cast<std::int64_t>(events); };
+    if (counts.choices > 1 && counts.grows_always && counted_alone && completion &&
+        agree(counts.last, *completion))
+        return Meaning::total_of_choices;
     const bool repeats_total = completion && counted_alone && enough(*completion);
     const bool has_own_total = completion && (*completion != counts.last || repeats_total);
     const bool grow = counts.growths > counts.choices;
@@ -65,10 +71,11 @@ Meaning meaning_of(const CountsAlong& counts, std::size_t events, std::optional<
     return Meaning::none;
 }
 
-void take_running_totals(std::span<const Chunk> chunks, std::vector<StreamEvent>& events) {
+/// `together`: whether the counts are of all choices together.
+void take_running_totals(std::span<const Chunk> chunks, bool together, std::vector<StreamEvent>& events) {
     std::array<std::uint32_t, kChoices> so_far{};
     for (std::size_t i = 0; i < events.size(); ++i) {
-        std::uint32_t& before = so_far[chunks[i].choice];
+        std::uint32_t& before = so_far[together ? 0 : chunks[i].choice];
         events[i].tokens = chunks[i].counted > before ? chunks[i].counted - before : 0;
         before += events[i].tokens;
     }
@@ -212,6 +219,25 @@ void leave_out(std::int64_t unseen, std::vector<StreamEvent>& events) {
     if (found != events.end()) found->tokens -= static_cast<std::uint32_t>(unseen);
 }
 
+/// Returns whether `tokens` cannot be all output: the text has more bytes for each of them than any real text
+/// has, or events of the answer alone have as many, so that the reasoning beside them is not counted.
+bool leaves_out_text(std::int64_t tokens, std::span<const Chunk> chunks) {
+    constexpr std::int64_t kLongestToken = 16;  // bytes in the mean
+    constexpr std::int64_t kFewest = 8;         // fewer events may agree with a count by chance
+    const Shown all = shown(chunks);
+    const std::int64_t thoughts = shown(chunks, EventKind::reasoning).events;
+    const std::int64_t others = all.events - thoughts;
+    const bool counts_others_only =
+        others >= kFewest && agree(others, tokens) && !agree(all.events, tokens) && thoughts > 0;
+    return counts_others_only || (all.events >= 2 * tokens && all.bytes > kLongestToken * tokens);
+}
+
+/// Returns whether more events with text came than `tokens`. A call of a tool may have several for a token.
+bool has_more_events(std::int64_t tokens, std::span<const Chunk> chunks) {
+    const std::int64_t events = shown(chunks).events - shown(chunks, EventKind::tool_call).events;
+    return events > tokens && !agree(events, tokens);
+}
+
 /// Sets the tokens of the events by the counts that came with them. Returns false if these tell nothing.
 bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, std::int64_t unseen,
                        RequestRecord& record) {
@@ -220,11 +246,13 @@ bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, 
     const CountsAlong counts = counts_along(chunks);
     std::int64_t most = most_tokens(chunks, facts);
     if (record.wanted_output_tokens) most = std::min(most, 2 * *record.wanted_output_tokens - 1);
-    switch (meaning_of(counts, events.size(), usage.completion, facts.first_alone > 0, most)) {
+    const Meaning meaning = meaning_of(counts, events.size(), usage.completion, facts.first_alone > 0, most);
+    switch (meaning) {
         case Meaning::none:
             return false;
         case Meaning::running_total:
-            take_running_totals(chunks, events);
+        case Meaning::total_of_choices:
+            take_running_totals(chunks, meaning == Meaning::total_of_choices, events);
             if (unseen > 0) leave_out(unseen, events);
             break;
         case Meaning::of_the_event:
@@ -237,6 +265,26 @@ bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, 
 }
 
 }  // namespace
+
+bool leave_out_repeated_text(std::span<Chunk> chunks) {
+    constexpr std::size_t kFewest = 6;
+    if (chunks.size() < kFewest) return false;
+    std::uint64_t before_last = 0;
+    bool grows = true;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        if (chunks[i].kind != EventKind::content || chunks[i].choice != chunks[0].choice) return false;
+        if (i > 0) grows &= chunks[i].text_bytes > chunks[i - 1].text_bytes;
+        if (i + 1 < chunks.size()) before_last += chunks[i].text_bytes;
+    }
+    if (grows) {
+        for (std::size_t i = chunks.size() - 1; i > 0; --i) chunks[i].text_bytes -= chunks[i - 1].text_bytes;
+    } else if (chunks.back().text_bytes == before_last) {
+        chunks.back().text_bytes = 0;
+    } else {
+        return false;
+    }
+    return true;
+}
 
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record) {
     std::vector<StreamEvent>& events = record.events;
@@ -264,14 +312,15 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
     const std::int64_t streamed = usage.completion.value_or(0) - unseen;
     if (streamed <= 0) {
         if (counts_nothing) record.token_source = TokenSource::disputed;
-    } else if (streamed > most) {
-        record.token_source = TokenSource::disputed;
-        usage.completion.reset();
     } else if (agree(count, streamed)) {
         record.token_source = TokenSource::one_per_event;
+    } else if (streamed > most || leaves_out_text(streamed, chunks)) {
+        record.token_source = TokenSource::disputed;
+        usage.completion.reset();
     } else {
         record.token_source = TokenSource::usage_by_text;
         record.unseen_output |= shown(chunks).is_too_short_for(streamed);
+        record.uncounted_output = has_more_events(streamed, chunks);
         spread_by_text(chunks, static_cast<std::uint64_t>(streamed), events);
     }
 }

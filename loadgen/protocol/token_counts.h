@@ -32,10 +32,16 @@ struct StreamFacts {
     std::int64_t first_alone = 0;    ///< the first count above zero of an event without output; 0 if none
 };
 
+/// Leaves out of `chunks` the text that came before: some servers send all text so far with each event, or
+/// all of it again at the end. Returns whether they did; the last event then had the whole text. The bytes
+/// tell it, of content of one choice in at least six events: they grow with each event, or the last one has
+/// as many as all others.
+bool leave_out_repeated_text(std::span<Chunk> chunks);
+
 /// Sets the tokens of record.events, which belong one to one to `chunks`, and record.token_source. Corrects
 /// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
-/// than the text can hold; counts per event become their sum. Tokens that were generated before the first
-/// output, unseen, are left out of the events: record.unseen_output tells of them.
+/// than the text can hold, or less than it must have; counts per event become their sum. Tokens that were
+/// generated before the first output, unseen, are left out of the events: record.unseen_output tells of them.
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
 
 }  // namespace paretoken::protocol

@@ -22,6 +22,8 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("PARETOKEN", ROOT / "build" / "release" / "paretoken"))
@@ -215,8 +217,8 @@ def byte_server(answer):
 @contextlib.contextmanager
 def http_server(answer, certificate=None, version=None):
     """Runs an HTTP server that answers each request with `answer(method, path, headers, body) → (status, content type,
-    bytes)`. `certificate`: a PEM file, with which it speaks TLS. `version`: the latest version of TLS that it speaks. Yields
-    its address."""
+    bytes)`. If it returns an iterator of bytes, they are sent as chunks. `certificate`: a PEM file, with which it speaks TLS.
+    `version`: the latest version of TLS that it speaks. Yields its address."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -225,9 +227,15 @@ def http_server(answer, certificate=None, version=None):
             status, kind, data = answer(self.command, self.path, self.headers, body)
             self.send_response(status)
             self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data)))
+            whole = isinstance(data, bytes)
+            self.send_header(*("Content-Length", str(len(data))) if whole else ("Transfer-Encoding", "chunked"))
             self.end_headers()
-            self.wfile.write(data)
+            if whole:
+                self.wfile.write(data)
+                return
+            for piece in data:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.write(b"0\r\n\r\n")
 
         do_GET = do_POST = respond
 
@@ -255,6 +263,23 @@ def http_server(answer, certificate=None, version=None):
         finally:
             server.shutdown()
             thread.join(5)
+
+
+def buffering_proxy(url, block=None):
+    """Runs a proxy that reads an answer of the server at `url` to its end before it passes it on, or `block` bytes of it."""
+    def answer(method, path, _headers, body):
+        request = urllib.request.Request(url + path, body or None, {"Content-Type": "application/json"}, method=method)
+        try:
+            answered = urllib.request.urlopen(request, timeout=60)
+        except urllib.error.HTTPError as error:
+            answered = error
+        kind = answered.headers["Content-Type"]
+        if block is None:
+            with answered:
+                return answered.status, kind, answered.read()
+        return answered.status, kind, iter(lambda: answered.read(block), b"")
+
+    return http_server(answer)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ import shutil
 import socket
 import subprocess
 
-from harness import (Case, paretoken, refused_port, request_lines, run_json, self_signed_certificate, simulated_server, started, wait_until)
+from harness import (Case, buffering_proxy, paretoken, refused_port, request_lines, run_json, self_signed_certificate,
+                     simulated_server, started, wait_until)
 
 MODEL = "llama3-8b-h100-bf16"  # the name of the simulated server's model
 SMALL = ("--isl", 16, "--osl", 24, "--concurrency", 2, "--num-prompts", 12, "--num-warmups", 0, "--scrape", "none")
@@ -195,3 +196,27 @@ backend back
         self.haproxy(f"server s {self.behind(*EVEN)}", settings="no option http-no-delay")
         self.works(self.run_it(self.url))
         self.assertEqual({line["streamed_tokens"] for line in request_lines(self.directory / "run")}, {24})
+
+    def buffered(self, tokens, block=None):
+        """Returns the result of a run behind a proxy that buffers answers, and the texts of its reasons by their checks."""
+        with buffering_proxy(f"http://{self.behind(*EVEN)}", block) as url:
+            done = paretoken("run", url, "--isl", 16, "--osl", tokens, "--num-prompts", 12, "--num-warmups", 0,
+                             "--scrape", "none", "--overwrite", "--out", self.directory / "run")
+        self.measures(done)
+        result = run_json(self.directory / "run")
+        texts = {reason["check"]: reason["text"] for reason in result["validity"]["reasons"]}
+        return result, texts, " ".join(done.stdout.split())
+
+    def test_a_proxy_that_buffers_answers_is_told_with_the_setting_to_change(self):
+        result, texts, said = self.buffered(32)
+        self.assertIn("proxy_buffering off", said)
+        self.assertIn("proxy_buffering off", texts["bunched_stream"])
+        self.assertIn("a CDN neither compression nor buffering", texts["bunched_stream"])
+        self.assertGreater(result["metrics"]["ttft_s"]["p50"], .15, "the user waits for the whole answer")
+        for absent in ("itl_s", "tpot_s"):
+            self.assertNotIn(absent, result["metrics"])
+        _, texts, _ = self.buffered(8)  # too few tokens to be judged by their times
+        self.assertIn("proxy_buffering off", texts["buffered_stream"])
+        result, texts, _ = self.buffered(128, block=4096)
+        self.assertIn("proxy_buffering off", texts["buffered_stream"])
+        self.assertNotIn("itl_s", result["metrics"])

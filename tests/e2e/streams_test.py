@@ -6,7 +6,7 @@ import time
 import unittest
 
 from harness import Case, http_server, paretoken, run_json
-from hostile_server import DONE, END, STREAM_HEAD, HostileServer, event, usage, whole, word
+from hostile_server import DONE, END, STREAM_HEAD, Closed, HostileServer, event, usage, whole, word, words
 
 TOKENS, REQUESTS = 32, 12
 GOOD_FIRST = 8  # more than the requests of the probe, and far fewer than those of the run
@@ -65,6 +65,29 @@ def two_choices(x):
     x.send(usage(2 * x.count), DONE, END)
 
 
+def twice(x):
+    x.send(STREAM_HEAD)
+    for piece in 2 * words(x.count):
+        x.send(piece)
+        time.sleep(0.001)
+    x.send(usage(x.count), DONE, END)
+
+
+def thoughts_that_are_not_counted(x):
+    x.send(STREAM_HEAD)
+    for _ in range(x.count):
+        x.send(event({"choices": [{"index": 0, "delta": {"reasoning_content": "hm "}, "finish_reason": None}]}))
+        time.sleep(0.001)
+    x.send(*words(x.count), usage(x.count), DONE, END)
+
+
+def closed_late(x):
+    """The next request has come, and was not read, when the connection is closed."""
+    in_groups(x, 4, end=(usage(x.count),))
+    time.sleep(0.06)
+    raise Closed
+
+
 def ended_by(reason):
     return lambda x: x.send(STREAM_HEAD, event(word()), event(word(reason, "")), DONE, END)
 
@@ -115,6 +138,16 @@ class Streams(Case):
         _, result, checks = self.run_of(whole_at_once)
         self.assertIn("bunched_stream", checks)
         self.assertNotIn("tpot_s", result["metrics"])
+
+    def test_a_text_that_comes_twice_is_told(self):
+        self.check_tokens(twice, TOKENS, TOKENS - 1, present=("uncounted_output",))
+
+    def test_thoughts_that_usage_does_not_count_are_tokens(self):
+        self.check_tokens(thoughts_that_are_not_counted, 2 * TOKENS, 2 * TOKENS - 1, present=("disputed_counts",), absent=())
+
+    def test_a_server_that_closes_connections_after_answers_is_no_failure(self):
+        _, result, _ = self.run_of(closed_late)
+        self.assertEqual(result["counts"]["failed"], 0, result["counts"])
 
     def test_two_choices_are_as_long_as_was_asked_for(self):
         _, result, checks = self.run_of(two_choices, "--extra-body", '{"n": 2}', length="--ignore-eos")

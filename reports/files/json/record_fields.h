@@ -56,6 +56,7 @@ void record_fields(Archive& a, Record& v) {
     a("grouped_chunks", v.grouped_chunks);
     a("token_source", v.token_source);
     a("unseen_output", v.unseen_output);
+    a("uncounted_output", v.uncounted_output);
     a("disputed_cache", v.disputed_cache);
     a("longest_gap_s", v.longest_gap);
     a("wanted_input_tokens", v.wanted_input_tokens);

@@ -48,7 +48,7 @@ void fields(auto& a, Is<Asked> auto& v) {
 void fields(auto& a, Is<Workload> auto& v) {
     PARETOKEN_FIELDS(a, v, fingerprint, dataset, endpoint, seed, salt, prompt_form, length_source, text,
                      wanted_input_tokens, wanted_output_tokens, achieved_input_tokens, achieved_output_tokens,
-                     input_length, output_length, cached_by_template);
+                     input_length, output_length, cached_by_template, repeats_after);
 }
 
 void fields(auto& a, Is<Reason> auto& v) {
@@ -70,7 +70,8 @@ void fields(auto& a, Is<Window> auto& v) {
 void fields(auto& a, Is<Counts> auto& v) {
     PARETOKEN_FIELDS(a.required, v, requests, ok, failed);
     PARETOKEN_FIELDS(a, v, cancelled, abandoned, warmup, in_window, resent, unstreamed, bunched, disputed,
-                     unseen_output, disputed_cache, without_events, other_models, by_outcome, example_errors);
+                     unseen_output, uncounted_output, disputed_cache, without_events, other_models,
+                     by_outcome, example_errors);
 }
 
 /// One key per window size: {"128": …, "256": …}.

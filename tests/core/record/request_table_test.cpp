@@ -45,6 +45,7 @@ RequestRecord record_with_everything() {
     record.first_early = std::chrono::microseconds(120);
     record.last_early = std::chrono::seconds(3);
     record.unseen_output = true;
+    record.uncounted_output = true;
     record.disputed_cache = true;
     record.answered_model = "another";
     record.usage = {.prompt = 1, .cached_prompt = 0, .completion = 1'000'000'000, .reasoning = 4};

@@ -320,6 +320,19 @@ TEST(Validity, a_loop_in_step_is_told_with_the_remedy) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("--ramp-up auto"));
 }
 
+TEST(Validity, prompts_that_were_sent_again_are_told_if_a_cache_may_have_served_them) {
+    auto run = clean_run();
+    run.workload.repeats_after = run.counts.requests / 2;
+    const auto validity = validity_of(run);
+    ASSERT_EQ(checks_of(validity), std::vector<std::string>{"repeated_prompts"});
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("50 % of the requests"));
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("reports no cached tokens"));
+    run.workload.repeats_after = run.counts.requests;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    run.workload.repeats_after = std::nullopt;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+}
+
 TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
     const auto reason_for = [](std::uint64_t Counts::*part) {
         auto run = clean_run();
@@ -331,6 +344,7 @@ TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
     EXPECT_EQ(reason_for(&Counts::bunched), std::vector<std::string>{"bunched_stream"});
     EXPECT_EQ(reason_for(&Counts::disputed), std::vector<std::string>{"disputed_counts"});
     EXPECT_EQ(reason_for(&Counts::unseen_output), std::vector<std::string>{"unseen_output"});
+    EXPECT_EQ(reason_for(&Counts::uncounted_output), std::vector<std::string>{"uncounted_output"});
     EXPECT_EQ(reason_for(&Counts::disputed_cache), std::vector<std::string>{"disputed_cache"});
     auto run = clean_run();
     run.counts.other_models = {{"small", 2}, {"tiny", 3}};

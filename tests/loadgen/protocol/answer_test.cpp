@@ -93,6 +93,19 @@ TEST(Answer, KeepsItsTextWhereThatIsWanted) {
     EXPECT_EQ(Answer({.keep_text = true}).read(10, whole).end().answer, "in one piece");
 }
 
+TEST(Answer, TextThatComesInTwoPlacesOfAChoiceIsReadOnce) {
+    const auto both = [](std::string_view word) {
+        return R"(data: {"choices":[{"index":0,"text":")" + std::string(word) + R"(","delta":{"content":")" +
+               std::string(word) + "\"}}]}\n\n";
+    };
+    const RequestRecord record =
+        Answer({.keep_text = true}).read(1, both("one") + both(" two") + kStop + kDone).end();
+    EXPECT_EQ(record.answer, "one two");
+    const std::string whole =
+        R"({"choices":[{"text":"one","message":{"content":"one"},"finish_reason":"stop"}]})";
+    EXPECT_EQ(Answer({.keep_text = true}).read(1, whole).end().answer, "one");
+}
+
 TEST(Answer, TextIsTheSameHoweverTheEventsWereRecognised) {
     std::string stream = kRole;
     std::string expected;
@@ -404,6 +417,23 @@ TEST(Tokens, of_the_prompt_include_cached_ones_that_only_the_total_has) {
     const TokenUsage included =
         usage_after(R"("prompt_tokens":35,"completion_tokens":1,"total_tokens":36,"cached_tokens":30)");
     EXPECT_EQ(included.prompt, 35);
+    // Gateways that leave out of the prompt what is written to the cache, too.
+    for (const std::string written : {R"("cache_creation_input_tokens":20)", R"("cacheWriteInputTokens":20)",
+                                      R"("prompt_tokens_details":{"cache_write_tokens":20})"}) {
+        const TokenUsage usage = usage_after(
+            R"("prompt_tokens":5,"completion_tokens":1,"total_tokens":56,"cache_read_input_tokens":30,)" +
+            written);
+        EXPECT_EQ(usage.prompt, 55) << written;
+        EXPECT_EQ(usage.completion, 1) << written;
+        const TokenUsage cold =
+            usage_after(R"("prompt_tokens":5,"completion_tokens":1,"total_tokens":26,)" + written);
+        EXPECT_EQ(cold.prompt, 25) << written;
+        EXPECT_EQ(cold.completion, 1) << written;
+    }
+    EXPECT_EQ(usage_after(R"("input_tokens":2006,"output_tokens":1,"total_tokens":2007,)"
+                          R"("input_tokens_details":{"cached_tokens":1920,"cache_write_tokens":40})")
+                  .prompt,
+              2006);
     const TokenUsage camel =
         usage_after(R"("inputTokens":5,"outputTokens":1,"totalTokens":36,"cacheReadInputTokens":30)");
     EXPECT_EQ(camel.prompt, 35);
@@ -504,6 +534,41 @@ TEST(Answer, QuotesAnAnswerWhoseTextIsUnderAnUnknownName) {
 
 TEST(Answer, SaysThatAnUnannouncedAnswerIsPacked) {
     EXPECT_THAT(Answer().read(1, "\x1f\x8b\x08 xyz").end().error, HasSubstr("packed with gzip"));
+}
+
+TEST(Answer, SpacesWithoutAWidthBeforeTheTextAreNoOutput) {
+    for (const std::string space : {"\\u200b", "\u200b", "\ufeff"}) {
+        const RequestRecord record = Answer()
+                                         .read(1, kRole + text(space))
+                                         .read(2, text(space))
+                                         .read(9, text("a"))
+                                         .read(10, text(space) + text("b") + kStop + usage(1, 3) + kDone)
+                                         .end();
+        EXPECT_EQ(record.first_event, at(9));
+        EXPECT_EQ(record.chunks, 3) << "behind the first text it may be meant";
+    }
+}
+
+TEST(Answer, TextThatComesAgainWithEachEventOrAtTheEndCountsOnce) {
+    Answer growing({.keep_text = true});
+    Answer repeated({.keep_text = true});
+    std::string whole;
+    for (int i = 1; i <= 8; ++i) {
+        whole += "four tokens a time ";
+        growing.read(10 * i, text(whole));
+        repeated.read(10 * i, text("four tokens a time "));
+    }
+    const std::string end = kStop + usage(1, 32) + kDone;
+    const RequestRecord so_far = growing.read(81, end).end();
+    EXPECT_EQ(so_far.answer, whole);
+    EXPECT_THAT(tokens_of(so_far), ::testing::Each(4U));
+    const RequestRecord again = repeated.read(81, text(whole) + end).end();
+    EXPECT_EQ(again.answer, whole);
+    EXPECT_LE(tokens_of(again).back(), 1U);
+    EXPECT_EQ(again.streamed_tokens, 32);
+    Answer other({.keep_text = true});
+    for (const char* word : {"a", "bb", "c", "dd", "e", "ff"}) other.read(1, text(word));
+    EXPECT_EQ(other.read(2, kStop + kDone).end().answer, "abbcddeff");
 }
 
 TEST(Answer, SaysThatOutputCameUnderUnknownNames) {

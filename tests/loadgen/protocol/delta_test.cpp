@@ -330,5 +330,16 @@ TEST(Usage, LaterNewsKeepWhatTheyDoNotMention) {
     EXPECT_EQ(usage, (TokenUsage{5, 4, 9, 2}));
 }
 
+TEST(Usage, TheTokensBesideTheCacheDoNotReplaceTheWholePrompt) {
+    TokenUsage usage{.prompt = 110, .cached_prompt = 100, .completion = {}, .reasoning = {}};
+    update(usage, {.prompt = 10, .cached_prompt = {}, .completion = 9, .reasoning = {}});
+    EXPECT_EQ(usage, (TokenUsage{110, 100, 9, std::nullopt}));
+    update(usage, {.prompt = 120, .cached_prompt = {}, .completion = {}, .reasoning = {}});
+    EXPECT_EQ(usage.prompt, 120);
+    TokenUsage guessed{.prompt = 50, .cached_prompt = 0, .completion = {}, .reasoning = {}};
+    update(guessed, {.prompt = 40, .cached_prompt = {}, .completion = {}, .reasoning = {}});
+    EXPECT_EQ(guessed.prompt, 40) << "a server may guess at the beginning";
+}
+
 }  // namespace
 }  // namespace paretoken::protocol

@@ -88,6 +88,24 @@ TEST(Messages, tell_thinking_and_tools_from_text) {
                                                          EventKind::tool_call, EventKind::tool_call));
 }
 
+TEST(Messages, tell_text_under_names_that_are_not_known) {
+    const std::string unknown = block(R"({"type":"musing_delta","musing":"hm"})");
+    const std::string known = block(R"({"type":"signature_delta","signature":"AAAA"})");
+    const std::string text = block(R"({"type":"text_delta","text":"a"})");
+    EXPECT_TRUE(read({kStart, unknown, unknown, text, ended("end_turn", 1), kMessageStop}).unseen_output);
+    EXPECT_FALSE(read({kStart, known, known, text, ended("end_turn", 1), kMessageStop}).unseen_output);
+}
+
+TEST(Messages, keep_the_cached_tokens_of_the_beginning) {
+    const RequestRecord record =
+        read({kStart, block(R"({"type":"text_delta","text":"a"})"),
+              event_of(R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},)"
+                       R"("usage":{"input_tokens":5,"output_tokens":1}})"),
+              kMessageStop});
+    EXPECT_EQ(record.usage, (TokenUsage{12, 7, 1, std::nullopt}));
+    EXPECT_FALSE(record.disputed_cache);
+}
+
 TEST(Messages, with_an_error_have_failed) {
     const RequestRecord record = read(
         {kStart, event_of(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})")});

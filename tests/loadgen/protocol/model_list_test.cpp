@@ -39,6 +39,7 @@ TEST(ModelList, gives_the_first_model_that_writes_text_or_the_one_that_was_asked
     EXPECT_EQ(chosen_model(models, "other")->name, "other");
     EXPECT_EQ(chosen_model(models, "unknown"), std::nullopt);
     EXPECT_EQ(chosen_model(listed_models(R"(["nomic-embed-text"])"), "")->name, "nomic-embed-text");
+    EXPECT_EQ(chosen_model(listed_models(R"(["openai/*","gpt-image-1","chat"])"), "")->name, "chat");
     EXPECT_EQ(chosen_model({}, ""), std::nullopt);
 }
 

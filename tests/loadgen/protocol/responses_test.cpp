@@ -71,6 +71,17 @@ TEST(Responses, tell_reasoning_and_calls_from_text) {
                 ::testing::ElementsAre(EventKind::reasoning, EventKind::content, EventKind::tool_call));
 }
 
+TEST(Responses, find_reasoning_under_other_names_and_tell_unknown_text) {
+    const std::string unknown = output("response.musing.delta", "hm");
+    for (const std::string type : {"response.reasoning.delta", "response.reasoning_summary.delta"}) {
+        const RequestRecord record = read({output(type, "hm"), kText, kCompleted});
+        EXPECT_THAT(kinds_of(record), ::testing::ElementsAre(EventKind::reasoning, EventKind::content))
+            << type;
+        EXPECT_FALSE(record.unseen_output);
+    }
+    EXPECT_TRUE(read({unknown, unknown, kText, kCompleted}).unseen_output);
+}
+
 TEST(Responses, that_failed_say_why) {
     const RequestRecord failed = read(
         {kText, ended("response.failed",

@@ -21,6 +21,8 @@ struct Stream {
     std::vector<std::uint32_t> counted = {};  ///< with each event; empty: none
     EventKind kind = EventKind::content;
     std::optional<int> sent_before_ms = {};  ///< time from the sending to the first event
+    std::size_t thoughts = 0;                ///< number of first events that are reasoning
+    std::uint8_t choices = 1;                ///< to which the events belong in turn
 };
 
 RequestRecord decided(const Stream& stream, StreamFacts facts, TokenUsage usage,
@@ -30,7 +32,8 @@ RequestRecord decided(const Stream& stream, StreamFacts facts, TokenUsage usage,
     for (std::size_t i = 0; i < chunks.size(); ++i) {
         chunks[i].time = TimePoint(std::chrono::milliseconds(10 * i));
         chunks[i].text_bytes = stream.text_bytes;
-        chunks[i].kind = stream.kind;
+        chunks[i].kind = i < stream.thoughts ? EventKind::reasoning : stream.kind;
+        chunks[i].choice = static_cast<std::uint8_t>(i % stream.choices);
         chunks[i].counted = stream.counted.empty() ? 0 : stream.counted[i];
         record.events.push_back({chunks[i].time, 1, stream.kind, false, true});
     }
@@ -165,6 +168,51 @@ TEST(TokenCounts, of_as_many_empty_events_before_the_first_output_are_not_spread
         decided({.events = 8, .text_bytes = 20}, {.empty_deltas = 3, .empty_first = 1}, counting(32));
     EXPECT_THAT(tokens_of(grouped), Each(4U));
     EXPECT_FALSE(grouped.unseen_output) << "a role and the end explain no token";
+}
+
+TEST(TokenCounts, fewer_than_the_events_with_text_are_told) {
+    const auto uncounted = [](const Stream& stream, std::int64_t tokens) {
+        const RequestRecord record = decided(stream, {}, counting(tokens));
+        EXPECT_EQ(record.usage.completion, tokens) << "the count may be right: events may be parts of tokens";
+        return record.uncounted_output;
+    };
+    EXPECT_TRUE(uncounted({.events = 64}, 32)) << "an answer that comes twice";
+    EXPECT_TRUE(uncounted({.events = 44}, 32)) << "one that is begun again after a failure";
+    EXPECT_FALSE(uncounted({.events = 33}, 32));
+    EXPECT_FALSE(uncounted({.events = 8, .text_bytes = 20}, 32));
+    EXPECT_FALSE(uncounted({.events = 64, .kind = EventKind::tool_call}, 32))
+        << "a call of a tool may have several events for a token";
+}
+
+TEST(TokenCounts, without_the_reasoning_of_the_stream_are_not_used) {
+    const RequestRecord record = decided({.events = 64, .thoughts = 32}, {}, counting(32));
+    EXPECT_EQ(record.token_source, TokenSource::disputed);
+    EXPECT_EQ(record.usage.completion, std::nullopt);
+    EXPECT_THAT(tokens_of(record), Each(1U));
+    EXPECT_FALSE(record.uncounted_output);
+    EXPECT_EQ(decided({.events = 64, .thoughts = 32}, {}, counting(64)).token_source,
+              TokenSource::one_per_event);
+    EXPECT_EQ(decided({.events = 16, .text_bytes = 20, .thoughts = 8}, {}, counting(64)).token_source,
+              TokenSource::usage_by_text);
+}
+
+TEST(TokenCounts, below_what_any_text_has_are_not_used) {
+    const RequestRecord record = decided({.events = 32}, {.largest_count = 1}, counting(1));
+    EXPECT_EQ(record.token_source, TokenSource::disputed) << "160 bytes in a token";
+    EXPECT_EQ(record.usage.completion, std::nullopt);
+    EXPECT_EQ(decided({.events = 32, .text_bytes = 1}, {}, counting(8)).usage.completion, 8)
+        << "letters, of which a token has four";
+}
+
+TEST(TokenCounts, of_all_choices_together_are_divided_among_their_events) {
+    std::vector<std::uint32_t> counted(32);
+    std::iota(counted.begin(), counted.end(), 1U);
+    const StreamFacts with_total{.largest_count = 32, .first_alone = 32};
+    const Stream together{.events = 32, .counted = counted, .choices = 2};
+    EXPECT_THAT(tokens_of(decided(together, with_total, counting(32))), Each(1U));
+    for (std::size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<std::uint32_t>(i / 2 + 1);
+    const Stream apart{.events = 32, .counted = counted, .choices = 2};
+    EXPECT_THAT(tokens_of(decided(apart, with_total, counting(32))), Each(1U));
 }
 
 // Counts that nearly agree with the number of events are one token per event, hence the tolerance.

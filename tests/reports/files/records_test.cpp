@@ -67,6 +67,7 @@ RequestRecord random_record(std::uint64_t seed) {
         r.connect =
             ConnectTimes{Duration(random.below(1000)), Duration(random.below(1'000'000)), Duration(0)};
     r.resent = coin();
+    r.uncounted_output = coin();
     r.usage = {.prompt = maybe_count(),
                .cached_prompt = maybe_count(),
                .completion = maybe_count(),
