@@ -8,6 +8,7 @@
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
+#include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/spec.h"
 
@@ -17,9 +18,20 @@ namespace {
 constexpr std::string_view kPoissonOnly =
     "a sweep varies the rate of Poisson arrivals, not of requests at equal distances";
 
+/// A sweep has one axis. Beside numbers of requests in flight, rates belong to the grid.
+void set_grid_of_rates(const Composing& now, std::string_view process,
+                       const std::vector<std::string>& rates) {
+    std::string values;
+    for (const std::string& rate : rates)
+        values += fmt::format("{}{}:rate={}", values.empty() ? "" : ",", process, rate);
+    now.out.several = true;
+    now.option("--grid", "arrivals=" + values);
+}
+
 void set_constant_rate(const Composing& now, const std::vector<std::string>& rates) {
     if (rates.size() == 1 && now.out.command != "sweep" && !now.out.several)
         return now.parts.set("arrivals", fmt::format("constant:rate={}", rates.front()));
+    if (now.parts.has("concurrency")) return set_grid_of_rates(now, "constant", rates);
     now.note(std::string(kPoissonOnly));
     set_levels(now, "request_rate", rates);
 }
@@ -27,12 +39,14 @@ void set_constant_rate(const Composing& now, const std::vector<std::string>& rat
 /// The highest load at which enough requests meet their limits.
 void search_goodput(const Composing& now) {
     now.out.several = true;
+    const std::string share = now.parts.take("target_share").value_or("0.9");
+    const std::string percent = text_of_number(100 * number("target_attainment", share));
     for (std::string limit : now.parts.take_all("goodput")) {
-        limit.insert(limit.find(':'), "_p90");
+        limit.insert(limit.find(':'), "_p" + percent);
         now.parts.add("slo", limit);
     }
     if (!now.parts.has("slo")) now.absent("profile goodput: give the limits with --slo ttft_p90:800");
-    now.note("the search wants each limit met by 90 % of the requests; --slo says otherwise");
+    now.note(fmt::format("the search wants each limit met by {} % of the requests", percent));
     now.option("--search", "slo");
 }
 
@@ -68,6 +82,7 @@ void set_profile(const Composing& now, const std::string& kind, std::vector<std:
     if (kind == "concurrent") return set_levels(now, "concurrency", rates);
     if (kind == "constant" || kind == "async") return set_constant_rate(now, rates);
     if (kind == "poisson") return set_levels(now, "request_rate", rates);
+    if (has_shell_variable(kind)) return now.absent(fmt::format("profile {}: {}", kind, kValueNeeded));
     now.absent(
         fmt::format("profile {}: known are synchronous, concurrent, throughput, constant, poisson, sweep, "
                     "goodput, knee and replay",
@@ -81,10 +96,12 @@ void set_profile_fields(const Composing& now, Fields& fields, const std::string&
     for (const char* const key : {"warmup", "warmup.percent", "warmup.value"})
         if (const std::string amount = fields.value(key); !amount.empty()) now.parts.set("warmup", amount);
     const std::string type = fields.value("strategy_type");
+    if (const std::string share = fields.value("target_attainment"); !share.empty() && kind == "goodput")
+        now.parts.set("target_share", share);
     if (kind == "sweep" && type != "poisson") now.note(std::string(kPoissonOnly));
-    constexpr std::array kUnneeded = {
-        "cooldown", "target_attainment", "tolerance", "max_probes",      "confidence", "count",
-        "adaptive", "points_each_side",  "max_step",  "initial_streams", "min_streams"};
+    constexpr std::array kUnneeded = {"cooldown",        "tolerance",  "max_probes",       "confidence",
+                                      "count",           "adaptive",   "points_each_side", "max_step",
+                                      "initial_streams", "min_streams"};
     for (const std::string& key : fields.unread()) {
         const bool unneeded = key.starts_with("cooldown.") || key == "warmup.mode" ||
                               std::ranges::find(kUnneeded, key) != kUnneeded.end();
@@ -186,6 +203,23 @@ void compose_ramp(const Composing& now) {
     now.note("the rate rises over the time that vllm takes for all its requests");
 }
 
+/// AIPerf's rate that rises to its value, from the share of it that one step of a tenth of a second is.
+void compose_rate_ramp(const Composing& now) {
+    Parts& parts = now.parts;
+    const auto over = parts.take("rate_ramp");
+    const auto rates = list_of(parts.value("request_rate"));
+    if (!over || rates.empty()) return;
+    if (rates.size() > 1 || now.out.several)
+        return now.note("each rate of a sweep is held from its beginning, and does not rise");
+    const double rate = number("--request-rate", rates.front());
+    const double time = number("--request-rate-ramp-duration", *over);
+    if (time <= 0) return;
+    parts.take("request_rate");
+    parts.set("arrivals",
+              fmt::format("ramp:from={},to={},over={}s", text_of_number(rate * std::min(1.0, 0.1 / time)),
+                          rates.front(), *over));
+}
+
 /// AIPerf's "time_to_first_token:p95:le:500" as a limit.
 void set_limit(const Composing& now, const std::string& text) {
     std::vector<std::string> words(1);
@@ -245,7 +279,9 @@ void compose_interval(const Composing& now) {
     const auto interval = parts.take("interval");
     if (!interval || parts.has("num_prompts")) return;
     parts.set_if_absent("duration",
-                        text_of_number(3 * number("--measurement-interval", *interval) / 1000) + "s");
+                        has_shell_variable(*interval)
+                            ? fmt::format("$((3 * {} / 1000))s", *interval)  // the shell computes it
+                            : text_of_number(3 * number("--measurement-interval", *interval) / 1000) + "s");
     now.note("three intervals of measurement are one run of that length");
 }
 
@@ -295,8 +331,10 @@ void compose_end_of_aiperf(const Composing& now) {
     Parts& parts = now.parts;
     if (!now.whole(Tool::aiperf) || now.origin.form == Form::genai_perf || now.out.several) return;
     if (parts.has("num_prompts") || parts.has("duration") || parts.has("dataset_path")) return;
-    const double slots = parts.has("concurrency") ? number("--concurrency", parts.value("concurrency")) : 1;
-    parts.set("num_prompts", text_of_number(std::max(10.0, 2 * slots)));
+    const std::string slots = parts.has("concurrency") ? parts.value("concurrency") : "1";
+    parts.set("num_prompts", has_shell_variable(slots)
+                                 ? fmt::format("$((2 * {}))", slots)  // the shell computes it
+                                 : text_of_number(std::max(10.0, 2 * number("--concurrency", slots))));
 }
 
 /// Batches that are sent at once, again and again.
@@ -313,9 +351,14 @@ void compose_batches(const Composing& now) {
     now.note("a batch is a number of requests in flight: the server forms the batches");
     set_levels(now, "concurrency", sizes);
     if (sizes.size() > 1 || !is_vllm) return;
-    const double size = number("--batch-size", sizes.front());
-    parts.set("num_prompts", text_of_number(size * number("--num-iters", rounds.value_or("30"))));
-    parts.set("num_warmups", text_of_number(size * number("--num-iters-warmup", warmups.value_or("10"))));
+    const std::string& size = sizes.front();
+    const auto times = [&](const char* option, const std::string& count) {
+        if (has_shell_variable(size + count))
+            return fmt::format("$(({} * {}))", size, count);  // of the shell
+        return text_of_number(number("--batch-size", size) * number(option, count));
+    };
+    parts.set("num_prompts", times("--num-iters", rounds.value_or("30")));
+    parts.set("num_warmups", times("--num-iters-warmup", warmups.value_or("10")));
 }
 
 }  // namespace
@@ -368,6 +411,7 @@ void compose_load(const Composing& now) {
     compose_ramp(now);
     compose_search(now);
     compose_interval(now);
+    compose_rate_ramp(now);
     auto pattern = parts.take("pattern");
     if (!pattern && now.origin.form == Form::genai_perf && now.origin.whole && parts.has("request_rate"))
         pattern = "constant";  // as perf_analyzer, which it starts, does
@@ -377,17 +421,19 @@ void compose_load(const Composing& now) {
     const auto users = parts.take("users");
     const auto user_rate = parts.take("user_rate");
     if (user_rate) parts.set("arrivals", fmt::format("users:n={},rate={}", users.value_or("1"), *user_rate));
+    for (const char* const axis : {"concurrency", "request_rate"})
+        if (list_of(parts.value(axis)).size() > 1) now.out.several = true;
     if (pattern == "constant" && parts.has("request_rate")) {
         set_constant_rate(now, list_of(*parts.take("request_rate")));
     } else if (pattern && *pattern != "poisson" && *pattern != "gamma" && *pattern != "concurrency_burst" &&
                *pattern != "constant") {
         now.absent(fmt::format("--arrival-pattern {}: see --arrivals for those that are known", *pattern));
     }
-    for (const char* const axis : {"concurrency", "request_rate"}) {
-        const auto levels = list_of(parts.value(axis));
-        if (levels.size() > 1) now.out.several = true;
-    }
     if (parts.value("request_rate") == "inf" && parts.has("concurrency")) parts.take("request_rate");
+    const std::string rate = parts.value("request_rate");
+    const bool is_range = rate.find("..") != std::string::npos || rate.starts_with("auto");
+    if (now.out.several && parts.has("concurrency") && !rate.empty() && !is_range)
+        set_grid_of_rates(now, "poisson", list_of(*parts.take("request_rate")));
     const bool has_load = parts.has("concurrency") || parts.has("request_rate") || parts.has("arrivals");
     if ((now.whole(Tool::vllm) || now.whole(Tool::sglang)) && !has_load) {
         parts.set("request_rate", "inf");
@@ -397,6 +443,11 @@ void compose_load(const Composing& now) {
                             "--request-rate inf",
                             row_of(*now.origin.tool).title));
     }
+    if ((parts.has("request_rate") || parts.has("arrivals")) && now.is(Tool::aiperf) && parts.take("ramp_up"))
+        now.out.unneeded.emplace_back("--concurrency-ramp-duration (the load has a rate)");
+    const bool has_rate = parts.has("request_rate") && parts.value("request_rate") != "inf";
+    if (now.origin.whole && !has_rate && parts.take("burstiness"))
+        now.out.unneeded.emplace_back("--burstiness (the load has no rate)");
     compose_end_of_aiperf(now);
     const auto share = parts.take("cancel_share");
     const auto after = parts.take("cancel_after");

@@ -6,12 +6,15 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
+#include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/spec.h"
+#include "datasets/catalog.h"
 
 namespace paretoken::cli {
 namespace {
@@ -25,6 +28,7 @@ constexpr std::array kDatasets = {
     ForeignValue{"prefix_repetition", "shared_prefix"},
     ForeignValue{"generated-shared-prefix", "shared_prefix"},
     ForeignValue{"timed_trace", "mooncake"},
+    ForeignValue{"mooncake", "mooncake"},
     ForeignValue{"mooncake-conversation", "mooncake"},
     ForeignValue{"mooncake-toolagent", "mooncake"},
     ForeignValue{"mooncake-synthetic", "mooncake"},
@@ -33,6 +37,11 @@ constexpr std::array kDatasets = {
     ForeignValue{"random_pool", "custom", "the rows of the file are sent in their order"},
     ForeignValue{"openai", "custom"},
     ForeignValue{"raw_payload", "custom", "of each body, the messages and the limit on tokens are sent"},
+    ForeignValue{"inputs_json", "custom"},
+    ForeignValue{"bailian_trace", "mooncake:block=16,unit=s",
+                 "each request of a chat is sent at its time, whether or not the one before it has ended"},
+    ForeignValue{"burst_gpt_trace", "burstgpt"},
+    ForeignValue{"baseten_trace", "", "files in Parquet's format are not read"},
     ForeignValue{"weka_trace", "weka"},
     ForeignValue{"hf", "hub"},
     ForeignValue{"spec_bench", "custom"},
@@ -101,11 +110,13 @@ bool has_pictures(const std::string& dataset) {
 }
 
 /// Names the file into which the rows of a dataset on a hub are to be saved. The program downloads nothing.
-void need_rows(const Composing& now, std::string_view what, const std::string& dataset) {
-    if (has_pictures(dataset)) {
+void need_rows(const Composing& now, std::string_view what, const std::string& name) {
+    if (has_shell_variable(name)) return now.absent(fmt::format("{}: {}", what, kValueNeeded));
+    if (has_pictures(name)) {
         now.parts.take("dataset_path");
         return now.absent(fmt::format("{}: {}", what, kPictures));
     }
+    const std::string dataset = name.substr(0, name.find_last_not_of('/') + 1);  // also of a directory
     const auto slash = dataset.rfind('/');
     std::string file = (slash == std::string::npos ? dataset : dataset.substr(slash + 1)) + ".jsonl";
     std::string from;
@@ -116,15 +127,20 @@ void need_rows(const Composing& now, std::string_view what, const std::string& d
             " (python3 -c \"from datasets import load_dataset; load_dataset('{}', {}"
             "split='{}').to_json('{}')\")",
             dataset, subset ? fmt::format("'{}', ", *subset) : "", split.value_or("train"), file);
-    now.parts.take("dataset");
-    now.need_file(what, fmt::format("save its rows as JSON lines with \"prompt\" in {}{}", file, from), file);
+    const bool is_trace = now.parts.value("dataset") == "weka" || now.parts.value("dataset") == "mooncake";
+    if (!is_trace) now.parts.take("dataset");
+    now.need_file(
+        what,
+        fmt::format("save its rows{} in {}{}", is_trace ? "" : " as JSON lines with \"prompt\"", file, from),
+        file);
 }
 
 }  // namespace
 
 std::string length_of(const std::string& mean, const std::string& deviation, const std::string& least,
                       const std::string& most) {
-    const bool spread = !deviation.empty() && number("a standard deviation", deviation) > 0;
+    const bool spread = !deviation.empty() &&
+                        (has_shell_variable(deviation) || number("a standard deviation", deviation) > 0);
     if (!spread && !least.empty() && !most.empty()) return fmt::format("uniform:min={},max={}", least, most);
     if (!spread) return mean;
     std::string text = fmt::format("normal:mean={},stddev={}", mean, deviation);
@@ -209,9 +225,17 @@ void set_other_data_fields(const Composing& now, Fields& fields, Columns& column
 }
 
 /// GuideLLM's synthetic data, and the file or the trace that a group names.
-void set_data(const Composing& now, const Group& group, Columns& columns) {
+void set_data(const Composing& now, Group group, Columns& columns) {
     Parts& parts = now.parts;
-    Fields fields(group);
+    constexpr std::string_view kSource =
+        "source.";  // the fields of a source may stand in a group of their own
+    for (auto [key, text] : Group(group))
+        if (key.starts_with(kSource)) {
+            group.erase(key);
+            if (key != "source.kind") group[key.substr(kSource.size())] = text;
+        }
+    if (const auto source = group.extract("src")) group["source"] = source.mapped();
+    Fields fields(std::move(group));
     const auto value = [&](std::string_view key) { return fields.value(key); };
     const std::string kind = value("kind");
     if (kind == "synthetic_image" || kind == "synthetic_video" || kind == "synthetic_audio")
@@ -219,7 +243,7 @@ void set_data(const Composing& now, const Group& group, Columns& columns) {
     std::string file = value("path").empty() ? value("source") : value("path");
     if (file.empty()) file = value("data_files");
     if (!file.empty()) {
-        for (const char* const key : {"src", "from"}) (void)value(key);
+        (void)value("from");
         if (const std::string scale = value("time_scale"); !scale.empty()) parts.set("time_scale", scale);
         if (const std::string most = value("max_wait"); !most.empty()) parts.set("idle_cap", most);
         for (const auto& [key, part] :
@@ -227,9 +251,9 @@ void set_data(const Composing& now, const Group& group, Columns& columns) {
             if (const std::string given = value(key); !given.empty() && !is_file(file))
                 parts.set(part, given);
         set_other_data_fields(now, fields, columns);
-        if (!is_file(file)) return need_rows(now, "--data " + file, file);
         if (kind == "mooncake" || kind == "trace_synthetic") parts.set_if_absent("dataset", "mooncake");
         if (kind == "weka") parts.set_if_absent("dataset", "weka");
+        if (!is_file(file) && !kind.ends_with("_file")) return need_rows(now, "--data " + file, file);
         return parts.set_if_absent("dataset_path", file);
     }
     if (value("prompt_tokens").empty())
@@ -291,7 +315,9 @@ void compose_guidellm_data(const Composing& now) {
             continue;
         }
         any = true;
-        if (is_file(text) && text.find('=') == std::string::npos)
+        if (text.starts_with('$'))
+            now.absent(fmt::format("--data {}: {}", text, kValueNeeded));
+        else if (is_file(text) && text.find('=') == std::string::npos)
             now.parts.set_if_absent("dataset_path", text);
         else if (const auto group = group_of(text);
                  group && text.find('=') + text.find('{') != 2 * std::string::npos)
@@ -302,30 +328,44 @@ void compose_guidellm_data(const Composing& now) {
     if (!columns.empty()) set_columns(now, std::move(columns));
 }
 
-/// AIPerf's "256|10,128|5:60;512,64:40" as pairs of lengths with shares.
+/// {"pairs": [{"isl": 256, "osl": 128, "prob": 40}]} as "256,128:40;".
+std::string pairs_in_json(const std::string& text) {
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object() || !json.contains("pairs") || !json["pairs"].is_array()) return text;
+    std::string pairs;
+    for (const auto& pair : json["pairs"]) {
+        const auto number_at = [&](const char* key) {
+            const bool there = pair.is_object() && pair.contains(key) && pair[key].is_number();
+            return there ? text_of_number(pair[key].get<double>()) : "";
+        };
+        pairs += fmt::format("{},{}:{};", number_at("isl"), number_at("osl"), number_at("prob"));
+    }
+    return pairs;
+}
+
+/// AIPerf's "256|10,128|5:60;512,64:40" or "[(256,128):60,(512,64):40]" as pairs of lengths with shares.
 void compose_pairs(const Composing& now) {
     const auto text = now.parts.take("pairs");
     if (!text) return;
     std::string pairs;
     bool spread = false;
-    std::string rest = *text;
-    std::ranges::replace(rest, ' ', ';');
+    std::string rest = text->starts_with('{') ? pairs_in_json(*text) : *text;
+    std::erase_if(rest, [](char c) { return std::string_view("()[]").find(c) != std::string_view::npos; });
     for (std::size_t begin = 0; begin < rest.size();) {
-        const std::size_t end = std::min(rest.find(';', begin), rest.size());
-        const std::string one = rest.substr(begin, end - begin);
-        begin = end + 1;
-        if (one.empty()) continue;
-        const auto comma = one.find(',');
-        const auto colon = one.find(':');
+        const auto comma = rest.find(',', begin);
+        const auto colon = rest.find(':', begin);
         if (comma == std::string::npos || colon == std::string::npos || colon < comma)
             throw UsageError(fmt::format("--sequence-distribution '{}': expected ISL,OSL:PERCENT;…", *text));
+        const std::size_t end = std::min(rest.find_first_of(",; ", colon), rest.size());
         const auto mean = [&](std::string length) {
             spread = spread || length.find('|') != std::string::npos;
+            std::erase(length, ' ');
             return length.substr(0, length.find('|'));
         };
-        pairs += fmt::format("{}{}/{}={}", pairs.empty() ? "" : ";", mean(one.substr(0, comma)),
-                             mean(one.substr(comma + 1, colon - comma - 1)),
-                             text_of_number(number("--sequence-distribution", one.substr(colon + 1)) / 100));
+        const double share = number("--sequence-distribution", rest.substr(colon + 1, end - colon - 1)) / 100;
+        pairs += fmt::format("{}{}/{}={}", pairs.empty() ? "" : ";", mean(rest.substr(begin, comma - begin)),
+                             mean(rest.substr(comma + 1, colon - comma - 1)), text_of_number(share));
+        begin = std::min(rest.find_first_not_of(",; ", end), rest.size());
     }
     now.parts.set("isl", "pairs:" + pairs);
     if (spread)
@@ -345,10 +385,12 @@ void compose_sglang_lengths(const Composing& now, std::string_view dataset) {
         if (ratio == 1 || !parts.has(field)) return;
         const auto length = parse_spec(parts.value(field));
         if (!length.fields.empty()) return;
-        const double most = number(option, length.name);
-        parts.set(field,
-                  fmt::format("uniform:min={},max={}",
-                              text_of_number(std::max(1.0, std::floor(most * ratio))), text_of_number(most)));
+        std::string least = "1";
+        if (has_shell_variable(length.name) && ratio > 0)  // the shell computes it
+            least = fmt::format("$(({} * {} / 1000))", length.name, std::round(1000 * ratio));
+        else if (ratio > 0)
+            least = text_of_number(std::max(1.0, std::floor(number(option, length.name) * ratio)));
+        parts.set(field, fmt::format("uniform:min={},max={}", least, length.name));
     };
     range("isl", "--isl");
     range("osl", "--osl");
@@ -362,6 +404,8 @@ void compose_sglang_lengths(const Composing& now, std::string_view dataset) {
 /// vLLM's ratio may be JSON: '{"input": 0.1, "output": 0.3}'.
 void compose_vllm_ratio(const Composing& now) {
     const std::string ratio = now.parts.value("range_ratio");
+    // The lower end of lengths, as of sglang and of the first versions: all have the same length.
+    if (now.is(Tool::vllm) && (ratio == "1" || ratio == "1.0")) now.parts.take("range_ratio");
     if (!ratio.starts_with('{')) return;
     const Group group = group_of(ratio).value_or(Group{});
     now.parts.take("range_ratio");
@@ -379,7 +423,20 @@ void compose_prefix(const Composing& now) {
     const auto per_prefix = parts.take("per_prefix");
     const auto draw = parts.take("prefix_draw");
     const auto zipf = parts.take("zipf");
-    if (!prefix || *prefix == "0") return;
+    if (per_prefix && prefixes && (now.is(Tool::sglang) || !parts.has("num_prompts")))
+        parts.set("num_prompts",
+                  has_shell_variable(*prefixes + *per_prefix)
+                      ? fmt::format("$(({} * {}))", *prefixes, *per_prefix)  // the shell computes it
+                      : text_of_number(number("--gsp-num-groups", *prefixes) *
+                                       number("--gsp-prompts-per-group", *per_prefix)));
+    if (!prefix) return;
+    if (parts.has("dataset_path"))
+        return now.absent(
+            fmt::format("a shared prefix of {} tokens: the prompts of a file are sent as they are", *prefix));
+    if (*prefix == "0") {
+        if (suffix) parts.set("isl", *suffix);
+        return;
+    }
     std::string unique = suffix.value_or(parts.has("isl") ? parts.value("isl") : "512");
     if (const std::string ratio = parts.value("range_ratio");
         !ratio.empty() && ratio != "0" && ratio != "0.0") {
@@ -398,9 +455,6 @@ void compose_prefix(const Composing& now) {
     parts.set("dataset",
               fmt::format("shared_prefix:groups={},levels={},unique={}{}", prefixes.value_or("1"), *prefix,
                           inside_spec(unique), draw == "zipf" ? ",zipf=" + zipf.value_or("1.5") : ""));
-    if (per_prefix && prefixes)
-        parts.set("num_prompts", text_of_number(number("--gsp-num-groups", *prefixes) *
-                                                number("--gsp-prompts-per-group", *per_prefix)));
 }
 
 void compose_conversations(const Composing& now) {
@@ -458,10 +512,13 @@ void set_text_dataset(const Composing& now, bool is_poem) {
         parts.set_if_absent("isl", "1024");
         return parts.set_if_absent("osl", "128");
     }
-    const double shared = number("--sonnet-prefix-len", parts.take("sonnet_prefix").value_or("200"));
-    const double whole = number("--sonnet-input-len", parts.take("isl").value_or("550"));
-    parts.set("prefix", text_of_number(shared));  // it counts as a part of the input
-    parts.set("suffix", text_of_number(std::max(1.0, whole - shared)));
+    const std::string shared = parts.take("sonnet_prefix").value_or("200");
+    const std::string whole = parts.take("isl").value_or("550");
+    parts.set("prefix", shared);  // it counts as a part of the input
+    parts.set("suffix", has_shell_variable(shared + whole)
+                            ? fmt::format("$(({} - {}))", whole, shared)  // the shell computes it
+                            : text_of_number(std::max(1.0, number("--sonnet-input-len", whole) -
+                                                               number("--sonnet-prefix-len", shared))));
     parts.set_if_absent("osl", "150");
 }
 
@@ -472,10 +529,20 @@ void set_dataset(const Composing& now, const std::string& name) {
     const std::string_view own = std::string_view(name).substr(0, name.find(':'));
     if (row == nullptr && own.find('/') != std::string_view::npos && !is_file(own))
         return need_rows(now, "--dataset " + name, name);
-    if (row == nullptr) return parts.set("dataset", name);
+    if (row == nullptr) {
+        const auto is_known = [&](const datasets::CatalogRow& known) { return known.name == own; };
+        if (now.origin.whole && std::ranges::none_of(datasets::catalog(), is_known))
+            now.absent(
+                fmt::format("dataset {}: rows of a file are JSON lines with \"prompt\" or \"messages\" "
+                            "(--dataset custom)",
+                            name));
+        return parts.set("dataset", name);
+    }
     if (now.is(Tool::vllm) && (name == "random" || name == "random-ids" || name == "timed_trace"))
         now.out.has_random_prompts = true;
     if (row->ours == "text") return set_text_dataset(now, name == "sonnet");
+    if (row->ours == "synthetic" && now.is(Tool::vllm) && parts.take("dataset_path"))
+        now.out.unneeded.push_back("--dataset-path (prompts are random)");
     if (row->ours == "synthetic" && now.is(Tool::sglang))
         if (const auto file = parts.take("dataset_path"))
             now.note(
@@ -483,6 +550,13 @@ void set_dataset(const Composing& now, const std::string& name) {
                             "or cut from a file of text (--text)",
                             *file));
     const std::string path = parts.value("dataset_path");
+    if (name == "inputs_json" && is_file(path)) {
+        const std::string file = std::filesystem::path(path).stem().string() + ".jsonl";
+        now.absent(fmt::format("dataset {}: write its requests as lines: jq -c '.data[].payloads[]' {} > {}",
+                               name, path, file));
+        parts.set("dataset_path", file);
+        now.out.file = file;
+    }
     if (row->ours == "hub" || (row->ours == "custom" && path.empty())) {
         if (is_file(path)) return parts.set("dataset", "custom");
         return need_rows(now, fmt::format("dataset {}", path.empty() ? name : path),
@@ -500,11 +574,13 @@ void set_dataset(const Composing& now, const std::string& name) {
         if (!repetition) parts.set_if_absent("per_prefix", "16");
         return;
     }
-    if (row->ours == "mooncake" && name == "timed_trace" && !parts.take("no_replay"))
-        parts.set("replay", "true");
+    const bool has_times = name == "timed_trace" || (name == "mooncake" && now.whole(Tool::sglang));
+    if (has_times && !parts.take("no_replay")) parts.set("replay", "true");
+    const auto workload = parts.take("workload");
     if (row->ours == "mooncake" && !parts.has("dataset_path")) {
-        const std::string file =
-            name.starts_with("mooncake-") ? name.substr(9) + "_trace.jsonl" : "trace.jsonl";
+        const std::string file = name.starts_with("mooncake-") ? name.substr(9) + "_trace.jsonl"
+                                 : name == "mooncake" ? workload.value_or("conversation") + "_trace.jsonl"
+                                                      : "trace.jsonl";
         now.need_file("dataset " + name, "save the trace of Mooncake as " + file, file);
     }
     if (row->ours != "synthetic") return parts.set("dataset", std::string(row->ours));
@@ -536,6 +612,19 @@ void drop_lengths_of_files(const Composing& now) {
             now.out.unneeded.push_back(option_of(*plan_field_named(field)) + " (the file has the lengths)");
 }
 
+/// AIPerf's scenario of agents, which sets these options where the line does not.
+void compose_scenario(const Composing& now) {
+    const auto scenario = now.parts.take("scenario");
+    if (!scenario) return;
+    if (!scenario->starts_with("inferencex-agentx"))
+        return now.absent(
+            fmt::format("--scenario {}: the options that it sets are not known here", *scenario));
+    for (const auto& [field, value] :
+         {std::pair{"ignore_eos", "true"}, std::pair{"duration", "1800s"}, std::pair{"idle_cap", "10s"},
+          std::pair{"inside_from", "0"}, std::pair{"inside_to", "1"}})
+        now.parts.set_if_absent(field, value);
+}
+
 }  // namespace
 
 const ForeignValue* dataset_named(std::string_view name) {
@@ -548,6 +637,7 @@ void compose_requests(const Composing& now) {
     if (const std::string path = parts.value("dataset_path"); path.starts_with(kPayload))
         parts.set("dataset_path", path.substr(kPayload.size()));
     compose_guidellm_data(now);
+    compose_scenario(now);
     if (const auto rows = parts.take("wanted_rows"))
         now.note(fmt::format("the rows of a file are sent as they are; keep those of {} in the file", *rows));
     const auto isl_deviation = parts.take("isl_stddev");
@@ -567,9 +657,15 @@ void compose_requests(const Composing& now) {
     if (osl_deviation && parts.has("osl")) parts.set("osl", length_of(parts.value("osl"), *osl_deviation));
     compose_pairs(now);
     std::string dataset = parts.value("dataset");
-    const auto kind = parts.take("file_kind");
-    if (kind) dataset = *kind == "multi_turn" ? "dag_jsonl" : *kind;
+    auto kind = parts.take("file_kind");
+    if (kind) {
+        std::ranges::replace(*kind, '-', '_');
+        dataset = *kind == "multi_turn" ? "dag_jsonl" : *kind;
+    }
+    if (const auto name = parts.take("weka_on_hub")) parts.set("public_dataset", *name);
     if (const auto name = parts.take("public_dataset"); name && !parts.has("dataset_path")) {
+        if (name->find("weka") != std::string::npos) dataset = "weka";
+        if (dataset == "weka") parts.set("dataset", dataset);
         if (*name == "sharegpt")
             dataset = *name;
         else
@@ -612,8 +708,10 @@ void compose_requests(const Composing& now) {
     const bool no_delays = parts.take("no_delays").has_value();
     if ((parts.take("no_replay") || no_delays) && !has_load) parts.set("concurrency", "1");
     if (no_delays) parts.set("tool_scale", "0");
-    if (const auto from = parts.take("inside_from"), to = parts.take("inside_to"); from || to)
-        parts.set("start_inside", fmt::format("{}..{}", from.value_or("0.25"), to.value_or("0.75")));
+    const auto turns = parts.take("agent_warmup");
+    if (const auto from = parts.take("inside_from"), to = parts.take("inside_to"); from || to || turns)
+        parts.set("start_inside", fmt::format("{}..{}{}", from.value_or("0.25"), to.value_or("0.75"),
+                                              turns ? "+" + *turns : ""));
     if (parts.value("dataset").starts_with("mooncake"))  // its requests have no turns
         for (const char* const field : {"idle_cap", "idle_system_cap", "tool_scale", "start_inside"})
             if (parts.take(field)) now.out.unneeded.push_back(option_of(*plan_field_named(field)));

@@ -21,6 +21,8 @@ constexpr std::array kBackends = {
                  "/generate of SGLang is not sent; the same server's /v1/completions is"},
     ForeignValue{"sglang-native", "completions",
                  "/generate of SGLang is not sent; the same server's /v1/completions is"},
+    ForeignValue{"sgl-jax", "completions",
+                 "/generate of SGLang is not sent; the same server's /v1/completions is"},
     ForeignValue{"sglang-oai", "completions"},
     ForeignValue{"lmdeploy", "completions"},
     ForeignValue{"deepspeed-mii", "completions"},
@@ -72,7 +74,7 @@ void set_protocol(const Composing& now, const std::string& name) {
     if (std::ranges::find(kProtocols, name) != kProtocols.end()) return now.parts.set("endpoint_type", name);
     const ForeignValue* const row = row_named(kBackends, name);
     if (row == nullptr || row->ours.empty())
-        return now.absent(fmt::format("--backend {}: {}", name, row == nullptr ? kNative : row->why));
+        return now.absent(fmt::format("protocol {}: {}", name, row == nullptr ? kNative : row->why));
     now.parts.set_if_absent("endpoint_type", std::string(row->ours));
     if (!row->why.empty()) now.note(fmt::format("--backend {}: {}", name, row->why));
 }
@@ -102,10 +104,11 @@ void set_backend(const Composing& now, const Group& group) {
             set_body_field(now, key.substr(12), value);
         } else if (key.starts_with("extras.headers.")) {
             now.parts.add("header", fmt::format("{}: {}", key.substr(15), value));
-        } else if (key == "server_history" || key == "tool_call_missing_behavior" || key == "http2" ||
-                   key == "multiturn_reasoning" || key.starts_with("api_routes")) {
+        } else if (key == "server_history" || key == "tool_call_missing_behavior" ||
+                   key == "multiturn_reasoning") {
             now.note(fmt::format("--backend {} is left out; conversations are sent whole in each turn", key));
-        } else if (key == "validate_backend" || key == "follow_redirects" || key == "timeout_connect") {
+        } else if (key == "validate_backend" || key == "follow_redirects" || key == "timeout_connect" ||
+                   key == "http2" || key.starts_with("api_routes")) {
             now.out.unneeded.push_back("--backend " + key);
         } else {
             now.absent(fmt::format("--backend {}: it has no counterpart", key));
@@ -185,6 +188,28 @@ void compose_started_server(const Composing& now) {
     now.note("the other tool starts the model itself; here --server-cmd starts a server for it");
 }
 
+/// The headers by which AIPerf tells a router to which conversation a request belongs.
+void compose_routing(const Composing& now) {
+    std::string name;
+    for (const std::string& option : now.parts.take_all("routing_option"))
+        if (option.starts_with("header_name=")) name = option.substr(option.find('=') + 1);
+    for (const std::string& mode : now.parts.take_list("session_routing")) {
+        if (mode == "dynamo_headers") {
+            now.parts.add("session_header", "X-Dynamo-Session-ID");
+            now.parts.add("session_header", "X-Dynamo-Parent-Session-ID=parent");
+        } else if (mode == "smg_routing_key") {
+            now.parts.add("session_header", "X-SMG-Routing-Key");
+        } else if (mode == "session_id_header" && !name.empty()) {
+            now.parts.add("session_header", name);
+        } else {
+            now.absent(
+                fmt::format("--session-routing {}: ids of conversations are sent in headers "
+                            "(--session-header) or fields of the body (--session-field)",
+                            mode));
+        }
+    }
+}
+
 }  // namespace
 
 void compose_server(const Composing& now) {
@@ -202,6 +227,11 @@ void compose_server(const Composing& now) {
             text->find('=') != std::string::npos || text->starts_with('{') ? group_of(*text) : std::nullopt;
         if (group)
             set_backend(now, *group);
+        else if (text->starts_with('$'))
+            now.note(fmt::format("{} is left out{}", *text,
+                                 part == std::string_view("backend")
+                                     ? "; --endpoint-type names the protocol: chat or completions"
+                                     : ""));
         else
             set_protocol(now, *text);
     }
@@ -219,6 +249,7 @@ void compose_server(const Composing& now) {
     if (parts.has("url")) parts.set("url", with_scheme(parts.value("url")));
     for (const std::string& url : parts.take_list("metrics_urls")) parts.add("scrape", with_scheme(url));
     if (parts.take("no_server_metrics")) parts.set("scrape", "none");
+    compose_routing(now);
     if (const std::string path = parts.value("endpoint"); !path.empty() && !path.starts_with('/'))
         parts.set("endpoint", "/" + path);
     const std::string path = parts.value("endpoint");

@@ -61,6 +61,8 @@ const ForeignValue* backend_named(std::string_view name);
 const ForeignValue* dataset_named(std::string_view name);
 
 inline constexpr std::string_view kText = "only endpoints that generate text are measured";
+inline constexpr std::string_view kValueNeeded =
+    "the value is needed here; write it in place of the variable, or NAME=VALUE on a line before the command";
 inline constexpr std::string_view kStreams =
     "every answer is read as a stream, because the times of tokens are what is measured";
 

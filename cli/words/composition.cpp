@@ -11,6 +11,7 @@
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
+#include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/spec.h"
@@ -83,6 +84,10 @@ void compose_records(const Composing& now) {
         now.note("the round trip of the network is part of the times, and nothing is subtracted from them");
     if (!parts.take_all("warmup_load").empty())
         now.note("warm-ups are sent as the measured requests are; their number is --num-warmups");
+    if (!parts.take_all("agent_warmup_time").empty())
+        now.note("with --start-inside, one primer turn of each agent warms the cache");
+    if (!parts.take_all("prefill_ramp").empty())
+        now.note("the largest number of prefills does not rise; --ramp-up lets the load rise");
     if (parts.take("corpus")) now.note("prompts are random words, unless --text FILE gives a text");
 }
 
@@ -154,6 +159,7 @@ const ForeignValue* row_named(std::span<const ForeignValue> rows, std::string_vi
 }
 
 double number(std::string_view option, const std::string& text) {
+    if (has_shell_variable(text)) throw UsageError(fmt::format("{} {}: {}", option, text, kValueNeeded));
     return naming(std::string(option), [&] { return parse_number(text); });
 }
 
@@ -162,7 +168,9 @@ std::string text_of_number(double value) {
 }
 
 std::string with_scheme(const std::string& url) {
-    return url.find("://") == std::string::npos && !url.starts_with("sim:") ? "http://" + url : url;
+    const bool has_scheme = url.find("://") != std::string::npos || url.starts_with("sim:") ||
+                            url.starts_with('$') || url.starts_with('{');  // it may hold one
+    return has_scheme ? url : "http://" + url;
 }
 
 std::string Fields::value(std::string_view key) {

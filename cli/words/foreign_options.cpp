@@ -99,7 +99,8 @@ constexpr std::array kOptions = {
                   "network_latency", true},
     ForeignOption{"--request-id-prefix --goodput-window --num-workers", "vllm"},
     ForeignOption{"--disable-stream --non-streaming", "vllm,sglang", none, part, "unstreamed", true},
-    ForeignOption{"--no-stream --no-reranker --no-test-input --random-ids --tokenize-on-client "
+    ForeignOption{"--custom-skip-chat-template --skip-initial-test --no-stream --no-reranker --no-test-input "
+                  "--random-ids --tokenize-on-client "
                   "--use-chat-template --save-request-time-breakdown",
                   "vllm", none},
     ForeignOption{"--download-path --download-timeout", "vllm"},
@@ -107,8 +108,7 @@ constexpr std::array kOptions = {
     // ---- the load
     ForeignOption{"--request-rate-mode --arrival-pattern", "aiperf", one, part, "pattern", true},
     ForeignOption{"--arrival-smoothness --vllm-burstiness", "aiperf", one, part, "burstiness", true},
-    ForeignOption{"--request-rate-ramp-duration", "aiperf", one, absent,
-                  "a rate rises with --arrivals ramp:from=R,to=R,over=60s"},
+    ForeignOption{"--request-rate-ramp-duration", "aiperf", one, part, "rate_ramp", true},
     ForeignOption{"--user-centric-rate", "aiperf", one, part, "user_rate", true},
     ForeignOption{"--num-users", "aiperf", one, part, "users", true},
     ForeignOption{"--ramp-up-strategy", "vllm", one, part, "ramp_shape", true},
@@ -119,13 +119,14 @@ constexpr std::array kOptions = {
     ForeignOption{"--rate", "guidellm", one, part, "rate", true},
     ForeignOption{"--constraint --over-saturation", "guidellm", one, part, "constraint", true},
     ForeignOption{"--detect-saturation --stop-over-saturated", "guidellm", none},
+    ForeignOption{"--knee-detection", "guidellm"},
     ForeignOption{"--rampup --rampup-duration", "guidellm", one, part, "rampup", true},
     ForeignOption{"--warmup --warmup-percent", "guidellm", one, part, "warmup", true},
     ForeignOption{"--cooldown --cooldown-percent", "guidellm", one},
     ForeignOption{"--max-errors", "guidellm", one, absent,
                   "a share of failures ends a run: --stop errors=5%"},
     ForeignOption{"--max-error-rate --max-global-error-rate", "guidellm", one, part, "error_rate", true},
-    ForeignOption{"--benchmark-grace-period --warmup-grace-period", "aiperf"},
+    ForeignOption{"--benchmark-grace-period --warmup-grace-period --agentic-warmup-grace-period", "aiperf"},
     ForeignOption{"--request-cancellation-rate", "aiperf", one, part, "cancel_share", true},
     ForeignOption{"--request-cancellation-delay", "aiperf", one, part, "cancel_after", true},
     ForeignOption{"--num-profile-runs", "aiperf", one, part, "repeats", true},
@@ -159,8 +160,7 @@ constexpr std::array kOptions = {
     ForeignOption{
         "--request-rate-series", "aiperf", one, absent,
         "a rate that changes is --arrivals steps:rates=R;R;R,each=60s or ramp:from=R,to=R,over=60s"},
-    ForeignOption{"--prefill-concurrency-ramp-duration", "aiperf", one, absent,
-                  "the cap on prefills does not rise; --ramp-up lets the load rise"},
+    ForeignOption{"--prefill-concurrency-ramp-duration", "aiperf", one, part, "prefill_ramp", true},
     ForeignOption{"--failed-request-threshold", "aiperf", one, part, "error_rate", true},
     ForeignOption{"--num-warmup-sessions", "aiperf", one, part, "num_warmups", true},
     ForeignOption{"--warmup-concurrency --warmup-prefill-concurrency --warmup-request-rate "
@@ -177,9 +177,10 @@ constexpr std::array kOptions = {
     // ---- the requests
     ForeignOption{"--dataset-name", "vllm,sglang", one, part, "dataset", true},
     ForeignOption{"--data", "guidellm", one, part, "data", true},
-    ForeignOption{"--data-samples --data-num-workers --data-sampler --data-loader --data-finalizer "
-                  "--data-preprocessors-kwargs",
-                  "guidellm"},
+    ForeignOption{
+        "--sample-requests --data-samples --data-num-workers --data-sampler --data-loader --data-finalizer "
+        "--data-preprocessors-kwargs",
+        "guidellm"},
     ForeignOption{"--data-args --data-column-mapper --data-preprocessor --data-preprocessors", "guidellm",
                   one, part, "columns", true},
     ForeignOption{"--num-conversations --num-sessions --conversation-num", "aiperf", one, part, "sessions",
@@ -214,21 +215,22 @@ constexpr std::array kOptions = {
     ForeignOption{"--trajectory-start-min-ratio", "aiperf", one, part, "inside_from", true},
     ForeignOption{"--trajectory-start-max-ratio", "aiperf", one, part, "inside_to", true},
     ForeignOption{"--allow-dataset-wrap --no-allow-dataset-wrap --open-loop-replay --no-open-loop-replay "
-                  "--force-min-tokens --burst-phase-starts --unsafe-override",
+                  "--force-min-tokens --burst-phase-starts --unsafe-override --use-end-to-start-delays",
                   "aiperf", none},
     ForeignOption{"--no-force-min-tokens", "aiperf", none, part, "end_early", true},
     ForeignOption{"--open-loop-strict --use-think-time-only", "aiperf", none, absent,
                   "turns are sent when the turns before them have ended and their pauses have passed"},
-    ForeignOption{"--agentic-cache-warmup-duration --agentic-warmup-grace-period", "aiperf", one, absent,
-                  "with --start-inside, a primer turn of each agent warms the cache"},
+    ForeignOption{"--agentic-cache-warmup-duration", "aiperf", one, part, "agent_warmup_time", true},
+    ForeignOption{"--warmup-requests-per-lane", "aiperf", one, part, "agent_warmup", true},
     ForeignOption{"--prompt-corpus", "aiperf", one, part, "corpus", true},
     ForeignOption{"--random-corpus-style", "aiperf", one, part, "ratio_style", true},
     ForeignOption{"--cache-bust", "aiperf"},
     ForeignOption{"--system-prompt --system-prompt-file", "aiperf", one, absent,
                   "a text of one's own is given in \"messages\" of a file with --dataset custom; a shared "
                   "prefix of a length is --dataset shared_prefix:levels=…"},
-    ForeignOption{"--hf-weka-dataset", "aiperf", one, absent,
-                  "nothing is downloaded; give the file with --dataset weka --dataset-path FILE"},
+    ForeignOption{"--hf-weka-dataset --hf-weka-repo", "aiperf", one, part, "weka_on_hub", true},
+    ForeignOption{"--session-routing", "aiperf", one, part, "session_routing", true},
+    ForeignOption{"--session-routing-opt", "aiperf", one, part, "routing_option", true},
     ForeignOption{"--gsp-group-distribution", "sglang", one, part, "prefix_draw", true},
     ForeignOption{"--gsp-zipf-alpha", "sglang", one, part, "zipf", true},
     ForeignOption{"--fake-prefill", "sglang", none, absent, "prompts are prefilled by the server"},
@@ -242,7 +244,7 @@ constexpr std::array kOptions = {
     ForeignOption{"--timed-trace-label-hash-ids", "vllm", one, part, "hash_column", true},
     ForeignOption{"--chat-template-kwargs", "vllm", one, part, "template_kwargs", true},
     ForeignOption{"--mooncake-num-rounds", "sglang", one, part, "rounds", true},
-    ForeignOption{"--mooncake-workload", "sglang"},
+    ForeignOption{"--mooncake-workload", "sglang", one, part, "workload", true},
     ForeignOption{"--random-range-ratio", "sglang", one, part, "sglang_ratio"},
     ForeignOption{"--random-prefix-len --common-prefix-len", "vllm", one, part, "prefix", true},
     ForeignOption{"--prefix-repetition-prefix-len", "vllm", one, part, "prefix", true},
@@ -366,7 +368,9 @@ constexpr std::array kOptions = {
     ForeignOption{"--goodput -g", "aiperf", many, part, "aiperf_goodput"},
     ForeignOption{"--metrics", "guidellm", one, part, "metrics", true},
     ForeignOption{"--seed", "guidellm", one, part, "seed"},
-    ForeignOption{"--scenario -c --config -f", "guidellm,aiperf", one, absent,
+    ForeignOption{"--scenario", "aiperf", one, part, "scenario", true},
+    ForeignOption{"--scenario", "guidellm", one, absent, "`paretoken translate 'LINE'` reads these files"},
+    ForeignOption{"-c --config -f", "guidellm,aiperf", one, absent,
                   "`paretoken translate 'LINE'` reads these files"},
     ForeignOption{"--override", "guidellm", many, part, "override"},
     ForeignOption{"--override-config", "aiperf", many, absent,
@@ -464,7 +468,7 @@ constexpr std::array kOptions = {
 };
 
 /// What the parts become here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 151> kParts = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 160> kParts = {{
     {"host", "the URL"},
     {"port", "the URL"},
     {"url", "the URL"},
@@ -492,6 +496,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 151> kParts 
     {"e2e_limit", "`--slo e2e_p99:MS`"},
     {"num_warmups", "`--num-warmups`"},
     {"warmup_load", "not needed: warm-ups are sent as the measured requests are"},
+    {"weka_on_hub", "`--dataset weka`"},
+    {"agent_warmup", "`--start-inside FROM..TO+N`"},
+    {"agent_warmup_time", "`--start-inside FROM..TO`"},
+    {"prefill_ramp", "`--ramp-up`"},
+    {"rate_ramp", "`--arrivals ramp:from=R,to=R,over=60s`"},
+    {"scenario", "`--dataset weka`, `--start-inside FROM..TO`, `--idle-cap`"},
     {"interval", "`--duration`"},
     {"concurrency", "`--concurrency`"},
     {"no_replay", "`--concurrency`, `--request-rate`"},
@@ -589,6 +599,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 151> kParts 
     {"time_unit", "`--dataset mooncake:unit=s`"},
     {"file_kind", "`--dataset`"},
     {"public_dataset", "`--dataset-path`"},
+    {"workload", "`--dataset-path`"},
+    {"session_routing", "`--session-header`"},
+    {"routing_option", "`--session-header`"},
     {"replay", "`--arrivals trace`"},
     {"time_scale", "`--arrivals trace:scale=2`"},
     {"sglang_ratio", "`--isl uniform:min=…,max=…`"},

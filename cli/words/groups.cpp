@@ -13,9 +13,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Puts quotes around places to fill in and variables of a shell: {"n": <N>, "m": $M}.
+std::string with_quoted_places(std::string_view text) {
+    std::string out;
+    bool in_quotes = false;
+    for (std::size_t at = 0; at < text.size();) {
+        in_quotes ^= text[at] == '"';
+        const bool is_place = !in_quotes && (text[at] == '<' || text[at] == '$');
+        const std::size_t end =
+            !is_place ? at + 1
+                      : std::min(text[at] == '<' ? text.find('>', at) + 1 : text.find_first_of(",]}", at + 2),
+                                 text.size());
+        const bool has_braces = is_place && text.substr(at).starts_with("${");
+        const std::size_t after = std::max(at + 1, has_braces ? text.find('}', at) + 1 : end);
+        const std::string_view part = text.substr(at, after - at);
+        out += is_place ? fmt::format("\"{}\"", part) : std::string(part);
+        at = after;
+    }
+    return out;
+}
+
 Json parsed(std::string_view text) {
-    return nests_deeper_than(kDeepestJson, text) ? Json(Json::value_t::discarded)
-                                                 : Json::parse(text, nullptr, false);
+    if (nests_deeper_than(kDeepestJson, text)) return Json(Json::value_t::discarded);
+    Json json = Json::parse(text, nullptr, false);
+    const bool may_have_places = json.is_discarded() && text.find_first_of("<$") != std::string_view::npos;
+    return may_have_places ? Json::parse(with_quoted_places(text), nullptr, false) : json;
 }
 
 std::string text_of(const Json& value) {

@@ -14,6 +14,7 @@
 #include "cli/console/print.h"
 #include "cli/words/translation.h"
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
 namespace {
@@ -33,6 +34,9 @@ OwnOptions options_of(const CLI::App& command) {
 }  // namespace
 
 std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>& arguments) {
+    // The words of another tool's line stay together and in their order.
+    if (arguments.size() > 2 && arguments.front() == "translate" && !arguments[1].starts_with('-'))
+        return {"translate", shell_line({arguments.begin() + 1, arguments.end()})};
     if (arguments.empty() || std::ranges::find(kWithLoad, arguments.front()) == kWithLoad.end())
         return arguments;
     const std::string& name = arguments.front();

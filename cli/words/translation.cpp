@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/words/composition.h"
+#include "cli/words/pasted_line.h"
 #include "cli/words/reading.h"
 #include "core/error.h"
 #include "core/nearest.h"
@@ -161,6 +162,24 @@ std::optional<Tool> tool_of(const std::vector<std::string>& words, const OwnOpti
     return static_cast<Tool>(most - points.begin());
 }
 
+/// The beginnings of options that act only with a dataset whose name begins so.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOfDatasets = {{
+    {"--random-", "random"},
+    {"--sonnet-", "sonnet"},
+    {"--sharegpt-", "sharegpt"},
+    {"--prefix-repetition-", "prefix_repetition"},
+    {"--gsp-", "generated-shared-prefix"},
+}};
+
+/// Returns the dataset with which alone an option of vLLM or SGLang acts, if the line names another one.
+std::string_view other_dataset_of(const std::string& option, std::string_view named) {
+    constexpr std::array kAlsoWithTheirs = {"image", "custom", "openai"};  // of sglang
+    if (named.empty() || std::ranges::find(kAlsoWithTheirs, named) != kAlsoWithTheirs.end()) return {};
+    const auto* const row =
+        std::ranges::find_if(kOfDatasets, [&](const auto& one) { return option.starts_with(one.first); });
+    return row == kOfDatasets.end() || named.starts_with(row->second) ? "" : row->second;
+}
+
 /// Reads words into parts. What is not of the plan stays as it is.
 class Reading {
   public:
@@ -172,7 +191,11 @@ class Reading {
           starts_server_(origin.starts_server()),
           own_(own),
           parts_(parts),
-          out_(out) {}
+          out_(out) {
+        if (tool_ == Tool::vllm || tool_ == Tool::sglang)
+            for (std::size_t i = 0; i < words.size(); ++i)
+                if (name_in(words[i]) == "--dataset-name") dataset_ = value_after(words, i);
+    }
 
     /// Returns whether a word was not ours.
     bool read() {
@@ -185,11 +208,7 @@ class Reading {
   private:
     void read_one() {
         const std::string& word = words_[at_];
-        if (word == "--" && (tool_ == Tool::aiperf || !own_("url"))) {
-            if (at_ + 1 < words_.size()) out_.unneeded.emplace_back("what follows --");
-            at_ = words_.size();
-            return;
-        }
+        if (word == "--" && (tool_ == Tool::aiperf || !own_("url"))) return read_further_program();
         if (word == "--") {
             kept_.insert(kept_.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
             at_ = words_.size();
@@ -197,6 +216,9 @@ class Reading {
         }
         if (!is_option(word)) {
             ++at_;
+            if (whole_ && (word == "..." || word == "…")) return;  // a document's sign for further options
+            if (whole_ && word.starts_with('$'))
+                return out_.notes.push_back(fmt::format("{} is left out", word));
             if (own_("url")) return own_url(word);
             return out_.unknown.push_back(fmt::format("'{}'", word));
         }
@@ -210,6 +232,10 @@ class Reading {
             (meaning.foreign->treatment == Treatment::nothing || (!whole_ && says_nothing(*meaning.foreign))))
             return keep(*own);
         if (!meaning) return unknown(name);
+        if (const auto only = other_dataset_of(name, dataset_); whole_ && !only.empty()) {
+            (void)take(meaning.field != nullptr ? values_of(*meaning.field) : meaning.foreign->values);
+            return out_.unneeded.push_back(fmt::format("{} (only for dataset {})", name, only));
+        }
         if (meaning.field != nullptr && !own_(option_of(*meaning.field)) && own) return keep(*own);
         // An option that takes several values is not the plan's field of one value with the same name.
         if (meaning.field != nullptr && own == Values::many && values_of(*meaning.field) == Values::one)
@@ -219,6 +245,17 @@ class Reading {
             set_field(meaning, take(values_of(*meaning.field)));
         else
             set_foreign(*meaning.foreign, name, take(meaning.foreign->values));
+    }
+
+    /// The options of perf_analyzer, which genai-perf starts. Of these, headers change the load.
+    void read_further_program() {
+        for (++at_; at_ < words_.size(); ++at_) {
+            const bool is_header = words_[at_] == "-H" || words_[at_] == "--header";
+            if (is_header && at_ + 1 < words_.size())
+                parts_.add("headers", words_[++at_]);
+            else if (is_option(words_[at_]))
+                out_.unneeded.push_back(name_in(words_[at_]));
+        }
     }
 
     void own_url(const std::string& word) {
@@ -328,6 +365,7 @@ class Reading {
     const OwnOptions& own_;
     Parts& parts_;
     Translation& out_;
+    std::string dataset_ = {};  ///< the dataset that the line of vLLM or SGLang names
     std::size_t at_ = 0;
     bool foreign_ = false;
     bool urls_given_by_option_ = false;
@@ -404,6 +442,27 @@ Translation translated(const std::vector<std::string>& words, std::string_view c
     return composed(words, origin, command, own);
 }
 
+namespace {
+
+/// A word that a shell is to change: its variables are replaced, and its blanks and quotes are kept. In JSON,
+/// a text that is a variable has no quotes of its own, because most such values are numbers.
+std::string in_double_quotes(std::string word) {
+    if (word.starts_with('{'))
+        for (std::size_t at = 0; (at = word.find("\"$", at)) != std::string::npos; ++at) {
+            const std::size_t end = word.find('"', at + 1);
+            if (end == std::string::npos || word.find_first_of(" /:,", at) < end) continue;
+            word.erase(end, 1).erase(at, 1);
+        }
+    std::string quoted = "\"";
+    for (const char c : word) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+}  // namespace
+
 std::string shown_line(const Translation& translation) {
     std::vector<std::string> words = translation.words;
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
@@ -414,7 +473,10 @@ std::string shown_line(const Translation& translation) {
         const bool is_home = word.starts_with("~/");  // which the shell replaces where no quotes stand
         const std::string rest = is_home ? word.substr(2) : word;
         if (!line.empty()) line += ' ';
-        line += (is_home ? "~/" : "") + (is_home && rest.empty() ? "" : shell_line({rest}));
+        if (has_shell_variable(word))
+            line += in_double_quotes(word);
+        else
+            line += (is_home ? "~/" : "") + (is_home && rest.empty() ? "" : shell_line({rest}));
     }
     return line;
 }

@@ -11,13 +11,15 @@
 #include "cli/words/pasted_line.h"
 #include "cli/words/reading.h"
 #include "core/error.h"
+#include "core/text/letter_case.h"
 
 namespace paretoken::cli {
 namespace {
 
 using Words = std::vector<std::string>;
 
-/// The words with which a line of a tool begins.
+/// The words with which a line of a tool begins. "$" is a variable that holds the program, and a word that
+/// begins with a point ends the name of a module.
 struct Start {
     Tool tool;
     std::vector<std::string_view> words;
@@ -28,14 +30,17 @@ const std::vector<Start>& starts() {
     static const std::vector<Start> kStarts = {
         {Tool::vllm, {"vllm", "bench", "serve"}},
         {Tool::vllm, {"vllm.entrypoints.cli.main", "bench", "serve"}},
+        {Tool::vllm, {"vllm.benchmarks.serve"}},
         {Tool::vllm, {"vllm-bench", "serve"}},
+        {Tool::vllm, {"vllm-bench"}},
+        {Tool::vllm, {"bench", "serve"}},  // the program is a variable
         {Tool::vllm, {"vllm", "bench", "throughput"}, Form::vllm_batch},
         {Tool::vllm, {"benchmark_throughput.py"}, Form::vllm_batch},
         {Tool::vllm, {"vllm", "bench", "latency"}, Form::vllm_static},
         {Tool::vllm, {"benchmark_latency.py"}, Form::vllm_static},
         {Tool::vllm, {"benchmark_serving.py"}, Form::old_vllm},
-        {Tool::vllm, {"tensorrt_llm.serve.scripts.benchmark_serving"}, Form::old_vllm},
-        {Tool::sglang, {"sglang.bench_serving"}},
+        {Tool::vllm, {".benchmark_serving"}, Form::old_vllm},
+        {Tool::sglang, {".bench_serving"}},  // also of engines that took SGLang's over
         {Tool::sglang, {"sglang.benchmark.serving"}},
         {Tool::sglang, {"bench_serving.py"}},
         {Tool::sglang, {"sglang.bench_offline_throughput"}, Form::sglang_batch},
@@ -48,7 +53,9 @@ const std::vector<Start>& starts() {
         {Tool::guidellm, {"guidellm", "benchmark"}},
         {Tool::guidellm, {"guidellm", "run"}},
         {Tool::guidellm, {"guidellm"}},
+        {Tool::guidellm, {"$", "benchmark"}},
         {Tool::aiperf, {"aiperf", "profile"}},
+        {Tool::aiperf, {"$", "profile"}},
         {Tool::aiperf, {"genai-perf", "profile"}, Form::genai_perf},
         {Tool::aiperf, {"genai-perf", "analyze"}, Form::genai_perf},
         {Tool::aiperf, {"genai-perf"}, Form::genai_perf},
@@ -89,6 +96,11 @@ const std::vector<Elsewhere>& elsewhere() {
         {{"aiperf", "analyze-trace"},
          "`paretoken dataset describe FILE` describes a trace, and `paretoken "
          "dataset audit FILE` what a prefix cache could serve of it"},
+        {{"aiperf", "synthesize-trace"},
+         "a trace is sent with its lengths and prefixes; `paretoken run URL --dataset mooncake "
+         "--dataset-path FILE "
+         "--arrivals trace:scale=0.5` sends it twice as fast"},
+        {{"aiperf", "analyze"}, "`paretoken report DIR` draws the results"},
         {{"aiperf", "chat"}, "`paretoken try URL` says how fast a server answers one person"},
         {{"aiperf", "config"}, "`paretoken run … --print-config` writes a configuration file"},
         {{"genai-perf", "process-export-files"}, "`paretoken import FILE… --out DIR` reads its result files"},
@@ -142,17 +154,48 @@ const std::vector<Elsewhere>& elsewhere() {
     return kElsewhere;
 }
 
-/// Whether the words of a command at `begin` are these. A program may be given with its directory.
+/// The name of a program that is given with its directory, as a container image with its tag, or behind the
+/// mark of a notebook or of a subshell.
+std::string_view program_in(std::string_view word) {
+    word.remove_prefix(std::min(word.find_first_not_of("!("), word.size()));
+    word.remove_prefix(word.rfind('/') + 1);
+    return word.substr(0, word.find(':'));
+}
+
+/// Whether the words of a command at `begin` are these.
 bool begins_with(const Words& line, std::size_t begin, const std::vector<std::string_view>& wanted) {
     return begin + wanted.size() <= line.size() &&
            std::equal(wanted.begin(), wanted.end(), line.begin() + static_cast<std::ptrdiff_t>(begin),
                       [](std::string_view want, const std::string& word) {
-                          return word == want || word.ends_with("/" + std::string(want));
+                          if (want == "$") return word.starts_with('$');
+                          if (want.starts_with('.')) return word.ends_with(want);
+                          return word == want || program_in(word) == want;
                       });
 }
 
-Translation translated_from(const Start& start, const Words& words) {
+/// The options of GuideLLM that stand as variables before the program: "-e GUIDELLM_MAX_SECONDS=30".
+Words options_of_environment(const Words& before) {
+    constexpr std::string_view kPrefix = "GUIDELLM_";
+    Words options;
+    for (const std::string& word : before) {
+        const auto equals = word.find('=');
+        // Names with two underscores are settings of the program.
+        if (!word.starts_with(kPrefix) || equals == std::string::npos || word[kPrefix.size()] == '_')
+            continue;
+        options.push_back(
+            "--" +
+            lower_case(name_in("--" + word.substr(kPrefix.size(), equals - kPrefix.size())).substr(2)));
+        options.push_back(word.substr(equals + 1));
+    }
+    return options;
+}
+
+Translation translated_from(const Start& start, const Words& line, std::size_t begin) {
     const OwnOptions own = [](const std::string&) { return std::optional<Values>(); };
+    const auto first = line.begin() + static_cast<std::ptrdiff_t>(begin);
+    Words words;
+    if (start.tool == Tool::guidellm) words = options_of_environment({line.begin(), first});
+    words.insert(words.end(), first + static_cast<std::ptrdiff_t>(start.words.size()), line.end());
     return composed(words, {.tool = start.tool, .whole = true, .form = start.form}, "run", own);
 }
 
@@ -166,12 +209,13 @@ struct VllmSweep {
     std::string runs = "3";
     std::string variable;
     std::string limits;
+    std::string ready_timeout;
     std::vector<std::string> other;
 };
 
 VllmSweep vllm_sweep_of(const Words& words) {
     VllmSweep sweep;
-    const std::array<std::pair<std::string_view, std::string*>, 12> places = {{
+    const std::array<std::pair<std::string_view, std::string*>, 14> places = {{
         {"--serve-cmd", &sweep.serve},
         {"--bench-cmd", &sweep.bench},
         {"--serve-params", &sweep.serve_params},
@@ -183,6 +227,8 @@ VllmSweep vllm_sweep_of(const Words& words) {
         {"--sla-variable", &sweep.variable},
         {"--sla-params", &sweep.limits},
         {"--experiment-name", nullptr},
+        {"-e", nullptr},
+        {"--server-ready-timeout", &sweep.ready_timeout},
         {"--after-bench-cmd", nullptr},
     }};
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -229,6 +275,7 @@ Translation translated_sweep(const Words& words) {
         if (has_port)
             out.notes.emplace_back(
                 "write --port {port} in --server-cmd, so that each server has a free port");
+        if (!asked.ready_timeout.empty()) add("--ready-timeout", asked.ready_timeout + "s");
     }
     const bool varies_load = !asked.variable.empty();
     const auto rate = std::ranges::find(out.words, "--request-rate");
@@ -274,8 +321,7 @@ std::optional<Translation> translation_of_command(const Words& line) {
     };
     for (std::size_t begin = 0; begin < line.size() && begin < kMostBefore; ++begin) {
         for (const char* const kind : {"serve", "serve_workload", "serve_sla"})
-            if (begins_with(line, begin, {"vllm", "bench", "sweep", kind}))
-                return translated_sweep(rest(begin + 4));
+            if (begins_with(line, begin, {"bench", "sweep", kind})) return translated_sweep(rest(begin + 3));
         if (begins_with(line, begin, {"inference-perf"})) return translated_inference_perf(rest(begin + 1));
         const Elsewhere* other = nullptr;  // the longest
         for (const Elsewhere& one : elsewhere())
@@ -284,18 +330,62 @@ std::optional<Translation> translation_of_command(const Words& line) {
                 other = &one;
         if (other != nullptr)
             throw UsageError(fmt::format("{}: {}", fmt::join(other->words, " "), other->here));
-        for (const Start& start : starts())
-            if (begins_with(line, begin, start.words))
-                return translated_from(start, rest(begin + start.words.size()));
+        for (const Start& start : starts()) {
+            const std::size_t end = begin + start.words.size();
+            // A name alone may also be that of a container. Options follow a program.
+            const bool is_program =
+                start.words.size() > 1 || end >= line.size() || line[end].starts_with('-');
+            if (is_program && begins_with(line, begin, start.words))
+                return translated_from(start, line, begin);
+        }
     }
     return std::nullopt;
+}
+
+/// Returns the translation of the first command that is one of a known tool, or of such a command inside a
+/// word: ssh HOST "…", COMMAND="…", RESULT=$(…).
+std::optional<Translation> translation_in(const std::vector<Words>& commands) {
+    for (const Words& command : commands)
+        if (auto translation = translation_of_command(command)) return translation;
+    for (const Words& command : commands)
+        for (std::string word : command) {
+            if (word.find(' ') == std::string::npos) continue;
+            if (const auto inner = word.find("$("); inner < word.find(' ') && word.ends_with(')'))
+                word = word.substr(inner + 2, word.size() - inner - 3);
+            else if (const auto equals = word.find('='); equals < word.find(' '))
+                word.erase(0, equals + 1);
+            const auto inside = commands_in(word);
+            if (inside.size() == 1 && inside.front() == command) continue;
+            if (auto translation = translation_in(inside)) return translation;
+        }
+    return std::nullopt;
+}
+
+/// Says how one sweep measures all levels of a loop around the command: "for c in 1 2 4; do …".
+void note_loop(const std::vector<Words>& commands, Translation& translation) {
+    for (const Words& command : commands) {
+        if (command.size() < 4 || command[0] != "for" || command[2] != "in") continue;
+        const Words levels(command.begin() + 3, command.end());
+        if (std::ranges::any_of(levels, has_shell_variable)) continue;
+        for (std::size_t i = 0; i + 1 < translation.words.size(); ++i) {
+            const std::string& option = translation.words[i];
+            const std::string& value = translation.words[i + 1];
+            if (option != "--concurrency" && option != "--request-rate") continue;
+            if (value == "$" + command[1] || value == "${" + command[1] + "}")
+                translation.notes.push_back(fmt::format(
+                    "one `paretoken sweep` with {} {} in place of {} measures all levels of the loop", option,
+                    fmt::join(levels, ","), value));
+        }
+    }
 }
 
 }  // namespace
 
 Translation translation_of(const std::vector<std::vector<std::string>>& commands) {
-    for (const Words& command : commands)
-        if (auto translation = translation_of_command(command)) return *std::move(translation);
+    if (auto translation = translation_in(commands)) {
+        note_loop(commands, *translation);
+        return *std::move(translation);
+    }
     throw UsageError(
         "the line begins with no known tool; expected vllm bench serve …, python3 -m sglang.bench_serving …, "
         "guidellm benchmark … or guidellm run …, aiperf profile … or genai-perf profile …, genai-bench "

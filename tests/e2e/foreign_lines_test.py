@@ -139,6 +139,11 @@ class ForeignLines(Case):
         for row in self.succeeds(paretoken("translate", "--list")).stdout.splitlines():
             self.assertIn(row, text)
 
+    def test_a_line_without_quotes_keeps_the_order_of_its_words(self):
+        line = "vllm bench serve --model M --dataset-name random --random-input-len 9 --num-prompts 3"
+        quoted = self.succeeds(paretoken("translate", line)).stdout
+        self.assertEqual(self.succeeds(paretoken("translate", *line.split())).stdout, quoted)
+
     def test_lines_of_vllm(self):
         self.check("vllm")
 

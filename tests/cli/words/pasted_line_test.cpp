@@ -38,5 +38,48 @@ TEST(PastedLine, has_several_commands_and_leaves_out_where_their_output_goes) {
                 ElementsAre(ElementsAre("a", "--n", "2", "--c"), ElementsAre("d")));
 }
 
+TEST(PastedLine, goes_on_where_a_line_begins_with_an_option) {
+    EXPECT_THAT(commands_in("a --b c\n  --d e\n\n--f\ng"),
+                ElementsAre(ElementsAre("a", "--b", "c", "--d", "e", "--f"), ElementsAre("g")));
+    EXPECT_THAT(commands_in("a; --b"), ElementsAre(ElementsAre("a"), ElementsAre("--b")));
+    EXPECT_THAT(commands_in("$a b \\\n> --c d \\\n> --e"),
+                ElementsAre(ElementsAre("$a", "b", "--c", "d", "--e")))
+        << "the marks of a terminal are no redirections";
+}
+
+TEST(PastedLine, is_read_inside_an_array_a_subshell_and_a_comment) {
+    EXPECT_THAT(commands_in("local -a args=(\n  a --b\n  \"c=d\"\n)\ne"),
+                ElementsAre(ElementsAre("local", "-a", "args=", "a", "--b", "c=d"), ElementsAre("e")));
+    EXPECT_THAT(commands_in("( cd x && a --b c )"),
+                ElementsAre(ElementsAre("cd", "x"), ElementsAre("a", "--b", "c")));
+    EXPECT_THAT(commands_in("a N(480,240)/(300,150) b"),
+                ElementsAre(ElementsAre("a", "N(480,240)/(300,150)", "b")));
+    EXPECT_THAT(commands_in("# a \\\n#   --b c\n"), ElementsAre(ElementsAre("a", "--b", "c")));
+    EXPECT_THAT(commands_in("# a\nb"), ElementsAre(ElementsAre("b")));
+}
+
+TEST(PastedLine, keeps_what_a_shell_would_replace_as_one_word) {
+    EXPECT_THAT(commands_in("a --seed $(date +%s) --n \"$((4 * c))\" --p ${P}x"),
+                ElementsAre(ElementsAre("a", "--seed", "$(date +%s)", "--n", "$((4 * c))", "--p", "${P}x")));
+    EXPECT_TRUE(has_shell_variable("x$A"));
+    EXPECT_TRUE(has_shell_variable("${A}"));
+    EXPECT_TRUE(has_shell_variable("$(a)"));
+    EXPECT_FALSE(has_shell_variable("5$ and $"));
+}
+
+TEST(PastedLine, has_the_values_of_the_variables_that_it_sets) {
+    EXPECT_THAT(
+        commands_in("export M=org/m P=${P:-9000}\nLEVELS=\"1 2\"\nfor c in $LEVELS; do a ${M} h:$P $c\ndone"),
+        ElementsAre(ElementsAre("export", "M=org/m", "P=9000"), ElementsAre("LEVELS=1 2"),
+                    ElementsAre("for", "c", "in", "1", "2"), ElementsAre("do", "a", "org/m", "h:9000", "$c"),
+                    ElementsAre("done")));
+    EXPECT_THAT(commands_in("MORE='--b c'; a $MORE \"$MORE x\""),
+                ElementsAre(ElementsAre("MORE=--b c"), ElementsAre("a", "--b", "c", "--b c x")));
+    EXPECT_THAT(commands_in("API_KEY=secret; a $API_KEY"),
+                ElementsAre(ElementsAre("API_KEY=secret"), ElementsAre("a", "$API_KEY")))
+        << "what is to be printed has no secret";
+    EXPECT_THAT(commands_in("M=$1; a $M"), ElementsAre(ElementsAre("M=$1"), ElementsAre("a", "$M")));
+}
+
 }  // namespace
 }  // namespace paretoken::cli

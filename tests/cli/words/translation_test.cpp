@@ -299,6 +299,115 @@ const std::vector<Meaning>& meanings() {
          "--load.stages '[{\"rate\": 2, \"duration\": 30}]'",
          {"run http://h:1 --model M --endpoint-type completions", "--arrivals constant:rate=2",
           "--duration 30s", "shared_prefix:groups=5,levels=90,unique=10", "--osl 7"}},
+        // A shell replaces variables of our line too; a number that they hold is no text in JSON.
+        {"genai-perf profile -m \"$M\" --url ${IP}:$PORT --concurrency 2 --request-count 9 --osl $OSL "
+         "--extra-inputs min_tokens:${OSL} -- -v -H 'X-Team: a'",
+         {"run ${IP}:$PORT --model $M", "--header X-Team: a", "--osl $OSL", "!http", "!-v"}},
+        {"genai-perf profile -m M --concurrency 2 --measurement-interval $T --isl 9 "
+         "--synthetic-input-tokens-stddev $S",
+         {"--duration $((3 * $T / 1000))s", "--isl normal:mean=9,stddev=$S"}},
+        {"python3 -m sglang.bench_serving --dataset-name generated-shared-prefix --gsp-prompts-per-group $N "
+         "--gsp-num-groups 4",
+         {"--num-prompts $((4 * $N))"}},
+        {"python3 -m sglang.bench_serving --dataset-name random --random-input-len $I --random-output-len 10 "
+         "--random-range-ratio 0.5 $MORE",
+         {"--isl uniform:min=$(($I * 500 / 1000)),max=$I", "--osl uniform:min=5,max=10", "!MORE"}},
+        // Where a program is started from.
+        {"R=$(vllm bench serve --model M --dataset-name random --max-concurrency 3 2>&1)",
+         {"--concurrency 3"}},
+        {"ssh h \"source x && /v/bin/vllm bench serve --model M --dataset-name random --max-concurrency 3 > "
+         "l &\"",
+         {"--concurrency 3"}},
+        {"CMD=\"vllm bench serve --model M --dataset-name random --max-concurrency 3\"", {"--concurrency 3"}},
+        {"$V/vllm bench serve --model M --dataset-name random", {"run http"}},
+        {"docker run -v a:b --entrypoint vllm i:latest bench serve --model M --dataset-name random",
+         {"run http"}},
+        {"docker exec vllm-bench vllm bench serve --model M --dataset-name random", {"--model M"}},
+        {"docker run --rm local/guidellm:0.7 run --profile kind=concurrent,streams=4 --constraint "
+         "kind=max_requests,count=9",
+         {"--concurrency 4"}},
+        {"podman run -e GUIDELLM_TARGET=http://h:1 -e GUIDELLM_PROFILE=sweep -e GUIDELLM__MAX_X=1 -e "
+         "GUIDELLM_MAX_SECONDS=30 -e GUIDELLM_DATA=prompt_tokens=9,output_tokens=8 ghcr.io/x/guidellm:latest",
+         {"sweep http://h:1 --request-rate auto:10 --duration 30s --isl 9 --osl 8"}},
+        {"\"$AIPERF\" profile -m M --concurrency $C", {"--concurrency $C --num-prompts $((2 * $C))"}},
+        {"vllm-bench --model M --dataset-name random --num-prompts 9", {"--num-prompts 9"}},
+        {"python -m atom.benchmarks.benchmark_serving --model=M --dataset-name=random --random-range-ratio "
+         "1.0",
+         {"--isl 1024", "!ratio"}},
+        // Options of a dataset that is not the named one do nothing.
+        {"vllm bench serve --model M --dataset-name sharegpt --dataset-path s.json --random-output-len 200",
+         {"!--osl"}},
+        {"python3 -m sglang.bench_serving --dataset-name generated-shared-prefix --gsp-system-prompt-len 0 "
+         "--gsp-question-len 900 --gsp-output-len 8 --gsp-num-groups 1 --gsp-prompts-per-group 16 "
+         "--random-input 5",
+         {"--num-prompts 16", "--isl 900 --osl 8"}},
+        {"vllm bench serve --model M --dataset-name random --burstiness 1.0", {"!burstiness"}},
+        {"vllm bench serve --model M ... --dataset-name random --request-rate 3", {"--request-rate 3"}},
+        {"vllm bench sweep serve --serve-cmd 'vllm serve M' --server-ready-timeout 900 --bench-cmd 'vllm "
+         "bench serve "
+         "--model M'",
+         {"--ready-timeout 900s"}},
+        {"aiperf profile -m M --seq-dist '[(256, 128):40, (512,256):60]'",
+         {"--isl pairs:256/128=0.4;512/256=0.6"}},
+        {"aiperf profile -m M --seq-dist '256|10,128|5:40 512,256:60'",
+         {"--isl pairs:256/128=0.4;512/256=0.6"}},
+        {"aiperf profile -m M --seq-dist "
+         "'{\"pairs\":[{\"isl\":256,\"osl\":128,\"prob\":40},{\"isl\":9,\"osl\":8,\"prob\":60}]}'",
+         {"--isl pairs:256/128=0.4;9/8=0.6"}},
+        {"aiperf profile -m M --input-file b.jsonl --custom-dataset-type bailian_trace --fixed-schedule",
+         {"--arrivals trace", "--dataset mooncake:block=16,unit=s"}},
+        {"guidellm run --profile kind=goodput,target_attainment=0.99 --metrics "
+         "kind=generative,slo.ttft_ms=500 --data "
+         "prompt_tokens=9,output_tokens=9",
+         {"--slo ttft_p99:500"}},
+        {"python benchmark_serving.py --dataset-name sonnet --sonnet-input-len $I --sonnet-prefix-len 100",
+         {"levels=100,unique=$(($I - 100))"}},
+        {"vllm bench latency --model M --batch-size $B --num-iters 2", {"--num-prompts $(($B * 2))"}},
+        {"a=(--max-concurrency 3 --dataset-name random)\na+=(--num-prompts 9)\nvllm bench serve --model M "
+         "\"${a[@]}\"",
+         {"--concurrency 3 --num-prompts 9"}},
+        {"python3 -m vllm.benchmarks.serve --model M --dataset-name custom --dataset-path p.jsonl "
+         "--custom-skip-chat-template",
+         {"--dataset custom"}},
+        // A cap beside rates of a sweep
+        {"aiperf profile -m M --request-rate 2 --request-rate-mode constant --concurrency 4 "
+         "--num-profile-runs 3",
+         {"sweep", "--concurrency 4", "--grid arrivals=constant:rate=2", "--repeat 3", "!--request-rate"}},
+        {"aiperf profile -m M --request-rate 9 --concurrency 4,8 --request-count 9",
+         {"sweep", "--concurrency 4,8", "--grid arrivals=poisson:rate=9"}},
+        {"aiperf profile -m M --request-rate 200 --request-rate-ramp-duration 20 --concurrency 100 "
+         "--concurrency-ramp-duration 30 --prefill-concurrency 5 --prefill-concurrency-ramp-duration 9",
+         {"--arrivals ramp:from=1,to=200,over=20s", "--concurrency 100", "!--ramp-up"}},
+        {"guidellm run --profile kind=synchronous --constraint kind=max_requests,count=9 --data "
+         "'{\"prompt_tokens\":512,\"turns\":5,\"prefix_tokens\":90,\"prefix_count\":<2N>,\"output_tokens\":$"
+         "O}'",
+         {"prefix=90", "osl=$O"}},
+        {"guidellm run --profile kind=replay --data kind=mooncake,source.kind=json_file,source.path=r.jsonl",
+         {"--dataset mooncake --dataset-path r.jsonl"}},
+        {"guidellm run --profile kind=synchronous --constraint kind=max_requests,count=9 --data "
+         "kind=json_file,path=$F",
+         {"--dataset-path $F"}},
+        {"aiperf profile -m M --scenario inferencex-agentx-mvp --input-file t.json --custom-dataset-type "
+         "weka-trace "
+         "--concurrency 9 --warmup-requests-per-lane 10",
+         {"--dataset weka --dataset-path t.json", "--duration 1800s", "--idle-cap 10s",
+          "--start-inside 0..1+10", "--ignore-eos"}},
+        {"python3 -m sglang.bench_serving --dataset-name mooncake --mooncake-workload toolagent "
+         "--dataset-path t.jsonl",
+         {"--dataset mooncake --dataset-path t.jsonl", "--arrivals trace", "!--request-rate"}},
+        {"python -m sgl_jax.bench_serving --backend sgl-jax --dataset-name random --random-input-len 9 "
+         "--random-range-ratio 1 --num-prompts 3",
+         {"run http://127.0.0.1:30000", "--isl 9"}},
+        {"vllm bench serve --model M --dataset-name random --dataset-path ShareGPT.json",
+         {"--isl 1024 --osl 128", "!ShareGPT"}},
+        {"guidellm benchmark --target {target} --rate-type synchronous --max-requests 3 --data "
+         "prompt_tokens=9,output_tokens=9",
+         {"run {target} "}},
+        {"aiperf profile -m M --session-routing smg_routing_key --num-sessions 4 --session-turns-mean 2",
+         {"--session-header X-SMG-Routing-Key"}},
+        {"aiperf profile -m M --session-routing session_id_header --session-routing-opt header_name=X-A "
+         "--num-sessions 4",
+         {"--session-header X-A"}},
         // a line as it was copied
         {"for c in 1 2; do docker exec x vllm bench serve --model M --dataset-name random --max-concurrency "
          "2 "
@@ -320,6 +429,50 @@ TEST(Translation, keeps_the_meaning_of_lines_of_public_documents) {
     }
 }
 
+TEST(Translation, a_shell_replaces_the_variables_of_the_printed_line) {
+    const Translation translation =
+        translation_of(commands_in("for c in 1 2 8; do aiperf profile -m \"$M\" --concurrency $c --osl 9 "
+                                   "--isl 9 --extra-inputs min_tokens:$O "
+                                   "--extra-inputs user:\"a b\" --request-count $((c * 2)); done"));
+    EXPECT_THAT(shown_line(translation),
+                AllOf(HasSubstr("--model \"$M\" --concurrency \"$c\" --num-prompts \"$((c * 2))\""),
+                      HasSubstr(R"(--extra-body "{\"min_tokens\":$O,\"user\":\"a b\"}")")));
+    EXPECT_THAT(fmt::format("{}", fmt::join(translation.notes, ";")),
+                HasSubstr("`paretoken sweep` with --concurrency 1,2,8 in place of $c"));
+}
+
+TEST(Translation, what_a_variable_holds_is_asked_for_where_the_translation_depends_on_it) {
+    const auto complaint = [](const std::string& line) {
+        return message_of<UsageError>([&] {
+            const Translation translation = translation_of(commands_in(line));
+            throw UsageError(complaint_of(translation, "paretoken"));
+        });
+    };
+    EXPECT_THAT(complaint("python3 -m sglang.bench_serving --dataset-name random --random-range-ratio $R"),
+                HasSubstr("--random-range-ratio $R: the value is needed here"));
+    EXPECT_THAT(complaint("guidellm benchmark --data \"$D\" --rate-type concurrent --rate 3"),
+                HasSubstr("--data $D: the value is needed here"));
+    EXPECT_THAT(complaint("guidellm benchmark --data prompt_tokens=9 --rate-type $T --rate 3"),
+                HasSubstr("profile $T: the value is needed here"));
+}
+
+TEST(Translation, a_dataset_that_is_not_known_here_is_named) {
+    const auto complaint = [](const std::string& line) {
+        return complaint_of(translation_of(commands_in(line)), "paretoken");
+    };
+    EXPECT_THAT(complaint("aiperf profile -m M --input-file x.jsonl --custom-dataset-type nothing_known"),
+                HasSubstr("dataset nothing_known"));
+    EXPECT_THAT(complaint("aiperf profile -m M --input-file d/inputs.json --custom-dataset-type inputs-json"),
+                AllOf(HasSubstr("jq -c '.data[].payloads[]' d/inputs.json > inputs.jsonl"),
+                      HasSubstr("then: paretoken run http://localhost:8000 --model M --dataset custom "
+                                "--dataset-path inputs.jsonl")));
+    EXPECT_THAT(complaint("aiperf profile -m M --public-dataset cc_traces_weka_1 --concurrency 2"),
+                HasSubstr("--dataset weka --dataset-path cc_traces_weka_1.jsonl"));
+    EXPECT_THAT(complaint("aiperf profile -m M --input-file x.jsonl --shared-system-prompt-length 9"),
+                HasSubstr("a shared prefix of 9 tokens: the prompts of a file are sent as they are"));
+    EXPECT_THAT(complaint("aiperf profile -m M --scenario other"), HasSubstr("--scenario other"));
+}
+
 TEST(Translation, data_that_would_be_downloaded_are_named_with_the_file_to_save_and_the_command) {
     const auto complaint = [](const std::string& line) {
         return complaint_of(translation_of(commands_in(line)), "paretoken");
@@ -337,6 +490,7 @@ TEST(Translation, data_that_would_be_downloaded_are_named_with_the_file_to_save_
 TEST(Translation, a_program_that_is_not_translated_is_answered_with_the_command_that_does_the_same) {
     for (const auto& [line, here] :
          {std::pair{"aiperf plot out", "paretoken report DIR"},
+          std::pair{"aiperf synthesize-trace a b", "--arrivals trace:scale=0.5"},
           std::pair{"vllm bench sweep plot_pareto out", "paretoken report DIR"},
           std::pair{"guidellm benchmark from-file b.json", "paretoken report benchmarks.json"},
           std::pair{"./llama-bench -m x.gguf -p 512", "paretoken try"},
