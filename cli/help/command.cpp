@@ -24,6 +24,7 @@ const CLI::App* command_named(const CLI::App& app, const std::string& name) {
 }
 
 void help(const CLI::App& app, const std::vector<std::string>& words) {
+    if (words.empty()) return print("{}", help_text(app, "paretoken", false, terminal_width()));
     const std::string& first = words.front();
     if (first == "completion")
         return print("{}", completion_script(app, words.size() > 1 ? words[1] : "bash"));
@@ -37,6 +38,8 @@ void help(const CLI::App& app, const std::vector<std::string>& words) {
     if (const auto text = topic_text(first, terminal_width())) return print("{}", *text);
     if (const CLI::App* const command = command_named(app, first))
         return print("{}", help_text(*command, "paretoken " + first, false, terminal_width()));
+    if (const std::string text = mentions_of(app, first, terminal_width()); !text.empty())
+        return print("{}", text);
     std::string known;
     for (const Topic& topic : topics()) known += fmt::format("{}{}", known.empty() ? "" : ", ", topic.name);
     throw UsageError(
@@ -50,10 +53,10 @@ void add_help(CLI::App& app) {
     CLI::App* sub =
         app.add_subcommand("help", "Explain a topic or a command; print manual pages and completions");
     sub->add_option(
-           "topic", *words,
-           "metrics, figures, validity, exit-codes, loads, datasets, limits, or the name of a command; `man "
-           "[COMMAND]` prints a manual page, and `completion bash|zsh|fish` a script for the shell")
-        ->required();
+        "topic", *words,
+        "metrics, figures, validity, exit-codes, loads, datasets, limits, the name of a command, or a word "
+        "that is looked up in all examples and options; `man [COMMAND]` prints a manual page, and "
+        "`completion bash|zsh|fish` a script for the shell");
     sub->callback([&app, words] { help(app, *words); });
 }
 

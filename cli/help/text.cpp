@@ -9,6 +9,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 #include "core/error.h"
@@ -233,19 +234,53 @@ std::string usage_of(const CLI::App& command, const std::string& path) {
     return text + " [OPTIONS]";
 }
 
+std::string example_of(const HelpPage& page, std::size_t i, std::size_t width) {
+    return broken(fmt::format("# {}", page.examples[i]), 2, width) +
+           fmt::format("  {}\n", page.examples[i + 1]);  // in one line, which can be copied
+}
+
 std::string examples_of(const HelpPage& page, std::size_t width) {
     std::string text = "\nExamples:\n";
-    for (std::size_t i = 0; i + 1 < page.examples.size(); i += 2) {
-        text += broken(fmt::format("# {}", page.examples[i]), 2, width);
-        text += fmt::format("  {}\n", page.examples[i + 1]);  // in one line, which can be copied
-    }
+    for (std::size_t i = 0; i + 1 < page.examples.size(); i += 2) text += example_of(page, i, width);
     return text;
+}
+
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    return lower;
+}
+
+/// Whether one of the words of `text` begins with `start`, which is in lower case.
+bool has_word(std::string_view text, std::string_view start) {
+    const std::string lower = lower_case(text);
+    for (std::size_t at = lower.find(start); at != std::string::npos; at = lower.find(start, at + 1))
+        if (at == 0 || std::isalnum(static_cast<unsigned char>(lower[at - 1])) == 0) return true;
+    return false;
 }
 
 }  // namespace
 
 std::span<const HelpPage> help_pages() {
     return kPages;
+}
+
+std::string mentions_of(const CLI::App& app, std::string_view word, std::size_t width) {
+    std::string start = lower_case(word);
+    if (start.size() > 3 && start.ends_with('s')) start.pop_back();
+    std::string text;
+    for (const HelpPage& page : kPages)
+        for (std::size_t i = 0; i + 1 < page.examples.size(); i += 2)
+            if (has_word(page.examples[i], start) && text.find(page.examples[i + 1]) == std::string::npos)
+                text += example_of(page, i, width);
+    if (!text.empty()) text.insert(0, "Examples:\n");
+    std::vector<std::string> options;
+    for (const CLI::App* const command : commands_of(app))
+        for (const CLI::Option* const option : command->get_options())
+            if (!option->get_lnames().empty() && has_word(option->get_lnames().front(), start))
+                options.push_back(fmt::format("{} --{}", command->get_name(), option->get_lnames().front()));
+    if (options.empty()) return text;
+    return text + "Options:\n" + broken(fmt::format("{}", fmt::join(options, ", ")), 2, width);
 }
 
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width) {

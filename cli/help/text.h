@@ -27,6 +27,10 @@ std::span<const HelpPage> help_pages();
 /// shown under the heading of its group.
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width);
 
+/// Returns the examples and the options of all commands whose words begin with `word`; empty if there are
+/// none.
+std::string mentions_of(const CLI::App& app, std::string_view word, std::size_t width);
+
 /// Returns the manual page of a command in the language of man(7): "paretoken-run.1".
 std::string manual_page(const CLI::App& command, const std::string& path);
 

@@ -56,6 +56,14 @@ TEST_F(Help, ShowsFiveExamplesOfEachCommandThatHasAPage) {
     }
 }
 
+TEST_F(Help, FindsTheExamplesAndOptionsThatHaveAWord) {
+    const std::string trace = mentions_of(app_, "Traces", 80);
+    EXPECT_THAT(trace, HasSubstr("paretoken run http://localhost:8000 --dataset mooncake --dataset-path"));
+    EXPECT_THAT(mentions_of(app_, "header", 80), HasSubstr("run --header"));
+    EXPECT_THAT(mentions_of(app_, "quantization", 80), HasSubstr("paretoken compare runs/fp8 runs/awq"));
+    EXPECT_EQ(mentions_of(app_, "xyzzy", 80), "");
+}
+
 TEST_F(Help, TheMostUsedOptionsExist) {
     for (const HelpPage& page : help_pages())
         for (const std::string_view name : page.most_used)
