@@ -39,7 +39,6 @@
 #include "reports/files/file_io.h"
 #include "reports/files/json/cache_json.h"
 #include "reports/files/json/gate_file.h"
-#include "reports/files/recorded_files.h"
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
 #include "reports/pages/formats.h"
@@ -86,10 +85,6 @@ class Sweeps {
     std::map<fs::path, reports::SweepFile> read_;
     std::vector<reports::LoadedSearch> searches_;
 };
-
-bool is_running(const fs::path& run) {
-    return !fs::exists(run / reports::kRunFileName) && !fs::exists(run / reports::kEndedFileName);
-}
 
 /// Returns each result once, in the order in which the directories were named.
 reports::ResultDirectories found_results(const ReportCommand& command) {
@@ -140,7 +135,7 @@ std::vector<reports::LoadedRun> loaded_runs(const ReportCommand& command, const 
                                             Sweeps& sweeps) {
     std::vector<reports::LoadedRun> runs;
     for (const fs::path& run : found) {
-        if (command.serve && is_running(run)) continue;  // it is added when it has ended
+        if (command.serve && !reports::has_result(run)) continue;  // it is added when it has ended
         runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
         reports::restore_run(run, runs.back().result);
         sweeps.place(runs.back());
@@ -464,6 +459,15 @@ void write_files(const std::vector<Output>& files, const ReportModel& model) {
     }
 }
 
+ReportModel page_of(std::string title, std::vector<reports::Section> sections) {
+    ReportModel model;
+    model.title = std::move(title);
+    model.generated_at = experiments::utc_now();
+    model.version = version();
+    model.sections = std::move(sections);
+    return model;
+}
+
 void report(const ReportCommand& command) {
     if (command.serve) return serve_report(command);
     const std::vector<Output> files = outputs(command);
@@ -485,16 +489,13 @@ void report(const ReportCommand& command) {
 
 }  // namespace
 
-ReportModel page_of(std::string title, std::vector<reports::Section> sections) {
-    ReportModel model;
-    model.title = std::move(title);
-    model.generated_at = experiments::utc_now();
-    model.version = version();
-    model.sections = std::move(sections);
-    return model;
+std::string markdown_page(std::string title, std::vector<reports::Section> sections) {
+    return reports::markdown_report(page_of(std::move(title), std::move(sections)));
 }
 
-void write_page(const ReportModel& page, const fs::path& directory, std::string_view name) {
+void write_page(std::string title, std::vector<reports::Section> sections, const fs::path& directory,
+                std::string_view name) {
+    const ReportModel page = page_of(std::move(title), std::move(sections));
     reports::write_file_atomically(directory / fmt::format("{}.md", name), reports::markdown_report(page));
     reports::write_file_atomically(directory / fmt::format("{}.html", name), reports::html_report(page));
 }

@@ -3,9 +3,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "reports/analysis/model/report_model.h"
+namespace paretoken::reports {
+struct Section;
+}
 
 namespace paretoken::cli {
 
@@ -37,12 +40,12 @@ struct ReportCommand {
     std::string listen = "127.0.0.1:0";
 };
 
-/// Returns a page that consists of these sections.
-reports::ReportModel page_of(std::string title, std::vector<reports::Section> sections);
+/// Returns a page that consists of these sections, as Markdown.
+std::string markdown_page(std::string title, std::vector<reports::Section> sections);
 
-/// Writes a page as NAME.html and NAME.md into the directory. Throws RuntimeError.
-void write_page(const reports::ReportModel& page, const std::filesystem::path& directory,
-                std::string_view name);
+/// Writes such a page as NAME.html and NAME.md into the directory. Throws RuntimeError.
+void write_page(std::string title, std::vector<reports::Section> sections,
+                const std::filesystem::path& directory, std::string_view name);
 
 /// Writes the files of a report without printing anything, and returns their paths. Throws UsageError when an
 /// option or a file is wrong, RuntimeError when a file cannot be written.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/job.h"
 
 namespace paretoken::datasets {
 

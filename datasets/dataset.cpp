@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "datasets/job.h"
+
 namespace paretoken::datasets {
 
 std::shared_ptr<const JobGraph> Dataset::job(std::uint64_t index) const {

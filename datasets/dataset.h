@@ -11,9 +11,10 @@
 
 #include "core/record/request.h"
 #include "core/units.h"
-#include "datasets/job.h"
 
 namespace paretoken::datasets {
+
+struct JobGraph;
 
 /// The turn that a follow-up continues.
 struct Said {

@@ -11,6 +11,8 @@
 #include "core/error.h"
 #include "core/plan/plan.h"
 #include "experiments/run.h"
+#include "experiments/server/target.h"
+#include "experiments/watcher.h"
 
 namespace paretoken::experiments {
 namespace {

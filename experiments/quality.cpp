@@ -6,12 +6,15 @@
 #include <mutex>
 #include <utility>
 
+#include "core/error.h"
 #include "datasets/questions.h"
 #include "experiments/server/load.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/target.h"
 #include "loadgen/interruption.h"
 #include "loadgen/progress.h"
+#include "reports/files/file_io.h"
+#include "reports/files/probe_file.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -102,6 +105,16 @@ std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
         quality.outcome.right += answer.right ? 1 : 0;
     }
     return quality;
+}
+
+ProbeOutcome kept_outcome(const Quality& quality, const std::filesystem::path& directory,
+                          std::string& failure) {
+    try {
+        reports::write_probe_file(directory / reports::kProbeFileName, quality.answers);
+    } catch (const RuntimeError& error) {
+        failure = error.what();
+    }
+    return quality.outcome;
 }
 
 }  // namespace paretoken::experiments

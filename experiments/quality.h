@@ -1,7 +1,9 @@
 #pragma once
 // Measures the quality of a server's answers: asks the questions of --probe, whose right answers are known,
 // at temperature 0.
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/run/recorded.h"
@@ -33,5 +35,10 @@ Load load_of_probe(const Target& target, const LoadPlan& asked);
 /// Asks the questions and counts right answers; nothing when interrupted. Throws as load_of_probe() does.
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
+
+/// Returns the outcome, and writes the answers to the run's directory. `failure` becomes why they could not be
+/// written, and stays unchanged if they were.
+ProbeOutcome kept_outcome(const Quality& quality, const std::filesystem::path& directory,
+                          std::string& failure);
 
 }  // namespace paretoken::experiments

@@ -5,13 +5,20 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "core/result/slo.h"
 #include "experiments/server/provenance.h"
-#include "experiments/server/target.h"
-#include "experiments/watcher.h"
-#include "loadgen/interruption.h"
+
+namespace paretoken {
+struct LoadPlan;
+}
+
+namespace paretoken::loadgen {
+struct Interruption;
+}
 
 namespace paretoken::experiments {
+
+class Target;
+class Watcher;
 
 struct Measured {
     RunResult result;
@@ -25,14 +32,6 @@ struct Measured {
 /// --after-run-cmd fails; ServerFailed when the server that a command started ended during the run.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
-
-/// Judges the finished run in `directory` by the options of `asked` of FieldKind::judging, which replace its
-/// own, and returns the run with its new verdicts. Throws UsageError when its records cannot be read or an
-/// option is wrong; RuntimeError when the result cannot be written.
-RunResult judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
-
-/// Returns a plan's limits on percentiles (--slo), such as "ttft_p95:800". Throws UsageError.
-std::vector<Slo> percentile_slos_of(const LoadPlan& plan);
 
 /// Throws RuntimeError when a result was interrupted or could not be written, Error with
 /// ExitCode::measurement_invalid when it is invalid.

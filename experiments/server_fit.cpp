@@ -16,6 +16,8 @@
 #include "core/result/figures.h"
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
+#include "experiments/server/target.h"
+#include "experiments/watcher.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/files/file_io.h"
 #include "reports/files/run_directory.h"

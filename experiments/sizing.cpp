@@ -86,7 +86,7 @@ bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::
     at.stop.requests = std::max(usual_requests(at), kRequestsOfCheck);
     const Measured run = measure(*target, at, directory, invocation, silent, {stop, stop});
     require_whole(run, *target, "nothing was planned");
-    return verdict_on_all(run.result, percentile_slos_of(at)) != SloVerdict::missed;
+    return verdict_on_all(run.result, parse_slos(at.slos)) != SloVerdict::missed;
 }
 
 }  // namespace paretoken::experiments

@@ -6,9 +6,14 @@
 #include <filesystem>
 #include <string>
 
-#include "loadgen/load/limits.h"
-#include "loadgen/progress.h"
-#include "reports/analysis/sweep/sweep.h"
+namespace paretoken::loadgen {
+struct Limits;
+struct Progress;
+}  // namespace paretoken::loadgen
+
+namespace paretoken::reports {
+struct SweepPoint;
+}
 
 namespace paretoken::experiments {
 

@@ -1,10 +1,16 @@
 #pragma once
 // One run in virtual time: the schedule, dispatcher and dataset of a run over sockets drive the simulated
 // engine. Invariant: the outcome is a function of the options, the dataset and their seeds.
-#include "loadgen/run.h"
 #include "simulator/engine/profile.h"
 
+namespace paretoken {
+struct Observations;
+}
+
 namespace paretoken::loadgen {
+
+struct Interruption;
+struct LoadOptions;
 
 /// The time at which every virtual run begins.
 inline constexpr TimePoint kVirtualBegin{std::chrono::seconds(1)};

@@ -35,10 +35,6 @@ void add_body_field(std::string& body, std::string_view name, std::string_view i
 
 }  // namespace
 
-std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup) {
-    return fmt::format("{}{}{}", prefix, warmup ? "w" : "", index);
-}
-
 Worker::Worker(const WorkerOptions& options) : options_(options), drain_(options.kernel_stamps) {
     for (const WorkerTarget& target : options.targets) links_.push_back(link_to(target));
 }

@@ -20,9 +20,6 @@
 
 namespace paretoken::loadgen {
 
-/// Returns "PREFIX7", and for a warm-up request "PREFIXw7".
-std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);
-
 struct WorkerReport {
     RequestTable records;
     ClientReport client;               ///< report of this worker alone, without the host's lost share

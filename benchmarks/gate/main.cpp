@@ -26,6 +26,7 @@
 #include "experiments/gate.h"
 #include "experiments/server/load.h"
 #include "experiments/server/resolve.h"
+#include "loadgen/progress.h"
 #include "loadgen/run.h"
 #include "reports/analysis/gate/decision.h"
 #include "reports/analysis/gate/history.h"

@@ -7,6 +7,7 @@
 
 #include "cli/console/print.h"
 #include "core/result/slo.h"
+#include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 
 namespace paretoken::cli {

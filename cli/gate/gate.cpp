@@ -33,7 +33,6 @@
 #include "reports/files/file_io.h"
 #include "reports/files/json/gate_file.h"
 #include "reports/pages/gate.h"
-#include "reports/pages/markdown.h"
 
 namespace paretoken::cli {
 
@@ -113,12 +112,8 @@ void append_to(const std::string& path, const std::string& text) {
         throw RuntimeError(fmt::format("cannot write {}, which GITHUB_STEP_SUMMARY names", path));
 }
 
-reports::ReportModel gate_page(const GateReport& report) {
-    return page_of(report.headline, reports::gate_sections(report));
-}
-
 void write_pages(const GateReport& report, const fs::path& directory) {
-    write_page(gate_page(report), directory, "gate");
+    write_page(report.headline, reports::gate_sections(report), directory, "gate");
     reports::write_file_atomically(directory / "junit.xml", reports::gate_junit(report));
 }
 
@@ -133,7 +128,7 @@ void conclude(const GateReport& report, bool github, const Presentation& shown,
     if (github) {
         print("{}", reports::gate_annotations(report));
         if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"); summary != nullptr && *summary != '\0')
-            append_to(summary, reports::markdown_report(gate_page(report)));
+            append_to(summary, markdown_page(report.headline, reports::gate_sections(report)));
     }
     std::fflush(stdout);
     switch (report.verdict) {

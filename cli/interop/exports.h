@@ -6,9 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result/result.h"
-#include "reports/files/recorded_files.h"
-
 namespace CLI {
 class App;
 }
@@ -19,12 +16,7 @@ struct GateReport;
 
 namespace paretoken::cli {
 
-struct LoadedExport {
-    std::string name;  ///< name of its directory
-    std::filesystem::path directory;
-    RunResult result;
-    reports::StoredRun stored;
-};
+struct LoadedExport;
 
 struct ExportFormat {
     std::string_view name;

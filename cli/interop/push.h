@@ -1,11 +1,22 @@
 #pragma once
 // Sends metrics of runs to a Pushgateway of Prometheus, or to a collector of OpenTelemetry.
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "cli/interop/exports.h"
+#include "core/result/result.h"
+#include "reports/files/recorded_files.h"
 
 namespace paretoken::cli {
+
+/// A run that is exported.
+struct LoadedExport {
+    std::string name;  ///< name of its directory
+    std::filesystem::path directory;
+    RunResult result;
+    reports::StoredRun stored;
+};
 
 /// The value of --push that stands for the collector that the variables OTEL_EXPORTER_OTLP_* name.
 inline constexpr std::string_view kPushOtlp = "otlp";

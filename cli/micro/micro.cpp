@@ -17,6 +17,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cards/gpu.h"
 #include "cli/commands.h"
 #include "cli/console/interrupt.h"
 #include "cli/console/presentation.h"

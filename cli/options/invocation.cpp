@@ -10,6 +10,7 @@
 #include <fstream>
 #include <utility>
 
+#include "core/plan/plan.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/shard.h"
 #include "core/text/command_secrets.h"

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/plan/plan.h"
 #include "core/text/secrets.h"
 #include "experiments/server/provenance.h"
 #include "reports/files/output_directory.h"
+
+namespace paretoken {
+struct LoadPlan;
+}
 
 namespace paretoken::experiments {
 struct Access;

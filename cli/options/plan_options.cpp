@@ -11,6 +11,7 @@
 #include "cli/options/invocation.h"
 #include "cli/options/recipes.h"
 #include "core/error.h"
+#include "core/plan/plan.h"
 #include "core/text/secrets.h"
 #include "datasets/catalog.h"
 #include "loadgen/http/url.h"

@@ -290,7 +290,7 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
 void write_files(const DeploymentPlan& plan, const std::filesystem::path& directory) {
     reports::ensure_directory(directory);
     reports::write_file_atomically(directory / reports::kSizingFileName, reports::sizing_json(plan) + "\n");
-    write_page(page_of(reports::answer_of(plan), reports::sizing_sections(plan)), directory, "plan");
+    write_page(reports::answer_of(plan), reports::sizing_sections(plan), directory, "plan");
 }
 
 /// The form of the command with --from, which takes everything else from a run.

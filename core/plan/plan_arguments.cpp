@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/plan/plan.h"
 #include "core/text/secrets.h"
 
 namespace paretoken {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 #include "core/spec.h"
 
 namespace paretoken {

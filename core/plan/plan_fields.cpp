@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 #include "core/plan/rows/rows.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"

@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plan/plan.h"
 #include "core/record/provenance.h"
 
 namespace paretoken {
+
+struct LoadPlan;
 
 /// The part of a run that a field decides.
 enum class FieldKind : std::uint8_t {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 
 namespace paretoken {
 namespace {

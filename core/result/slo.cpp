@@ -195,6 +195,13 @@ Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
     return {std::string(tag), parse_limit(*metric, number), p};
 }
 
+std::vector<Slo> parse_slos(const std::vector<std::string>& texts) {
+    std::vector<Slo> slos;
+    slos.reserve(texts.size());
+    for (const std::string& text : texts) slos.push_back(parse_slo(text));
+    return slos;
+}
+
 Slo parse_goodput_slo(std::string_view text) {
     Slo slo = parse_slo(text);
     if (slo.p)

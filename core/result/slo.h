@@ -41,6 +41,7 @@ enum class SloPercentiles { held, any };
 /// "job" "job_time". Throws UsageError for another form, an unknown tag (naming the known ones), a pooled
 /// metric, or an excluded percentile.
 Slo parse_slo(std::string_view text, SloPercentiles percentiles = SloPercentiles::held);
+std::vector<Slo> parse_slos(const std::vector<std::string>& texts);
 
 /// Reads a limit on each request or job like parse_slo(), but refuses percentiles.
 Slo parse_goodput_slo(std::string_view text);

@@ -35,12 +35,6 @@ std::vector<Slo> request_slos_of(const std::vector<std::string>& texts) {
     return goodput_slos_of(texts, false);
 }
 
-std::vector<Slo> percentile_slos_of(const std::vector<std::string>& texts) {
-    std::vector<Slo> slos;
-    for (const std::string& text : texts) slos.push_back(parse_slo(text));
-    return slos;
-}
-
 RunSummary summary_of(const Recorded& recorded, const Judging& judging) {
     const LoadShape& shape = recorded.begun.shape;
     SummaryOptions options{.open_loop = shape.open_loop,
@@ -315,7 +309,7 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
          .unknown = unknown,
          .needs_of_slos = unknown.empty() ? Facts{} : needs_of_slos(recorded, judging)});
     if (result.stop && result.stop->rule == kDiverging) withhold_percentiles(result);
-    const std::vector<Slo> slos = percentile_slos_of(judging.slos);
+    const std::vector<Slo> slos = parse_slos(judging.slos);
     result.slo = percentile_verdicts(result, observed.records, window, slos, unknown);
     if (jobs) count_jobs_over(result.slo, slos, jobs->jobs);
     result.rules = benchmark_rules_of(result);

@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "core/result/result.h"
+
 namespace paretoken {
 namespace {
 

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "core/record/server_scrape.h"
-#include "core/result/result.h"
 #include "core/units.h"
 
 namespace paretoken {
+
+struct Series;
+struct ServerFigures;
 
 /// A share is a gauge from 0 to 1: engines are averaged, while other gauges are summed.
 enum class MetricKind : std::uint8_t { gauge, share, counter, histogram };

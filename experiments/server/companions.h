@@ -8,8 +8,11 @@
 #include "core/plan/plan.h"
 #include "core/plan/shard.h"
 #include "core/units.h"
-#include "loadgen/load/stop_monitor.h"
-#include "loadgen/progress.h"
+
+namespace paretoken::loadgen {
+struct Progress;
+class StopMonitor;
+}  // namespace paretoken::loadgen
 
 namespace paretoken::experiments {
 

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
 #include "experiments/server/command_line.h"
+#include "experiments/server/companions.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"

@@ -8,13 +8,13 @@
 #include <string>
 
 #include "core/plan/plan.h"
-#include "experiments/server/companions.h"
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
 
 namespace paretoken::experiments {
 
 class CommandServer;
+class Companions;
 
 inline constexpr std::string_view kServerLogName = "server.log";
 inline constexpr auto kServerPatience =

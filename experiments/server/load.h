@@ -6,15 +6,27 @@
 #include <vector>
 
 #include "core/plan/plan.h"
-#include "core/run/observations.h"
 #include "datasets/dataset.h"
 #include "loadgen/load_options.h"
 
+namespace paretoken {
+struct PowerReading;
+struct ServerScrape;
+}  // namespace paretoken
+
 namespace paretoken::loadgen {
+struct EndpointFacts;
 class Workers;
+}  // namespace paretoken::loadgen
+
+namespace paretoken::protocol {
+struct Protocol;
 }
 
 namespace paretoken::experiments {
+
+class Target;
+class Watcher;
 
 /// A resolved plan and the values computed from it.
 struct Load {
@@ -31,5 +43,26 @@ struct Load {
     /// time; may be empty.
     std::function<void()> when_over = {};
 };
+
+/// Returns the protocol of a plan. Throws UsageError for an unknown name.
+const protocol::Protocol& protocol_of(const LoadPlan& plan);
+
+/// Returns what the bodies of all requests of a plan have in common.
+protocol::BodyOptions body_of(const LoadPlan& plan);
+
+/// Returns the load of a plan without the options that each kind of target adds. `outline_content`: as in
+/// datasets::DatasetOptions. Throws UsageError.
+Load load_of(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt,
+             bool outline_content = true);
+
+/// Throws UsageError if the mean request of a dataset does not fit into the server's context.
+void check_context(const Load& load, const loadgen::EndpointFacts& facts);
+
+/// Throws UsageError for options that are wrong whatever the target is.
+void refuse_wrong_options(const LoadPlan& asked);
+
+/// Warns of rows of the datasets' files that are left out and, over sockets, of a load that exceeds the
+/// ceiling that was found for this host.
+void warn_of(const Load& load, const Target& target, Watcher& watcher);
 
 }  // namespace paretoken::experiments

@@ -6,8 +6,11 @@
 #include <string_view>
 
 #include "core/plan/plan.h"
-#include "datasets/dataset.h"
-#include "datasets/synthetic/calibration.h"
+
+namespace paretoken::datasets {
+struct Calibration;
+class Dataset;
+}  // namespace paretoken::datasets
 
 namespace paretoken::loadgen {
 struct EndpointFacts;

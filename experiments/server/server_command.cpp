@@ -23,6 +23,7 @@
 #include "core/text/printable.h"
 #include "experiments/server/command_line.h"
 #include "experiments/server/listening.h"
+#include "experiments/watcher.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/http/tls.h"

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/record/provenance.h"
 #include "core/text/secrets.h"
 #include "core/units.h"
-#include "experiments/watcher.h"
 
 namespace paretoken::experiments {
+
+class Watcher;
 
 /// The most bytes of a server's output that are kept: its beginning and the last 16 KiB.
 inline constexpr std::size_t kLongestServerLog = std::size_t{64} << 20;

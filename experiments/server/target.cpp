@@ -11,15 +11,11 @@
 #include "core/error.h"
 #include "core/plan/model_mix.h"
 #include "core/plan/scrape_places.h"
-#include "core/plan/shard.h"
 #include "core/random.h"
-#include "core/result/metrics.h"
-#include "core/result/slo.h"
 #include "core/run/server_figures.h"
 #include "core/text/content_hash.h"
 #include "datasets/catalog.h"
 #include "datasets/synthetic/prose.h"
-#include "experiments/alerting.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/load.h"
 #include "experiments/server/provenance.h"
@@ -27,25 +23,22 @@
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/server_command.h"
+#include "experiments/server/virtual_target.h"
+#include "experiments/watcher.h"
 #include "loadgen/http/fetch.h"
 #include "loadgen/interruption.h"
 #include "loadgen/power/dcgm.h"
 #include "loadgen/power/sampler.h"
 #include "loadgen/probe.h"
+#include "loadgen/progress.h"
+#include "loadgen/run.h"
 #include "loadgen/scrape/scraper.h"
-#include "loadgen/virtual.h"
 
 namespace paretoken::experiments {
 namespace {
 
 constexpr const char* kPrometheus = "/prometheus";             ///< base of the metrics of trtllm-serve
 constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from measured and warm-up requests
-
-const protocol::Protocol& protocol_of(const LoadPlan& plan) {
-    if (const protocol::Protocol* known = protocol::protocol_named(plan.endpoint_type)) return *known;
-    throw UsageError(fmt::format("--endpoint-type '{}' is not a protocol; known are {}", plan.endpoint_type,
-                                 protocol::names_of_protocols()));
-}
 
 http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
     http::Headers headers;
@@ -59,17 +52,6 @@ http::Headers headers_of(const LoadPlan& plan, const std::string& api_key) {
         headers.emplace_back(name, value == std::string::npos ? "" : text.substr(value));
     }
     return headers;
-}
-
-protocol::BodyOptions body_of(const LoadPlan& plan) {
-    protocol::BodyOptions body;
-    body.protocol = &protocol_of(plan);
-    body.model = parse_model_mix(plan.model).front().model;
-    body.ignore_eos = plan.sampling.ignore_eos;
-    body.max_completion_tokens = plan.sampling.max_completion_tokens;
-    body.temperature = plan.sampling.temperature;
-    body.extra_body = plan.sampling.extra_body;
-    return body;
 }
 
 loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::string& url, const Access& access,
@@ -99,67 +81,6 @@ loadgen::EndpointOptions endpoint_options(const LoadPlan& plan, const std::strin
     return endpoint;
 }
 
-void check_context(const datasets::Dataset& dataset, const loadgen::EndpointFacts& facts) {
-    const auto in = dataset.mean_input_tokens();
-    const auto out = dataset.mean_output_tokens();
-    if (!facts.context || !in || !out || *in + *out <= static_cast<double>(*facts.context)) return;
-    throw UsageError(
-        fmt::format("the mean prompt of {:.0f} tokens and the mean answer of {:.0f} together exceed the "
-                    "context of {} tokens that {} serves; use shorter prompts (--isl) or answers (--osl), or "
-                    "start the server with a longer context",
-                    *in, *out, *facts.context, facts.body.model));
-}
-
-bool is_of_jobs(const std::string& slo) {
-    return metric_named(parse_slo(slo).tag)->of_jobs;
-}
-
-/// Refuses a limit on jobs that no request of the load can belong to.
-void require_jobs(const Load& load) {
-    const auto refuse = [](std::string_view option, const std::string& slo, std::string_view dataset) {
-        throw UsageError(
-            fmt::format("{} {}: the limit is on jobs of agents, and {} has none; leave it out, or take a "
-                        "dataset with jobs (`paretoken help datasets` lists them)",
-                        option, slo, dataset));
-    };
-    bool any = false;
-    for (std::size_t i = 0; i < load.datasets.size(); ++i) {
-        any = any || load.datasets[i]->has_jobs();
-        if (load.datasets[i]->has_jobs()) continue;
-        for (const std::string& slo : load.plan.classes[i].goodput)
-            if (is_of_jobs(slo)) refuse("--goodput", slo, load.plan.classes[i].dataset.name);
-    }
-    for (const std::string& slo : load.plan.slos)
-        if (!any && is_of_jobs(slo)) refuse("--slo", slo, load.plan.classes.front().dataset.name);
-}
-
-/// Returns the load without the options that each kind of target adds.
-/// `outline_content`: as in datasets::DatasetOptions.
-Load common_load(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt,
-                 bool outline_content = true) {
-    Load load;
-    load.plan = resolved(asked, facts, salt);
-    for (std::size_t i = 0; i < load.plan.classes.size(); ++i)
-        load.datasets.push_back(dataset_of(load.plan, i, facts.calibration, outline_content));
-    require_jobs(load);
-    load.options = load_options(load.plan);
-    // The name that a server lists is one model, even if it looks like a mix of several.
-    const auto models = asked.model.empty() ? std::vector<ModelShare>{{.model = load.plan.model}}
-                                            : parse_model_mix(asked.model);
-    for (loadgen::ClassLoad& of : load.options.classes) of.models = models;
-    for (std::size_t i = 0; i < load.options.classes.size(); ++i) {
-        loadgen::ClassLoad& of = load.options.classes[i];
-        of.dataset = load.datasets[i].get();
-        of.arrivals = loadgen::with_recorded_times(std::move(of.arrivals), *of.dataset);
-    }
-    load.options.worker.client.body = facts.body;
-    return load;
-}
-
-void check_context(const Load& load, const loadgen::EndpointFacts& facts) {
-    for (const auto& dataset : load.datasets) check_context(*dataset, facts);
-}
-
 class SocketTarget final : public Target {
   public:
     SocketTarget(const LoadPlan& asked, const Access& access, Watcher& watcher, const std::stop_token& stop,
@@ -167,7 +88,7 @@ class SocketTarget final : public Target {
         : Target(secrets_of(asked, access.api_key)), watcher_(&watcher), server_(std::move(server)) {
         for (std::size_t i = 0; i < asked.targets.size(); ++i)
             open(asked, asked.targets[i], access, watcher, stop);
-        const Load trial = common_load(asked, facts(), "trial-" + fresh_salt());
+        const Load trial = load_of(asked, facts(), "trial-" + fresh_salt());
         check_context(trial, facts());
         check_probe(asked, facts().context);
         const auto root_before = metrics_before(asked);
@@ -204,7 +125,7 @@ class SocketTarget final : public Target {
     bool in_virtual_time() const override { return false; }
 
     Load load_for(const LoadPlan& asked) const override {
-        Load load = common_load(asked, facts(), salt_for(asked));
+        Load load = load_of(asked, facts(), salt_for(asked));
         loadgen::WorkerOptions& worker = load.options.worker;
         for (const Server& server : servers_) worker.targets.push_back(worker_target(server, load.plan));
         worker.route = loadgen::route_named(load.plan.route).value();
@@ -403,7 +324,7 @@ class SocketTarget final : public Target {
         }
         asked.class_specs.clear();
         asked.salt = "probe-" + fresh_salt();
-        const Load probe = common_load(asked, facts(), "");
+        const Load probe = load_of(asked, facts(), "");
         const Server& server = servers_.front();
         try {
             const auto cached =
@@ -530,66 +451,6 @@ class SocketTarget final : public Target {
     mutable std::set<std::string> complained_of_;   ///< exporters warned of
 };
 
-/// The simulated server in virtual time, whose facts are known without a probe.
-class VirtualTarget final : public Target {
-  public:
-    explicit VirtualTarget(const LoadPlan& asked)
-        : Target(secrets_of(asked, "")), url_(asked.targets.front()) {
-        if (asked.targets.size() > 1) throw UsageError("--virtual computes one server, not several");
-        if (!names_simulator(url_)) {
-            throw UsageError(
-                fmt::format("--virtual: {} is a server that answers in its own time; only sim:PROFILE "
-                            "can be computed",
-                            url_));
-        }
-        virtual_.profile = simulated_profile(url_);
-        if (shard_of(asked).count > 1 && virtual_.profile.timing == sim::Timing::batching)
-            throw UsageError(fmt::format(
-                "--shard {}: in virtual time every shard computes a server of its own, so that the requests "
-                "of different shards do not meet in {}; only servers whose requests do not influence each "
-                "other, such as sim:ideal, can be computed in shards",
-                asked.fleet.shard, url_));
-        virtual_.turnaround = asked.turnaround;
-        virtual_.write_time = asked.write_time;
-        virtual_.ignore_eos = asked.sampling.ignore_eos;
-        facts_.body = body_of(asked);
-        virtual_.chat = facts_.body.protocol->chat_template;
-        if (asked.model.empty()) facts_.body.model = virtual_.profile.model;
-        facts_.server_kind = "paretoken-sim in virtual time";
-        facts_.context = sim::context_limit(virtual_.profile);
-        facts_.simulator_profile = virtual_.profile.name;
-        facts_.simulator_terms = sim::limit_terms(virtual_.profile);
-        check_probe(asked, facts_.context);
-    }
-
-    const loadgen::EndpointFacts& facts() const override { return facts_; }
-    std::string url() const override { return url_; }
-    bool in_virtual_time() const override { return true; }
-
-    Load load_for(const LoadPlan& asked) const override {
-        // A server without a prefix cache only counts the tokens of prompts.
-        Load load = common_load(asked, facts_, salt_for(asked), loadgen::reads_prompts(virtual_.profile));
-        check_context(load, facts_);
-        load.options.worker.id_prefix = "v-";
-        load.options.began = loadgen::kVirtualBegin;
-        return load;
-    }
-
-    Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
-                      const loadgen::Interruption& interruption) const override {
-        loadgen::VirtualOptions options = virtual_;
-        options.server_number = load.plan.server_number;
-        options.server_age = load.server_age;
-        options.ignore_eos = load.options.worker.client.body.ignore_eos;
-        return loadgen::make_virtual_load(load.options, options, sink, progress, interruption);
-    }
-
-  private:
-    std::string url_;
-    loadgen::VirtualOptions virtual_;
-    loadgen::EndpointFacts facts_;
-};
-
 }  // namespace
 
 Target::Target(Secrets secrets) : secrets_(std::move(secrets)), opened_at_(utc_now()) {}
@@ -613,13 +474,11 @@ double seconds_until_start(const LoadPlan& plan) {
 
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
-    require_divisible(with_load(with_dataset(asked)));  // wrong options are refused before anything starts
+    refuse_wrong_options(asked);
     if (!asked.fleet.start_at.empty() && seconds_until_start(asked) < 0)
         throw UsageError(fmt::format("--start-at {}: this time has passed; choose a later one for all shards",
                                      asked.fleet.start_at));
-    (void)alerting_of(asked);
-    (void)protocol_of(asked);
-    if (asked.virtual_time) return std::make_unique<VirtualTarget>(asked);
+    if (asked.virtual_time) return virtual_target(asked);
     return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));
 }
 

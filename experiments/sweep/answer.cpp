@@ -114,7 +114,7 @@ double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slo
 
 SweepSearch answer_in(const SweepPlan& plan, const SweepFile& file, const Cell& cell,
                       const fs::path& directory, Shown shown) {
-    const std::vector<Slo> slos = percentile_slos_of(plan.asked);
+    const std::vector<Slo> slos = parse_slos(plan.asked.slos);
     const std::vector<Counted> runs = runs_in(file, cell, directory);
     SweepSearch answer{.slos = plan.asked.slos, .ended = "every level was measured"};
     const Counted* highest = nullptr;  // the last run of the highest level within the SLOs

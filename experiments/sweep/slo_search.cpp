@@ -103,7 +103,7 @@ LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const S
     LoadPlan asked = plan_at(plan.sweep, point);
     if (!asked.stop.requests && !asked.stop.duration)
         asked.stop.requests =
-            usual_requests(asked, plan.ladder ? first_rounds(percentile_slos_of(asked)) : kUsualRounds);
+            usual_requests(asked, plan.ladder ? first_rounds(parse_slos(asked.slos)) : kUsualRounds);
     if (asked.stop.requests) *asked.stop.requests *= step.longer;
     if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
     if (plan.max_time)  // a run that is shown to miss a limit need not go on
@@ -118,7 +118,7 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
                    const fs::path& directory, const Invocation& invocation, Watcher& watcher,
                    const loadgen::Interruption& interruption) {
     const std::unique_ptr<LevelSearch> search = search_of(plan);
-    const std::vector<Slo> slos = percentile_slos_of(plan.sweep.asked);
+    const std::vector<Slo> slos = parse_slos(plan.sweep.asked.slos);
     std::optional<double> most_requests_per_s;
     double lowest = 0;
     std::optional<double> shortest_e2e_s;

@@ -10,7 +10,6 @@
 
 #include "core/plan/plan.h"
 #include "experiments/run.h"
-#include "experiments/server/launch.h"
 #include "experiments/server/provenance.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
@@ -20,6 +19,8 @@
 #include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::experiments {
+
+class ServerLauncher;
 
 /// The order in which the levels of a cell are measured. If levels only ascend, drift over time (caches,
 /// temperature) looks like an effect of the load.

@@ -25,6 +25,7 @@
 #include "experiments/server/provenance.h"
 #include "experiments/server/redaction.h"
 #include "experiments/watch/drift.h"
+#include "loadgen/progress.h"
 #include "loadgen/run.h"
 #include "reports/files/file_io.h"
 #include "reports/files/records.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/result/result.h"
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
 #include "loadgen/interruption.h"

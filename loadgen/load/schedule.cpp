@@ -1,6 +1,12 @@
 #include "loadgen/load/schedule.h"
 
+#include <fmt/format.h>
+
 namespace paretoken::loadgen {
+
+std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup) {
+    return fmt::format("{}{}{}", prefix, warmup ? "w" : "", index);
+}
 
 Schedule::Schedule(const Arrivals& arrivals, const Limits& limits, std::uint64_t seed, Share share,
                    const datasets::Dataset* dataset, Numbering numbering, std::optional<std::uint64_t> cap)

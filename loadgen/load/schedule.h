@@ -3,6 +3,7 @@
 // job (datasets/job.h), whose first turn is due at its time, and a function of (seed, i).
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "loadgen/load/arrival.h"
@@ -23,6 +24,9 @@ struct Planned {
 
     bool operator==(const Planned&) const = default;
 };
+
+/// Returns "PREFIX7", and for a warm-up request "PREFIXw7".
+std::string request_id(const std::string& prefix, std::uint64_t index, bool warmup);
 
 /// A turn of a job that may start, and its pause from that moment on.
 struct FollowUp {

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::reports {
+
+struct SweepFile;
 
 /// Writes run.json, the result of a run that has ended. Throws RuntimeError.
 void write_run(const std::filesystem::path& directory, const RunResult& result);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plan/plan_fields.h"
+#include "experiments/server/launch.h"
 #include "experiments/sweep/sweep.h"
 #include "reports/files/file_io.h"
 #include "reports/files/run_directory.h"

@@ -2,6 +2,7 @@
 // a text that is read and written to the same text again.
 #include <algorithm>
 
+#include "core/plan/plan.h"
 #include "core/plan/plan_fields.h"
 #include "core/text/secrets.h"
 #include "reports/files/json/record_lines.h"

@@ -9,6 +9,7 @@
 
 #include "core/formats.h"
 #include "reports/analysis/micro/micro_bound.h"
+#include "reports/analysis/micro/micro_results.h"
 
 namespace paretoken::reports {
 namespace {

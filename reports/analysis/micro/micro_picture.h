@@ -5,10 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "reports/analysis/micro/micro_results.h"
 #include "reports/document/picture.h"
 
 namespace paretoken::reports {
+
+struct MicroResults;
 
 /// One operation of a layer. A stack holds its operations in the order of a forward pass.
 struct LayerOperation {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cards/card_file.h"
+#include "cards/gpu.h"
 #include "core/error.h"
 #include "core/formats.h"
 #include "reports/analysis/micro/micro_fit.h"

@@ -10,8 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cards/gpu.h"
 #include "reports/analysis/micro/micro_rows.h"
+
+namespace paretoken::cards {
+struct GpuCard;
+}
 
 namespace paretoken::reports {
 

@@ -5,7 +5,9 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "core/record/event_source.h"
 #include "core/statistics.h"
+#include "reports/files/recorded_files.h"
 
 namespace paretoken::reports {
 

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "core/record/record.h"
-#include "reports/files/recorded_files.h"
 
 namespace paretoken::reports {
+
+struct StoredRun;
 
 /// A request that was sent, and is no warm-up.
 struct SentRequest {

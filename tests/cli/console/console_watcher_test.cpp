@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/result/result.h"
+#include "reports/analysis/sweep/sweep.h"
+
 namespace paretoken::cli {
 namespace {
 

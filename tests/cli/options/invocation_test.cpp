@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 #include "core/plan/plan_arguments.h"
 #include "experiments/server/target.h"
 

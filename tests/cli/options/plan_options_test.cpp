@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 #include "datasets/catalog.h"
 #include "loadgen/load/arrival.h"
 #include "loadgen/protocol/protocol.h"

@@ -11,6 +11,7 @@
 #include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
+#include "core/units.h"
 #include "tests/support/message_of.h"
 
 namespace paretoken::cli {

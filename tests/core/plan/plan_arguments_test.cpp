@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/plan/plan.h"
 #include "core/plan/plan_fields.h"
 
 namespace paretoken {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 
 namespace paretoken {
 namespace {

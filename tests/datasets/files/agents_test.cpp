@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "datasets/describe.h"
+#include "datasets/job.h"
 
 namespace paretoken::datasets {
 namespace {

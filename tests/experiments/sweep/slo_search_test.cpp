@@ -66,7 +66,7 @@ TEST_F(VirtualSearch, brackets_the_knee_that_every_whole_level_shows) {
         texts["num_prompts"] = {"4000"};
         texts["seed"] = {"99"};
         const Measured longer = measured(texts, "at" + texts["concurrency"].front());
-        EXPECT_EQ(verdict_on_all(longer.result, percentile_slos_of(plan.sweep.asked)),
+        EXPECT_EQ(verdict_on_all(longer.result, parse_slos(plan.sweep.asked.slos)),
                   level == *file.search->pass ? SloVerdict::met : SloVerdict::missed)
             << level;
     }
@@ -108,7 +108,7 @@ TEST_F(VirtualSearch, names_failed_requests_as_the_reason_of_a_run_that_decides_
     const SloSearchPlan plan = plan_for({"ttft_p95:500"});
     RunResult few;
     few.validity = {Verdict::invalid, {{Verdict::invalid, "errors", "30 % of the requests failed"}}};
-    EXPECT_EQ(verdict_on_all(few, percentile_slos_of(plan.sweep.asked)), SloVerdict::missed);
+    EXPECT_EQ(verdict_on_all(few, parse_slos(plan.sweep.asked.slos)), SloVerdict::missed);
     EXPECT_EQ(binding_of(few, plan.sweep.asked), "too many requests fail");
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/plan/plan.h"
 
 namespace paretoken::reports {
 namespace {

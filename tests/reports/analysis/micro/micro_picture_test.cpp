@@ -4,6 +4,9 @@
 
 #include <cmath>
 
+#include "reports/analysis/micro/micro_results.h"
+#include "reports/analysis/micro/micro_rows.h"
+
 namespace paretoken::reports {
 namespace {
 

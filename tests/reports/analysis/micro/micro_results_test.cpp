@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cards/gpu.h"
 #include "core/error.h"
 
 namespace paretoken::reports {
