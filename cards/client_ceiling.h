@@ -32,8 +32,7 @@ struct IntendedLoad {
 };
 
 /// Returns one sentence for each quantity of a load that exceeds the ceiling of one worker ×
-/// IntendedLoad::workers; the rate of stream events is requests per second × tokens per request. Unknown
-/// quantities, and those whose ceiling is 0, are left out.
+/// IntendedLoad::workers. Unknown quantities, and those whose ceiling is 0, are left out.
 std::vector<std::string> shortfalls(const IntendedLoad& load, const ClientCeiling& ceiling);
 
 /// The path of the ceiling's file: $XDG_STATE_HOME/paretoken/client_ceiling.json, or

@@ -1,17 +1,15 @@
 #pragma once
-// Bounds and work of a model that is served by several ranks (GPUs that share its weights): the most ranks
-// that can hold different parts of its KV cache, the most memory for that cache, and the FLOP per token. The
-// hardware limit (the upper bound on throughput that reports compute) uses them for any engine; what a
-// certain engine leaves is in cards/fit.h. The functions are pure.
+// Bounds and work of a model that is served by several ranks (GPUs that share its weights), for any engine:
+// ranks that can hold different parts of its KV cache, the memory for it, and the FLOP per token. What a
+// certain engine leaves is in cards/fit.h.
 #include <optional>
 
 #include "cards/model.h"
 
 namespace paretoken::cards {
 
-/// The most ranks that hold different parts of the KV cache: at most the number of KV heads, because further
-/// ranks hold copies. For latent attention it is all ranks, because the requests can be divided among the
-/// ranks so that each holds the cache of its own requests.
+/// The most ranks that hold different parts of the KV cache: at most the number of KV heads; all ranks for
+/// latent attention, because the requests can be divided among them.
 double kv_ranks(const ModelCard& model, double ranks);
 
 /// The bytes that are left for the KV cache at a usual setting, if nothing but the weights took memory: 0.9

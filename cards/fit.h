@@ -102,12 +102,10 @@ double sequence_bytes(const ModelCard& model, const Deployment& deployment, cons
 std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deployment, const Fit& fit,
                                 double tokens);
 
-/// The tokens of cache that fit if every sequence has `context` tokens. It is Fit::pool_tokens unless the
-/// model has windows.
+/// The tokens of cache that fit if every sequence has `context` tokens: fewer with windows.
 double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context);
 
-/// The weights of all ranks together, with the scales of a format in groups that the format's own size does
-/// not contain.
+/// The weights of all ranks together, with the scales that the format's own size does not contain.
 double resident_bytes(const ModelCard& model);
 
 }  // namespace paretoken::cards

@@ -39,8 +39,7 @@ struct GpuSpec {
 };
 
 /// Finds the card whose name or alias has all its words in the text, in any order and case: "NVIDIA H100 80GB
-/// HBM3", "sim:llama3-8b-h100-bf16" → h100-sxm. Nothing for a tie, and for a product variant that has no card
-/// of its own ("NVIDIA H200 NVL").
+/// HBM3" → h100-sxm. Nothing for a tie, and for a product variant without a card of its own.
 std::optional<GpuCard> find_gpu(std::string_view text);
 
 /// Returns the letters and digits of a name in lower case, without everything between them.
@@ -63,9 +62,8 @@ GpuCard gpu_card(std::string_view text);
 /// Parses "h200" or "h200x2"; a name needs no card. Throws UsageError for an empty name or a count of 0.
 GpuSpec parse_gpu_spec(std::string_view text);
 
-/// Throws UsageError if a spec of parse_gpu_spec() has a name without a card, with the names of similar
-/// cards. `cpu` is the processor of this host, whose name is accepted, and so are names that begin with
-/// "other:".
+/// Throws UsageError if a spec of parse_gpu_spec() has a name without a card, with the names of similar ones.
+/// `cpu`, this host's processor, and names that begin with "other:" are accepted.
 void require_known_gpu(std::string_view text, std::string_view cpu);
 
 /// A kind of arithmetic, and the dense FLOP per second that a card has for it.

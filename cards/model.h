@@ -91,9 +91,8 @@ double kv_bytes_per_token(const ModelCard& card);
 double kv_bytes_per_sequence(const ModelCard& card, double context);
 
 struct ModelCardOptions {
-    /// The type of the linear layers, in place of the config's quantisation. An unquantised format of at
-    /// least 16 bits also applies to embedding, output projection and router. Refused with a UsageError for a
-    /// GGUF file.
+    /// The type of the linear layers, in place of the config's quantisation. An unquantised one also applies
+    /// to embedding, output projection and router. Refused for a GGUF file.
     std::optional<std::string> weight_dtype;
     std::optional<std::string> kv_dtype;  ///< type of the KV cache
 };

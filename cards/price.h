@@ -97,10 +97,9 @@ struct HourlyRate {
 /// The entry of a GPU, which the card may have under any of its names; nothing if it has none.
 const PricedItem* priced_gpu(const PriceCard& card, const std::string& name);
 
-/// Returns the hourly rate of all `hardware.count` devices together by a price card, with its monthly cost of
-/// operation, and with the cost of power if the card's prices do not include it; nothing if the card does not
-/// have the hardware. Throws UsageError if the card's entry has no price for the basis, or no watts where
-/// they are needed. `measured` power is used if it covers exactly the priced devices.
+/// Returns the hourly rate of all `hardware.count` devices together, with the monthly cost of operation and
+/// power that the prices do not include; nothing if the card lacks the hardware. Throws UsageError without a
+/// price for the basis, or needed watts. `measured` power is used if it covers exactly the priced devices.
 std::optional<HourlyRate> hourly_rate(const PriceCard& card, const PricedHardware& hardware,
                                       const std::optional<std::string>& basis = {},
                                       const std::optional<MeasuredPower>& measured = {});
@@ -121,8 +120,7 @@ std::vector<std::string> known_price_cards();
 ApiPrice api_price_named(const std::string& name, const std::vector<PriceCard>& cards);
 
 /// The dollars per million tokens of a mix, of which only the ratios matter. Cached tokens cost as much as
-/// fresh ones if the API has no price for them, or if prompts are too short to be cached. Writing to the
-/// cache and keeping tokens are not included.
+/// fresh ones if the API has no price for them, or prompts are too short to be cached.
 double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double output, double prompt_tokens);
 
 /// The same if every fresh input token is written to the cache and kept there for ttl_s, or for an hour if

@@ -1,7 +1,6 @@
 #pragma once
 // The table of number formats that cards, kernels, reports and the simulator share. Sizes include the scales
-// within blocks (q4_1: 20 bytes for 32 values), but not those of int4, int8 and fp8, whose number depends on
-// the checkpoint.
+// within blocks (q4_1: 20 bytes for 32 values), but not those of int4, int8 and fp8.
 #include <cstdint>
 #include <span>
 #include <string_view>

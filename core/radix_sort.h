@@ -19,9 +19,8 @@ inline std::uint64_t radix_key(std::int64_t value) {
     return static_cast<std::uint64_t>(value) ^ (std::uint64_t{1} << 63U);
 }
 
-/// Sorts in ascending order of `key_of(value)`, a std::uint64_t. Values with equal keys keep their order.
-/// There is one pass per digit (11 bits of the key); digits that are equal in all keys are skipped. `values`
-/// must have fewer than 2^32 elements.
+/// Sorts fewer than 2^32 values in ascending order of `key_of(value)`, a std::uint64_t; equal keys keep their
+/// order. There is one pass per 11 bits of the key; digits that are equal in all keys are skipped.
 template <class T, class KeyOf>
 void radix_sort(std::vector<T>& values, KeyOf key_of) {
     constexpr unsigned kBits = 11;

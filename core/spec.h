@@ -37,8 +37,7 @@ enum class Rungs : std::uint8_t {
 };
 
 /// Reads a ladder: a list ("1,2,4"), a range by doubling ("1..64") or in equal steps ("8..64:8"), or several
-/// with commas between them. Ends are included; the result is ascending without repeats, at most 10,000
-/// values.
+/// with commas between them. The result is ascending, at most 10,000 values.
 std::vector<double> parse_ladder(std::string_view text, Rungs rungs);
 
 /// A name with fields: "poisson:rate=8" → name "poisson", fields {rate: "8"}; "64" → name "64", no fields.

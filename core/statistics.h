@@ -49,8 +49,7 @@ class RunningMoments {
 };
 
 /// Returns the fewest independent samples that show with this confidence that percentile p meets a limit that
-/// `over` of them exceed (MLPerf's early-stopping rule, tolerance 0). At 99 %: p = .90 needs 44 if none does,
-/// p = .99 needs 459, or 662 if one does.
+/// `over` of them exceed (MLPerf's early-stopping rule). At 99 %: p = .90 needs 44, p = .99 needs 459.
 std::uint64_t samples_to_certify(double p, std::uint64_t over = 0, double confidence = 0.99);
 
 /// Returns the most samples over the limit with which n still certify p; nothing if n is too small.
@@ -78,9 +77,8 @@ double student_t(double confidence, double degrees_of_freedom);
 /// Returns the two-sided significance of a value of Student's t.
 double student_t_p_value(double t, double degrees_of_freedom);
 
-/// A least-squares line through equally spaced values, with the two-sided significance of its slope.
-/// Autocorrelated residuals (lag-1 autocorrelation r) reduce the values that count as evidence to the share
-/// (1 − r)/(1 + r).
+/// A least-squares line through equally spaced values, with the two-sided significance of its slope, of which
+/// autocorrelated residuals (lag-1 r) leave the share (1 − r)/(1 + r) of the evidence.
 struct Trend {
     double change = 0;     ///< fitted last value − fitted first value
     double p_value = 1;    ///< probability of such a slope by chance

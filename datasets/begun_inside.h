@@ -1,7 +1,6 @@
 #pragma once
 // Jobs that begin in their middle, so that a closed loop of jobs does not begin with all of them at their
-// first turns. Of the turns before, only primers (one for each agent that goes on) and some turns without
-// pauses are sent, which ask for one token.
+// first turns. Of the turns before, only primers and some turns without pauses are sent, for one token.
 #include <cstdint>
 #include <memory>
 #include <string_view>

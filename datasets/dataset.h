@@ -1,7 +1,6 @@
 #pragma once
-// The source of requests, as jobs (datasets/job.h). The first request of a job is its opening, a pure
-// function of (seed, salt, i); the others are follow-ups, which also depend on the turns whose history they
-// continue. The order of calls has no effect.
+// The source of requests, as jobs (datasets/job.h). The first request of a job, its opening, is a pure
+// function of (seed, salt, i); follow-ups also depend on the turns that they continue.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,9 +46,8 @@ class Dataset {
     /// Returns the graph of that job, which has turns(index) turns.
     virtual std::shared_ptr<const JobGraph> job(std::uint64_t index) const;
 
-    /// Returns turn `turn` of the job that request(index) opens; `turn` is at least 1 (the opening is 0) and
-    /// below turns(index). `said` is the turn whose history it continues; it is used only if there is one and
-    /// needs_replies() is true.
+    /// Returns turn `turn` ≥ 1 of the job that request(index) opens, below turns(index). `said` is the turn
+    /// whose history it continues; it is used only if there is one and needs_replies() is true.
     virtual Request follow_up(std::uint64_t index, std::uint32_t turn, const Said& said) const;
 
     /// Returns follow_up() for callers that only need its lengths, in the manner of outline().

@@ -20,8 +20,7 @@ struct Questions {
 };
 
 /// Returns the questions of a file, whose rows hold "messages" or "prompt" and "expect" (exact, regex,
-/// contains or number), or of a spec ("recall:ctx=4k,n=40"). Throws UsageError, naming file, line and
-/// mistake; RuntimeError when the file cannot be read.
+/// contains or number), or of a spec ("recall:ctx=4k,n=40"). Throws UsageError and RuntimeError.
 Questions questions_of(std::string_view text);
 
 }  // namespace paretoken::datasets

@@ -9,8 +9,7 @@ namespace paretoken::datasets {
 /// UsageError with the reason for a known format that is not read, RuntimeError if it cannot be read.
 std::optional<std::string> recognised_format(const std::string& path);
 
-/// Returns whether a file has lines of values behind a header, and no JSON. Throws RuntimeError when it
-/// cannot be read.
+/// Returns whether a file has lines of values behind a header, and no JSON. Throws RuntimeError.
 bool is_table(const std::string& path);
 
 /// Returns recognised_format(). Throws UsageError naming the known formats when there is none.

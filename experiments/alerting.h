@@ -16,8 +16,7 @@ struct Alerting {
 };
 
 /// Reads the files of the plan: the alert rules, or else default_alerts() (core/result/alerts.h), and the
-/// runs of the baseline (--baseline). Throws UsageError when a file cannot be read or is wrong, or when a
-/// run of the baseline is invalid.
+/// runs of the baseline (--baseline). Throws UsageError for a wrong file or an invalid run.
 Alerting alerting_of(const LoadPlan& plan);
 
 /// Returns why the baseline does not fit a run: it has another workload. Empty if it fits or there is none.

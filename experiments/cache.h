@@ -1,7 +1,6 @@
 #pragma once
 // The experiment of `paretoken cache`: prompts of equal length repeat the beginnings of earlier ones in
-// several ways (arms, datasets/synthetic/prefix_arms.h), at one level after the other. Each level is a run;
-// cache.json is written after each.
+// several ways (arms, datasets/synthetic/prefix_arms.h), at one level (a run) after the other.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -51,8 +50,7 @@ LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& p
 /// Returns the plan that sends a prefix of `prefix` tokens, waits `idle_s` seconds, and sends it again.
 LoadPlan plan_of_cycle(const CachePlan& plan, std::int64_t prefix, std::uint64_t prefixes);
 
-/// Returns the plan of a run that sends one prefix of `prefix` tokens, waits `idle_s` seconds, and sends it
-/// again.
+/// Returns the plan of a run that sends one prefix of `prefix` tokens twice, `idle_s` seconds apart.
 LoadPlan plan_of_idle_time(const CachePlan& plan, std::int64_t prefix, double idle_s);
 
 /// Returns the plan of 90 s that send `burst_prefixes` prefixes in turn at `burst_rate` (which must be set),
@@ -65,9 +63,8 @@ std::vector<reports::CacheSample> samples_in(const std::filesystem::path& direct
                                              const datasets::PrefixArms& arms);
 
 /// Runs all levels, then the searches that the plan asks for. CacheLevel::invalid says why a level is not
-/// valid. Throws UsageError when no prefix fits, or as measure() does; RuntimeError when the server does not
-/// answer, a result cannot be written, or `stop` is requested; Error with ExitCode::measurement_invalid when
-/// prompts of one length differ by more than 1 % and 2 tokens.
+/// valid. Throws UsageError when no prefix fits; Error with ExitCode::measurement_invalid when prompts of one
+/// length differ by more than 1 % and 2 tokens; RuntimeError; and as measure() does.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Invocation& invocation,
                                    Watcher& watcher, const std::stop_token& stop);

@@ -52,18 +52,16 @@ Secrets gate_secrets(const GatePlan& plan, const Access& access);
 bool candidate_is_first(std::uint64_t pair);
 
 /// Returns the plan of a run of pair `pair`, counted from 0, at `url`. The seed depends on the pair only;
-/// simulated sides draw random numbers of their own. Only the first pair asks the questions of --probe, and
-/// it keeps the texts of answers.
+/// simulated sides draw random numbers of their own. Only the first pair asks the questions of --probe.
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair);
 
 /// Receives the verdict so far after each look, which is a number of pairs after which a decision is allowed.
 using TellReport = std::function<void(const reports::GateReport&)>;
 
-/// Measures a gate in `directory`, beside a stored baseline only the candidate; what an earlier call measured
-/// is kept unless the plan says to overwrite. `tell` may be empty. A pair that the client's host spoiled
-/// twice is left out, up to 3. Throws UsageError when options or work differ; RuntimeError when a side cannot
-/// be reached, a result not be written, or `stop` is requested; Error with ExitCode::measurement_invalid when
-/// a run is invalid twice because of the server; and as measure() does.
+/// Measures a gate in `directory`, beside a stored baseline only the candidate, and keeps what an earlier
+/// call measured unless the plan says to overwrite. `tell` may be empty. Throws UsageError when options or
+/// work differ; RuntimeError for an unreachable side or a `stop`; Error with ExitCode::measurement_invalid
+/// when a run is invalid twice because of the server; and as measure() does.
 reports::GateReport measure_gate(const GatePlan& plan, const Access& access,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  Watcher& watcher, const std::stop_token& stop, const TellReport& tell);
@@ -87,17 +85,15 @@ struct GateDirectories {
 };
 
 /// Judges the runs in these directories: as pairs if there are at least 3 per side and are_interleaved(), a
-/// single run per side by its own intervals if `within_run`, otherwise as two sets. `across` are the allowed
-/// differences. Throws UsageError for a directory without readable runs, or different work; Error with
-/// ExitCode::measurement_invalid for a run that is interrupted or invalid, unless only because a candidate's
-/// requests failed.
+/// single run per side by its own intervals if `within_run`, otherwise as two sets. Throws UsageError for a
+/// directory without readable runs, or different work that `across` does not allow; Error with
+/// ExitCode::measurement_invalid for an interrupted or invalid run.
 reports::GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& directories,
                                const std::set<reports::Across>& across, bool within_run,
                                bool checklist = false);
 
-/// Sorts both sides by their starts, and returns whether they were measured in turn: of all runs by start,
-/// each two that follow are one of each side. Runs in virtual time are left in their order and count as in
-/// turn; sides of different size do not.
+/// Sorts both sides by their starts, and returns whether they were measured in turn: each two successive runs
+/// are one of each side. Runs in virtual time count as in turn; sides of different size do not.
 bool are_interleaved(std::vector<reports::GateRun>& baseline, std::vector<reports::GateRun>& candidate);
 
 }  // namespace paretoken::experiments

@@ -27,17 +27,16 @@ struct Quality {
     std::vector<reports::ProbeAnswer> answers = {};  ///< answer to each question, in order
 };
 
-/// Returns the load that asks each question of `asked.probe` once, with the in-flight cap of the first class
-/// (or 8), without ignore_eos, at temperature 0. Throws UsageError when the questions are wrong or do not fit
-/// the target, RuntimeError when their file cannot be read.
+/// Returns the load that asks each question of `asked.probe` once, at temperature 0 and without ignore_eos.
+/// Throws UsageError when they are wrong or do not fit the target, RuntimeError without their file.
 Load load_of_probe(const Target& target, const LoadPlan& asked);
 
 /// Asks the questions and counts right answers; nothing when interrupted. Throws as load_of_probe() does.
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 
-/// Returns the outcome, and writes the answers to the run's directory. `failure` becomes why they could not be
-/// written, and stays unchanged if they were.
+/// Returns the outcome, and writes the answers to the run's directory. `failure` becomes why they could not
+/// be written, and stays unchanged if they were.
 ProbeOutcome kept_outcome(const Quality& quality, const std::filesystem::path& directory,
                           std::string& failure);
 

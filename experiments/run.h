@@ -26,10 +26,9 @@ struct Measured {
     std::string not_written = {};  ///< reason why the result is not on the disk; empty if it is
 };
 
-/// Makes one run in `directory`, which is created; the files of an earlier run are replaced.
-/// Measured::not_written tells of later failures to write; an interruption throws nothing. Throws UsageError
-/// when the plan or a file that it names is wrong; RuntimeError when nothing can be written, --reset-cache or
-/// --after-run-cmd fails; ServerFailed when the server that a command started ended during the run.
+/// Makes one run in `directory`, in place of an earlier one. Measured::not_written tells of later failures to
+/// write; an interruption throws nothing. Throws UsageError when the plan or a file that it names is wrong;
+/// RuntimeError when nothing can be written or a command fails; ServerFailed when the started server ended.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
                  const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
 

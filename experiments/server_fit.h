@@ -14,8 +14,7 @@
 namespace paretoken::experiments {
 
 /// Finds the factors with which `simulate` gives the inter-token latency and the figure `prompts` of `goal`
-/// (without it arithmetic keeps factor 1). What the factor of memory cannot explain within its bounds is put
-/// on the fixed time of a step, first `step_s`.
+/// (without it arithmetic keeps factor 1). The rest is put on the fixed time of a step, first `step_s`.
 sim::SpeedFactors fitted_factors(
     const std::function<reports::LoadFigures(const sim::SpeedFactors&)>& simulate,
     const reports::LoadFigures& goal, double least_memory, double most_memory, double step_s,

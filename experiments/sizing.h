@@ -17,10 +17,9 @@ struct FoundLoad {
     std::string why_none = {};  ///< what one request at a time misses; empty with a speed
 };
 
-/// Searches over `axis` for the highest load of the simulated server of `asked` that meets its limits.
-/// `asked` must have one target ("sim:PROFILE"), at least one limit and virtual time. The runs are in
-/// `directory`, which is created. Throws UsageError for wrong options, RuntimeError when a stop is requested
-/// or nothing can be written.
+/// Searches over `axis` for the highest load of the simulated server of `asked` ("sim:PROFILE", in virtual
+/// time) that meets its limits, with runs in `directory`. Throws UsageError for wrong options, RuntimeError
+/// when a stop is requested or nothing can be written.
 FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  const std::stop_token& stop);

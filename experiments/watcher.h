@@ -1,6 +1,5 @@
 #pragma once
-// The progress that an experiment reports while it runs. Experiments print nothing; a command shows the
-// reports.
+// The progress that an experiment reports while it runs; a command shows it.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

@@ -31,8 +31,7 @@ GatewayReport gateway_report(int status, std::string_view server, std::string_vi
 /// Returns the address that was asked for `path`, and how to give another one. `said`: the words of a 404.
 std::string not_found_note(const http::Url& url, std::string_view path, std::string_view said);
 
-/// Returns that a request was cut off after a time, and what may be the reason. `remark` says what else is
-/// known.
+/// Returns that a request was cut off after a time, why, and `remark`.
 std::string cut_off_note(std::string_view what, Duration took, const http::Fetched& answer,
                          std::string_view remark);
 

@@ -53,17 +53,16 @@ class Client {
     PreparedRequest prepare(Request request) const;
 
     /// Starts a request. `record` has index, turn, worker, warmup, scheduled, slot_wait and target; it goes
-    /// to the sink when the request ends, which is before start() returns if no socket can be opened. Throws
-    /// RuntimeError when the event loop refuses a new socket.
+    /// to the sink when the request ends, possibly before start() returns. Throws RuntimeError.
     void start(PreparedRequest prepared, RequestRecord record);
 
     /// Repeats the requests whose kept-alive connection closed before any byte of the answer came, each at
     /// most once and on a new connection. Must not be called from a callback.
     void resend();
 
-    /// Ends, as failures, the requests that have no connection within connect_timeout (except repeated ones)
-    /// and those that are not finished within request_timeout. Also ends the requests whose answer is
-    /// complete but whose HTTP message has not ended within 50 ms after that; these are no failures.
+    /// Ends, as failures, the requests without a connection within connect_timeout (except repeated ones) or
+    /// an end within request_timeout, and without failure those whose complete answer lacks HTTP's end for 50
+    /// ms.
     void end_overdue(TimePoint now);
 
     /// Gives up requests without a complete answer whose users hang up by `now`.

@@ -1,6 +1,5 @@
 #pragma once
-// The two requests by which code outside a run can end it: to start nothing more, and to cancel the requests
-// in flight as well.
+// The two requests by which code outside a run can end it: to start nothing more, and to cancel the rest.
 #include <functional>
 #include <memory>
 #include <stop_token>

@@ -1,7 +1,6 @@
 #pragma once
 // Computes how long a worker sleeps (its nap) before it reads ready sockets, so that one wake-up serves many.
-// Event times stay exact, because the kernel stamps arriving bytes. A nap lets freed slots wait and may merge
-// two events of a stream; nap_for() keeps both costs small.
+// Event times stay exact, because the kernel stamps arriving bytes.
 #include <cstddef>
 #include <cstdint>
 

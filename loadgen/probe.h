@@ -61,15 +61,13 @@ struct EndpointFacts {
     std::map<std::string, double> simulator_terms;
 };
 
-/// Asks a server for its facts, without "/v1" in its paths if it knows none with it. A request that is
-/// answered by 429 or 503 is repeated for a minute or the timeout. Throws RuntimeError (unreachable, refused,
-/// not OpenAI, unknown model, interrupted), without secrets, or UsageError when `options.body.extra_body` is
-/// no JSON object.
+/// Asks a server for its facts, without "/v1" in its paths if it knows none with it; an answer of 429 or 503
+/// is asked for again for a minute or the timeout. Throws RuntimeError (unreachable, refused, not OpenAI,
+/// unknown model, interrupted), or UsageError when `options.body.extra_body` is no JSON object.
 EndpointFacts probe(const EndpointOptions& options);
 
 /// Sends one request as the load would, with a limit of two output tokens unless a body has its own, and
-/// returns the token counts. Throws RuntimeError with the server's message when it is refused or fails. An
-/// answer without output is no failure here.
+/// returns the token counts. Throws RuntimeError with the server's message; not for an empty answer.
 TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
 /// Returns the path of generation requests: that of the options with a leading slash, or the endpoint type's.

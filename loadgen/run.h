@@ -7,7 +7,6 @@
 #include "core/run/load_shape.h"
 #include "core/run/observations.h"
 #include "loadgen/interruption.h"
-#include "loadgen/load/schedule.h"
 #include "loadgen/load_options.h"
 
 namespace paretoken {
@@ -16,6 +15,7 @@ class RecordSink;
 
 namespace paretoken::loadgen {
 
+struct Share;
 struct StopMonitorOptions;
 class Worker;
 

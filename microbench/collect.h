@@ -1,7 +1,7 @@
 #pragma once
 // Computes the figures of a benchmark row from timed windows, and judges whether they are valid. A window of
-// a kernel that streams memory is paired with the fastest known read of about as much memory, on the CPU next
-// to it in time, so that noise cancels in their ratio.
+// a kernel is paired with the fastest read of as much memory next to it, so that noise cancels in their
+// ratio.
 #include <cstdint>
 #include <optional>
 #include <span>

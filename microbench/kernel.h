@@ -1,7 +1,6 @@
 #pragma once
-// The work that a row of the CPU suite times. Each thread goes round its own ring of memory, which is cut
-// into windows of about 4 MiB; all threads have the same windows. Kernels that compute are checked before
-// they are timed.
+// The work that a row of the CPU suite times. Each thread goes round its own ring of memory, cut into windows
+// of about 4 MiB, which are equal for all. Kernels that compute are checked before they are timed.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,8 +27,8 @@ class Kernel {
     /// will use the memory, because memory lies near the CPU that touches it first.
     virtual void prepare(std::size_t thread) = 0;
     /// Fills the outputs with NaN, runs every variant on the first copy of the operand in the ring, and
-    /// compares the outputs with the fp64 reference. Returns nothing when all are right, else the error.
-    /// prepare() must have been called for this thread.
+    /// compares the outputs with the fp64 reference. Returns the error, or nothing. prepare() must have been
+    /// called.
     virtual std::optional<std::string> check(std::size_t thread) = 0;
 
     /// Returns the number of variants of the same work; the fastest depends on the CPU. run() uses the
@@ -43,9 +42,8 @@ class Kernel {
     virtual Window window(std::size_t thread, std::size_t index) const = 0;
     virtual void run(std::size_t thread, std::size_t index) = 0;
 
-    /// Runs the chosen variant on a part of the thread's operand that fits into the caches, so that the
-    /// speed of the kernel can be measured when memory does not limit it. Returns the floating-point
-    /// operations of this run, or 0 if the kernel has no such part.
+    /// Runs the chosen variant on a part of the thread's operand that fits into the caches, to measure its
+    /// speed without memory. Returns the floating-point operations, or 0 if the kernel has no such part.
     virtual double run_cached(std::size_t /*thread*/) { return 0; }
 };
 

@@ -1,6 +1,5 @@
 #pragma once
-// Registers rows with Google Benchmark. A row is one iteration with manual time, because rows do their own
-// sampling.
+// Registers rows with Google Benchmark: one iteration with manual time each, because rows sample themselves.
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,9 +8,8 @@
 
 namespace paretoken::microbench {
 
-/// Returns the rows whose names contain a match of `filter`, a POSIX extended regular expression. If the
-/// filter begins with '-', the rows whose names contain no match of the rest are returned. "" and "all" match
-/// every name. Throws UsageError if the expression is malformed.
+/// Returns the rows whose names contain a match of `filter`, a POSIX extended regular expression, or of none
+/// if it begins with '-'. "" and "all" match every name. Throws UsageError if it is malformed.
 std::vector<Row> matching(std::vector<Row> rows, const std::string& filter);
 
 /// Registers rows. Every row whose check fails, or that throws anything but NotAvailable

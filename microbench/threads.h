@@ -35,8 +35,7 @@ class PinnedThreads {
 
     std::size_t size() const { return threads_.size(); }
     /// Runs `work(thread index)` on every thread and returns when all have finished; rethrows the first
-    /// exception. Work that waits at a barrier must not throw, because the other threads would then wait
-    /// for ever.
+    /// exception. Work that waits at a barrier must not throw.
     void run(const std::function<void(std::size_t)>& work);
 
   private:

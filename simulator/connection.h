@@ -1,7 +1,6 @@
 #pragma once
-// One accepted connection. It turns received bytes into HTTP requests, one at a time, and gives sent bytes to
-// the kernel at once; only bytes that the kernel does not accept wait. It does not interpret requests. It
-// runs on the io_context's thread only.
+// One accepted connection. It turns received bytes into HTTP requests, one at a time, without interpreting
+// them, and gives sent bytes to the kernel at once. It runs on the io_context's thread only.
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -33,8 +32,7 @@ enum class BadHttp : std::uint8_t { malformed, too_large };
 
 class Connection;
 
-/// The owner of connections, which answers requests. In a callback it may call the connection, but must not
-/// destroy it.
+/// The owner of connections, which answers requests. A callback must not destroy the connection.
 class ConnectionOwner {
   public:
     virtual void on_request(Connection& connection, HttpRequest request) = 0;
@@ -58,8 +56,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     void send(std::string_view bytes);
 
-    /// Ends the answer. If `keep_alive`, the next request is read; otherwise the connection is closed once
-    /// all is written.
+    /// Ends the answer. Reads the next request if `keep_alive`, else closes once all is written.
     void finish(bool keep_alive);
 
     /// Closes the connection now. Bytes that the kernel has not accepted yet are lost.

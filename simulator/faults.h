@@ -1,8 +1,7 @@
 #pragma once
-// Misbehaviour on demand: quirks, which a client must accept, and faults, which it must report. This is the
-// table of all of them, which the command line's help and errors use. Whether a fault affects a request
-// depends only on the fault, its seed and the request's number. Except for refusals (429, 503), only streamed
-// answers are affected. The functions are pure.
+// Misbehaviour on demand: the table of quirks, which a client must accept, and faults, which it must report.
+// Whether a fault affects a request depends only on the fault, its seed and the request's number. Except for
+// refusals (429, 503), only streamed answers are affected.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -97,8 +96,7 @@ struct InjectedFaults {
 /// Returns the faults of request `number` of a server with this seed.
 InjectedFaults faults_of_answer(std::span<const Fault> faults, std::uint64_t seed, std::uint64_t number);
 
-/// Returns the events of one write with the quirks of their text injected. `events` are without faults
-/// ("data: …\n\n").
+/// Returns the events of one write ("data: …\n\n") with the quirks of their text injected.
 std::string events_with_faults(const InjectedFaults& injected, std::string_view events);
 
 /// Cuts the bytes of a body into pieces of InjectedFaults::piece_bytes (0: one piece), each for a write of

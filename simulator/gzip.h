@@ -1,7 +1,6 @@
 #pragma once
 // Writes a valid gzip stream that is not smaller than its input: literals in fixed Huffman codes (RFC 1951
-// §3.2.6) in a gzip member (RFC 1952), flushed after every call, so that each write can be read at once. It
-// is for a server that compresses without being asked.
+// §3.2.6, RFC 1952), flushed after every call. It is for a server that compresses without being asked.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,9 +1,7 @@
 #pragma once
-// The simulated OpenAI server in real time: sockets, the engine's schedule and the log of what was really
-// sent when (simulator/truth.h) on the one thread that runs the io_context. Invariant: a token is written
-// at its step's end or later, never before. The tokens that a request gets in one step are one write (the
-// last write also ends the answer), unless a fault changes this. The times of steps do not depend on the
-// writes, so a late write delays no later step.
+// The simulated OpenAI server in real time: sockets, the engine's schedule and the log of what was sent when
+// (simulator/truth.h), on the one thread that runs the io_context. Invariant: a token is written at its
+// step's end or later, never before, and a late write delays no later step.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -1,7 +1,6 @@
 #pragma once
-// The two socket calls that Asio does not have: reading with the kernel's receive stamp, and writing at once.
-// The kernel's stamps are CLOCK_REALTIME. They are converted to CLOCK_MONOTONIC by reading CLOCK_REALTIME
-// between two readings of CLOCK_MONOTONIC.
+// The two socket calls that Asio does not have: reading with the kernel's receive stamp, converted from
+// CLOCK_REALTIME to CLOCK_MONOTONIC, and writing at once.
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -10,8 +9,7 @@
 
 namespace paretoken::sim {
 
-/// Enables stamps on a listener before its first connection, so that the first bytes of a new one are stamped
-/// too.
+/// Enables stamps on a listener before its first connection, so that all first bytes are stamped.
 void enable_receive_stamps(int socket);
 
 enum class Reading : std::uint8_t { bytes, would_block, closed };
@@ -26,8 +24,7 @@ struct Received {
 /// Reads the bytes that have arrived, without waiting. `closed`: the peer ended the connection, or it broke.
 Received receive(int socket, std::span<char> into);
 
-/// The number of bytes that the kernel accepted without waiting (0 if it accepts none now), or a broken
-/// connection.
+/// The number of bytes that the kernel accepted without waiting, or a broken connection.
 struct Sent {
     std::size_t size = 0;
     bool broken = false;

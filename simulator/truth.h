@@ -1,8 +1,7 @@
 #pragma once
-// The server's own record of every request for an answer, with which a client's measurements are compared. A
-// record is added when the answer ends or breaks off. Its times begin with the kernel's receive stamp of the
-// request; each write has the time of the clock just before it. A request that is refused with an error
-// status has no record. The log is bounded: the oldest records are dropped first.
+// The server's own record of every answered request, with which a client's measurements are compared. Its
+// times begin with the kernel's receive stamp of the request; each write has the time of the clock just
+// before it. The log is bounded: the oldest records are dropped first.
 #include <cstdint>
 #include <deque>
 #include <optional>

@@ -1,6 +1,5 @@
 #pragma once
-// Shows the messages of an experiment on standard error: warnings, the points of a sweep with the time left,
-// and the progress of a run.
+// Shows the messages of an experiment on standard error: warnings, points, time left, and progress.
 #include <mutex>
 #include <optional>
 #include <string>

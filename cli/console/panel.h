@@ -1,6 +1,5 @@
 #pragma once
-// The panel that shows a load in progress, as values and lines of text. Everything here is pure; live_panel.h
-// writes the lines to a terminal.
+// The panel that shows a load in progress, as values and lines of text, which live_panel.h writes.
 #include <cstdint>
 #include <deque>
 #include <optional>

@@ -23,8 +23,7 @@ struct HelpPage {
 std::span<const HelpPage> help_pages();
 
 /// Returns the help of a command, broken to `width` columns. `path` is "paretoken run". The short help of a
-/// command that has a page with most used options shows these; otherwise, or with `all`, every option is
-/// shown under the heading of its group.
+/// command that has a page with most used options shows these; otherwise, or with `all`, every option.
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width);
 
 /// Returns the examples and the options of all commands whose words begin with `word`; empty if there are

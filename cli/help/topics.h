@@ -1,6 +1,5 @@
 #pragma once
-// The topics that `paretoken help TOPIC` explains. Their texts are made from the tables of core, datasets and
-// loadgen, and are pure.
+// The topics that `paretoken help TOPIC` explains, made from the tables of core, datasets and loadgen.
 #include <cstddef>
 #include <optional>
 #include <span>

@@ -29,13 +29,11 @@ enum class Levels {
 void add_plan_options(CLI::App& command, PlanOptions& options, Levels levels,
                       const std::set<std::string_view>& without = {});
 
-/// Returns `names` and the fields that divide a load between processes, for commands that one process carries
-/// out.
+/// Returns `names` and the fields that divide a load, for commands that one process carries out.
 std::set<std::string_view> and_those_of_shards(std::set<std::string_view> names);
 
 /// Returns the values of recipe, configuration file and command line, of which the later go before the
-/// earlier. Secrets that the file hides ("***") are read from environment variables. The whole address of an
-/// endpoint is split into server, protocol and path. Throws UsageError.
+/// earlier. Secrets that the file hides are read from environment variables. Throws UsageError.
 PlanTexts texts_of(const PlanOptions& options);
 
 /// Returns the text of a configuration file for the plan `asked`, with secrets hidden. `levels` are further

@@ -26,8 +26,7 @@ struct Scaling {
 /// Reads the options. Throws UsageError for a wrong one, or for one without the hours of a demand.
 Scaling scaling_of(const reports::Demand& demand, const ScalingOptions& options);
 
-/// Adds to a plan with a demand by hour what the hours need of the best cell's servers, and what an
-/// autoscaler makes of them.
+/// Adds to a plan with a demand by hour what the hours need, and what an autoscaler makes of them.
 void plan_hours(reports::DeploymentPlan& plan, const Scaling& scaling);
 
 }  // namespace paretoken::cli

@@ -5,8 +5,7 @@
 
 namespace paretoken::cli {
 
-/// The directory OUT/searches, or, without OUT, a temporary one that is removed at the end. It is empty at
-/// first.
+/// The directory OUT/searches or, without OUT, a temporary one. It is empty at first.
 class RunsDirectory {
   public:
     explicit RunsDirectory(const std::string& out);

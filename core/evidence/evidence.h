@@ -33,9 +33,8 @@ struct LoadMemory {
     /// infinite if nothing shows that they are. Below 50 no series has more evidence; else it limits only the
     /// part of a series that the number in flight explains.
     double most_samples = std::numeric_limits<double>::infinity();
-    // The number in flight during the window, as seen by the requests that arrive. The window is divided into
-    // at most 4,096 parts, and each value is the mean over the arrivals of one part. Empty if `most_samples`
-    // is infinite.
+    // The number in flight as seen by arriving requests: means over the arrivals of up to 4,096 parts of the
+    // window. Empty if `most_samples` is infinite.
     std::vector<double> held_by_order =
         {};                                 ///< parts with equal numbers of arrivals; the last may have fewer
     std::vector<double> held_by_time = {};  ///< parts of equal length; without arrivals, the value before
@@ -72,13 +71,11 @@ double effective_sample_above(std::span<const double> values, double limit, cons
 std::optional<Interval> percentile_levels(double p, double n, double confidence = 0.95);
 
 /// Returns the 95 % interval of percentile p from `sorted` (ascending) values with `effective_n` effective
-/// samples; a failed request is +infinity, and an end may be. Nothing when the samples are too few, or when
-/// both ends are one value.
+/// samples; failures are +infinity. Nothing when the samples are too few, or both ends are one value.
 std::optional<Interval> effective_interval(std::span<const double> sorted, double p, double effective_n);
 
-/// Returns the limits on percentile p that `sorted` values decide at 99 % (MLPerf's early-stopping rule on
-/// the effective sample): at or above `high` met, below `low` missed, between them insufficient evidence.
-/// `high` may be +infinity and `low` 0.
+/// Returns the limits on percentile p that `sorted` values decide at 99 % (MLPerf's early-stopping rule): at
+/// or above `high` met, below `low` missed. `high` may be +infinity and `low` 0.
 Interval decided_limits(std::span<const double> sorted, double p, double effective_n);
 
 /// The same from the exact binomial limits for the share of the values over a limit, times `effective_n`.
@@ -99,8 +96,7 @@ std::vector<std::optional<Interval>> sectioned_intervals(std::span<const double>
                                                          std::span<const double> percentiles,
                                                          std::uint64_t rounds);
 
-/// Returns the smallest number of independent samples for which percentile_levels() has a result for
-/// percentile p. It may have a fraction.
+/// Returns the smallest number of independent samples for which percentile_levels() has a result.
 double samples_for_interval(double p, double confidence = 0.95);
 
 }  // namespace paretoken

@@ -22,8 +22,7 @@ struct Look {
 };
 
 /// Returns the looks after 3, 4, 6, 8, 12, 16, 24, 32 … pairs below `most_pairs` (at least 3), and after
-/// `most_pairs`. The looks up to n pairs together spend `alpha` · (n ÷ most_pairs)², and as much of `beta`; a
-/// look states what it spends itself.
+/// `most_pairs`. Those up to n pairs spend `alpha` · (n ÷ most_pairs)² together, and as much of `beta`.
 std::vector<Look> planned_looks(std::uint64_t most_pairs, double alpha, double beta);
 
 struct Shift {
@@ -67,9 +66,8 @@ struct Errors {
 /// which is below a half) with a probability of about 80 %. The mean of `shift` is not used.
 double detectable_shift(const Shift& shift, double limit, const Errors& errors);
 
-/// Returns the smallest number of pairs, from 2 to `most`, at which a single test would decide if the mean
-/// and the deviation of the pairs, of which `shift` had `pairs`, stay the same; nothing if `most` are not
-/// enough.
+/// Returns the smallest number of pairs, from 2 to `most`, at which a single test would decide if mean and
+/// deviation of the pairs of `shift` stay the same; nothing if `most` are not enough.
 std::optional<std::uint64_t> pairs_to_decide(const Shift& shift, std::uint64_t pairs, double limit,
                                              const Errors& errors, std::uint64_t most = 1000);
 
@@ -81,12 +79,10 @@ struct Failures {
     double share() const;  ///< failed ÷ requests; 0 without requests
 };
 
-/// Returns the probability that the candidate has at least as many failures as it had, if both sides fail
-/// equally often (Fisher's exact test, one-sided).
+/// Returns the one-sided p-value of Fisher's exact test that the candidate fails more often.
 double p_fails_more(const Failures& baseline, const Failures& candidate);
 
-/// Returns the share that the true share of failures exceeds with at most the probability `error` (Clopper
-/// and Pearson 1934); 1 without requests.
+/// Returns the upper limit on the share of failures with the error `error` (Clopper and Pearson 1934).
 double share_upper_bound(const Failures& failures, double error);
 
 /// A change over time that is robust against a few outliers.

@@ -1,7 +1,6 @@
 #pragma once
-// Compares two sets of runs that were not measured in pairs. Runs of one day on one host form a session; the
-// error of a shift includes the variation within sessions and between them. Values are logarithms, with the
-// sign changed if higher values are better.
+// Compares two sets of runs that were not measured in pairs. Runs of one day on one host form a session;
+// errors include the variation within sessions and between them. Values are logarithms, higher is worse.
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -1,6 +1,5 @@
 #pragma once
-// The choice of requests whose events (times and tokens) a run directory keeps: all of them, one in N, or
-// none. An option gives it as text.
+// The choice of requests whose events (times and tokens) a run directory keeps: all, one in N, or none.
 #include <cstdint>
 #include <string>
 #include <string_view>

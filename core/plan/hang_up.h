@@ -1,6 +1,5 @@
 #pragma once
-// Simulated users who hang up, which means that they close the connection before the answer is complete:
-// their share, and how long they wait.
+// Simulated users who close the connection before the answer is complete: their share, and their patience.
 #include <string_view>
 
 #include "core/plan/random_duration.h"

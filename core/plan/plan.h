@@ -1,15 +1,9 @@
 #pragma once
 // The plan of a run: one plain value with everything that decides what is sent and when, how it is measured
-// and how the result is judged. It is parsed once from the command line and a configuration file.
-//
-// The plan as asked and the plan as resolved are two values of this type. The plan as asked has the options
-// that the user gave, and defaults for the others. In the plan as resolved, values that the user left open
-// are filled in. For example, it has the first model that the server lists, a new salt, the form of prompts
-// that the endpoint accepts, and the number of requests that follows from the load. A sweep can be resumed if
-// the fields of the plan as asked that decide the requests, the load and the measurement are unchanged;
-// limits, files, notes and credentials may differ. The fingerprint covers those fields of the resolved plan
-// that decide the content of requests; model, salt, seed and load are not among them. core/plan/plan_fields.h
-// has the list of all fields.
+// and how the result is judged. The plan as asked has the options that the user gave, and defaults for the
+// others. In the plan as resolved, of the same type, the values that the user left open are filled in.
+// core/plan/plan_fields.h lists all fields and says which of them a resumed sweep and the fingerprint
+// compare.
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -17,8 +17,7 @@ std::vector<std::string> with_option(std::vector<std::string> argv, std::string_
                                      std::string_view value);
 
 /// Returns the URL (unless a command starts the server) and the options for the fields of `echo` that are not
-/// at their defaults, without hidden secrets, the salt, --out, --overwrite, --metadata and fields of named
-/// classes. No text of a list may contain ", ".
+/// at their defaults, without secrets, salt, --out, --overwrite, --metadata and named classes.
 std::vector<std::string> arguments_of(const PlanEcho& echo);
 
 /// Returns the texts of the same fields, and the URL in any case, from which plan_of() makes a plan.

@@ -70,8 +70,7 @@ struct PlanField {
 std::span<const PlanField> plan_fields();
 const PlanField* plan_field_named(std::string_view name);  ///< null when there is none
 
-/// A name of an option in other tools, and these tools: {"--max-concurrency", "vllm,sglang"}. The name of a
-/// flag that turns the option off begins with "!".
+/// A name of an option in other tools, and these tools: {"--max-concurrency", "vllm,sglang"}.
 struct Synonym {
     std::string_view name;
     std::string_view tools;
@@ -122,9 +121,8 @@ std::optional<PlanDifference> difference(const LoadPlan& before, const LoadPlan&
 std::optional<PlanDifference> difference(const PlanEcho& before, const PlanEcho& after,
                                          const std::function<bool(const PlanField&)>& compared = {});
 
-/// Returns 16 hexadecimal digits of a hash over the fields of kind `workload` of a resolved plan that are not
-/// at their defaults, and over "paretoken/workload/2". Runs with equal fingerprints are comparable; seed,
-/// salt, model and load are not part of it.
+/// Returns 16 hexadecimal digits of a hash over the fields of kind `workload` that are not at their defaults.
+/// Runs with equal fingerprints are comparable; seed, salt, model and load are not part of it.
 std::string workload_fingerprint(const LoadPlan& resolved);
 
 }  // namespace paretoken

@@ -1,6 +1,5 @@
 #pragma once
-// All values of a plan as texts, of every class, to send a plan to another process that was started with the
-// same options.
+// All values of a plan as texts, to send it to another process that was started with the same options.
 #include <vector>
 
 #include "core/plan/plan_fields.h"

@@ -26,8 +26,7 @@ struct ScrapePlaces {
 /// of them together with a server's URL, and two exporters of one name or one with a reserved name.
 ScrapePlaces parse_scrape_places(const std::vector<std::string>& texts);
 
-/// Returns a text with the credentials and the values of the query string of its URL hidden, as by
-/// redacted_url() (core/text/secrets.h).
+/// Returns a text with the secrets of its URL hidden, as by redacted_url() (core/text/secrets.h).
 std::string redacted_scrape_place(std::string_view text);
 
 /// Throws UsageError naming a text that is not a regular expression (ECMAScript).

@@ -24,8 +24,7 @@ struct SessionName {
 };
 
 /// Reads "X-Session-ID", "X-Session-ID=job", "X-Parent=parent"; agent is another word for conversation.
-/// Throws UsageError if the scope is unknown, or if the name is not one of a header (token of RFC 9110),
-/// which also holds for fields.
+/// Throws UsageError for an unknown scope or a name that is no token of RFC 9110.
 SessionName parse_session_name(std::string_view text);
 
 /// Reads the texts of --session-header: none if there is one text "none"; the usual headers if there are no

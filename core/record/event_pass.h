@@ -14,9 +14,7 @@ class EventPass {
     EventPass(const RequestTable& requests, const EventSource& events);
 
     /// Calls `visit(row, record)` once for every request of the table that the source lists, in its order;
-    /// `record` has the scalars and the events (none if the list is empty) during the call. Requests that the
-    /// table lacks, and further lists of a request, are skipped. Element i of the result tells whether row i
-    /// was visited.
+    /// `record` has its scalars and events. Element i of the result tells whether row i was visited.
     template <class Visit>
     std::vector<bool> for_each(Visit visit) const {
         std::vector<bool> seen(requests_.size());
@@ -37,8 +35,7 @@ class EventPass {
 
   private:
     /// Returns the row of a request, or the number of rows if there is none. Tries the row `likely` first,
-    /// because events mostly come in the order of the rows, and else searches `by_key`. An empty `by_key` is
-    /// first filled with all rows in ascending order of their keys.
+    /// else searches `by_key`, which is filled with all rows in order of their keys if it is empty.
     std::size_t row_of(const RequestKey& key, std::size_t likely, std::vector<std::uint32_t>& by_key) const;
 
     const RequestTable& requests_;

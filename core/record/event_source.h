@@ -1,6 +1,5 @@
 #pragma once
-// A source of the events of finished requests, which can be read in several passes: a file of any size, or
-// records that are kept in memory.
+// A source of the events of finished requests, which can be read in several passes.
 #include <cstdint>
 #include <functional>
 #include <span>

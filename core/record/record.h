@@ -11,8 +11,7 @@
 
 namespace paretoken {
 
-/// How a request ended. All outcomes except `ok`, `cancelled` and `abandoned` are failures. The array of
-/// names in record.cpp has the same order.
+/// How a request ended. All outcomes except `ok`, `cancelled` and `abandoned` are failures.
 enum class Outcome : std::uint8_t {
     ok,
     cancelled,  ///< the run ended before the request did, so the request is neither good nor bad

@@ -1,6 +1,5 @@
 #pragma once
-// Derives the fields of a record that the events of its answer determine, for answers over sockets and for
-// those of virtual time. The functions are pure.
+// Derives the fields of a record that the events of its answer determine. The functions are pure.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,12 +1,9 @@
 #pragma once
-// The packed scalars of finished requests, which a run keeps in memory after their events are on the disk.
-// Scalars are all fields of a RequestRecord (core/record/record.h) except its id, its answer and its
-// events, which are not kept. A row takes kBytesPerRequest; a request that opened a connection, or whose
-// answer has several choices, takes 48 bytes in addition. Equal texts are stored once. At most kMostErrors
-// different error texts, kMostFinishReasons finish reasons, kMostSlos texts of SLOs and kMostModels models
-// are stored; once there are so many, a request with a new text gets an empty one. Counts of tokens and
-// events are clamped to 2^31 − 1. All other values are restored exactly, if the worker and the target are
-// below 255 and the turn below 65536.
+// The packed scalars of finished requests: all fields of a RequestRecord except its id, its answer and its
+// events. A row takes kBytesPerRequest; one that opened a connection, or whose answer has several choices,
+// takes 48 bytes in addition. Equal texts are stored once, up to the limits below; later texts become empty.
+// Counts of tokens and events are clamped to 2^31 − 1. All other values are restored exactly, if the worker
+// and the target are below 255 and the turn below 65536.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>

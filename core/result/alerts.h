@@ -1,10 +1,7 @@
 #pragma once
-// Alerts: conditions on metrics of a server and its answers over time. One table has the default alerts. It
-// is used by runs, by the `watch` command, which probes a server for days, and by the export of rules for
-// other programs. Nothing here does I/O or reads a clock.
-//
-// A rule compares a series (a gauge of the server, a rate, a ratio, or a percentile of the requests) with a
-// threshold. It fires when its condition has held for `held_for` without a break.
+// Alerts: conditions on metrics of a server and its answers over time. A rule compares a series (a gauge, a
+// rate, a ratio, or a percentile of the requests) with a threshold, and fires when its condition has held for
+// `held_for` without a break. One table has the default alerts.
 #include <deque>
 #include <map>
 #include <optional>

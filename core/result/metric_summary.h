@@ -1,14 +1,9 @@
 #pragma once
-// Computes percentiles, intervals and certificates (PercentileValue::certified in core/result/result.h) of
-// metrics over the requests of a window. If lower values of a metric are better, a failed request has the
-// value +infinity. For the inverse of such a metric, a failed request has the value 0. For all other
-// metrics, failed requests are left out. A metric without any finite value has no summary.
-//
-// A request that was abandoned (its simulated user hung up) counts with its value where that was final (the
-// time to first token after the first token). Of other times that go on from the start of a request
-// (Metric::elapsed) it is only known that they would have been longer than the user waited. Such values are
-// censored: percentiles above the shortest such wait are estimates by Kaplan and Meier, which have no
-// interval and no certificate. Metrics of other kinds leave the request out.
+// Computes percentiles, intervals and certificates of metrics over the requests of a window. A failed request
+// counts as the worst value: +infinity, or 0 for the inverse of a metric; metrics without a better direction
+// leave it out. A request whose user hung up counts with the values that were final. Of times that go on from
+// its start (Metric::elapsed) only a lower bound is known; percentiles above the shortest such wait are
+// estimates by Kaplan and Meier, without interval and certificate.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -63,8 +58,7 @@ std::vector<double> effective_samples(std::span<const double> percentiles, Effec
 /// must also cover `memory.enough_s`. Returns nothing when `effective_n` is 0.
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory);
 
-/// Returns whether the percentile's interval comes from sectioned_intervals(), because its effective sample
-/// is too small. It is never a certificate.
+/// Returns whether the percentile's interval comes from sectioned_intervals() and is never a certificate.
 bool is_from_blocks(const PercentileValue& percentile);
 
 /// Sets `certified` of percentiles in ascending order. If one is not certified, no higher one is.

@@ -1,12 +1,6 @@
 #pragma once
-// Computes the exact summary of a metric that is pooled over the events of many requests. To need only
-// bounded memory, it does not keep the values; they are added again in each of up to four passes. The first
-// pass counts them in fine buckets. If a bucket is crowded, for example because a stream is very even, a
-// further pass counts its values in 4,096 finer buckets. The next pass collects the values in the buckets
-// that hold a percentile. For each block of time, it also counts how many values lie above each percentile.
-// From these counts follow the effective sample (core/evidence/evidence.h) and the ranks of the ends of the
-// confidence intervals. The last pass collects the values at these ranks. Except for rounding, the result
-// does not depend on the order of the values.
+// Computes the exact summary of a metric that is pooled over the events of many requests, in bounded memory:
+// the values are not kept, but added again in each of up to four passes (Pass), in any order.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,8 +22,7 @@ struct PooledOptions {
     LoadMemory memory;
 };
 
-/// Ascending buckets of values. The width of a bucket is about a thousandth of its values or, after refine(),
-/// a four-millionth.
+/// Ascending buckets, about a thousandth of their values wide or, after refine(), a four-millionth.
 class PooledBuckets {
   public:
     PooledBuckets();

@@ -29,9 +29,8 @@ struct SecondsOfRun {
 /// Returns the seconds; nothing for a run without length.
 std::optional<SecondsOfRun> seconds_of(TimeSpan run);
 
-/// Returns series of one point per second of `run`, from the totals of seconds_of(run): requests_per_s,
-/// output_tokens_per_s, in_flight, the requests that ended and failed, and ttft_p50_s where there was a first
-/// output.
+/// Returns series of one point per second of `run`, from the totals of seconds_of(run): the rates of requests
+/// and output tokens, in_flight, ended and failed requests, and ttft_p50_s.
 std::vector<Series> series_of(const RequestTable& requests, TimeSpan run, std::span<const Totals> per_second);
 
 }  // namespace paretoken

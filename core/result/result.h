@@ -101,8 +101,7 @@ struct Counts {
     /// Requests with output whose events were not kept; no pooled metric has them.
     std::uint64_t without_events = 0;
     std::uint64_t unstreamed = 0;  ///< part of `ok` whose answer came in one piece, not as a stream
-    /// Part of `ok` whose stream did not follow the computation: the answer was complete when its first
-    /// tokens came (core/result/streaming.h).
+    /// Part of `ok` whose answer was complete when its first tokens came (core/result/streaming.h).
     std::uint64_t bunched = 0;
     std::uint64_t disputed = 0;  ///< part of `ok` whose usage the stream contradicts (TokenSource::disputed)
     std::uint64_t unseen_output = 0;     ///< part of `ok` with RequestRecord::unseen_output
@@ -175,9 +174,8 @@ struct SloResult {
 
 struct MetricSummary {
     std::string key;  ///< "ttft_s"
-    /// The number of values. Failed requests count if lower values are better, also for an inverse; a request
-    /// on which the user hung up if its value is known or longer than the wait (Metric::elapsed). For a
-    /// pooled metric tokens or arrivals.
+    /// The number of values. Failed requests count if lower values are better; a request on which the user
+    /// hung up if its value is known or longer than the wait (Metric::elapsed).
     std::uint64_t n = 0;
     // Over the finite values; absent if the run withholds its percentiles:
     std::optional<double> mean;
@@ -233,15 +231,13 @@ struct JobResults {
     std::uint64_t ok = 0;      ///< jobs of which all turns ended well
     std::uint64_t failed = 0;  ///< jobs of which a turn failed or was given up
     std::uint64_t unfinished = 0;
-    /// Over the jobs that are ok: job_turns, job_prompt_tokens, job_cached_tokens (if the server reports
-    /// them) and job_output_tokens. Their times are among the metrics of the run, where a failed job is a
-    /// failure.
+    /// Over the jobs that are ok: job_turns, job_prompt_tokens, job_cached_tokens and job_output_tokens.
+    /// Their times are among the metrics of the run.
     std::vector<MetricSummary> metrics = {};
     /// Jobs that ended well in the window, per hour of the window; absent if the window has no length.
     std::optional<double> jobs_per_hour = {};
-    // Only with limits on jobs (--goodput job:60s): the jobs that were judged, and those that were good,
-    // which ended well within every limit. A job that the end of the run has cut is judged if it is already
-    // late.
+    // Only with limits on jobs (--goodput job:60s): the jobs that were judged, also cut ones that are already
+    // late, and those that ended well within every limit.
     std::optional<std::uint64_t> judged = {};
     std::optional<std::uint64_t> good = {};
     std::optional<double> good_jobs_per_hour = {};  ///< as jobs_per_hour
@@ -257,8 +253,7 @@ struct JobResults {
     /// tokens, over the requests of the window that ended well.
     std::optional<double> e2e_normalized_interactivity_p75 = {};
     std::optional<double> e2e_normalized_interactivity_p90 = {};
-    /// MLPerf's E2E interactivity in tokens/s: output tokens ÷ end-to-end time, each summed over the same
-    /// requests.
+    /// MLPerf's E2E interactivity in tokens/s: output tokens ÷ end-to-end time, each summed over requests.
     std::optional<double> e2e_interactivity = {};
 
     bool operator==(const JobResults&) const = default;
@@ -266,9 +261,8 @@ struct JobResults {
     const MetricSummary* metric(std::string_view key) const;  ///< null if there is none
 };
 
-/// Returns whether percentile p falls among the failures, which stand behind all values: it has no value
-/// then, or 0 for the inverse of a latency. Without a value otherwise, it is unknown (beyond the wait of an
-/// abandoned request, or withheld).
+/// Returns whether percentile p falls among the failures: it has no value then, or 0 for the inverse of a
+/// latency. Without a value otherwise, it is unknown.
 bool falls_among_failures(const MetricSummary& summary, double p);
 
 /// The score of a probe: the share of questions that were answered as expected.
@@ -282,10 +276,9 @@ struct ProbeScore {
     bool operator==(const ProbeScore&) const = default;
 };
 
-/// The client's own figures, which show whether it was the bottleneck. Delays until sending are those of
-/// the requests scheduled in the window, without warm-up and resent ones. The achieved rate and the load of
-/// the CPU are those of the window, all other figures those of the whole run. What was not measured is
-/// absent.
+/// The client's own figures, which show whether it was the bottleneck. Delays until sending are of requests
+/// scheduled in the window, without warm-up and resent ones; the achieved rate and the CPU's load are of the
+/// window, all else of the whole run.
 struct ClientHealth {
     /// The clock of the events: "virtual" for a run in virtual time, "kernel" if at least half of the events
     /// have a kernel stamp, otherwise "user".
@@ -333,27 +326,25 @@ struct Series {
     bool operator==(const Series&) const = default;
 };
 
-/// The server's own figures from /metrics during the load. Keys are quantities, e.g. "running" (mean of a
-/// gauge), "running_max", "generation_tokens" (growth of a counter), "queue_mean_s" (mean of the samples
-/// added to a histogram), "prefix_hit_ratio". For several engines, counters and numbers of requests are sums,
-/// shares are means, and "running_imbalance" is the largest engine's mean ÷ the mean of all.
+/// The server's own figures from /metrics during the load, by quantity: "running" (mean of a gauge),
+/// "running_max", "generation_tokens" (growth of a counter), "queue_mean_s" (mean of a histogram),
+/// "prefix_hit_ratio". Over several engines counts are sums, shares means, and "running_imbalance" is the
+/// largest ÷ the mean.
 struct ServerFigures {
     std::string engine;                          ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp", or empty
     std::optional<std::uint64_t> engines = {};   ///< number of engines; absent for one
     std::map<std::string, std::string> sources;  ///< quantity → metric that it was read from
     std::map<std::string, double> window;        ///< quantities over the window
     std::map<std::string, double> whole_run;     ///< quantities from the first scrape to the last
-    /// What this client's requests caused, with warm-up, by the keys of the counters ("requests",
-    /// "generation_tokens", "prompt_tokens"). Empty if a request did not succeed, because its tokens are
-    /// unknown.
+    /// What this client's requests caused, with warm-up, by the keys of the counters. Empty if a request did
+    /// not succeed, because its tokens are unknown.
     std::map<std::string, double> asked;
     /// Element i: the share of speculation passes in which drafted token i was accepted. Empty: unknown.
     std::vector<double> accepted_per_position = {};
     std::map<std::string, std::string> config = {};  ///< the server's own settings, secrets hidden
     std::uint64_t scrapes = 0;
     std::uint64_t failed_scrapes = 0;
-    /// Why counters cannot be true and their figures are left out, one clause each: "vllm:prompt_tokens_total
-    /// fell although the server did not start again".
+    /// Why counters cannot be true and their figures are left out, one clause each.
     std::vector<std::string> impossible = {};
     std::string note = {};  ///< reason for missing figures, one sentence
 

@@ -1,7 +1,6 @@
 #pragma once
-// The rounds of a closed loop. A round is as many consecutive requests as the load keeps in flight: they
-// share the state of the server, but each round sees it anew, so that a closed loop has at least as much
-// evidence as rounds (docs/statistics.md).
+// The rounds of a closed loop. A round is as many consecutive requests as the load keeps in flight, so that a
+// closed loop has at least as much evidence as rounds (docs/statistics.md).
 #include <cstdint>
 #include <optional>
 #include <vector>

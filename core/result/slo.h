@@ -36,10 +36,9 @@ inline constexpr double kSloPercentile = 0.9;
 /// The percentiles that a limit may have: those of every result (kPercentiles), or any from p10 to p99.9999.
 enum class SloPercentiles { held, any };
 
-/// Reads "ttft:500" or "ttft_p95:500"; "<" (or ">" if higher is better) may replace the colon. Times are in
-/// milliseconds unless they have a unit ("ttft<0.5s"), other limits in the metric's unit. "e2el" means "e2e",
-/// "job" "job_time". Throws UsageError for another form, an unknown tag (naming the known ones), a pooled
-/// metric, or an excluded percentile.
+/// Reads "ttft:500" or "ttft_p95:500"; "<" (or ">" if higher is better) may replace the colon. Times without
+/// a unit are in milliseconds; "e2el" means "e2e", "job" "job_time". Throws UsageError, also for an unknown
+/// tag, a pooled metric, or an excluded percentile.
 Slo parse_slo(std::string_view text, SloPercentiles percentiles = SloPercentiles::held);
 std::vector<Slo> parse_slos(const std::vector<std::string>& texts);
 
@@ -79,9 +78,8 @@ SloFinding finding_on(const RunResult& result, const Slo& slo);
 /// nothing if the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
-/// Returns one result per limit: the finding of finding_on(), the number of values, the size of the effective
-/// sample and times_enough(). `over` is 0; count_over() sets it. The results of metrics that need one of the
-/// `unknown` facts have a note.
+/// Returns one result per limit, with the finding of finding_on() and times_enough(). `over` is 0;
+/// count_over() sets it. Results of metrics that need one of the `unknown` facts have a note.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos, Facts unknown = {});
 
 /// Adds 1 to SloResult::over of each limit that a request of the window misses, by a failure or by its

@@ -1,7 +1,6 @@
 #pragma once
 // Additive sums over requests and intervals of time. A token is credited to the time at which it arrived.
-// Tokens of failed requests are left out, but their time in the system is included; warm-up, cancelled and
-// abandoned requests count with their tokens.
+// Tokens of failed requests are left out, but not their time in the system; all others count.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -46,8 +45,7 @@ struct Totals {
     double good_requests = 0;       ///< requests that met every SLO and ended in the interval
     double good_output_tokens = 0;  ///< output tokens of requests that met every SLO
 
-    // The sums that a hardware limit needs. The pass over the prompt gives the first output token; all
-    // further ones are decoded.
+    // The sums that a hardware limit needs. The prefill gives the first output token; the others are decoded.
     double decoded_tokens = 0;  ///< output tokens after a request's first
     /// Σ over decoded tokens of the number of tokens before each: cached, fresh and output tokens.
     double decoded_context_tokens = 0;
@@ -75,8 +73,7 @@ class TotalsTimeline {
     explicit TotalsTimeline(std::vector<TimePoint> edges);
 
     /// Credits the output_tokens_of(record) tokens of a request to the bins of its times; those without
-    /// events are spread in proportion to the streamed ones. Without any events, the first arrival counts at
-    /// the first event, the others evenly up to the last.
+    /// events are spread in proportion to the streamed ones, or evenly if there are none.
     void add(const RequestRecord& record, Judgement judgement = Judgement::not_judged);
 
     const std::vector<Totals>& bins() const { return bins_; }

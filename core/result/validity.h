@@ -1,6 +1,5 @@
 #pragma once
-// Decides whether a run proves anything about the server, mostly by a table of checks that compare a figure
-// with a WARN and an INVALID limit.
+// Decides whether a run proves anything about the server, by a table of checks with limits.
 #include <string>
 #include <string_view>
 #include <vector>

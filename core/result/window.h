@@ -21,13 +21,11 @@ struct SteadyWindow {
     bool operator==(const SteadyWindow&) const = default;
 };
 
-/// Returns the time from the first scheduled start to 1 ns after the last request left the system, without
-/// warm-up. The span is empty without records.
+/// Returns the time from the first scheduled start to 1 ns after the last end, without warm-up.
 TimeSpan run_of(const RequestTable& records);
 
 /// Finds the part of the run, up to SummaryOptions::last_dispatch, in which load and times show no trend, or
-/// the first part with one level that has at least a quarter of the requests; `how` names the shift
-/// (docs/statistics.md).
+/// the first long part with one level; `how` names the shift (docs/statistics.md).
 SteadyWindow steady_window_of(const RequestTable& records, const SummaryOptions& options);
 
 /// Returns when the request left the system: when its exchange was over.

@@ -1,6 +1,5 @@
 #pragma once
-// Computes from the records and the client's report whether the client itself was the bottleneck. The
-// functions are pure.
+// Computes from the records and the client's report whether the client itself was the bottleneck.
 #include <optional>
 
 #include "core/record/request_table.h"
@@ -14,8 +13,7 @@ namespace paretoken {
 std::optional<Duration> loop_lag_of(const RequestRecord& record);
 
 /// Returns the client's figures. Waits for the caps and the achieved rate exist in open loops only, the mean
-/// lateness in closed loops only. What concerns requests, the achieved rate and the CPU's load is of
-/// `window`, all else of the whole run.
+/// lateness in closed loops only. `window` is as in ClientHealth.
 ClientHealth health_of(const RequestTable& requests, const ClientReport& client, bool open_loop,
                        const TimeSpan& window);
 

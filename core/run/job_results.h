@@ -38,8 +38,7 @@ struct JobSummary {
 };
 
 /// Returns the results of a run's jobs, without those that begin in their middle; nothing if it has none. A
-/// job that the end of the run has cut is in no percentile, and a percentile decides a limit only if this job
-/// cannot change the decision.
+/// cut job is in no percentile, but may keep a percentile from deciding a limit.
 std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan window,
                                          const JobJudging& judging = {});
 

@@ -51,14 +51,11 @@ void add_scrape(ServerScrapes& scrapes, ServerScrape scrape);
 ServerScrapes combined(std::vector<ServerScrapes> servers);
 
 /// Returns the figures of the time `span`, by key:
-///   gauge, share  KEY: the mean of the scrapes in `span`; KEY_max: their maximum; with several engines also
-///                 KEY_imbalance: the largest mean of an engine ÷ the mean of all engines
-///   counter       KEY: the growth within `span`
-///   histogram     KEY_mean_s: the mean of the samples that were added within `span`
-/// Ratios of counters are included too, e.g. "acceptance_ratio". Between two scrapes, a counter is assumed to
-/// grow linearly. A counter that falls was reset and started again at 0 if at least half of the counters fall
-/// with it; otherwise it is left out, because that is impossible. A ratio of a part that is larger than its
-/// whole (more hits than queries) is left out too. The result is empty if there are fewer than two scrapes.
+///   gauge, share  KEY and KEY_max: mean and maximum of the scrapes; several engines also KEY_imbalance
+///   counter       KEY: the growth, which is linear between two scrapes
+///   histogram     KEY_mean_s: the mean of the samples that were added
+/// Ratios of counters are included. A counter that falls was reset if at least half of them fall with it; an
+/// impossible counter or ratio is left out. Empty with fewer than two scrapes.
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span);
 
 /// Returns, for each position in a draft of speculative decoding, the share of the drafts verified in `span`

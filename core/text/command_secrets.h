@@ -1,6 +1,5 @@
 #pragma once
-// Recognises secrets that the user wrote into a command or a JSON object by the names beside them. The
-// functions are pure.
+// Recognises secrets that the user wrote into a command or a JSON object by the names beside them.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,8 +8,7 @@
 
 namespace paretoken {
 
-/// Returns the words of a command. Quotes only separate words, so that the words of `sh -c '…'` are among
-/// them.
+/// Returns the words of a command; those of quoted texts (`sh -c '…'`) are among them.
 std::vector<std::string_view> command_words(std::string_view command);
 
 /// Returns whether an option or a JSON key of this name holds a secret: "--api-key", "hf_token",

@@ -1,6 +1,5 @@
 #pragma once
-// A hash that names content: 64-bit FNV-1a (Fowler, Noll, Vo) as 16 hexadecimal digits. It is not
-// cryptographic.
+// A hash that names content: 64-bit FNV-1a as 16 hexadecimal digits. It is not cryptographic.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -4,9 +4,8 @@
 
 namespace paretoken {
 
-/// Returns a text with three significant digits and no exponent: "0.00123", "12.3", but "1467", with at most
-/// six decimals and no zeros at their end above 0.0001. Values nearer to 0 than a millionth are written as a
-/// millionth; infinity is "inf".
+/// Returns a text with three significant digits and no exponent: "0.00123", "12.3", but "1467"; at least a
+/// millionth in size unless it is 0. Infinity is "inf".
 std::string number_text(double value);
 
 /// Returns a share as "3.1 %".

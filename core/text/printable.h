@@ -1,6 +1,5 @@
 #pragma once
-// Converts a text from outside (a server, a file) to one line that is safe on a terminal, on a page and in a
-// JSON file. The functions are pure.
+// Converts a text from outside to one line that is safe on a terminal, on a page and in a JSON file.
 #include <cstddef>
 #include <string>
 #include <string_view>

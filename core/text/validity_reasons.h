@@ -1,6 +1,5 @@
 #pragma once
-// What each check of core/result/validity.h means, and what to do about it; `paretoken help validity` lists
-// them.
+// What each check of core/result/validity.h means, and what to do about it.
 #include <span>
 #include <string_view>
 

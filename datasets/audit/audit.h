@@ -1,7 +1,6 @@
 #pragma once
 // Audits a log of requests for prefix caching: the share of input tokens that came from the cache, the share
-// of text that repeats earlier prompts, and parts near the front that change from prompt to prompt. A line
-// costs 8 bytes of memory.
+// of text that repeats earlier prompts, and parts near the front that change. A line costs 8 bytes.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -64,9 +63,8 @@ struct AuditOptions {
 };
 
 /// Audits a log of JSON lines: a request ("messages" or "prompt", also in "request" or "body"), "usage" (also
-/// below "response"), or both. "class", "endpoint", "path" or "model" name the class; "at", "at_s", "time",
-/// "timestamp" or "created" the time. Throws UsageError naming the file and line, or that no line holds a
-/// prompt or usage; RuntimeError when the file cannot be read.
+/// below "response"), or both; "class", "endpoint", "path" or "model"; and a time. Throws UsageError naming
+/// the file and line, or that there is no prompt or usage; RuntimeError when the file cannot be read.
 LogAudit audit_of_log(const std::string& path, const AuditOptions& options = {});
 
 }  // namespace paretoken::datasets

@@ -1,7 +1,6 @@
 #pragma once
-// Finds out how many tokens a server makes of each word of vocabulary() (datasets/synthetic/text.h). The
-// caller asks the server. Counts from /tokenize are exact per word; the usage in an answer gives only the
-// mean over words.
+// Finds out how many tokens a server makes of each word of vocabulary() (text.h). Counts from /tokenize are
+// exact per word; the usage in an answer gives only the mean over words.
 #include <optional>
 #include <span>
 #include <string>

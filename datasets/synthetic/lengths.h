@@ -34,15 +34,10 @@ struct EmpiricalLengths {
     std::vector<std::int64_t> seen;
 };
 
-/// Lengths are given as one of these texts (inside another spec, ';' stands for ','):
-/// - "512": always this length.
-/// - "512:ratio=0.2": uniform from 512 · 0.8 to 512 · 1.2, like the range ratio of vLLM's benchmark.
-/// - "uniform:min=1,max=8"
-/// - "normal:mean=512,stddev=64" and "lognormal:mean=512,cv=1": both need stddev= or cv=, but not both of
-///   them. They also accept min= and max=, to which draws are clamped.
-/// - "zipf:s=1.1,max=4096": min= is 1 if it is not given.
-/// - "empirical:path=FILE,column=K": the values in a column of a file of comma-separated values. K is the
-///   number of the column, counted from 1, or its name in the header.
+/// A distribution of lengths, given as "512", "512:ratio=0.2" (uniform from 512 · 0.8 to 512 · 1.2),
+/// "uniform:min=1,max=8", "normal:mean=512,stddev=64" or "lognormal:mean=512,cv=1" (clamped by min= and
+/// max=), "zipf:s=1.1,max=4096" or "empirical:path=FILE,column=K" (a column of a csv file, by its number from
+/// 1 or its name). Inside another spec, ';' stands for ','.
 class Lengths {
   public:
     /// Throws UsageError naming the text and what was expected; RuntimeError when a file cannot be read.

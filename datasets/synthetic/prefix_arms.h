@@ -45,10 +45,9 @@ struct ArmRequest {
 /// The order of the experiment's requests: a pure function of the seed.
 class PrefixArms {
   public:
-    /// Reads "prefix_arms:prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9,slots=4". Prefixes, suffix (the
-    /// part after the prefix) and osl (the answer) are in tokens. `hits` are the shares for the arm shared; 0
-    /// and 1 are left out, because they equal cold and warm. With slots, there is also the arm pinned, whose
-    /// prefixes are distributed over the slots. Throws UsageError.
+    /// Reads "prefix_arms:prefixes=256;1024,suffix=64,osl=16,hits=0.5;0.9,slots=4". Lengths are in tokens.
+    /// `hits` are the shares for the arm shared, but for 0 and 1, which equal cold and warm. With slots,
+    /// there is also the arm pinned. Throws UsageError.
     PrefixArms(const Spec& spec, std::uint64_t seed);
 
     std::uint64_t round_size() const { return round_size_; }

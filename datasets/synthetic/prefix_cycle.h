@@ -1,6 +1,5 @@
 #pragma once
-// Requests that use a number of prefixes in turn, over and over. They show how many prefixes a cache
-// holds.
+// Requests that use a number of prefixes in turn, which shows how many of them a cache holds.
 #include <memory>
 
 #include "datasets/catalog.h"

@@ -1,7 +1,6 @@
 #pragma once
 // Makes prompts of a requested length, as text or token ids. With equal options, equal numbers (`place`) and
-// lengths give the same prompt; another salt changes its content only. Prompts that are cut from prose begin
-// with a few random words.
+// lengths give the same prompt; another salt changes its content only.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -18,9 +17,8 @@ class PromptMaker {
   public:
     explicit PromptMaker(const DatasetOptions& options);
 
-    /// Returns prompt number `place` of `tokens` tokens (at least 1, with overhead_tokens()), as exactly as
-    /// the calibration allows. Prompts whose numbers differ by less than writer().openings() (or the number
-    /// of usable ids) begin differently.
+    /// Returns prompt number `place` of `tokens` tokens (at least 1), as exactly as the calibration allows.
+    /// Prompts whose numbers differ by less than writer().openings() begin differently.
     Prompt prompt(std::int64_t tokens, std::uint64_t place) const;
 
     /// Appends `tokens` token ids, or words that have this many tokens, to `prompt`. The appended content

@@ -8,8 +8,7 @@
 namespace paretoken::datasets {
 
 /// "shared_prefix:groups=8,levels=1000;500,unique=200,zipf=1.1,osl=128": levels are tokens, the outermost
-/// first; unique (the tokens that follow the shared part) and osl have the form of Lengths
-/// (datasets/synthetic/lengths.h).
+/// first; unique, which follows them, and osl are distributions (datasets/synthetic/lengths.h).
 std::unique_ptr<Dataset> make_shared_prefix(const DatasetOptions& options);
 
 }  // namespace paretoken::datasets

@@ -22,9 +22,8 @@ class TextWriter {
   public:
     explicit TextWriter(Calibration calibration);
 
-    /// Returns a text that makes a prompt of `tokens` tokens, the calibration's overhead included; it has at
-    /// least one word. `opening` selects the first word: texts whose numbers differ modulo openings() begin
-    /// with different words.
+    /// Returns a text that makes a prompt of `tokens` tokens with the calibration's overhead, at least one
+    /// word. Texts whose `opening` differs modulo openings() begin with different words.
     std::string prompt(std::int64_t tokens, std::uint64_t opening, Random random) const;
 
     /// Appends words of `tokens` tokens. The words do not depend on the text before them.

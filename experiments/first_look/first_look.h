@@ -23,9 +23,8 @@ struct FirstLookPlan {
 /// Returns the plan with which the target of a first look is opened: its requests are short.
 LoadPlan opening_plan(const FirstLookPlan& plan);
 
-/// Measures, and writes sweep.json and the runs in `directory`. Returns the speeds; server, model, memory,
-/// command and page are left to the caller. Throws RuntimeError if a run was interrupted, could not be
-/// written, or the server does not answer.
+/// Measures, and writes sweep.json and the runs in `directory`. Returns the speeds; all else is left to the
+/// caller. Throws RuntimeError if a run was interrupted, or the server does not answer.
 reports::FirstLook first_look(const Target& target, const FirstLookPlan& plan,
                               const std::filesystem::path& directory, const Invocation& invocation,
                               Watcher& watcher, const loadgen::Interruption& interruption);

@@ -1,6 +1,5 @@
 #pragma once
-// Finds the servers that run on this machine by asking the ports on which they usually listen for their
-// models.
+// Finds the servers on this machine by asking the ports on which they usually listen for their models.
 #include <cstdint>
 #include <span>
 #include <stop_token>

@@ -1,6 +1,5 @@
 #pragma once
-// Chooses the runs of a first look at a server (experiments/first_look/first_look.h) so that all of them
-// fit into the time. The functions are pure.
+// Chooses the runs of a first look at a server so that all of them fit into the time.
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -21,9 +21,8 @@ struct ClockOffset {
     bool operator==(const ClockOffset&) const = default;
 };
 
-/// Returns the offset by the exchange with the shortest round trip: the other clock was read at some time
-/// between the question and the answer, so that half of the round trip bounds the error. Nothing without
-/// exchanges.
+/// Returns the offset by the exchange with the shortest round trip: the other clock was read between the
+/// question and the answer, so that half of it bounds the error. Nothing without exchanges.
 std::optional<ClockOffset> offset_of(std::span<const ClockExchange> exchanges);
 
 /// Returns the largest error over a load between two measured offsets: the change of the offset, by which the

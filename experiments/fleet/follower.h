@@ -1,6 +1,5 @@
 #pragma once
-// A shard other than 0 of a load that several processes make: it measures what shard 0 orders, and sends the
-// results.
+// A shard other than 0 of a divided load: it measures what shard 0 orders, and sends the results.
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -28,8 +27,7 @@ class Follower final : public Companions {
     using Finds = std::function<std::optional<MeetingPlace>()>;
 
     /// Connects to shard 0. `own` gets the token of the place. Throws RuntimeError if shard 0 does not answer
-    /// within `patience`, or `stop` is requested meanwhile; the error of shard 0 if it
-    /// refuses this process.
+    /// within `patience`, or `stop` is requested; the error of shard 0 if it refuses this process.
     Follower(const Hello& own, const Finds& find, Duration patience, const std::stop_token& stop);
     ~Follower() override;
     Follower(const Follower&) = delete;

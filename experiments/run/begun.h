@@ -2,8 +2,8 @@
 // What is known of a run before its load begins: begun.json, and what it is judged by.
 #include <filesystem>
 
-#include "core/run/begun.h"
 #include "core/result/result.h"
+#include "core/run/begun.h"
 #include "core/run/judging.h"
 #include "experiments/server/provenance.h"
 
@@ -13,8 +13,7 @@ struct Load;
 class Target;
 class Watcher;
 
-/// Returns what the records of a load in `directory` begin with, without secrets. Throws UsageError for a
-/// wrong GPU or model card.
+/// Returns what the records of a load begin with, without secrets. Throws UsageError for a wrong card.
 Begun begun_of(const Load& load, const Target& target, const Invocation& invocation,
                const std::filesystem::path& directory);
 
@@ -22,8 +21,7 @@ Begun begun_of(const Load& load, const Target& target, const Invocation& invocat
 Judging judging_of(const LoadPlan& plan, const Workload& workload, Watcher& watcher);
 
 /// Judges the finished run in `directory` by the options of `asked` of FieldKind::judging, which replace its
-/// own, and returns the run with its new verdicts. Throws UsageError when its records cannot be read or an
-/// option is wrong; RuntimeError when the result cannot be written.
+/// own, and returns it with new verdicts. Throws UsageError for wrong records or options; RuntimeError.
 RunResult judge_anew(const std::filesystem::path& directory, const LoadPlan& asked);
 
 }  // namespace paretoken::experiments

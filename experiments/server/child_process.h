@@ -22,8 +22,7 @@ class ChildProcess {
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Returns the next line of output, without its newline. Returns nothing if the output ends, or
-    /// `patience` passes, before a newline comes.
+    /// Returns the next line of output; nothing if it ends, or `patience` passes, before a newline comes.
     std::optional<std::string> read_line(Duration patience);
 
     /// Sends a signal; does nothing if the program has ended.

@@ -1,6 +1,5 @@
 #pragma once
-// Command lines as text: splits them into words without a shell, joins them again, and replaces their
-// placeholders. The functions are pure.
+// Command lines as text: splits them into words without a shell, joins them, and fills placeholders.
 #include <map>
 #include <set>
 #include <string>

@@ -35,12 +35,10 @@ struct Load {
     loadgen::LoadOptions options = {};
     std::shared_ptr<loadgen::Workers> workers = {};  ///< set by Target::get_ready(); null in virtual time
     Duration server_age{};  ///< in virtual time: how long the server has run before this load
-    /// Called during the load, from other threads, with each reading of the server's metrics and of the power
-    /// meter; may be empty.
+    /// Called during the load, from other threads, with each reading; may be empty.
     std::function<void(const ServerScrape&)> on_scrape = {};
     std::function<void(const std::string& source, const PowerReading& reading)> on_power = {};
-    /// Called when the requests of this process are over, before the server's metrics are read for the last
-    /// time; may be empty.
+    /// Called when the requests of this process are over, before the last scrape; may be empty.
     std::function<void()> when_over = {};
 };
 
@@ -50,8 +48,7 @@ const protocol::Protocol& protocol_of(const LoadPlan& plan);
 /// Returns what the bodies of all requests of a plan have in common.
 protocol::BodyOptions body_of(const LoadPlan& plan);
 
-/// Returns the load of a plan without the options that each kind of target adds. `outline_content`: as in
-/// datasets::DatasetOptions. Throws UsageError.
+/// Returns the load of a plan without the options that each kind of target adds. Throws UsageError.
 Load load_of(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt,
              bool outline_content = true);
 
@@ -61,8 +58,7 @@ void check_context(const Load& load, const loadgen::EndpointFacts& facts);
 /// Throws UsageError for options that are wrong whatever the target is.
 void refuse_wrong_options(const LoadPlan& asked);
 
-/// Warns of rows of the datasets' files that are left out and, over sockets, of a load that exceeds the
-/// ceiling that was found for this host.
+/// Warns of rows of files that are left out and, over sockets, of a load above this host's ceiling.
 void warn_of(const Load& load, const Target& target, Watcher& watcher);
 
 }  // namespace paretoken::experiments

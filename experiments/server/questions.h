@@ -1,6 +1,5 @@
 #pragma once
-// Checks the questions of --probe before a server is loaded. The functions of experiments/quality.h ask
-// them.
+// Checks the questions of --probe before a server is loaded; experiments/quality.h asks them.
 #include <cstdint>
 #include <optional>
 

@@ -18,8 +18,7 @@ struct ServerScrape;
 namespace paretoken::experiments {
 
 /// Returns the API key, the values of headers, the credentials and query values of URLs (except harmless
-/// ones), values of --server-env and --metadata with secret names, and the secrets in commands and request
-/// bodies. Throws UsageError if --scrape is wrong.
+/// ones), and secret values in --server-env, --metadata, commands and request bodies. Throws UsageError.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
 // These hide `secrets` in the texts that may hold them: command line, URLs, model, metadata, options, and

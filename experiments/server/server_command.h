@@ -1,7 +1,6 @@
 #pragma once
-// A server that the user gives as a command. Its process group is ended when the object is destroyed, and
-// also if this process is killed: a guard process reads a pipe that only this process keeps open. The guard
-// also copies the server's output into the log.
+// A server that the user gives as a command. Its process group is ended with the object, and also if this
+// process is killed, by a guard process that reads a pipe and copies the server's output into the log.
 #include <sys/types.h>
 
 #include <filesystem>

@@ -88,9 +88,8 @@ struct Access {
 };
 
 /// Opens a target: reads the profile in virtual time, else starts the simulator if the URL names it, probes
-/// every server, and tries a request of the workload. `watcher` must outlive it; `server` is the one at the
-/// plan's URL, if a command started it. Throws UsageError when options are wrong or do not fit, RuntimeError
-/// when a server fails, or `stop` is requested.
+/// every server, and tries a request. `watcher` must outlive it; `server` is the one at the plan's URL, if a
+/// command started it. Throws UsageError; RuntimeError when a server fails, or on `stop`.
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop,
                                     std::shared_ptr<CommandServer> server = nullptr);

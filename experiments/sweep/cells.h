@@ -1,7 +1,6 @@
 #pragma once
 // The cells of a sweep: combinations of values of a plan's options and of the placeholders ("{name}") in its
-// server's options. The sweep measures its axis in every cell. Only in_cell() and with_common_dataset() read
-// files.
+// server's options, in each of which the axis is measured.
 #include <map>
 #include <set>
 #include <string>
@@ -53,15 +52,13 @@ std::pair<std::string, std::string> parse_link(std::string_view text,
 /// plan's field is replaced by the value of that field.
 LoadPlan with_links(LoadPlan asked);
 
-/// Returns the plan that all cells share, after with_dataset(). It is returned unchanged if cells must begin
-/// from it as given: if one names a dataset (with other defaults), or if the plan has classes, whose options
-/// take precedence, and cells give options.
+/// Returns the plan that all cells share, after with_dataset(); unchanged if a cell names a dataset, or if
+/// the plan has classes, whose options take precedence, and cells give options.
 LoadPlan with_common_dataset(LoadPlan asked, const std::vector<Cell>& cells);
 
-/// Returns `asked` with the cell's values in its options and in the options of its server. The dataset of a
-/// cell takes the lengths (--isl, --osl, --range-ratio) of `asked` that it does not set itself. Sets the
-/// defaults of the dataset and hashes its file by with_dataset() (experiments/server/resolve.h). Throws
-/// UsageError naming the option whose value is wrong, RuntimeError when a file cannot be read.
+/// Returns `asked` with the cell's values in its options and in the options of its server, after
+/// with_dataset(). The dataset of a cell takes the lengths (--isl, --osl, --range-ratio) of `asked` that it
+/// does not set itself. Throws UsageError naming the option, RuntimeError when a file cannot be read.
 LoadPlan in_cell(LoadPlan asked, const Cell& cell);
 
 /// text_of() returns "isl=512,temperature=0.7", with the names in alphabetical order. directory_name_of()

@@ -1,14 +1,9 @@
 #pragma once
-// Finds the highest load that meets SLOs. A level is a load that is measured. It passes if its run meets the
-// SLOs or is within them, and fails if it misses one. The search doubles the level until a level fails or the
-// server is saturated. If already the first level fails, the search halves the level until one passes. It
-// then bisects between the highest level that passed and the lowest level that failed. Finally it confirms
-// the highest level that passed by a second run with new requests, usually twice as many, because the best of
-// many noisy measurements is biased; this run must show that the SLOs are met. If it does not, or if the run
-// of a level is insufficient, the level is measured again with 2, 4, 8 … times the number of requests
-// that levels have at first, at most KneeSearchOptions::longest: the smallest factor that is probably enough.
-// After an insufficient run, later levels begin with the same factor. A level is not repeated if `max_runs`
-// leaves no run for it.
+// Finds the highest load that meets SLOs. The search doubles the level until one fails or the server is
+// saturated (or halves it until one passes), bisects between the highest level that passed and the lowest
+// that failed, and confirms the result by a second run with new requests. An insufficient run is measured
+// again with 2, 4, 8 … times the requests, at most KneeSearchOptions::longest. docs/statistics.md has the
+// rules.
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -1,6 +1,5 @@
 #pragma once
-// Finds the levels of `--request-rate auto`, from one request at a time to saturation, by short closed loops
-// before the sweep.
+// Finds the levels of `--request-rate auto`, from one request at a time to saturation.
 #include <cstddef>
 #include <filesystem>
 #include <vector>

@@ -23,8 +23,7 @@ struct SloSearchPlan {
 };
 
 /// Returns the plan of the run for a step at `point`. A longer step has more requests, or more time; a first
-/// run of open length has usual_requests(), on a ladder up to twice as many. With a time limit, a run ends
-/// when it is shown to miss an SLO.
+/// run of open length has usual_requests(), on a ladder up to twice as many.
 LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const reports::SweepPoint& point);
 
 /// Searches, and writes sweep.json with every step and the result; `file` holds both, also if it throws.

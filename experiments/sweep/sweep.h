@@ -76,10 +76,9 @@ struct Resumed {
     bool judged_otherwise = false;  ///< whether the finished points were judged by other SLOs
 };
 
-/// Returns `fresh` with the results of an earlier sweep in `directory`, whose points that failed, are invalid
-/// or lack run.json are pending, and whose further finished points are kept. Throws UsageError naming the
-/// difference for another axis, server, workload, load or way of measuring, and for runs without a
-/// sweep.json.
+/// Returns `fresh` with the results of an earlier sweep in `directory`; points that failed, are invalid or
+/// lack run.json are pending. Throws UsageError naming the difference for another axis, server, workload,
+/// load or way of measuring, and for runs without a sweep.json.
 Resumed resumed(reports::SweepFile fresh, const std::filesystem::path& directory);
 
 /// Returns `fresh` as an addition to `before`: options that differ become a part of its cells. Throws

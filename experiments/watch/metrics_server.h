@@ -1,6 +1,5 @@
 #pragma once
-// Serves this program's own figures on /metrics in the text format of Prometheus while a command runs, on a
-// separate thread.
+// Serves this program's own figures on /metrics for Prometheus while a command runs, on its own thread.
 #include <functional>
 #include <mutex>
 #include <optional>

@@ -22,9 +22,9 @@ struct ExchangeFailure {
     bool reset = false;
 };
 
-/// The events of an exchange: on_ready, on_sent (late or never if the server answers before it has the whole
-/// request), on_head, on_body (any number of times), on_complete. on_failure may replace any of them. None
-/// follows on_complete, on_failure or Connection::abandon().
+/// The events of an exchange: on_ready, on_sent (late or never if the server answers early), on_head, on_body
+/// (any number of times), on_complete. on_failure may replace any of them. It, on_complete and
+/// Connection::abandon() are the last.
 class ExchangeSink {
   public:
     virtual ~ExchangeSink() = default;

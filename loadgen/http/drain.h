@@ -110,9 +110,8 @@ class Drain {
     /// Ends the current or the next wait. May be called from any thread.
     void wake();
 
-    /// Returns the read that this round has made for the socket, or else makes one recvmsg into a shared
-    /// buffer; result and errno are those of recvmsg. The bytes are valid until the round is over, those of
-    /// the shared buffer until the next call.
+    /// Returns the read that this round has made for the socket, or else makes one recvmsg, whose result and
+    /// errno it has. The bytes are valid until the round is over, or the next call for a new read.
     long receive(int fd, Read& read);
 
     std::uint64_t reads() const { return reads_; }  ///< number of reads that brought bytes

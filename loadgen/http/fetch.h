@@ -42,9 +42,8 @@ class Fetcher {
             std::stop_token stop = {});
     ~Fetcher();
 
-    /// get() and post() end within `timeout`, and return a failure of the exchange as Fetched::failure;
-    /// RuntimeError only means that no socket can be added to the event loop. If a kept-alive connection
-    /// closes before any byte of the answer, the request is sent once more.
+    /// get() and post() end within `timeout`, and return a failure of the exchange as Fetched::failure. If a
+    /// kept-alive connection closes before any byte of the answer, the request is sent once more.
     Fetched get(std::string_view path, Duration timeout);
 
     /// `is_whole`, if given, decides from the body so far that nothing more is needed: the response is then

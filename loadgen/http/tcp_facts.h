@@ -1,6 +1,5 @@
 #pragma once
-// The kernel's counters of one TCP connection. They have a file of their own, because linux/tcp.h and
-// netinet/tcp.h cannot be included together.
+// The kernel's counters of one TCP connection, apart because linux/tcp.h and netinet/tcp.h conflict.
 #include <cstdint>
 
 namespace paretoken::http {

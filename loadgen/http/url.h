@@ -1,6 +1,5 @@
 #pragma once
-// The address of requests: http or https, a host, a port, a base path and a query. Nothing else of RFC
-// 3986 is accepted.
+// The address of requests: http or https, a host, a port, a base path and a query; nothing else.
 #include <cstdint>
 #include <string>
 #include <string_view>

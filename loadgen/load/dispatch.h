@@ -1,12 +1,8 @@
 #pragma once
-// Decides the next step of one class of a load without acting: start a request, wait, or be done. It
-// applies arrivals, in-flight cap and limits in one place; a worker with sockets and an engine in virtual
-// time both act on its decisions. In a closed loop all requests have arrived at the start, and a cap limits
-// how many are in flight. In an open loop requests arrive at given times, usually without a cap. The caller
-// reports the first token and the end of each started request, identified by its RequestKey (its index, and
-// whether it is a warm-up). With the end it passes what follows: the turns of the job that may start now, and
-// whether the job is over. In a closed loop a job keeps its slot until all of its turns have ended, and all
-// of them share this slot.
+// Decides the next step of one class of a load without acting: start a request, wait, or be done. A worker
+// with sockets and an engine in virtual time both act on its decisions, and report the first token and the
+// end of each request with the turns that may follow. In a closed loop all requests have arrived at the start
+// and a cap limits how many are in flight; a job keeps its slot until all of its turns have ended.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -101,8 +97,7 @@ class Dispatcher {
     std::optional<Planned> next_planned() const;
 
     /// Returns since when free slots are no longer filled, because the schedule ran out, the duration was
-    /// over, or stop() was called; nothing before. If open conversations of a closed loop still fill slots,
-    /// it is when a slot first became and stayed free.
+    /// over, or stop() was called; nothing before, and while open conversations of a closed loop fill slots.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }
     /// Returns the limit that ended the starts: `requests`, also if there are no more arrivals, or
     /// `duration`. Returns nothing while there is more to start, and if stop() came before a limit.
@@ -114,8 +109,7 @@ class Dispatcher {
     TimePoint ended_at(TimePoint now) const;
     void shorten_idle_time(TimePoint now);
     /// Returns since when a request that is due at `due` can start, given a free `slot` (nothing: all are
-    /// taken) and the cap on prefills. Nothing while it must wait; `wait_until` is then lowered to when this
-    /// may change.
+    /// taken) and the cap on prefills. Nothing while it must wait, at least until the lowered `wait_until`.
     std::optional<TimePoint> free_for(TimePoint due, const std::optional<TimePoint>& slot, TimePoint now,
                                       TimePoint& wait_until) const;
     std::optional<Start> start_opening(TimePoint now, TimePoint& wait_until);

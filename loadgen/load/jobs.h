@@ -1,7 +1,6 @@
 #pragma once
-// The jobs (datasets/job.h) that one worker has opened in one class and that have turns to come. Makes the
-// requests of their turns, and keeps the prompts and answers that later turns inherit if turns continue from
-// the server's answers.
+// The jobs (datasets/job.h) of one class that one worker has opened and that have turns to come. Makes the
+// requests of their turns, and keeps the prompts and answers that later turns inherit.
 #include <cstdint>
 #include <map>
 #include <memory>

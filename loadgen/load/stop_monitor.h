@@ -1,7 +1,6 @@
 #pragma once
 // Evaluates the stop rules of a run from every start and every end. The workers' threads call started() and
-// ended(), which evaluates rules that only count (tokens, errors); another thread calls look(), which
-// evaluates the rules that need statistics.
+// ended(), for rules that only count; another thread calls look(), for those that need statistics.
 #include <atomic>
 #include <cstdint>
 #include <mutex>

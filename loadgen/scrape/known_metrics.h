@@ -12,13 +12,11 @@
 
 namespace paretoken::scrape {
 
-/// Returns the known quantities of a scrape, without impossible samples (below 0, shares far above 1,
-/// repeated series), of the first rank of an engine, and of `model` alone if a series has it. `sources` may
-/// be empty; `kept` and `place` stay empty.
+/// Returns the known quantities of a scrape, without impossible samples, of the first rank of an engine, and
+/// of `model` alone if a series has it. `sources` may be empty; `kept` and `place` stay empty.
 ServerScrape server_scrape_of(const Scrape& scrape, TimePoint at, std::string_view model = {});
 
-/// Returns the finite samples whose names `wants` accepts, by name and labels:
-/// node_cpu_seconds_total{cpu="0"} → value.
+/// Returns the finite samples that `wants` accepts, by name and labels: node_cpu_seconds_total{cpu="0"}.
 std::map<std::string, double> kept_series(const Scrape& scrape,
                                           const std::function<bool(std::string_view name)>& wants);
 

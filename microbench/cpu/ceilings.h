@@ -1,6 +1,5 @@
 #pragma once
-// The work of the rows that measure the machine itself: reading memory, reading sets that partly stay in the
-// caches, and computing.
+// The work of the rows that measure the machine itself: reading memory and caches, and computing.
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -81,9 +81,8 @@ SixBitScales unpack_scales(const std::byte* twelve);
 unsigned q4_k_number(const std::byte* block, std::size_t i);
 unsigned q6_k_number(const std::byte* block, std::size_t i);
 
-/// Writes the first values.size() weights of `row` to `values`; values.size() is a multiple of
-/// block_values(type). The values are exact, except that the last addition for q4_1 and q4_k rounds to
-/// float.
+/// Writes the first values.size() weights of `row`, a multiple of block_values(type), to `values`. They are
+/// exact, except that the last addition for q4_1 and q4_k rounds to float.
 void dequantise(WeightType type, const std::byte* row, std::span<float> values);
 
 /// Returns `rows` × `k` valid weights, row by row as in a GGUF file. k is a multiple of block_values(type).

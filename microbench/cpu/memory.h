@@ -1,7 +1,6 @@
 #pragma once
 // Large memory in huge pages, if the kernel grants them: reading 1 GiB in 4 KiB pages would measure the TLB.
-// Memory that is given back is kept, one piece for each CPU, because providing 1 GiB takes the kernel up to a
-// second.
+// Memory that is given back is kept, because providing 1 GiB takes the kernel up to a second.
 #include <cstddef>
 #include <optional>
 #include <span>

@@ -1,7 +1,6 @@
 #pragma once
-// The read ceiling: the fastest known way to read memory through one core's load ports, without
-// computing. Every kernel is compared with it, so it must not be slower than any kernel's own access
-// pattern.
+// The read ceiling: the fastest known way to read memory through one core's load ports, without computing. It
+// must not be slower than any kernel's own access pattern.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,10 +10,9 @@
 
 namespace paretoken::microbench {
 
-/// Reads `size` bytes of `data`, and returns a number without meaning that depends on all of them, so that
-/// no read can be left out. `data` is aligned to 64 bytes and `size` is a multiple of 1 KiB. `coming` is
-/// equally much memory that is read some KiB later, which may be prefetched; it is `data` itself if that is
-/// unknown.
+/// Reads `size` bytes of `data`, a multiple of 1 KiB and aligned to 64 bytes, and returns a number that
+/// depends on all of them, so that no read can be left out. `coming` is as much memory that is read some KiB
+/// later, or `data`.
 using Read = std::uint64_t (*)(const std::byte* data, std::size_t size, const std::byte* coming);
 
 struct ReadVariant {
@@ -24,11 +22,9 @@ struct ReadVariant {
     std::size_t streams = 1;  ///< number of streams that are read side by side
 };
 
-/// Returns the variants for one instruction set. Scalar code has one: a plain stream. AVX2 adds a stream
-/// with a prefetch 4 KiB ahead, four streams side by side, and a stream that prefetches `coming` into L2
-/// (for pages in random order, where the hardware cannot predict the next page but a page table gives it).
-/// AVX-512 adds a stream in the uneven steps of packed blocks, which is about 5 % faster on Zen 4 than the
-/// plain stream. AMX has the variants of AVX-512.
+/// Returns the variants for one instruction set: a plain stream, and from AVX2 on streams with a prefetch,
+/// several side by side, or a prefetch of `coming` for pages in random order. AVX-512 adds the uneven steps
+/// of packed blocks, which are about 5 % faster on Zen 4; AMX has its variants.
 std::span<const ReadVariant> read_variants(Isa isa);
 
 /// Returns the part of some memory that a Read accepts: aligned, whole KiB.

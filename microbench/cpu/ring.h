@@ -12,9 +12,8 @@
 namespace paretoken::microbench {
 
 inline constexpr std::size_t kWindowBytes = 4 << 20;
-/// The size of the part of an operand that Kernel::run_cached() (microbench/kernel.h) uses, in bytes; it
-/// uses at least one unit of the operand (a panel or a KV block). This size fits beside activations in the
-/// L2 of a server's core.
+/// The bytes of the part of an operand that Kernel::run_cached() (microbench/kernel.h) uses, at least one
+/// unit of it. They fit beside activations in the L2 of a server's core.
 inline constexpr std::size_t kCachedBytes = 256 << 10;
 
 /// A contiguous part of the operand; pieces follow each other without gaps.
@@ -52,9 +51,8 @@ class Ring {
         }
     }
 
-    /// The ring may be too small for a whole copy of the operand. pieces_of_first_copy() returns the number
-    /// of pieces of the first copy that are in the ring, and first_copy() the beginning of the ring's
-    /// memory, where the first copy begins; the latter is valid after fill().
+    /// Return the number of pieces of the first copy that are in the ring, which may be too small for all,
+    /// and the beginning of the ring's memory, where that copy begins; the latter is valid after fill().
     std::size_t pieces_of_first_copy() const;
     std::byte* first_copy() { return memory_.data(); }
     const std::byte* first_copy() const { return memory_.data(); }

@@ -1,7 +1,6 @@
 #pragma once
 // The loop that times the rows of the CPU. In every round each action (a kernel's work on a window, or a read
-// of one) runs once on all threads, in turns, so that a disturbance affects all of them. The threads meet at
-// a barrier after each action.
+// of one) runs once on all threads, in turns; the threads meet at a barrier after each.
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -27,25 +26,22 @@ struct Rounds {
     std::vector<std::vector<double>> seconds;  ///< [action][round − first]
 };
 
-/// Times the actions until both limits of `span` are reached. The order of the actions rotates with the
-/// rounds. A warm-up of a tenth of `span.seconds` comes first, in addition to that time; its rounds are
-/// left out.
+/// Times the actions until both limits of `span` are reached, after a warm-up of a tenth of `span.seconds`,
+/// whose rounds are left out. The order of the actions rotates with the rounds.
 Rounds timed_rounds(PinnedThreads& threads, std::span<const Action> actions, const Span& span);
 
 /// Times kernel windows, each paired with a read of the window that is half a ring away.
 std::vector<PairedWindow> sample_pairs(PinnedThreads& threads, Kernel& kernel, Read ceiling,
                                        const Span& span);
 
-/// Times reads of the windows of `memory` by each variant. The variants take turns, each on another window.
-/// Returns for each variant its windows in order of time; the figures of a read stand both for the kernel
-/// and for the ceiling.
+/// Times reads of the windows of `memory` by each variant, in turns and on different windows. Returns each
+/// variant's windows in order of time; the figures stand both for the kernel and for the ceiling.
 std::vector<std::vector<PairedWindow>> sample_reads(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 
-/// Like sample_reads(), but times one variant after the other, each for an equal share of `span.seconds`
-/// and at least `span.least_rounds` rounds. One read of the whole memory (a walk) is one round and gives
-/// one PairedWindow. This is for working sets that are partly in caches: their windows differ, and variants
-/// that take turns would find in the caches what another variant has just read.
+/// Like sample_reads(), but times one variant after the other, for working sets that are partly in caches:
+/// each for an equal share of `span.seconds` and at least `span.least_rounds` rounds. One read of the whole
+/// memory is one round and gives one PairedWindow.
 std::vector<std::vector<PairedWindow>> sample_walks(PinnedThreads& threads, const Kernel& memory,
                                                     std::span<const ReadVariant> variants, const Span& span);
 

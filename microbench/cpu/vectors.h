@@ -1,7 +1,6 @@
 #pragma once
 // The steps that the x86 kernels share. Each function declares its target, so that a caller of the same
-// target inlines it. The dot products are asm because g++ 12 copies and spills the accumulators of the
-// intrinsics.
+// target inlines it. The dot products are asm because g++ 12 spills the accumulators of intrinsics.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"  // of g++ 12, inside its own header
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -41,9 +40,8 @@ PARETOKEN_INLINE_AVX2 __m256 halves_as_floats(const std::byte* halves) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
 }
 
-/// Returns per 32-bit lane the sum of four products of signed bytes w · x; `magnitude` must hold |w|.
-/// vpmaddubsw adds two products in 16 bits and saturates. With |w| ≤ 128 and |x| ≤ 127 their sum is at most
-/// 32,512, which is below the limit of 32,767.
+/// Returns per 32-bit lane the sum of four products of signed bytes w · x; `magnitude` must hold |w|. With
+/// |w| ≤ 128 and |x| ≤ 127, vpmaddubsw does not saturate (at most 32,512).
 PARETOKEN_INLINE_AVX2 __m256i dot_signed(__m256i w, __m256i magnitude, __m256i x) {
     const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, w));
     return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
@@ -105,9 +103,8 @@ PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
     return sum;
 }
-/// Returns the same as dot_bytes(sum, w, x), and just before that prefetches ahead of `line` as `fetch`
-/// says (microbench/cpu/fetch.h). The compiler would collect separate prefetches into bursts, which then
-/// wait for each other.
+/// Returns dot_bytes(sum, w, x), and just before that prefetches ahead of `line` as `fetch` says. The
+/// compiler would collect separate prefetches into bursts, which then wait for each other.
 PARETOKEN_INLINE_AVX512 __m512i dot_bytes(__m512i sum, __m512i w, __m512i x, const std::byte* line,
                                           Fetch fetch) {
     if (fetch == Fetch::l1) asm("prefetcht0 %3\n\tvpdpbusd %2, %1, %0" PARETOKEN_FETCHING_L1);

@@ -106,8 +106,7 @@ struct Folded {
     Blocks blocks;
 };
 
-/// Alternatives of which a menu shows one at a time. Markdown, which has no menus, shows them only if there
-/// is exactly one.
+/// Alternatives of which a menu shows one at a time. Markdown shows them only if there is exactly one.
 struct Menu {
     std::string label;  ///< "Run"
     std::vector<Part> options = {};

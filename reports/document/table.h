@@ -1,6 +1,5 @@
 #pragma once
-// Text tables and number formats: three significant digits; units are in titles, never in cells. The
-// functions are pure.
+// Text tables and number formats: three significant digits; units are in titles, never in cells.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,8 +56,7 @@ struct TableColumn {
     bool text_only = false;  ///< whether only pages that draw no charts show the column
 };
 
-/// The additions that HTML and Markdown show at the title of a row. The title itself is the text in the row's
-/// first cell.
+/// The additions that HTML and Markdown show at the title of a row (its first cell).
 struct RowTitle {
     std::optional<std::size_t> series = {};  ///< configuration whose marker stands before the title
     std::string note = {};                   ///< small text behind the title

@@ -15,15 +15,13 @@ struct OutputRequest {
     bool overwrite = false;  ///< whether a result of the same kind may be replaced
 };
 
-/// Holds a lock (flock) on DIRECTORY/.paretoken.lock, whose text names the holder. The system releases that
-/// of a dead process, which may take a moment: a held lock is waited for, up to a second. On a file system
-/// without locks it keeps nobody out.
+/// Holds a lock (flock) on DIRECTORY/.paretoken.lock, whose text names the holder; a held lock is waited for,
+/// up to a second. On a file system without locks it keeps nobody out.
 class OutputDirectory {
   public:
-    /// Creates the directory. Throws UsageError if something else or a result of another kind is there, for a
-    /// run among the points of a sweep, and for a run, cache experiment or watch that is there without
-    /// `overwrite`; a sweep or gate goes on. Throws RuntimeError when another process holds the directory or
-    /// it cannot be created.
+    /// Creates the directory. Throws UsageError if something else is there, a result of another kind, or
+    /// without `overwrite` a run, cache experiment or watch; a sweep or gate goes on. Throws RuntimeError
+    /// when another process holds the directory or it cannot be created.
     explicit OutputDirectory(const OutputRequest& request);
     ~OutputDirectory();
     OutputDirectory(const OutputDirectory&) = delete;

@@ -1,7 +1,6 @@
 #pragma once
-// The options of a run as JSON text ("paretoken/plan/1"), which `--print-config` prints and `--config FILE`
-// reads. Keys are the names of core/plan/plan_fields.h; numbers, flags and lists have their own JSON types.
-// The functions are pure.
+// The options of a run as JSON text ("paretoken/plan/1"), for `--print-config` and `--config FILE`. Keys are
+// the names of core/plan/plan_fields.h; numbers, flags and lists have their own JSON types.
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,18 +16,15 @@ inline constexpr std::string_view kPlanSchema = "paretoken/plan/1";
 std::string plan_json(const PlanTexts& texts);
 
 /// Reads a plan; "schema" may be left out, and null means not given. Throws a UsageError that names the file
-/// (`where`) for a text that is no JSON object, too deep or of another schema, and the key for one that is no
-/// option or has a value of another type.
+/// (`where`) for a text of another form or schema, and the key that is unknown or has another type.
 PlanTexts parse_plan_json(std::string_view text, const std::string& where);
 
 /// Reads the cells of a sweep (`--cells FILE`, as vLLM's parameter files): a JSON list of objects {option:
-/// value}. Throws a UsageError that names the file for another text or an empty list, and the number of a
-/// cell that is empty or malformed.
+/// value}. Throws a UsageError that names the file, and the number of an empty or malformed cell.
 std::vector<std::map<std::string, std::string>> parse_cells_json(std::string_view text,
                                                                  const std::string& where);
 
-/// The options of a run (name → text) as a JSON object, in the form that result files hold: numbers and flags
-/// have their own JSON types.
+/// The options of a run (name → text) as a JSON object; numbers and flags have their own JSON types.
 std::string echo_json(const PlanEcho& echo);
 
 }  // namespace paretoken::reports

@@ -1,7 +1,6 @@
 #pragma once
-// Reads and writes the answer texts that a run keeps. answers.jsonl holds the answers to the requests of the
-// load, if the user asked to keep them. probe.jsonl holds the answers to the questions that were asked after
-// the load (--probe).
+// Reads and writes the answer texts that a run keeps: answers.jsonl of the load, if the user asked for it,
+// and probe.jsonl of the questions that were asked after the load (--probe).
 #include <filesystem>
 #include <functional>
 #include <vector>

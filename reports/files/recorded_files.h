@@ -1,7 +1,6 @@
 #pragma once
 // Writes and reads what was recorded of a run (core/run/recorded.h): begun.json, requests.jsonl, events.bin,
-// server.jsonl and ended.json in its directory. Nothing in them is a conclusion, and none of them changes
-// after it was written.
+// server.jsonl and ended.json. Nothing in them is a conclusion, or changes after it was written.
 #include <filesystem>
 #include <string_view>
 
@@ -28,9 +27,8 @@ struct StoredRun {
     Judging judging;
 };
 
-/// Reads the records of a run, with times from TimePoint{} and events on demand. Without ended.json,
-/// Recorded::ended is false. Throws a UsageError that names what is missing, malformed or another run's, also
-/// if a run that has not ended has no request.
+/// Reads the records of a run, with times from TimePoint{} and events on demand. Throws a UsageError that
+/// names what is missing, malformed or another run's, also if a run that has not ended has no request.
 StoredRun read_recorded(const std::filesystem::path& directory);
 
 }  // namespace paretoken::reports

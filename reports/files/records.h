@@ -1,9 +1,8 @@
 #pragma once
 // Writes and reads the record files of a run. For each request, requests.jsonl holds one JSON object of
-// scalars, events.bin the events of its answer (reports/files/events.h), and answers.jsonl, if the user asked
-// for it, the text of its answer. The files grow as requests end. record() only queues a record; a thread of
-// the writer encodes and writes it, at most kFlushEvery later if the disk keeps up. A request's events are
-// written before its line, so that a program that is killed leaves no line without its events.
+// scalars, events.bin the events of its answer (reports/files/events.h), and answers.jsonl, if asked for, its
+// text. record() only queues; a thread writes, the events before the line, so that a killed program leaves no
+// line without its events.
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -59,9 +58,8 @@ class RecordWriter : public RecordSink {
     std::unique_ptr<Thread> thread_;
 };
 
-/// Calls `visit` with the requests of a requests.jsonl, without events, in the order in which they ended and
-/// with times from `epoch`. Returns whether the last line was cut off. Throws a UsageError that names the
-/// path, and the line if one is malformed.
+/// Calls `visit` with the requests of a requests.jsonl, without events, in the order in which they ended.
+/// Returns whether the last line was cut off. Throws a UsageError that names the path and line.
 bool for_each_record(const std::filesystem::path& path, TimePoint epoch,
                      const std::function<void(RequestRecord&&)>& visit);
 

@@ -1,8 +1,7 @@
 #pragma once
-// Reads and writes the results in run directories. run.json is written in one step when a run has ended, so
-// that a half-written file never counts as a result. It follows from the records of the run
-// (reports/files/recorded_files.h) and can be deleted: readers then compute the result again. If the program
-// ended before the run did, they mark the result as interrupted.
+// Reads and writes the results in run directories. run.json is written in one step when a run has ended, and
+// follows from the records of the run (reports/files/recorded_files.h): readers compute it again if it is
+// missing, and mark it as interrupted if the run did not end.
 #include <filesystem>
 #include <vector>
 
@@ -19,12 +18,10 @@ void write_run(const std::filesystem::path& directory, const RunResult& result);
 /// "interrupted" if it has not ended. Throws as read_recorded() does.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
-/// Returns whether the directory holds the result of a run that has ended, or the records from which it
-/// follows.
+/// Returns whether the directory holds the result of a run that has ended, or its records.
 bool has_result(const std::filesystem::path& directory);
 
-/// Writes the run.json of a run that has ended if it is missing. Errors are ignored, because the directory
-/// may be read-only.
+/// Writes the run.json of a run that has ended if it is missing, without errors.
 void restore_run(const std::filesystem::path& directory, const RunResult& result);
 
 /// Writes sweep.json. Creates `directory` if necessary. Throws RuntimeError.
@@ -34,9 +31,8 @@ void write_sweep(const std::filesystem::path& directory, const SweepFile& sweep)
 SweepFile read_sweep(const std::filesystem::path& directory);
 
 /// The run directories at or below `path`: those with a run.json or begun.json, the points of a sweep.json
-/// that are done or left records, else those below its subdirectories by name (no symbolic links). Throws
-/// UsageError when `path` is no directory or has no run, for a malformed sweep.json, and for a done point
-/// without a run.
+/// that are done or left records, else those below its subdirectories by name. Throws UsageError when there
+/// is none, for a malformed sweep.json, and for a done point without a run.
 std::vector<std::filesystem::path> find_run_directories(const std::filesystem::path& path);
 
 /// The directories that a report is made from.

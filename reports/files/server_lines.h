@@ -1,8 +1,7 @@
 #pragma once
 // Writes and reads server.jsonl, which has one line for each reading of the server's metrics, of other
-// exporters of metrics, and of power. A line is appended and flushed when the reading is made, so that it is
-// not lost in a crash. The file is created with the first line. A line that cannot be written is left out
-// without an error, because a run must not fail for its server's metrics.
+// exporters, and of power, flushed at once. The file is created with the first line. A line that cannot be
+// written is left out without an error, because a run must not fail for its server's metrics.
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -44,8 +43,7 @@ class ServerLines {
 };
 
 /// Reads the lines of a file into `server`, `exporters` and `power` of `observed`; failed scrapes stay. A
-/// missing file counts as empty, and a last line that is cut off is left out. Throws a UsageError that names
-/// the file, the line and what is wrong.
+/// missing file counts as empty. Throws a UsageError that names the file, the line and what is wrong.
 void read_server_lines(const std::filesystem::path& path, TimePoint zero, Observations& observed);
 
 }  // namespace paretoken::reports

@@ -1,6 +1,5 @@
 #pragma once
-// Results as text for a terminal: at most 80 columns wide, the most important figures first. The functions
-// are pure; the caller prints the text.
+// Results as text for a terminal: at most 80 columns wide, the most important figures first.
 #include <span>
 #include <string>
 
@@ -17,8 +16,7 @@ struct ConsoleStyle {
 /// The summary of one run: throughput, latencies with their intervals, failures, lengths, verdict, files.
 std::string run_summary(const RunResult& result, const ConsoleStyle& style = {});
 
-/// The summary of a sweep: a table for each cell, the spread of repeats, the comparison of two servers, and
-/// the result of a search.
+/// The summary of a sweep: a table for each cell, the spread of repeats, a comparison, and a search.
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style = {});
 
 /// Two lines on the highest load that was shown to meet the limits and on the highest that was measured

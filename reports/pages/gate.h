@@ -1,7 +1,6 @@
 #pragma once
-// Writes a gate's verdict as text for the console, as JUnit XML and as annotations of GitHub. Text that comes
-// from servers or files is escaped, so that it can end neither a line nor an element. The functions are pure.
-// reports/analysis/gate/sections.h has the sections of its page.
+// Writes a gate's verdict as text for the console, as JUnit XML and as annotations of GitHub. Text from
+// servers or files is escaped. reports/analysis/gate/sections.h has the sections of its page.
 #include <string>
 
 #include "reports/analysis/gate/decision.h"

@@ -1,7 +1,6 @@
 #pragma once
 // The report as one self-contained page. It loads nothing, a Content-Security-Policy allows only the inlined
-// code (by its hash), and every string from outside is escaped. All words and numbers are in the page itself;
-// report.js draws the charts.
+// code (by its hash), and every string from outside is escaped. report.js draws the charts.
 #include <string>
 #include <string_view>
 

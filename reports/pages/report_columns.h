@@ -1,7 +1,6 @@
 #pragma once
 // The columns of a report's table: the figures of a point (a run) that are shown, with their units and
-// definitions. The writers of HTML, Markdown and CSV iterate over report_columns(), so that a new column is
-// added in one place.
+// definitions. The writers of HTML, Markdown and CSV iterate over report_columns().
 #include <functional>
 #include <optional>
 #include <span>

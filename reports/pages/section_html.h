@@ -1,7 +1,6 @@
 #pragma once
-// Sections of a report as HTML. The words, tables and figures are in the elements; report.js draws the charts
-// into their canvas elements, which it finds by the ids of the charts. Every text is escaped. The functions
-// are pure.
+// Sections of a report as HTML, with every text escaped. report.js draws the charts into their canvas
+// elements, which it finds by the ids of the charts.
 #include <string>
 
 #include "reports/document/section.h"

@@ -1,6 +1,5 @@
 #pragma once
-// Sections of a report as Markdown: a chart is the table of its figures. Every text is escaped. The functions
-// are pure.
+// Sections of a report as Markdown: a chart is the table of its figures. Every text is escaped.
 #include <string>
 
 #include "reports/document/section.h"

@@ -1,6 +1,5 @@
 #pragma once
-// The server's own metrics, the power and the alerts of a run as texts that both the console and the page
-// show.
+// The server's own metrics, the power and the alerts of a run as texts for the console and the page.
 #include <string>
 #include <vector>
 

@@ -1,8 +1,6 @@
 #pragma once
-// Writes one answer in the format of a protocol (simulator/answers/protocol.h) and a dialect, which is that
-// of vLLM or llama.cpp (simulator/answers/dialect.h). The events of a stream are appended to a buffer of
-// the caller, which is reused so that no token allocates memory. No I/O; the server decides the times and
-// the writes.
+// Writes one answer in the format of a protocol (simulator/answers/protocol.h) and a dialect
+// (simulator/answers/dialect.h), into a buffer of the caller, so that no token allocates memory. No I/O.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -77,8 +75,7 @@ class AnswerWriter {
     /// the answer. An event that only has the role is not counted.
     virtual std::int64_t events_for(std::int64_t count) const = 0;
 
-    /// Appends the number of tokens in each event with tokens that append_tokens() writes for
-    /// [first, first + count).
+    /// Appends the number of tokens of each event that append_tokens() writes for [first, first + count).
     virtual void append_event_tokens(std::vector<std::int32_t>& out, std::int64_t first,
                                      std::int64_t count) const;
 
@@ -94,8 +91,7 @@ class AnswerWriter {
 void append_event_truth(std::string& out, const AnswerState& state);
 
 /// Divides tokens [first, first + count) at the boundaries between parts of the answer (Part) and appends the
-/// number of tokens of each piece. These are the tokens per event of a writer that writes one event for each
-/// part.
+/// number of tokens of each piece: the tokens per event if each part is an event.
 void append_tokens_of_parts(std::vector<std::int32_t>& out, const AnswerPlan& plan, std::int64_t first,
                             std::int64_t count);
 

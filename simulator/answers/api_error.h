@@ -1,7 +1,6 @@
 #pragma once
-// Makes the answers with a status other than 200, and the events that end a failed stream. They have the
-// format of the dialect, which is that of vLLM or llama.cpp (simulator/answers/dialect.h). If a protocol
-// has an error format of its own, the answers to its requests have that one. The functions are pure.
+// Makes the answers with a status other than 200, and the events that end a failed stream, in the format of
+// the dialect (simulator/answers/dialect.h), or of the protocol if that has its own.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 #pragma once
 // The parts that chat completions and completions have in common: the options of a request, and the frames
-// around a choice in the forms of vLLM and of llama.cpp. Their writers derive from the writers below and add
-// the choice itself.
+// around a choice, to which the writers that derive from these add the choice itself.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

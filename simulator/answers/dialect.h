@@ -1,7 +1,7 @@
 #pragma once
-// The table of the dialects that the simulated server speaks: each row holds everything in which the headers,
-// errors and metrics of vLLM 0.32 and of llama.cpp's server differ, and chooses the form of every protocol
-// (protocol.h). A row is defined in a file of its own (vllm.cpp, llamacpp.cpp). The functions are pure.
+// The table of the dialects that the simulated server speaks: everything in which the headers, errors and
+// metrics of vLLM 0.32 and of llama.cpp's server differ. A row has a file of its own (vllm.cpp,
+// llamacpp.cpp).
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,8 +42,7 @@ struct KeepAliveLimits {
 struct RequestRules {
     bool any_model = false;  ///< whether every model name is accepted
     /// Whether every token limit is accepted: negative means none, 0 gives one token, answers are cut at the
-    /// end of the context, and chat and completions also take "n_predict". Otherwise limits below 1 or beyond
-    /// the context are refused, and "n_predict" is ignored.
+    /// end of the context, and "n_predict" is read. Otherwise wrong limits are refused.
     bool any_limit = false;
     bool stream_options_alone = false;  ///< whether stream_options is ignored without a stream, not refused
 };

@@ -1,8 +1,7 @@
 #pragma once
-// The table of the API's protocols that the simulated server answers. A row holds everything in which the
-// protocols differ: the path, how the body of a request is read, and how answers, events and errors are
-// written. Each row is defined in a file of its own in protocols/ (chat.cpp is the example). The functions
-// are pure.
+// The table of the API's protocols that the simulated server answers: the path, how the body of a request is
+// read, and how answers, events and errors are written. Each row is defined in a file of its own in
+// protocols/ (chat.cpp is the example).
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,8 +26,7 @@ struct TokenSink;
 /// The form in which one family of servers writes a protocol.
 struct ProtocolForm {
     std::unique_ptr<AnswerWriter> (*writer)(AnswerTerms terms);
-    /// Returns the text of the events that end a stream in which the server failed, without HTTP's chunk
-    /// framing.
+    /// Returns the events that end a stream in which the server failed, without HTTP's chunk framing.
     std::string (*failure)(const DialectTraits& dialect, const Refusal& refusal);
     /// Returns the JSON body of an answer that refuses a request. Null: DialectTraits::error_body() is used.
     std::string (*error_body)(const DialectTraits& dialect, const Refusal& refusal) = nullptr;

@@ -1,8 +1,7 @@
 #pragma once
-// Finds the value that a prompt asks for, so that the simulated server can answer a question of recall
-// correctly. It understands one kind of prompt only. The last text in double quotes is the name that is asked
-// for. Its value is the first number that follows the first occurrence of the quoted name. This number must
-// stand before the last occurrence. The functions are pure.
+// Finds the value that a prompt asks for, so that the simulated server can answer a question of recall: the
+// first number behind the first occurrence of the prompt's last text in double quotes, before its last
+// occurrence.
 #include <string>
 #include <string_view>
 

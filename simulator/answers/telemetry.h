@@ -1,7 +1,6 @@
 #pragma once
-// The counters and histograms that the simulated server keeps beside those of its engine (EngineState,
-// simulator/engine/engine.h). Each dialect writes those that its real server has, or values derived from
-// them, under that server's Prometheus names. Nothing here does I/O.
+// The counters and histograms that the simulated server keeps beside those of its engine. Each dialect writes
+// those that its real server has under that server's Prometheus names.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,7 +1,6 @@
 #pragma once
-// The server's side of the OpenAI protocol of vLLM 0.32 or llama.cpp: reads request bodies, and writes
-// answers about the server. It only converts between bytes and values, without I/O, and shares nothing with
-// loadgen/protocol, because the server must not repeat an error of the client.
+// The server's side of the OpenAI protocol: reads request bodies, and writes answers about the server. It
+// shares nothing with loadgen/protocol, because the server must not repeat an error of the client.
 #include <cstdint>
 #include <map>
 #include <string>

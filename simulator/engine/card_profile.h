@@ -1,10 +1,7 @@
 #pragma once
 // Makes profiles of a model on GPUs from their cards: "llama3-70b/h200x2/fp8" is
-// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks; "smollm2-135m/cpu:FILE/q8_0" is a model on the CPU whose card
-// is in a file, whose name ends in .json. Step times are bytes ÷ (the datasheet's bandwidth · an efficiency)
-// and FLOP ÷ (the datasheet's FLOP/s · an efficiency), plus fixed times and the exchanges between ranks. The
-// engine decides the memory for the KV cache, the batch limits and the admission. The sources of the
-// efficiencies and the rows that they were fitted to are in docs/simulator.md.
+// MODEL/GPU[xN][/WEIGHTS[/KV]], with N ranks; "smollm2-135m/cpu:FILE/q8_0" is a model on the CPU of a JSON
+// card. docs/simulator.md has the efficiencies that step times assume, with their sources.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -77,9 +74,9 @@ Profile gpu_profile(const cards::ModelCard& model, const cards::GpuCard& gpu, st
 /// for every context, and at most `sequences` sequences.
 Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences);
 
-/// Makes the profile of a spec, which must not have changes ("?field=value"). Throws UsageError for an
-/// unknown model, GPU or type (naming the known ones), for a spec with too many parts, for a GPU whose card
-/// has no FLOP/s for a type, and for weights that leave no room for a KV cache.
+/// Makes the profile of a spec without changes ("?field=value"). Throws UsageError for an unknown model, GPU
+/// or type, too many parts, a GPU whose card lacks a type's FLOP/s, and weights that leave no room for a KV
+/// cache.
 Profile card_profile(const std::string& spec, const CardChoices& choices = {});
 
 }  // namespace paretoken::sim

@@ -1,8 +1,7 @@
 #pragma once
 // Computes what the ranks of a server need to exchange in a step: the sums of tensor parallelism, the tokens
-// that go to the experts of other ranks and back, or the hand-over between ranks that hold different layers.
-// A transfer takes a latency and bytes ÷ bandwidth; nothing overlaps with it. The functions are pure.
-// docs/simulator.md lists the constants with their sources.
+// for the experts of other ranks, or the hand-over between ranks with different layers. A transfer takes a
+// latency and bytes ÷ bandwidth (constants: docs/simulator.md).
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -39,8 +38,7 @@ struct LinkTimes {
     bool adds = false;       ///< whether its switches add what they pass on (NVLink 4 and later)
     std::optional<BetweenServers> between = {};  ///< if ranks are on several servers of 8
 };
-/// The times of a link between GPUs. `share` is the share of its bandwidth that is reached; 0: that of its
-/// kind.
+/// The times of a link between GPUs. `share` is the reached share of its bandwidth; 0: that of its kind.
 LinkTimes times_of(LinkKind link, const cards::GpuCard& gpu, double share = 0);
 
 /// The times among `ranks` ranks. More than 8 ranks that are connected by infiniband are on servers of 8,

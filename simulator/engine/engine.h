@@ -1,9 +1,7 @@
 #pragma once
 // Continuous batching in virtual time: takes requests with arrival times and returns steps with the tokens
-// that they emitted. It has no clock and no sockets: its driver (a test, a virtual sweep, the server)
-// decides when a step has happened. Invariant of batching: a step begins exactly when the step before it
-// ended, or, after idling, when the next request arrived. With fixed timing (Profile::timing,
-// simulator/engine/profile.h) a step takes no time: it is a moment at which tokens are due.
+// that they emitted, without clock or sockets. Invariant: a step begins exactly when the step before it
+// ended, or, after idling, when the next request arrived.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,9 +83,8 @@ class Engine {
   public:
     virtual ~Engine() = default;
 
-    /// Adds a request that arrives at `at`, also a past time; no step that begins before works on it. With
-    /// batching, requests join in order of arrival, each the first step with room for it. Its tokens must be
-    /// above 0 and within context_limit(profile).
+    /// Adds a request that arrives at `at`, also a past time; no step that begins before works on it.
+    /// Requests join in order of arrival. Its tokens must be above 0 and within context_limit(profile).
     virtual void submit(const EngineRequest& request, TimePoint at) = 0;
 
     /// Forgets an unfinished request: nothing more is emitted for it. Unknown ids are ignored.

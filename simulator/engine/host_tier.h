@@ -1,7 +1,6 @@
 #pragma once
-// The memory of the host, in which an engine keeps KV blocks that were displaced from the GPU's memory. A
-// block is known by its name (BlockHasher). Of the blocks that were neither put in nor wanted for longest,
-// those that no longer fit are forgotten.
+// The memory of the host, in which an engine keeps KV blocks, by name (BlockHasher), that were displaced from
+// the GPU's memory. Those that were neither put in nor wanted for longest are forgotten.
 #include <cstddef>
 #include <cstdint>
 #include <list>

@@ -1,11 +1,6 @@
 #pragma once
-// Computes the time of one step of a batching engine. The functions are pure: they compute seconds, without
-// jitter, from a profile and the work of a step. The time is the sum of seven terms: the overhead (a constant
-// per step and a constant per sequence), the exchanges between ranks, the linear layers (reading the weights
-// and multiplying, partly overlapped), the routed experts likewise, the output head, the attention of decodes
-// (reading the KV cache or arithmetic, whichever takes longer), and the attention arithmetic of prefills. KV
-// blocks are copied from the host's memory meanwhile; if that takes longer, the step takes as long. The
-// stages of a pipeline compute groups of the sequences at once, so that a step takes the time of one group.
+// Computes the time of one step of a batching engine, in seconds and without jitter, from a profile and the
+// work of the step. docs/simulator.md explains the terms of the sum. The functions are pure.
 #include <cstdint>
 #include <vector>
 
@@ -30,8 +25,7 @@ struct StepWork {
 /// Returns the seconds of a step; 0 for an empty step.
 double step_seconds(const Profile& profile, const StepWork& work);
 
-/// Computes the times of many steps of one profile. It keeps the terms that only depend on the number of
-/// tokens.
+/// Computes the times of many steps of one profile, whose constant terms it keeps.
 class StepTimes {
   public:
     explicit StepTimes(const Profile& profile);

@@ -1,8 +1,7 @@
 #pragma once
 // The KV blocks of a batching engine and their content, managed as in vLLM v1. The name of a full block is a
-// hash over every token up to its end, so that a prefix is found block by block. Nothing here does I/O or
-// reads a clock. Invariant: a block is either in use (count above 0) or in the queue of idle blocks; an idle
-// block that has a name keeps it until the block is allocated for other content or forget() is called.
+// hash over every token up to its end. Invariant: a block is either in use (count above 0) or in the queue of
+// idle blocks; an idle block keeps its name until it is allocated for other content or forget() is called.
 #include <cstdint>
 #include <optional>
 #include <span>

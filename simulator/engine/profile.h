@@ -18,8 +18,7 @@ enum class Timing : std::uint8_t {
     fixed,     ///< token k of a request is due at received + ttft + k · itl, independent of other requests
 };
 
-/// The length of the reasoning in a chat's answer: a number of tokens plus a share of all tokens of the
-/// answer.
+/// The length of the reasoning in a chat's answer: a number plus a share of all tokens of the answer.
 struct ReasoningPart {
     std::int64_t tokens = 0;
     double share = 0;
@@ -65,8 +64,7 @@ struct LaterChange {
 /// that its timing uses, except those that kFields (simulator/engine/profile.cpp) says may be missing.
 struct Profile {
     std::string name;  ///< text of the spec, with changes: "llama3-8b-h100-fp8?max_num_seqs=2048"
-    /// The served model: the name without folder and changes or, for a profile made from cards, the name of
-    /// the model card.
+    /// The served model: the name without folder and changes or, for a profile from cards, the card's name.
     std::string model;
     Timing timing = Timing::batching;
 
@@ -74,8 +72,7 @@ struct Profile {
     Duration ttft{};
     Duration itl{};
 
-    // The following fields are for batching. Fixed timing also uses `vocabulary` and all fields from
-    // max_model_len on.
+    // For batching. Fixed timing also uses `vocabulary` and all fields from max_model_len on.
     double weight_bytes = 0;  ///< bytes read once per step
     double weight_bytes_per_s = 0;
     double linear_s_per_token = 0;       ///< compute time of all linear layers
@@ -149,9 +146,8 @@ struct Profile {
     bool operator==(const Profile&) const = default;
 };
 
-/// Returns the profile of a spec, which may have changes: "ideal?ttft=20ms&itl=10ms", "llama3-8b-h100-fp8",
-/// the path of a JSON file, or "llama3-70b/h200x2/fp8". Throws a UsageError that names an unknown profile or
-/// field and the known ones, or a field that is missing or wrong.
+/// Returns the profile of a spec, which may have changes: "ideal?ttft=20ms&itl=10ms", "llama3-8b-h100-fp8", a
+/// JSON file's path, or "llama3-70b/h200x2/fp8". Throws a UsageError for an unknown name or a wrong field.
 Profile profile_named(std::string_view spec);
 
 /// Returns the names of the embedded profiles.

@@ -1,7 +1,6 @@
 #pragma once
 // Counts the tokens of a prompt for the simulated server, and names its full blocks for the prefix cache.
-// Nothing here does I/O. Prompts from the wire and prompts of a virtual run are added by the same three
-// functions: add_special(), add_text() and add_id().
+// Prompts from the wire and of a virtual run are added by the same three functions.
 #include <cstdint>
 #include <optional>
 #include <string>

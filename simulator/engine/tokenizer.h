@@ -1,10 +1,7 @@
 #pragma once
-// A tokenizer that needs no vocabulary: it only has to be consistent (/tokenize and usage agree) and about
-// as fine as a real one. Invariant: the pieces, joined, are the text.
-//
-// The rule: a run of letters, digits and bytes above 127 is cut into pieces of at most 8 bytes (never inside
-// a UTF-8 character); every other printable character is a piece; one space goes with the piece after it; any
-// other run of equal white space is a piece. English gives about 1.2 tokens per word.
+// A tokenizer without a vocabulary: /tokenize and usage agree. A run of letters, digits and bytes above 127
+// is cut into pieces of at most 8 bytes; every other printable character is a piece; one space goes with the
+// piece after it. Invariant: the pieces, joined, are the text. English has about 1.2 tokens per word.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "datasets/catalog.h"
+#include "loadgen/load/schedule.h"
 #include "loadgen/progress.h"
 #include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"

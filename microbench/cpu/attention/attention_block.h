@@ -107,8 +107,7 @@ struct BlockView {
 };
 
 /// Returns the bytes from the half of a block that is read to the one to prefetch: the first that is used at
-/// least kAheadInL1 bytes later; 0 if there is none. Half 2i is K of block i, half 2i + 1 its V. The page
-/// table `call.pages` must not be null.
+/// least kAheadInL1 bytes later; 0 if there is none. Half 2i is K of block i, half 2i + 1 its V.
 inline std::ptrdiff_t to_coming_half(const AttentionCall& call, std::size_t half) {
     const std::size_t bytes = call.shape.half_bytes();
     const std::size_t to = half + (kAheadInL1 + bytes - 1) / bytes;

@@ -31,9 +31,8 @@ namespace paretoken::microbench {
     }
 #endif
 
-/// Returns the table. The class `Kernels` has the functions of `type` as static members: kRow and kPacked,
-/// and on x86 the templates kRowAvx2<batch>, kPackedAvx2<batch>, kRowAvx512<batch> and
-/// kPackedAvx512<batch, Fetch>.
+/// Returns the table. The class `Kernels` has the functions of `type` as static members: kRow, kPacked, and
+/// on x86 kRowAvx2<batch>, kPackedAvx2<batch>, kRowAvx512<batch> and kPackedAvx512<batch, Fetch>.
 template <class Kernels>
 constexpr auto gemv_table(WeightType type) {
     return std::to_array<GemvVariant>({

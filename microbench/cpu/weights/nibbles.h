@@ -56,11 +56,9 @@ PARETOKEN_INLINE_AVX512 __m512i high_nibbles(__m512i both) {
     return low_nibbles(_mm512_srli_epi16(both, 4));
 }
 
-/// Multiplies 32 nibbles of each of 8 · kRegisters rows, from row 8 · `from` on, by x, for every member of
-/// a batch. Sets pairs[b][r] to 16-bit sums for member b and eight rows: two neighbouring lanes belong to a
-/// row, and their sum is the result. A lane adds 16 products of a nibble, which is at most 15, and a byte
-/// of x with a magnitude of at most 127. The sum is at most 30,480 and does not overflow, because the limit
-/// is 32,767. `quads` is [8, kBatch]; each element holds four bytes of x.
+/// Multiplies 32 nibbles of each of 8 · kRegisters rows, from row 8 · `from` on, by x, for every member of a
+/// batch. Sets pairs[b][r] to 16-bit sums (at most 16 · 15 · 127) for member b and eight rows, two
+/// neighbouring lanes each. `quads` is [8, kBatch], four bytes of x in each element.
 template <int kBatch, int kRegisters>
 PARETOKEN_INLINE_AVX2 void pairs_of_nibbles(const std::byte* part, int from, const std::int32_t* quads,
                                             __m256i (&pairs)[kBatch][kRegisters]) {

@@ -34,11 +34,9 @@ constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t r
     return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
 }
 
-/// Returns the number z that is added to the stored integer w of a weight to make it unsigned. Kernels that
-/// multiply unsigned numbers compute Σ (w + z) · x and subtract z · Σ x. For q8_0 z is 128: packed bytes
-/// include it, the AVX-512 kernel of rows adds it when it loads, and scalar and AVX2 kernels multiply
-/// signed numbers. z is 8 for q4_0 and 32 for q6_k. It is 1 for q4_1 and q4_k, whose kernels multiply Σ x
-/// by the minimums of the blocks. The 16-bit types do not use it.
+/// Returns the number z that is added to a weight's stored integer w to make it unsigned: kernels that
+/// multiply unsigned numbers compute Σ (w + z) · x and subtract z · Σ x. It is 1 for q4_1 and q4_k, whose
+/// kernels multiply Σ x by the minimums of the blocks. The 16-bit types do not use it.
 constexpr float zero_point(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -72,12 +70,10 @@ struct LineAligned {
 template <class Value>
 using Lines = std::vector<Value, LineAligned<Value>>;
 
-/// x in every form that a kernel of the weight type reads; forms that no kernel of the type reads may be
-/// empty. For bf16 weights x is rounded to bf16. For f16 weights it is unchanged. For block-quantised
-/// weights it is rounded to bytes in −127 … 127 with a scale for each 32 values (as in llama.cpp). The
-/// "interleaved" forms have the batch as the innermost dimension, because kernels broadcast x to several
-/// rows; in the other forms the batch is the outermost dimension. Blocks of zeros pad the number of blocks
-/// to a multiple of four.
+/// x in every form that a kernel of the weight type reads; other forms may be empty. For bf16 weights x is
+/// rounded to bf16, for f16 it is unchanged, and for block-quantised weights it is bytes in −127 … 127 with a
+/// scale for each 32 values, padded to a multiple of four blocks. The "interleaved" forms have the batch as
+/// the innermost dimension, the others as the outermost.
 struct Activations {
     std::size_t k = 0;
     std::size_t batch = 0;
@@ -128,9 +124,8 @@ std::span<const GemvVariant> q4_k_gemvs();
 std::span<const GemvVariant> q6_k_gemvs();
 std::span<const GemvVariant> tile_gemvs();  ///< kernels of Isa::amx; only bf16 has any
 
-/// Returns the kernels for the batch of the best instruction set up to `isa` that has any; there is always
-/// a scalar one. The returned kernels give equal bits and differ in the way of prefetching, of which the
-/// fastest depends on the CPU.
+/// Returns the kernels for the batch of the best instruction set up to `isa` that has any; there is always a
+/// scalar one. They give equal bits and differ in the way of prefetching.
 std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std::size_t batch);
 
 /// Converts the row layout to the packed layout; missing rows of the last panel are zeros. "per 32" and "per
@@ -150,9 +145,8 @@ std::vector<GemvVariant> gemvs_for(WeightType type, Layout layout, Isa isa, std:
 std::vector<std::byte> packed(WeightType type, std::span<const std::byte> row_layout, std::size_t rows,
                               std::size_t k);
 
-/// Each of these functions takes one block of weights, which are neighbours along k in one row, and writes
-/// them to their positions in the block of a panel. `row` is the row within the panel, 0 to 31. The memory
-/// of the panel's block must be zero before the first row is written.
+/// Each of these writes one block of weights, neighbours along k in one row, to their positions in the block
+/// of a panel. `row` is 0 to 31 within the panel. The panel's block must be zero before its first row.
 void pack_bf16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_f16(const std::byte* block, std::byte* panel_block, std::size_t row);
 void pack_q8_0(const std::byte* block, std::byte* panel_block, std::size_t row);

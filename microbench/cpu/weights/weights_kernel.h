@@ -1,7 +1,6 @@
 #pragma once
 // Streams the weight matrices of one decoder layer through a GEMV (microbench/cpu/weights/weights.h). The
-// check compares the first copy with fp64 for every variant, every n-th row only above 40 million
-// multiply-adds, and requires that two runs give equal bits.
+// check compares the first copy with fp64 for every variant, and requires that two runs give equal bits.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -27,10 +26,9 @@ struct WeightsOptions {
     ModelShape model;
 };
 
-/// Returns the matrices of the model's layer that the type can hold (k is a multiple of its block size).
-/// Each expert that a token uses is a matrix of its own. If the matrices together take more than
-/// `most_bytes`, the number of rows of each one is reduced by the same factor and rounded down to whole
-/// panels of 32 rows, but to no less than one panel.
+/// Returns the matrices of the model's layer that the type can hold; each expert that a token uses is one of
+/// its own. If they take more than `most_bytes`, the rows of each are reduced by the same factor, rounded
+/// down to whole panels of 32 rows, but at least one.
 std::vector<MatrixShape> streamed_matrices(const ModelShape& model, WeightType type,
                                            std::uint64_t most_bytes);
 

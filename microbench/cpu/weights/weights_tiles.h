@@ -14,8 +14,7 @@ namespace paretoken::microbench {
 inline constexpr std::size_t kPanelLine = 4 * kPanel;  ///< bytes of a pair of weights of all rows
 
 /// Prefetches ahead of `bytes` bytes, a multiple of 64, that are about to be loaded, by the distances of
-/// microbench/cpu/fetch.h. A call of its fetch_ahead() for each line made the kernel a tenth slower (g++
-/// 12).
+/// fetch.h. A call of fetch_ahead() for each line made the kernel a tenth slower (g++ 12).
 template <Fetch kFetch>
 [[gnu::always_inline]] inline void fetch_ahead_of(const std::byte* at, std::size_t bytes) {
     if constexpr (kFetch == Fetch::l1)
@@ -27,10 +26,9 @@ template <Fetch kFetch>
         }
 }
 
-/// Computes the products of a call whose batch is kBatch (at most 16); k is a multiple of 32. The weights
-/// are bf16 in the packed layout. 32 of them along k for the 32 rows of a panel fill two tiles. The sums
-/// stay in tiles 0 and 1 for the whole k. Steps take turns on two sets of registers, so that a load does
-/// not wait for the products before it.
+/// Computes the products of a call whose batch is kBatch (at most 16); k is a multiple of 32. The weights are
+/// bf16 in the packed layout: 32 along k for the 32 rows of a panel fill two tiles. Steps take turns on two
+/// sets of registers, so that a load does not wait for the products before it.
 template <class TileRegisters, int kBatch, Fetch kFetch>
 void multiply_bf16_by_tiles(const GemvCall& call) {
     constexpr std::size_t kDepth = 32;

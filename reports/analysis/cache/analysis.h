@@ -15,16 +15,10 @@ namespace paretoken::reports {
 
 /// One request of the experiment. Samples are in the order in which the requests were sent.
 struct CacheSample {
-    /// The name of the arm (datasets::Arm). It tells which part of earlier prompts this prompt repeats:
-    /// - "cold": it repeats nothing.
-    /// - "primer": it repeats nothing; the "primed" request that comes next has the same prefix.
-    /// - "primed": it repeats the prefix of its primer.
-    /// - "warm": it repeats a prefix that is sent in every round.
-    /// - "pinned": as warm, but always on the same slot of the server.
-    /// - "dynamic-first": it has the warm prefix, but behind a text that changes.
-    /// - "shared": it repeats the share `hit` of a warm prefix.
-    /// - "varied": it repeats a part of a warm prefix, whose length is random.
-    /// - "repeat": it repeats the whole prompt.
+    /// The name of the arm (datasets::Arm), by the part of earlier prompts that the prompt repeats: "cold"
+    /// and "primer" nothing, "primed" the prefix of its primer, "warm" a prefix of every round ("pinned": on
+    /// the same slot; "dynamic-first": behind a text that changes), "shared" the share `hit` of one, "varied"
+    /// a random part of one, "repeat" the whole prompt.
     std::string arm = {};
     /// Whether it only fills the cache, and counts for CacheLevel::hits and granularity_of() only.
     bool setup = false;
@@ -129,12 +123,10 @@ struct CacheBurst {
 
 /// A verdict on the cache's effect, or a problem that was found.
 struct CacheVerdict {
-    /// The codes for the effect are "works"; "off": nothing is reused; "thrashing": a prefix is found right
-    /// after it was sent, but not a round later; "partly": only some requests find their prefix; "per_slot":
-    /// the same on llama.cpp, where each slot has its own cache; "unknown". The codes for problems are
-    /// "dynamic_head": a changing text at the start of a prompt prevents reuse; "contaminated": prompts that
-    /// should be new were in the cache; "response_cache": a proxy answers equal prompts itself; "disagree":
-    /// `usage` and the server's counters differ.
+    /// Code of the effect: "works"; "off": nothing is reused; "thrashing": a prefix is found at once but not
+    /// a round later; "partly": only some requests find it; "per_slot": the same on llama.cpp; "unknown". Of
+    /// problems: "dynamic_head", "contaminated": new prompts were in the cache; "response_cache": a proxy
+    /// answers equal prompts; "disagree": `usage` and the server's counters differ.
     std::string code = {};
     std::string text = {};  ///< meaning of the verdict, and what to do
     std::string evidence = {};
@@ -173,14 +165,12 @@ std::optional<std::int64_t> granularity_of(std::span<const CacheSample> samples)
 std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> samples);
 
 /// The results of a level. "primer" and "varied" only count for its hits and fit, "repeat" not for the fit.
-/// An absent `granularity` counts as 1; `server` is the hit ratio by the server's counters. The caller sets
-/// `directory`, `invalid` and `output_tokens_per_s`.
+/// The caller sets `directory`, `invalid` and `output_tokens_per_s`.
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
                     std::optional<std::int64_t> granularity, std::optional<double> server);
 
 /// The number of prefixes to measure next, given the share `found` for each so far: doubled from `from` up to
-/// `most` until less than half is found, then bisected. Nothing when the limit is known to one prefix, the
-/// cache holds `most`, or not even `from`.
+/// `most` until less than half is found, then bisected. Nothing when the limit is known.
 std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
                                               std::uint64_t from, std::uint64_t most);
 WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,

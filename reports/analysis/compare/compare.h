@@ -19,8 +19,7 @@ struct ComparedSide {
 struct SideFigure {
     double value = 0;
     /// Its ratio to the figure of the first side; absent for that side. The interval is Welch's on the
-    /// logarithms with several runs per side, otherwise from those within the runs, without the variation
-    /// between runs; absent if a run has none.
+    /// logarithms with several runs per side, otherwise from those within the runs; absent if a run has none.
     std::optional<double> ratio = {};
     std::optional<Interval> ratio_ci95 = {};
 

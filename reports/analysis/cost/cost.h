@@ -1,8 +1,7 @@
 #pragma once
-// Computes the cost of tokens from the deployment's cost per second and the tokens that it delivers. The cost
-// per second is that of every GPU that is held, including idle ones. Prices of tokens are in dollars per
-// million tokens. If no tokens were delivered, there is no price: functions that return an optional return
-// nothing. The functions are pure.
+// Computes the cost of tokens from the deployment's cost per second, that of every GPU that is held, and the
+// tokens that it delivers. Prices of tokens are in dollars per million; without tokens there is none. The
+// functions are pure.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,9 +16,7 @@
 
 namespace paretoken::reports {
 
-/// Returns the number of cores of the hardware that served a run. It is known only if this hardware is the
-/// CPU of the client's own machine. The result of a run does not state the number of cores of another
-/// machine.
+/// Returns the cores of the hardware that served a run; known only if it is the client's own CPU.
 std::optional<std::uint32_t> cores_that_serve(const Provenance& from, std::string_view hardware);
 
 /// Returns the hardware that served a run, in the form that cards::hourly_rate() takes.
@@ -57,9 +54,8 @@ struct SplitPrices {
 std::optional<SplitPrices> split_by_ratio(double usd_per_s, const TokenRates& rates, double output_ratio,
                                           double cached_ratio);
 
-/// Splits the cost so that input tokens carry `prefill_share` of it (the share of time that went into
-/// prefill) and output tokens the rest. A cached input token costs `cached_ratio` fresh ones. Nothing without
-/// input or without output tokens.
+/// Splits the cost so that input tokens carry `prefill_share` of it and output tokens the rest. A cached
+/// input token costs `cached_ratio` fresh ones. Nothing without input or without output tokens.
 std::optional<SplitPrices> split_by_prefill_share(double usd_per_s, const TokenRates& rates,
                                                   double prefill_share, double cached_ratio);
 
@@ -69,10 +65,9 @@ struct PricedMix {
     TokenRates rates;
 };
 
-/// The prices that best explain the costs of several runs, by least squares over prices of at least 0. Every
-/// choice of the prices that are not 0 is tried, so that the optimum is found. Nothing for fewer than 3 runs,
-/// or if no choice has a solution. If the mixes of tokens differ too little to tell the prices apart, some
-/// prices are 0.
+/// The prices that best explain the costs of several runs, by least squares over prices of at least 0; every
+/// choice of prices that are not 0 is tried. Nothing for fewer than 3 runs, or without a solution. If the
+/// mixes of tokens differ too little to tell the prices apart, some prices are 0.
 std::optional<SplitPrices> split_by_mixes(std::span<const PricedMix> mixes);
 
 /// The rule by which the cost is split between input and output tokens.
@@ -105,22 +100,20 @@ bool is_simulated(const Provenance& provenance);
 /// or if the server is simulated: the power of its host is not that of the hardware that it imitates.
 std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result);
 
-/// The energy per token in joules. `watts` is the power of the whole deployment. Infinite if `tokens_per_s`
-/// is 0.
+/// The energy per token in joules. `watts` is that of the deployment. Infinite without tokens.
 double joules_per_token(double watts, double tokens_per_s);
 /// The price in dollars of the energy for a million tokens.
 double usd_of_energy_per_m(double joules_per_token, double usd_per_kwh);
 
-/// The number of tokens per month (720 hours) above which a machine that costs `usd_per_month` is cheaper
-/// than an API that costs `api_usd_per_m` per million tokens. Nothing if the machine cannot process that many
-/// tokens in a month at `capacity_tokens_per_s`.
+/// The number of tokens per month (720 hours) above which a machine is cheaper than an API that costs
+/// `api_usd_per_m` per million tokens. Nothing if that is more than it can process at
+/// `capacity_tokens_per_s`.
 std::optional<double> self_host_break_even_tokens(double usd_per_month, double api_usd_per_m,
                                                   double capacity_tokens_per_s);
 
-/// The number of requests that must share a prompt before caching it is cheaper than sending it each time.
-/// `write`, `read` and `base` are an API's prices of a token that is written to its cache, read from it, or
-/// not cached. n requests cost n · base without the cache and write + (n − 1) · read with it. These costs are
-/// equal at n = (write − read) ÷ (base − read), which is returned.
+/// The number of requests that must share a prompt before caching it is cheaper than sending it each time: n
+/// where n · base = write + (n − 1) · read, the API's prices of a token that is not cached, written to its
+/// cache, or read from it.
 double prompt_cache_break_even_requests(double write, double read, double base);
 
 /// A day's requests that begin with the same prefix, and the prices of its tokens per million.
@@ -137,9 +130,8 @@ double usd_with_prompt_cache(const SharedPrefix& prefix, double writes);
 /// The most writes of a day: one at the end of every time to live, at most one per request.
 double most_cache_writes(const SharedPrefix& prefix, double ttl_s);
 
-/// The mean price when the share `escalated_share` of the requests goes to the more expensive model and the
-/// rest stays with the cheap one. With `pays_both`, an escalated request was answered by the cheap model
-/// first.
+/// The mean price when the share `escalated_share` of the requests goes to the more expensive model, with
+/// `pays_both` after the cheap one has answered it, too.
 double cascade_price(double cheap, double dear, double escalated_share, bool pays_both = false);
 
 /// The share of prompt tokens that were read from the cache. APIs report three counts of prompt tokens that
@@ -159,10 +151,9 @@ Capacity single_stream_capacity(double requests_per_s, double input_tokens, doub
                                 double hit_share, double prefill_s_per_1k, double s_per_output_token,
                                 double headroom);
 
-/// The speedup of speculative decoding over decoding one token per pass, with `drafts` draft tokens per pass:
-/// (1 − a^(drafts + 1)) ÷ ((1 − a) · (drafts · draft_cost + 1)) for a = `acceptance` (Leviathan et al. 2023).
-/// `draft_cost` is the time of one draft token ÷ the time of a pass; `acceptance` is the probability that a
-/// draft token is accepted.
+/// The speedup of speculative decoding over one token per pass: (1 − a^(drafts + 1)) ÷ ((1 − a) · (drafts ·
+/// draft_cost + 1)) for a = `acceptance`, the probability that a draft token is accepted (Leviathan et al.
+/// 2023). `draft_cost` is the time of one draft token ÷ that of a pass.
 double speculative_speedup(double acceptance, double drafts, double draft_cost);
 
 }  // namespace paretoken::reports

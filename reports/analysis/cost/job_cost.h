@@ -22,14 +22,12 @@ struct JobCost {
     bool operator==(const JobCost&) const = default;
 };
 
-/// The cost by the share of the deployment's time: the mean is the deployment's cost per hour ÷ jobs per
-/// hour. A job's part of it is that of its tokens at `prices`, of which only the ratios count. Nothing if no
-/// job ended well in the window.
+/// The cost by the share of the deployment's time: its cost per hour ÷ jobs per hour on average, and for a
+/// job the part of its tokens at the ratios of `prices`. Nothing if no job ended well in the window.
 std::optional<JobCost> deployed_job_cost(double usd_per_h, const JobResults& jobs, const SplitPrices& prices);
 
 /// The cost of the same jobs at an API's prices, without what it may charge for writing to its cache.
-/// `prompt_tokens`: mean length of a prompt, which decides whether the API caches it. Nothing if no job ended
-/// well.
+/// `prompt_tokens`: mean length of a prompt, which decides whether it is cached. Nothing without good jobs.
 std::optional<JobCost> api_job_cost(const cards::ApiPrice& api, const JobResults& jobs, double prompt_tokens);
 
 }  // namespace paretoken::reports

@@ -142,9 +142,8 @@ std::vector<Look> looks_of(const GatePolicy& policy);
 std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
 
 /// Checks that all runs can be compared with the first baseline run, which must exist. Throws a UsageError
-/// that names both directories and a difference of work that `across` does not allow, or an Error with
-/// ExitCode::measurement_invalid that names a run that is not valid and complete, unless only a candidate's
-/// requests failed.
+/// for a difference of work that `across` does not allow, or an Error with ExitCode::measurement_invalid for
+/// a run that is not valid and complete, unless only a candidate's requests failed.
 void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
                         const std::set<Across>& across);
 

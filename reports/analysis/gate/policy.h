@@ -1,9 +1,8 @@
 #pragma once
 // The policy of a gate: the metrics that are judged, how much worse each may be, and the error rates of the
-// verdict. The name of a metric is a figure of a run ("output_tokens_per_s"), a percentile of a metric of
-// core/result/metrics.h ("ttft_p95"), "reported/KEY" for a figure of another program
-// (core/record/reported.h), or one of "failures", "output_length", "finish_reasons", "quality",
-// "empty_answers" and "repeated_answers". "interactive/ttft_p95" is the metric of one class of requests.
+// verdict. A metric is a figure of a run, a percentile of a metric ("ttft_p95"; "interactive/ttft_p95" of one
+// class), "reported/KEY" for a figure of another program, or "failures", "output_length", "finish_reasons",
+// "quality", "empty_answers" or "repeated_answers".
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,9 +56,8 @@ GatePolicy default_policy();
 /// or a policy without metrics and limits.
 void check(const GatePolicy& policy);
 
-/// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35"; times without a unit are milliseconds, and "<="
-/// and ">=" mean "<" and ">". Throws a UsageError for another text, a share or the output length, and a limit
-/// on the wrong side of a metric.
+/// Parses a limit: "ttft_p95<800ms", "interactivity_p90>=35"; times without a unit are milliseconds. Throws a
+/// UsageError for another text, a share or the output length, and a limit on the wrong side of a metric.
 GateLimit parse_limit(std::string_view text);
 
 std::string text_of(const GateLimit& limit);

@@ -17,8 +17,7 @@ enum class Across : std::uint8_t { model, hardware, load, host };
 std::set<Across> parse_across(std::string_view text);
 
 /// Returns the first difference between the work of two runs, "--temperature: 0 and 0.7": workload, load,
-/// model, hardware and client CPU. The last four are skipped if `across` allows them; otherwise the text ends
-/// with the option that would.
+/// model, hardware and client CPU. The text ends with the value of `across` that would allow it.
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 

@@ -1,6 +1,5 @@
 #pragma once
-// The sections of a page about a gate, as values (reports/document/section.h). The functions are
-// pure.
+// The sections of a page about a gate, as values (reports/document/section.h).
 #include <string>
 #include <utility>
 #include <vector>

@@ -19,9 +19,8 @@ inline constexpr double kNearMemory = 0.8;  ///< share of the read ceiling from 
 /// also needs instructions to unpack and scale its weights, of which the ceiling has few or none.
 inline constexpr double kNearCompute = 0.5;
 
-/// The share of the kernel's own speed with its operand in the caches from which arithmetic is the bound. It
-/// is higher than kNearCompute, because the speed in the caches includes the time of all instructions of the
-/// kernel.
+/// The share of the kernel's speed in the caches from which arithmetic is the bound. It is higher than
+/// kNearCompute, because that speed includes all instructions of the kernel.
 inline constexpr double kNearCached = 0.8;
 
 /// The bound from the shares of the two ceilings; `near_compute` is that from which arithmetic is one. The
@@ -49,8 +48,7 @@ std::vector<std::optional<RowBound>> bounds_of(std::span<const MicroRow> rows);
 inline constexpr double kHeldBack = 0.9;
 
 /// Returns why a CPU kernel does not reach the read ceiling: page walks, arithmetic, arithmetic that does not
-/// overlap with reading, or its order of reading. Empty for rows of a GPU, ceilings, invalid rows, those that
-/// reach kHeldBack, and without the figures.
+/// overlap with reading, or its order of reading. Empty for all other rows.
 std::string held_back_by(const MicroRow& row);
 
 }  // namespace paretoken::reports

@@ -29,8 +29,7 @@ double seconds_of(const SizeFit& fit, double bytes);
 std::string kernel_of(std::string_view name);
 
 /// One fit for each kernel and device with enough valid rows, in their order, by the 90th percentile of speed
-/// if known, because fits bound from above and noise only slows. Rows of ceiling/cached_read, which are
-/// partly in caches, are left out.
+/// if known, because noise only slows. Rows of ceiling/cached_read are left out.
 std::vector<SizeFit> size_fits(std::span<const MicroRow> rows);
 
 }  // namespace paretoken::reports

@@ -1,7 +1,6 @@
 #pragma once
 // Looks up the speeds of kernels that `paretoken micro` measured on one device, interpolated or from the
-// nearest row: our own kernels, and the vendor's matrix products for prefill and large batches. A server can
-// be expected to reach them; they are not an upper bound.
+// nearest row: our own kernels, and the vendor's matrix products. They are reachable, not upper bounds.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -56,8 +56,7 @@ struct MicroResults {
 std::optional<MeasuredFigure> flops_ceiling_of(const MicroResults& micro, std::string_view weight_format);
 
 /// The highest bytes/s at which `bytes` can be read in every step, partly from caches: the maximum of
-/// read_bytes_per_s and of reread_bytes_per_s from the largest measured size of at most `bytes` on. Nothing
-/// without any ceiling.
+/// read_bytes_per_s and of reread_bytes_per_s from that size on. Nothing without any ceiling.
 std::optional<MeasuredFigure> read_ceiling_of(const MicroResults& micro, double bytes);
 
 /// The fit that gives the shortest time for one read of `bytes`; null if there is none.

@@ -63,8 +63,7 @@ struct MicroRow {
     double flops() const;  ///< flops_per_s × median_s; 0 if unknown
 };
 
-/// T = fixed_s + bytes ÷ bytes_per_s over rows of one kernel that differ in size
-/// (reports/analysis/micro/micro_fit.h).
+/// T = fixed_s + bytes ÷ bytes_per_s over rows of one kernel that differ in size (micro_fit.h).
 struct SizeFit {
     std::string kernel = {};  ///< name of the rows without the parts that differ
     std::string device = {};  ///< id of one of the file's devices

@@ -1,6 +1,5 @@
 #pragma once
-// Makes charts of the time series in a run.json. Most series have one value per second. A long series is
-// drawn with fewer points. The functions are pure.
+// Makes charts of the time series in a run.json. A long series is drawn with fewer points.
 #include <cstddef>
 #include <vector>
 

@@ -1,11 +1,8 @@
 #pragma once
-// Computes the Pareto front over configurations. A point is on the front if no point that it is compared with
-// is better. Points are compared if their configurations serve the same model under the same workload and, on
-// an axis in dollars, are priced on the same basis. A point dominates a point of another configuration only
-// if its percentile on the horizontal axis is certified (has enough requests, docs/statistics.md) and its
-// quality is not certainly worse. If quality was not measured on both sides with the same questions, both
-// sides must have equal number formats. FrontOptions::anyway drops all these conditions, but on an axis in
-// dollars both sides still need a price. The functions are pure.
+// Computes the Pareto front over configurations. Points are compared if their configurations serve the same
+// model under the same workload and, on an axis in dollars, have a price on the same basis. A point dominates
+// one of another configuration only if its percentile is certified and its quality is not certainly worse;
+// without quality scores, number formats must be equal. FrontOptions::anyway drops these conditions.
 #include <optional>
 #include <span>
 #include <string_view>

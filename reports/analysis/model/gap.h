@@ -1,12 +1,9 @@
 #pragma once
-// Splits the measured time of a step into parts, from the hardware limit to the measured time (a waterfall),
-// in milliseconds per step and in dollars. The computation starts with the hardware limit at the run's load
-// and adds one cause of lost time after the other, in a fixed order. Each part is the time that its cause
-// adds. A part for which nothing was measured has no time (it is unattributed). The last part, the residual,
-// is the measured step less all other parts, and may be negative. The functions are pure.
-//
-// A pass is one forward pass of one sequence. A step here is one pass of every request in flight, running or
-// waiting, and takes (requests in flight × tokens per pass ÷ output tokens per second) seconds.
+// Splits the measured time of a step into parts, in milliseconds and dollars: the hardware limit at the run's
+// load, then the time that each cause of lost time adds, in a fixed order, and a residual, which may be
+// negative. A part for which nothing was measured has no time. A pass is one forward pass of one sequence; a
+// step is one pass of every request in flight and takes (requests in flight × tokens per pass ÷ output tokens
+// per second) seconds.
 #include <map>
 #include <optional>
 #include <string>

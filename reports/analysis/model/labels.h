@@ -12,9 +12,8 @@
 
 namespace paretoken::reports {
 
-/// The labels of a run: --metadata, then the options that the sweep varied (but lengths, dataset and
-/// endpoint), then its facts: model, hardware, gpus, engine, speculation, cancel, and the card's weights and
-/// kv. Labels without a value are left out.
+/// The labels of a run that have a value: --metadata, then the options that the sweep varied (but lengths,
+/// dataset and endpoint), then facts: model, hardware, gpus, engine, speculation, cancel, weights and kv.
 Labels labels_of(const LoadedRun& run);
 
 /// The labels of all runs with their values, for messages: "model=a|b, threads=2".

@@ -1,12 +1,9 @@
 #pragma once
 // Computes an upper bound on the rate that the hardware can deliver at a load, from bytes, bandwidths and
-// arithmetic alone (a roofline of the steady state). The load is given as sums over requests
-// (core/result/totals.h), because mean lengths give no bound if long prompts have short answers. In the hard
-// limit, all arithmetic overlaps with the memory reads of decoding. No server can be faster, so that a result
-// above the hard limit (by more than edge_tolerance()) shows that an input is wrong. LimitKind::no_overlap is
-// the limit of a server that never does prefill and decoding at the same time. A rank is one of the devices
-// over which the model is spread. Rates are those of the whole deployment. docs/limit.md explains the limits.
-// The functions are pure.
+// arithmetic alone (a roofline of the steady state, docs/limit.md). The load is given as sums over requests
+// (core/result/totals.h). In the hard limit all arithmetic overlaps with memory reads; a result above it by
+// more than edge_tolerance() shows that an input is wrong. A rank is one of the devices over which the model
+// is spread; rates are those of the whole deployment.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -183,14 +180,13 @@ ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, doub
 std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
 
 /// The rates if `work`, of which only proportions matter, is done in the shortest time with `batch` requests
-/// in flight; those that do not fit into memory wait, but count. Nothing without output tokens, limiting
-/// terms or kernels of a reachable limit.
+/// in flight, waiting ones included. Nothing without output tokens, limiting terms or reachable kernels.
 std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                    double batch);
 
 /// An estimate of the share of a window's work that was done before it began: mean requests in flight ÷
-/// prompts whose first event is in it. A rate contradicts a limit only above limit × (1 + this). Nothing
-/// without such prompts. `stretch` holds the window's sums.
+/// prompts whose first event is in it; a rate contradicts a limit above limit × (1 + this). Nothing without
+/// prompts.
 std::optional<double> edge_tolerance(const Totals& stretch);
 
 /// The most requests that run at once: the KV pool ÷ the KV cache of a mean request, or max_sequences;

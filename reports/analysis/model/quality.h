@@ -22,12 +22,10 @@ struct QualityScore {
     bool operator==(const QualityScore&) const = default;
 };
 
-/// Reads quality scores. `json` has one of two forms:
-/// - An array of {"label": "precision=q8_0", "score": 0.61, "n": 500}. `selector` must then be empty.
-/// - A result file of lm-evaluation-harness for one model. It gives one score for the runs with the labels
-///   `selector`. The score is the mean over the tasks, weighted by their numbers of answers. The score of a
-///   task is the first of acc, exact_match and acc_norm that it has.
-/// `where` is the file's name. Throws a UsageError that names what is missing.
+/// Reads quality scores: an array of {"label": "precision=q8_0", "score": 0.61, "n": 500}, with an empty
+/// `selector`; or a result file of lm-evaluation-harness, whose score applies to the runs with the labels
+/// `selector`. That is the mean over the tasks (acc, exact_match or acc_norm), weighted by their numbers of
+/// answers. Throws a UsageError that names `where` and what is missing.
 std::vector<QualityScore> parse_quality(std::string_view json, const std::string& where,
                                         const Labels& selector = {});
 

@@ -1,7 +1,6 @@
 #pragma once
 // Everything that a report shows, computed before anything is drawn. Units are dollars, seconds (milliseconds
-// where a name ends in `ms`) and tokens. An absent value is not known; Configuration::missing says which flag
-// adds it.
+// where a name ends in `ms`) and tokens. Configuration::missing says how absent values are added.
 #include <map>
 #include <optional>
 #include <string>

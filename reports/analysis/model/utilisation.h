@@ -1,12 +1,7 @@
 #pragma once
-// Computes the model FLOPs utilisation (MFU) and the model bandwidth utilisation (MBU) of a run: the
-// arithmetic that the delivered tokens need at least, and the bytes that decoding them must read at least, as
-// shares of what the hardware's peaks allow in the same time. The functions are pure.
-//
-// MFU counts each computed prompt token and each output token once, with attention; for prompt tokens, the
-// output head is computed once per prompt. Drafts that were wrong and prompts that were computed again do not
-// count. MBU counts the weights once per decoding step and the KV cache of every decoded token; reads of
-// prompts are left out.
+// Computes the model FLOPs utilisation (MFU) and the model bandwidth utilisation (MBU) of a run. MFU counts
+// each computed prompt token and each output token once, with attention; wrong drafts and recomputed prompts
+// do not count. MBU counts the weights once per decoding step and the KV cache of every decoded token.
 #include <optional>
 #include <string>
 

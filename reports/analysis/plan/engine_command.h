@@ -1,6 +1,5 @@
 #pragma once
-// How the servers of a deployment plan are started: the command of each engine and what its container needs.
-// The functions are pure.
+// How the servers of a deployment plan are started: each engine's command and what its container needs.
 #include <string>
 #include <vector>
 
@@ -39,13 +38,11 @@ inline constexpr int kServerPort = 8000;
 /// is no image for the GPU.
 ServerContainer server_container_of(const DeploymentPlan& plan);
 
-/// The mean time of a request at the highest load within the limits; from the medians of its parts if no run
-/// says it.
+/// The mean time of a request at the highest load within the limits, or from medians of its parts.
 double seconds_in_flight(const DeploymentPlan& plan, const PlannedSpeed& speed);
 
-/// The requests in flight on one server at the highest load within the limits, times the target utilization:
-/// the load itself if it counts users, else by Little's law. It is rounded down to a whole number, or below 1
-/// to thousandths. Nothing if no load is known.
+/// The requests in flight on one server at the highest load within the limits, times the target utilization
+/// (by Little's law if the load is a rate), rounded down to a whole number, or below 1 to thousandths.
 std::optional<double> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell);
 
 }  // namespace paretoken::reports

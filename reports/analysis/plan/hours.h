@@ -17,9 +17,8 @@ struct ServerRates {
     bool operator==(const ServerRates&) const = default;
 };
 
-/// The servers by hour. Up to the median of the hours they are reserved, further ones up to the 95th
-/// percentile are rented on demand, and those above it are spot: they can be taken away, and are therefore
-/// for requests that can wait.
+/// The servers by hour. Up to the median of the hours they are reserved, up to the 95th percentile rented on
+/// demand, and above it spot, which can be taken away, for requests that can wait.
 struct Staircase {
     std::vector<std::uint64_t> servers = {};  ///< by hour
     std::uint64_t reserved = 0;
@@ -39,9 +38,8 @@ Staircase staircase_of(const std::vector<double>& hours, double load, double tar
                        const ServerRates& rates);
 
 /// When an autoscaler adds and removes servers, as the HorizontalPodAutoscaler of Kubernetes does: every
-/// `interval_s` it wants requests in flight ÷ `in_flight_target` servers, unless that is within `tolerance`
-/// of what there is. It adds at most as many as there are, or 4. Fewer are wanted only if nothing more was in
-/// the last `stabilization_s`.
+/// `interval_s` it wants requests in flight ÷ `in_flight_target` servers, unless that is within `tolerance`.
+/// It adds at most as many as there are, or 4; fewer are wanted only after `stabilization_s`.
 struct ScalingRule {
     double in_flight_target = 1;   ///< of one server
     double seconds_in_flight = 0;  ///< of a request that does not wait for a server

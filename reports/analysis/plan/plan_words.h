@@ -1,6 +1,5 @@
 #pragma once
-// A deployment plan in words and tables: the answer in one sentence, the table of cells, and where the memory
-// goes. The functions are pure.
+// A deployment plan in words and tables: the answer, the table of cells, and where the memory goes.
 #include <string>
 #include <vector>
 
@@ -15,8 +14,7 @@ std::string answer_of(const DeploymentPlan& plan);
 /// Every cell with its fit, its load and its bill, in the order of the plan.
 Table cells_table(const DeploymentPlan& plan);
 
-/// The remark on a cell: why it cannot run and what would fit, which load it misses, or its notes; may be
-/// empty.
+/// The remark on a cell: why it cannot run and what would fit, which load it misses, or its notes.
 std::string remark_on(const PlannedCell& cell);
 
 /// "h100-sxm, fp8 weights, bf16 cache, TP 2"

@@ -1,6 +1,5 @@
 #pragma once
-// What one measured level says about a server, and what a simulated server with these speeds predicts for
-// other levels. The functions are pure.
+// What one measured level says about a server, and what a simulated server predicts for other levels.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 #pragma once
 // The sections of a report, as values (reports/document/section.h). A new section is a function in a file of
-// this folder and a row of the table in sections.cpp. What only one format has is written in its file in
-// reports/pages.
+// this folder and a row of the table in sections.cpp.
 #include <vector>
 
 #include "reports/analysis/model/report_model.h"

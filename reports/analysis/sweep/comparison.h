@@ -1,6 +1,5 @@
 #pragma once
-// Compares two servers under the same loads, from the points of a sweep: at which loads each of them is
-// better. The functions are pure.
+// Compares two servers under the same loads, from the points of a sweep. The functions are pure.
 #include <string>
 #include <vector>
 

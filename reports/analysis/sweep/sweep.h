@@ -60,8 +60,7 @@ struct RepeatSpread {
     bool operator==(const RepeatSpread&) const = default;
 };
 
-/// The repeats of one cell and load, if at least two of their runs are done and not invalid. Only these runs
-/// count.
+/// The repeats of one cell and load, at least two, whose runs are done and not invalid.
 struct SweepRepeats {
     std::string load_label = {};
     double load = 0;
@@ -81,8 +80,7 @@ struct SweepSearch {
     /// `pass` if its second run was not made, or did not show that it meets them.
     std::optional<double> within = {};
     std::string within_text = {};  ///< clauses on the run at `within`: how many requests miss each limit
-    /// Command of the run that would probably show that `within` meets all SLOs, and its minutes; absent if
-    /// it was shown.
+    /// Command of the run that would probably show that `within` meets all SLOs, and its minutes.
     std::string certify = {};
     std::optional<double> certify_minutes = {};
     /// The lowest load whose run missed an SLO, whose arrivals the server did not keep up with, or whose run

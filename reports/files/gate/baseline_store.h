@@ -21,8 +21,7 @@ class BaselineStore {
     explicit BaselineStore(std::filesystem::path root) : root_(std::move(root)) {}
 
     /// Copies the runs, at least one, into a new baseline, or with `replace` in place of one. Throws
-    /// UsageError when the name is taken or not allowed, or a directory holds no finished, valid run;
-    /// RuntimeError when the files cannot be written.
+    /// UsageError when the name is not allowed or a directory holds no finished, valid run; RuntimeError.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
 
     /// Adds the runs, at least one, to a baseline that exists and keeps the latest `keep` of all its runs.

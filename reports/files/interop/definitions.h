@@ -1,7 +1,6 @@
 #pragma once
-// Recomputes a run by the definitions of other load generators, and says why their figures differ from ours.
-// docs/definitions.md has the same table. The functions are pure, except that events are read from their
-// file.
+// Recomputes a run by the definitions of other load generators, and says why their figures differ from ours,
+// as docs/definitions.md does.
 #include <cstdint>
 #include <optional>
 #include <string>

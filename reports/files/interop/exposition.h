@@ -1,6 +1,5 @@
 #pragma once
-// Writes metrics as text that Prometheus scrapes, in its own text format 0.0.4 or in OpenMetrics 1.0. The
-// functions are pure.
+// Writes metrics as text that Prometheus scrapes, in its format 0.0.4 or in OpenMetrics 1.0.
 #include <optional>
 #include <span>
 #include <string>

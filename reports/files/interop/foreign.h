@@ -1,7 +1,6 @@
 #pragma once
-// Reads the result files of other load generators as run directories. Metrics are computed by our
-// definitions; what a file does not tell is an unknown fact of the run (core/record/fact.h). A new format is
-// a file in readers/ and a row in foreign.cpp.
+// Reads the result files of other load generators as run directories. What a file does not tell is an unknown
+// fact of the run (core/record/fact.h). A new format is a file in readers/ and a row in foreign.cpp.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -41,8 +40,7 @@ std::vector<ForeignRun> foreign_runs_in(const ForeignFormat& format, const std::
 /// The format of a file; null if it is none of foreign_formats(), or no file.
 const ForeignFormat* foreign_format_of(const std::filesystem::path& file);
 
-/// The foreign files at `path`: the file itself, or those in a directory and its subdirectories, sorted.
-/// Empty if there are none.
+/// The foreign files at `path`: the file itself, or those below a directory, sorted.
 std::vector<std::filesystem::path> foreign_files(const std::filesystem::path& path);
 
 /// Options of an import that add to what the files say.

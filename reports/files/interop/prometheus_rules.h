@@ -1,7 +1,6 @@
 #pragma once
 // Writes alerts as alerting rules for Prometheus, with a dashboard for Grafana and a scrape configuration
-// that fit them. The caller supplies the names that the inference engine gives to its metrics. The functions
-// are pure.
+// that fit them. The caller supplies the names that the inference engine gives to its metrics.
 #include <map>
 #include <optional>
 #include <span>
@@ -26,8 +25,7 @@ std::optional<std::string> promql_of(const AlertSeries& series, const EngineMetr
 std::string prometheus_rules(std::span<const AlertRule> rules, const AlertBaseline& baseline,
                              const EngineMetrics& metrics);
 
-/// The text of a scrape configuration. `targets` are "host:port"; if there are none, the engine's usual port
-/// on this host is used.
+/// The text of a scrape configuration for the "host:port" in `targets`, or the engine's port on this host.
 std::string scrape_config(const EngineMetrics& metrics, const std::vector<std::string>& targets);
 
 /// A dashboard that Grafana can import. `usd_per_hour` is the cost of the whole deployment; if it is given,

@@ -1,7 +1,6 @@
 #pragma once
-// Writes a run in the formats of other programs. Each format is a function in a file beside this one and a
-// row of run_exports(). No export holds a URL's password or query, a header, or the text of a prompt or an
-// answer.
+// Writes a run in the formats of other programs: a function in a file beside this one and a row of
+// run_exports() each. No export holds a URL's password or query, a header, or the text of a prompt or answer.
 #include <optional>
 #include <string>
 #include <string_view>

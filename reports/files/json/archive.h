@@ -1,7 +1,6 @@
 #pragma once
 // The archives that turn a value into JSON and back. `fields(archive, value)` names every field of a value
-// once: Writer makes JSON of it, LineWriter the text of a line, Reader fills the value from JSON. A field
-// that is missing from its list is neither written nor read.
+// once: Writer makes JSON of it, LineWriter the text of a line, Reader fills the value from JSON.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -16,8 +16,7 @@ inline constexpr std::string_view kGateSchema = "paretoken/gate/1";
 std::string policy_json(const GatePolicy& policy);
 
 /// Reads a policy; other settings stay as in default_policy(). Throws a UsageError that names the file
-/// (`where`), and the key and line that is wrong. check() refuses a policy without metrics and limits,
-/// because the command line may add some.
+/// (`where`), and the key and line that is wrong. check() refuses a policy without metrics and limits.
 GatePolicy parse_policy_json(std::string_view text, const std::string& where);
 
 /// The arguments with which a gate was started. A gate is resumed only with equal arguments.

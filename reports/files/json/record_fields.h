@@ -1,8 +1,7 @@
 #pragma once
-// The scalar fields of a request and their keys in a line of requests.jsonl, in the order in which they are
-// written. record_fields() passes each key and field to an archive, which is an object that writes or reads
-// fields. Every line has the fields that are passed to required(). A field that is passed to part() is a
-// member of an optional object. Keys that end with "_s" are in seconds. This file does not use JSON.
+// The scalar fields of a request and their keys in a line of requests.jsonl, in order. Every line has the
+// fields that are passed to required(); one that is passed to part() is a member of an optional object. Keys
+// that end with "_s" are in seconds. This file does not use JSON.
 #include "core/record/record.h"
 
 namespace paretoken::reports {

@@ -1,9 +1,8 @@
 #pragma once
-// Converts the lines of requests.jsonl, answers.jsonl and probe.jsonl to text and back.
-// The functions that take `where` read text. `where` is the name of its file, or "file:line", for messages.
-// They throw a UsageError that names it and, if the text is JSON, the key. Unknown keys are ignored, unknown
-// schemas are refused. A number that is not finite is written as null; null is read as infinity, or as absent
-// where a value may be absent.
+// Converts the lines of requests.jsonl, answers.jsonl and probe.jsonl to text and back. Functions that take
+// `where` (the file's name, or "file:line") throw a UsageError that names it and the key. Unknown keys are
+// ignored, unknown schemas refused. A number that is not finite is null, which is read as infinity, or as
+// absent where a value may be.
 #include <string>
 #include <string_view>
 

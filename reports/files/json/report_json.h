@@ -10,8 +10,7 @@ namespace paretoken::reports {
 
 inline constexpr std::string_view kReportSchema = "paretoken/report/1";
 
-/// The whole report ("paretoken/report/1"), with the metrics of every run but without their time series,
-/// which only run.json holds.
+/// The whole report ("paretoken/report/1"), with the metrics of every run but no time series.
 std::string report_json(const ReportModel& model);
 
 /// The data that the page's script draws: the runs, for the charts of the front and of the load, and the

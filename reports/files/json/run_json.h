@@ -1,10 +1,6 @@
 #pragma once
-// Converts the result and the records of a run to JSON text and back. run_directory.h reads and writes the
-// files.
-// The functions that take `where` read text. `where` is the name of its file, or "file:line", for messages.
-// They throw a UsageError that names it and, if the text is JSON, the key. Unknown keys are ignored, unknown
-// schemas are refused. A number that is not finite is written as null; null is read as infinity, or as absent
-// where a value may be absent.
+// Converts the result and the records of a run to JSON text and back (run_directory.h has the files). Errors,
+// unknown keys and null are as in record_lines.h.
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,6 +1,5 @@
 #pragma once
-// prediction.json ("paretoken/prediction/1"), the file of `paretoken plan --from`. It is written and never
-// read. The function is pure.
+// prediction.json ("paretoken/prediction/1"), the file of `paretoken plan --from`; never read.
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,5 @@
 #pragma once
-// plan.json ("paretoken/plan/1"), the file of `paretoken plan`. It is written and never read. The function is
-// pure.
+// plan.json ("paretoken/plan/1"), the file of `paretoken plan`. It is written and never read.
 #include <string>
 #include <string_view>
 

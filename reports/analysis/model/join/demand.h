@@ -1,6 +1,5 @@
 #pragma once
-// How many deployments of each measured configuration carry a rate of requests within the limits, and what
-// they cost. The functions are pure.
+// How many deployments of each configuration carry a rate of requests within the limits, and their cost.
 #include <string>
 #include <vector>
 

@@ -30,8 +30,7 @@ struct ForeignLoad {
 /// Leaves out a cap and a rate that are not above 0, which programs write for "none".
 ForeignLoad with_real_limits(ForeignLoad load);
 
-/// What is known when the run begins. The workload's fingerprint names the tool, because clients count and
-/// time differently.
+/// What is known when the run begins. The fingerprint names the tool, because clients count differently.
 Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown);
 
 /// "concurrency_8", "rate_2.5", or "run" if neither is known.
@@ -57,8 +56,7 @@ std::string utc_of_epoch(double seconds);
 /// taken as UTC; empty if it has another form.
 std::string utc_of_iso(const std::string& time);
 
-/// The time of a "date" of vLLM (YYYYMMDD-HHMMSS), which has no time zone and is taken as UTC; empty if it
-/// has another form.
+/// The UTC time of a "date" of vLLM (YYYYMMDD-HHMMSS); empty if it has another form.
 std::string utc_of_vllm_date(const std::string& date);
 
 }  // namespace paretoken::reports

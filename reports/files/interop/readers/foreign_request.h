@@ -41,13 +41,11 @@ ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> 
                            std::shared_ptr<const std::vector<ForeignRequest>> requests);
 
 /// Gives requests a start where a file tells none: each as soon as one of `concurrency` slots is free, or
-/// evenly, stretched to `duration_s` if known. Rates over time are then right, but not which requests ran at
-/// the same time.
+/// evenly, stretched to `duration_s` if known. Rates over time are then right, but not overlaps.
 void place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
                     std::optional<double> duration_s);
 
-/// `text` with the words NaN, Infinity and -Infinity outside of strings, which Python writes, replaced by
-/// null.
+/// `text` with NaN, Infinity and -Infinity outside of strings, which Python writes, replaced by null.
 std::string without_python_numbers(std::string text);
 
 }  // namespace paretoken::reports

@@ -12,8 +12,7 @@
 
 namespace paretoken::reports {
 
-/// The run of a summary. Nothing is known about its requests. Throws a UsageError that names `where` if the
-/// summary has no figure.
+/// The run of a summary, without requests. Throws a UsageError that names `where` if it has no figure.
 ForeignRun summary_run(ForeignLoad load, Reported reported, const std::string& where);
 
 /// Adds `value` × `scale`, unless it is unknown.
