@@ -111,6 +111,8 @@ struct AllFields {
                 std::ranges::replace(name, '_', '-');
                 field.flags = name;
             }
+            field.type = field.value.type;
+            field.of_class = field.value.of_class;
             fields.push_back(field);
         }
     }

@@ -42,6 +42,8 @@ struct FieldValue {
     void (*set)(LoadPlan& plan, std::size_t request_class, const Texts& texts) = nullptr;
     /// Removes the value, for a field whose `set` refuses to replace a value. Null: `set` replaces it.
     void (*clear)(LoadPlan& plan, std::size_t request_class) = nullptr;
+    FieldType type = FieldType::text;
+    bool of_class = false;  ///< whether each request class has its own value
 };
 
 struct PlanField {
@@ -54,11 +56,11 @@ struct PlanField {
     /// A synonym means the same and takes the same values.
     std::string_view synonyms = {};
     std::string_view group = {};  ///< heading in --help; a row may leave out that of its file
-    FieldType type = FieldType::text;
+    FieldType type = {};          ///< set by plan_fields() from `value`, as is `of_class`
     FieldKind kind = FieldKind::none;
-    bool of_class = false;  ///< whether each request class has its own value
-    bool levels = false;    ///< whether a sweep takes several values and measures each
-    bool words = false;     ///< whether the option takes all words that follow it, for a list
+    bool of_class = false;
+    bool levels = false;  ///< whether a sweep takes several values and measures each
+    bool words = false;   ///< whether the option takes all words that follow it, for a list
     /// The text for --help. "{names}" in it stands for the values that the field takes;
     /// cli/options/plan_options.cpp inserts them from tables that core may not include.
     std::string_view help = {};

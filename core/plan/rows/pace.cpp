@@ -116,79 +116,65 @@ void set_warmups(LoadPlan& plan, std::size_t, const Texts& texts) {
 constexpr std::array kPaceRows = {
     PlanField{.name = "concurrency",
               .synonyms = "--max-concurrency:vllm,sglang",
-              .type = count,
               .kind = load,
-              .of_class = true,
               .levels = true,
               .help =
                   "Number of requests in flight (closed loop), or of live jobs if the dataset has jobs or "
                   "conversations; with a request rate or --arrivals: largest number of requests in "
                   "flight [1]",
-              .value = {.get = member<&RequestClass::concurrency>.get, .set = set_concurrency}},
+              .value = with_set(member<&RequestClass::concurrency>, set_concurrency)},
     PlanField{.name = "prefill_concurrency",
-              .type = count,
               .kind = load,
-              .of_class = true,
               .help = "Largest number of requests in flight that have no first token yet [no limit]",
               .value = checked<at_least_one, &RequestClass::prefill_concurrency>},
     PlanField{.name = "ramp_up",
               .synonyms = "--concurrency-ramp-duration:aiperf",
               .kind = load,
-              .of_class = true,
               .help = "Closed loop: time over which the slots open evenly (4s), 0s for all at once, or auto: "
                       "each slot opens when the request of the slot before it has its first token, and the "
                       "last at the latest after twice the time of the first request [auto; 0s with "
                       "--think-time and --request-rate inf]",
-              .value = {.get = member<&RequestClass::ramp_up>.get, .set = set_ramp_up}},
+              .value = with_set(member<&RequestClass::ramp_up>, set_ramp_up)},
     PlanField{.name = "think_time",
               .kind = load,
-              .of_class = true,
               .help = "Pause of a slot after each request (closed loop), or of a conversation before each "
                       "further turn: 2s, uniform:min=1s,max=3s, exponential:mean=2s, "
                       "normal:mean=2s,stddev=500ms, lognormal:mean=2s,cv=1",
               .value = checked<random_duration, &RequestClass::think_time>},
     PlanField{.name = "cancel",
               .kind = load,
-              .of_class = true,
               .help = "Users who hang up, p=.05,after=2s: their share of the requests, and the time after "
                       "which they hang up (a duration as for --think-time, with ';' instead of ',')",
               .value = checked<hang_up, &RequestClass::cancel>},
     PlanField{.name = "request_rate",
               .kind = load,
-              .of_class = true,
               .levels = true,
               .help = "Requests per second (open loop, Poisson arrivals); inf starts all requests at once",
-              .value = {.get = member<&RequestClass::request_rate>.get, .set = set_request_rate}},
+              .value = typed(text, with_set(member<&RequestClass::request_rate>, set_request_rate))},
     PlanField{.name = "arrivals",
               .kind = load,
-              .of_class = true,
               .help = "Arrival process, which sets when requests start: {names}",
               .value = member<&RequestClass::arrivals>},
     PlanField{.name = "burstiness",
-              .type = number,
               .kind = load,
-              .of_class = true,
               .help = "Shape of the gamma distribution of the gaps between requests: 1 is Poisson, below 1 "
                       "is burstier [1]",
               .value = checked<within_if_given<kBurstiness>, &RequestClass::burstiness>},
     PlanField{.name = "num_prompts",
               .synonyms = "--request-count:aiperf --num-requests:aiperf --max-requests:guidellm",
-              .type = count,
               .kind = load,
               .help =
                   "Number of measured requests, or of jobs or conversations if the dataset has several turns "
                   "[without --duration: 100, or 20 per slot if that is more; for a trace: its rows]; all "
                   "means every row of a file",
-              .value = {.get = get_requests, .set = set_requests}},
+              .value = {.get = get_requests, .set = set_requests, .type = count}},
     PlanField{.name = "duration",
               .synonyms = "--benchmark-duration:aiperf --max-seconds:guidellm",
-              .type = duration,
               .kind = load,
               .help = "Time during which requests are started (30s, 5m); requests that are then in flight "
                       "are followed to their end",
               .value = checked<above_zero, &LoadPlan::stop, &StopRules::duration>},
     PlanField{.name = "stop",
-              .type = list,
               .kind = load,
               .help =
                   "Further rule that ends the start of requests; the first rule that is met decides. May be "
@@ -198,24 +184,20 @@ constexpr std::array kPaceRows = {
               .value = member<&LoadPlan::stop, &StopRules::rules>},
     PlanField{
         .name = "grace",
-        .type = duration,
         .help = "Time for which requests in flight are followed after Ctrl-C; a second Ctrl-C cuts them off",
         .value = member<&LoadPlan::grace>},
     PlanField{
         .name = "warmup_duration",
-        .type = duration,
         .kind = load,
         .help =
             "Time at the start whose requests are warm-ups, which are not measured; instead of --num-warmups",
         .value = checked<above_zero, &LoadPlan::warmup_duration>},
     PlanField{.name = "no_keepalive",
-              .type = flag,
               .kind = load,
               .help = "Open a new connection for every request",
               .value = member<&LoadPlan::no_keepalive>},
     PlanField{
         .name = "no_preconnect",
-        .type = flag,
         .kind = load,
         .help = "Open each connection only when a request needs it, so that TCP and TLS handshakes are part "
                 "of the measured times",
@@ -223,42 +205,35 @@ constexpr std::array kPaceRows = {
     PlanField{
         .name = "num_warmups",
         .synonyms = "--warmup-request-count:aiperf --num-warmup-requests:aiperf --warmup-requests:sglang",
-        .type = count,
         .kind = load,
         .help = "Number of warm-up requests before the first measured one",
-        .value = {.get = member<&LoadPlan::warmups>.get, .set = set_warmups}},
+        .value = with_set(member<&LoadPlan::warmups>, set_warmups)},
     PlanField{.name = "workers",
-              .type = count,
               .kind = measuring,
               .help = "Threads that generate the load; one is enough for most servers",
               .value = checked<within<kWorkers>, &LoadPlan::workers>},
     PlanField{.name = "spin",
-              .type = duration,
               .kind = measuring,
               .help = "Time for which a worker polls before each due request instead of sleeping (200us), so "
                       "that an open loop starts requests more exactly. The polling does not count as load",
               .value = member<&LoadPlan::spin>},
     PlanField{.name = "user_timestamps",
-              .type = flag,
               .kind = measuring,
               .help = "Take the time of an event after it was read, instead of the kernel's receive "
                       "timestamp, to see the difference",
               .value = member<&LoadPlan::user_timestamps>},
     PlanField{.name = "scrape",
-              .type = list,
               .help = "Read the server's own metrics (queue, KV cache, prefix hits, preemptions) from its "
                       "/metrics during the load: auto, none, or the URL of the metrics. NAME=URL also reads "
                       "another exporter, for --scrape-keep. May be repeated",
               .value = checked<known_scrape, &LoadPlan::scrape>,
               .shown = redacted_scrape_place},
     PlanField{.name = "scrape_keep",
-              .type = list,
               .help = "Keep the series whose whole name matches this regular expression as series of the "
                       "result: node_load1, 'node_(load|memory).*'. It applies to the server and to other "
                       "exporters; may be repeated",
               .value = checked<check_regular_expressions, &LoadPlan::scrape_keep>},
     PlanField{.name = "scrape_interval",
-              .type = duration,
               .help = "Time between two readings of the metrics, at least 1s",
               .value = checked<at_least_a_second, &LoadPlan::scrape_interval>},
     PlanField{.name = "power",
@@ -276,7 +251,6 @@ constexpr std::array kPaceRows = {
               .value = checked<known_shard, &LoadPlan::fleet, &FleetPlan::shard>},
     PlanField{.name = "shards",
               .group = "Several processes",
-              .type = count,
               .help = "Number of parts, if the launcher tells a process its own number only "
                       "(JOB_COMPLETION_INDEX)",
               .value = checked<some_shards, &LoadPlan::fleet, &FleetPlan::shards>},
@@ -288,7 +262,6 @@ constexpr std::array kPaceRows = {
               .value = member<&LoadPlan::fleet, &FleetPlan::rendezvous>},
     PlanField{.name = "rendezvous_timeout",
               .group = "Several processes",
-              .type = duration,
               .help = "Longest wait for the other processes",
               .value = checked<above_zero, &LoadPlan::fleet, &FleetPlan::patience>},
     PlanField{.name = "start_at",
@@ -297,7 +270,6 @@ constexpr std::array kPaceRows = {
                       "processes without a rendezvous begin together; `paretoken merge` joins their results",
               .value = checked<known_start, &LoadPlan::fleet, &FleetPlan::start_at>},
     PlanField{.name = "traceparent",
-              .type = flag,
               .kind = measuring,
               .help = "Send a W3C trace context with every request, whose trace id requests.jsonl holds, so "
                       "that the server's trace of a request can be found",
@@ -305,7 +277,6 @@ constexpr std::array kPaceRows = {
     PlanField{
         .name = "server_profile",
         .synonyms = "--profile:vllm,sglang",
-        .type = flag,
         .kind = measuring,
         .help =
             "POST /start_profile before the load and /stop_profile after it, if the server has these paths",
@@ -318,7 +289,6 @@ constexpr std::array kPaceRows = {
               .value = checked<known_events, &LoadPlan::events>},
     PlanField{.name = "timeout",
               .synonyms = "--request-timeout-seconds:aiperf",
-              .type = duration,
               .kind = load,
               .help = "Give up on a request after this time",
               .value = checked<above_zero, &LoadPlan::request_timeout>},

@@ -58,6 +58,22 @@ void read_texts(const Texts& texts, Value& value) {
 
 // ---- the members of a plan
 
+/// The type of a field whose member has the type Member.
+template <class Member>
+inline constexpr FieldType kTypeOf = std::is_integral_v<Member> ? FieldType::count : FieldType::text;
+template <>
+inline constexpr FieldType kTypeOf<bool> = FieldType::flag;
+template <>
+inline constexpr FieldType kTypeOf<double> = FieldType::number;
+template <>
+inline constexpr FieldType kTypeOf<Duration> = FieldType::duration;
+template <class Value>
+inline constexpr FieldType kTypeOf<std::optional<Value>> = kTypeOf<Value>;
+template <class Value>
+inline constexpr FieldType kTypeOf<std::vector<Value>> = FieldType::list;
+template <class Key, class Value>
+inline constexpr FieldType kTypeOf<std::map<Key, Value>> = FieldType::list;
+
 /// Reads and writes the member at the end of a path of members that begins in a LoadPlan or a RequestClass.
 template <auto first, auto... further>
 struct Path {
@@ -71,6 +87,8 @@ struct Path {
         else
             return ((plan.*first).*....*further);
     }
+    using Member = std::remove_cvref_t<decltype(of(std::declval<LoadPlan&>(), 0))>;
+
     static Texts get(const LoadPlan& plan, std::size_t request_class) {
         return texts_of(of(plan, request_class));
     }
@@ -86,10 +104,22 @@ struct Path {
 
 /// A field that is the member at the end of a path: member<&LoadPlan::server, &ServerLaunch::command>.
 template <auto... path>
-constexpr FieldValue member = {.get = Path<path...>::get, .set = Path<path...>::set};
+constexpr FieldValue member = {.get = Path<path...>::get,
+                               .set = Path<path...>::set,
+                               .type = kTypeOf<typename Path<path...>::Member>,
+                               .of_class = Path<path...>::kOfClass};
+
+constexpr FieldValue with_set(FieldValue value, decltype(FieldValue::set) set) {
+    value.set = set;
+    return value;
+}
+constexpr FieldValue typed(FieldType type, FieldValue value) {
+    value.type = type;
+    return value;
+}
 
 /// The same; `check(value)` throws UsageError if the value is refused.
 template <auto check, auto... path>
-constexpr FieldValue checked = {.get = Path<path...>::get, .set = Path<path...>::template set_checked<check>};
+constexpr FieldValue checked = with_set(member<path...>, Path<path...>::template set_checked<check>);
 
 }  // namespace paretoken::rows

@@ -83,8 +83,10 @@ struct DatasetField {
 };
 
 template <const std::string_view& key>
-constexpr FieldValue dataset_field = {
-    .get = DatasetField<key>::get, .set = DatasetField<key>::set, .clear = DatasetField<key>::clear};
+constexpr FieldValue dataset_field = {.get = DatasetField<key>::get,
+                                      .set = DatasetField<key>::set,
+                                      .clear = DatasetField<key>::clear,
+                                      .of_class = true};
 
 void set_ratio(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
     const double ratio = parse_number(only(texts));
@@ -117,67 +119,56 @@ void set_class_specs(LoadPlan& plan, std::size_t, const Texts& texts) {
 }
 
 constexpr std::array kWorkloadRows = {
-    PlanField{.name = "class_name", .kind = workload, .of_class = true, .value = member<&RequestClass::name>},
+    PlanField{.name = "class_name", .kind = workload, .value = member<&RequestClass::name>},
     PlanField{.name = "class",
-              .type = list,
               .kind = load,
               .help = "Class of requests with options of its own, which take precedence over those of the "
                       "command line: 'interactive:rate=4,isl=512,osl=128,goodput=ttft:500'. May be repeated. "
                       "Keys are the names of options; within a value, ';' stands for ',' and ';;' for ';'",
-              .value = {.get = member<&LoadPlan::class_specs>.get, .set = set_class_specs}},
+              .value = with_set(member<&LoadPlan::class_specs>, set_class_specs)},
     PlanField{.name = "priority",
               .kind = workload,
-              .of_class = true,
               .help = "Priority to send with each request, for servers that accept one (vLLM)",
-              .value = member<&RequestClass::priority>},
+              .value = typed(text, member<&RequestClass::priority>)},
     PlanField{.name = "dataset",
               .synonyms = "--dataset-name:vllm,sglang",
               .kind = workload,
-              .of_class = true,
               .help = "Source of the requests: {names} [custom if there is a path, else synthetic]",
-              .value = {.get = get_dataset, .set = member<&RequestClass::dataset>.set}},
+              .value = {.get = get_dataset, .set = member<&RequestClass::dataset>.set, .of_class = true}},
     PlanField{.name = "dataset_path",
               .synonyms = "--input-file:aiperf",
-              .of_class = true,
               .help =
                   "File of requests, whose format is recognised unless --dataset names one; for custom: JSON "
                   "lines with prompt or messages",
               .value = {.get = member<&RequestClass::dataset_path>.get,
                         .set = set_dataset_path,
-                        .clear = clear_dataset_path}},
-    PlanField{.name = "dataset_content",
-              .kind = workload,
-              .of_class = true,
-              .value = member<&RequestClass::dataset_content>},
+                        .clear = clear_dataset_path,
+                        .of_class = true}},
+    PlanField{.name = "dataset_content", .kind = workload, .value = member<&RequestClass::dataset_content>},
     PlanField{.name = "replies",
               .kind = workload,
-              .of_class = true,
               .help = "Answers with which conversations continue: live (the server's) or recorded (the "
                       "dataset's) [live]",
               .value = checked<known_replies, &RequestClass::replies>},
     PlanField{
         .name = "tool_scale",
-        .type = number,
         .kind = workload,
-        .of_class = true,
         .help = "Factor of the recorded times of tools between the turns of jobs; 0 leaves them out [1]",
         .value = checked<within_if_given<kToolScale>, &RequestClass::tool_scale>},
     PlanField{.name = "idle_cap",
-              .type = duration,
               .kind = workload,
-              .of_class = true,
               .help = "Longest recorded pause before a turn of a job: 60s; longer ones, tools included, are "
                       "cut to it [no limit]",
               .value = member<&RequestClass::idle_cap>},
     PlanField{.name = "idle_system_cap",
-              .type = duration,
               .kind = workload,
               .help = "Longest time without any request in flight while jobs pause: 10s; the pauses of all "
                       "jobs are then shortened alike [no limit]",
-              .value = member<&RequestClass::idle_system_cap>},
+              .value = {.get = member<&RequestClass::idle_system_cap>.get,
+                        .set = member<&RequestClass::idle_system_cap>.set,
+                        .type = duration}},
     PlanField{.name = "start_inside",
               .kind = workload,
-              .of_class = true,
               .help = "Closed loop of jobs: the first job of each slot begins at a share of its turns, drawn "
                       "from 0.25..0.75, after a primer turn of each of its agents, which is a warm-up; "
                       "0.25..0.75+10: the ten turns after them are warm-ups too, without pauses",
@@ -186,7 +177,6 @@ constexpr std::array kWorkloadRows = {
               .synonyms = "--random-input-len:vllm,sglang --input-len:vllm "
                           "--synthetic-input-tokens-mean:aiperf --prompt-input-tokens-mean:aiperf",
               .kind = workload,
-              .of_class = true,
               .help = "Input length in tokens: 512, uniform:min=1;max=8, normal:mean=…;stddev=…, "
                       "lognormal:mean=512;cv=1, zipf:s=1.1;max=4096, empirical:path=FILE;column=K, or, "
                       "together with output lengths, pairs:512/128=.7;4096/256=.3 [512]",
@@ -196,18 +186,18 @@ constexpr std::array kWorkloadRows = {
                           "--sharegpt-output-len:vllm,sglang --custom-output-len:vllm --hf-output-len:vllm "
                           "--output-tokens-mean:aiperf --prompt-output-tokens-mean:aiperf",
               .kind = workload,
-              .of_class = true,
               .help = "Output length in tokens (max_tokens): a number or a distribution, as for --isl [128]",
               .value = dataset_field<kOutputLength>},
-    PlanField{
-        .name = "range_ratio",
-        .synonyms = "--random-range-ratio:vllm,aiperf",
-        .type = number,
-        .kind = workload,
-        .of_class = true,
-        .help = "Draw each length uniformly from L(1-ratio) to L(1+ratio), where L is --isl or --osl, "
-                "as vLLM's benchmark does",
-        .value = {.get = DatasetField<kRatio>::get, .set = set_ratio, .clear = DatasetField<kRatio>::clear}},
+    PlanField{.name = "range_ratio",
+              .synonyms = "--random-range-ratio:vllm,aiperf",
+              .kind = workload,
+              .help = "Draw each length uniformly from L(1-ratio) to L(1+ratio), where L is --isl or --osl, "
+                      "as vLLM's benchmark does",
+              .value = {.get = DatasetField<kRatio>::get,
+                        .set = set_ratio,
+                        .clear = DatasetField<kRatio>::clear,
+                        .type = number,
+                        .of_class = true}},
     PlanField{.name = "prompt_form",
               .kind = workload,
               .help = "Form of prompts: text, token-ids, or auto, which means token ids if the endpoint "
@@ -216,18 +206,15 @@ constexpr std::array kWorkloadRows = {
     PlanField{.name = "ignore_eos",
               .flags = "--ignore-eos,!--no-ignore-eos",
               .synonyms = "!--disable-ignore-eos:sglang",
-              .type = flag,
               .kind = workload,
               .help = "Make answers as long as requested, with the field ignore_eos [on; left out if the "
                       "server refuses it or the protocol has no such field]",
               .value = member<&LoadPlan::sampling, &Sampling::ignore_eos>},
     PlanField{.name = "max_completion_tokens",
-              .type = flag,
               .kind = workload,
               .help = "Send max_completion_tokens instead of max_tokens, as hosted reasoning models require",
               .value = member<&LoadPlan::sampling, &Sampling::max_completion_tokens>},
     PlanField{.name = "temperature",
-              .type = number,
               .kind = workload,
               .help = "Sampling temperature [the server's]",
               .value = member<&LoadPlan::sampling, &Sampling::temperature>},
@@ -237,10 +224,9 @@ constexpr std::array kWorkloadRows = {
               .help = "JSON object that is merged into every request; its keys take precedence",
               .value = member<&LoadPlan::sampling, &Sampling::extra_body>,
               .shown = json_to_show},
-    PlanField{.name = "refused_by_server", .type = list, .value = member<&LoadPlan::refused>},
+    PlanField{.name = "refused_by_server", .value = member<&LoadPlan::refused>},
     PlanField{.name = "seed",
               .synonyms = "--random-seed:guidellm,aiperf",
-              .type = count,
               .kind = load,
               .help = "Seed of lengths, prompts and arrivals",
               .value = member<&LoadPlan::seed>},
@@ -257,7 +243,6 @@ constexpr std::array kWorkloadRows = {
     PlanField{.name = "text_content", .kind = workload, .value = member<&LoadPlan::text_content>},
     PlanField{
         .name = "salt_prompts",
-        .type = flag,
         .kind = workload,
         .help = "Put a few words of the salt, always the same number, before prompts that come from a file; "
                 "in jobs and conversations, before the user's first message, so that they share a system "
