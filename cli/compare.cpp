@@ -108,8 +108,7 @@ void compare(const CompareCommand& command) {
     if (comparison.loads.empty())
         throw UsageError(
             "the results have no load in common that was validly measured on two sides; `paretoken report` "
-            "shows them "
-            "together");
+            "shows them together");
     print_comparison(comparison, sides);
 }
 

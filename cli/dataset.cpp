@@ -145,8 +145,7 @@ std::string text_of(const FileDescription& d) {
     }
     if (d.block_hits)
         text += fmt::format(
-            "\nAn unlimited prefix cache finds {:.2f} % of the blocks and {:.2f} % of the prompt "
-            "tokens.\n",
+            "\nAn unlimited prefix cache finds {:.2f} % of the blocks and {:.2f} % of the prompt tokens.\n",
             100 * *d.block_hits, 100 * d.token_hits.value_or(0));
     if (d.jobs) text += text_of(*d.jobs);
     if (d.max_model_len)

@@ -162,8 +162,7 @@ void add_translate(CLI::App& app) {
     const auto words = std::make_shared<std::vector<std::string>>();
     CLI::App* sub = app.add_subcommand("translate",
                                        "Print our command line for one of vllm bench serve, "
-                                       "sglang.bench_serving, guidellm, aiperf and other "
-                                       "load generators");
+                                       "sglang.bench_serving, guidellm, aiperf and other load generators");
     sub->add_option("line", *words,
                     "The command line of the other tool, in quotation marks or not: 'vllm bench serve "
                     "--model M …'");

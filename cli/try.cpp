@@ -6,8 +6,6 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>

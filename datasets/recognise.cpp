@@ -44,10 +44,8 @@ constexpr std::array kSigns = {
          "an OTLP export",
          {},
          "its spans lie in groups; write one JSON object with \"trace_id\" and \"spans\" for each session, "
-         "whose "
-         "spans have \"span_id\", \"parent_span_id\", \"start_time\", \"end_time\" and \"attributes\", for "
-         "--dataset "
-         "otel_spans"},
+         "whose spans have \"span_id\", \"parent_span_id\", \"start_time\", \"end_time\" and \"attributes\", "
+         "for --dataset otel_spans"},
     Sign{{"spans"}, "otel_spans"},
     Sign{{"graph_id", "turns"},
          "GuideLLM's graphs",
@@ -58,8 +56,7 @@ constexpr std::array kSigns = {
          "TensorRT-LLM's traces",
          {},
          "their prompts are known by messages' sizes only, which are not those of the whole prompts; write "
-         "JSON "
-         "lines with \"input_tokens\", \"job\", \"after\" and \"tool_s\" for --dataset turns"},
+         "JSON lines with \"input_tokens\", \"job\", \"after\" and \"tool_s\" for --dataset turns"},
     Sign{{"metadata", "conversations"}, "SGLang's agentic traces", {}, kNoWaits},
     Sign{{"event", "timestamp"},
          "Dynamo's request traces",

@@ -206,8 +206,7 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
                     directory.string(), why));
         gating.watcher.warn(fmt::format("{} is invalid and is measured again: {}", directory.string(), why));
         gating.notes.push_back(
-            fmt::format("The {} of {} {} was measured twice, since the first run was "
-                        "invalid: {}.",
+            fmt::format("The {} of {} {} was measured twice, since the first run was invalid: {}.",
                         kSides[side], counted_as(gating.plan), pair + 1, why));
     }
 }
@@ -270,8 +269,7 @@ void require_host(const GatePlan& plan) {
         if (const auto found = reports::difference_of_host(run.result, here))
             throw UsageError(
                 fmt::format("{} is from another host, so that a comparison would judge the hosts as well: {} "
-                            "compares all "
-                            "the same; {} measures both in pairs on this one",
+                            "compares all the same; {} measures both in pairs on this one",
                             plan.baseline.shown(), *found, pairs_command(run, plan.candidate)));
 }
 

@@ -9,7 +9,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <iterator>
 #include <numeric>
 #include <unordered_map>
 #include <variant>

@@ -45,8 +45,7 @@ void save(const BaselineCommand& command) {
     print("{}: {} runs\n", command.name, runs.size());
     if (runs.size() < 3)
         print(stderr,
-              "paretoken: note: a gate needs 3 or more runs of a baseline, or one run and "
-              "--within-run\n");
+              "paretoken: note: a gate needs 3 or more runs of a baseline, or one run and --within-run\n");
 }
 
 /// Returns the runs of the candidate of a gate. Throws UsageError if the candidate did not pass.

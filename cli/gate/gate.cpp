@@ -147,8 +147,7 @@ void conclude(const GateReport& report, bool github, const Presentation& shown,
 void refuse_to_replace(const fs::path& directory) {
     if (fs::exists(directory / reports::kGateFileName))
         throw UsageError(
-            fmt::format("{} holds the verdict of a gate; give another --out, or --overwrite to "
-                        "replace it",
+            fmt::format("{} holds the verdict of a gate; give another --out, or --overwrite to replace it",
                         directory.string()));
 }
 

@@ -85,9 +85,8 @@ std::string validity(std::size_t width) {
           "a figure may be off by more than 2 %, or something else should be known; the reasons are printed"},
          {"INVALID",
           "the figures may be the client's or the host's instead of the server's, too many requests failed, "
-          "or "
-          "the server did not stream; exit code 4. `paretoken show DIR` prints every reason with the name of "
-          "its check"},
+          "or the server did not stream; exit code 4. `paretoken show DIR` prints every reason with the name "
+          "of its check"},
          {"*", "behind a percentile: there are too few independent requests to certify it"},
          {"(40–42)", "behind a value: its 95 % interval"}},
         width);

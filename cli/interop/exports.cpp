@@ -6,7 +6,6 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -98,8 +97,7 @@ void require_requests(const ExportFormat& format, const LoadedExport& run) {
     if (!format.needs_requests || !run.result.reported) return;
     throw UsageError(
         fmt::format("{} has no single requests, only figures as {} defines them, and nothing for the format "
-                    "{}; json, csv "
-                    "and inferencex take such runs",
+                    "{}; json, csv and inferencex take such runs",
                     run.directory.string(), run.result.reported->by, format.name));
 }
 
@@ -157,8 +155,7 @@ void export_runs(const ExportFormat& format, const std::vector<fs::path>& runs, 
     if (runs.size() > 1 && !format.of_all) {
         if (out.empty())
             throw UsageError(
-                fmt::format("there are {} runs: name a directory for their files with --out, or one "
-                            "of {}",
+                fmt::format("there are {} runs: name a directory for their files with --out, or one of {}",
                             runs.size(), runs.front().string()));
         return write_directory(format, runs, out);
     }

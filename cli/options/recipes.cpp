@@ -31,8 +31,7 @@ std::span<const Recipe> recipes() {
         {"system-prompt",
          "one system prompt of 1,000 tokens before 50 questions, one after the other",
          "The first request reads the system prompt, and the others should find it in the prefix cache: "
-         "compare the "
-         "longest time to first token with the median.",
+         "compare the longest time to first token with the median.",
          {{"dataset", "shared_prefix:groups=1,levels=1000,unique=100,osl=64"},
           {"num_prompts", "50"},
           {"concurrency", "1"}}},
@@ -70,8 +69,7 @@ std::span<const Recipe> recipes() {
         {"long-prefill",
          "a prompt of 32,000 tokens every ten seconds, among 8 streams that decode",
          "While a long prompt is read, the streams of the class `decode` wait: their `stall` says for how "
-         "long. "
-         "Smaller chunks of prefill shorten it and raise the time to first token of the class `long`.",
+         "long. Smaller chunks of prefill shorten it and raise the time to first token of the class `long`.",
          {{"class", "decode:concurrency=8,isl=128,osl=512,ratio=.1"},
           {"class", "long:rate=.1,isl=32k,osl=16"},
           {"duration", "2m"}}},

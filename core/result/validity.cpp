@@ -396,8 +396,7 @@ std::optional<Reason> other_model_of(const RunResult& run, const ValidityOptions
     if (answers == 0) return std::nullopt;
     return Reason{
         Verdict::warn, "other_model",
-        fmt::format("{} of {} answers came from another model than was asked for, by their own words: "
-                    "{}",
+        fmt::format("{} of {} answers came from another model than was asked for, by their own words: {}",
                     answers, run.counts.ok, names)};
 }
 
@@ -473,9 +472,8 @@ std::optional<Reason> foreign_client_of(const RunResult& run, const ValidityOpti
     if (run.provenance.measured_by.empty()) return std::nullopt;
     return Reason{
         Verdict::warn, "foreign_client",
-        fmt::format("{} measured this run. How late it sent requests and read answers is not known, so "
-                    "that its delays are part of the times; measure again with `paretoken run` to "
-                    "separate them.",
+        fmt::format("{} measured this run. How late it sent requests and read answers is not known, so that "
+                    "its delays are part of the times; measure again with `paretoken run` to separate them.",
                     run.provenance.measured_by)};
 }
 

@@ -1,7 +1,6 @@
 #include "datasets/synthetic/text.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 namespace paretoken::datasets {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "core/error.h"
 #include "core/plan/plan_fields.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "cards/model.h"
@@ -66,6 +65,7 @@ Workload workload_of(const Load& load, const Target& target) {
     w.text = text_of(load, target.facts().prompt_form);
     if (shares_nothing(load.plan)) w.cached_by_template = target.facts().cached_by_template;
     if (load.datasets.size() > 1) return w;  // a mean over classes would depend on their rates
+    if (!load.datasets.front()->has_conversations()) w.repeats_after = load.datasets.front()->repeats_after();
     w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
     w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();
     return w;

@@ -44,8 +44,7 @@ void name_dataset(RequestClass& of) {
                                      of.replies, of.dataset.name));
     if ((of.tool_scale || of.idle_cap || of.idle_system_cap) && !datasets::has_conversations(of.dataset))
         throw UsageError(
-            fmt::format("{}: dataset '{}' has single requests, and no pauses between turns; leave "
-                        "it out",
+            fmt::format("{}: dataset '{}' has single requests, and no pauses between turns; leave it out",
                         of.tool_scale ? "--tool-scale"
                         : of.idle_cap ? "--idle-cap"
                                       : "--idle-system-cap",

@@ -101,8 +101,7 @@ class SocketTarget final : public Target {
         if (root_before && !metrics_base_)
             watcher.warn(
                 fmt::format("{}/metrics and {} are not read: the first has no known metrics, and the second "
-                            "has none that "
-                            "count this program's requests; --scrape URL reads others",
+                            "has none that count this program's requests; --scrape URL reads others",
                             servers_.front().url, metrics_at("").text()));
         if (metrics_base_ && !servers_.front().endpoint.url.base.empty() &&
             parse_scrape_places(asked.scrape).automatic)

@@ -712,8 +712,7 @@ void require_valid(const SweepFile& file, const fs::path& directory) {
     }
     if (!failed.empty()) {
         throw RuntimeError(
-            fmt::format("{} of {} points could not be measured ({}): {}; the same command tries them "
-                        "again",
+            fmt::format("{} of {} points could not be measured ({}): {}; the same command tries them again",
                         failed.size(), file.points.size(), labels_of(failed), failed.front()->error));
     }
     if (!invalid.empty())

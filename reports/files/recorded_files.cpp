@@ -72,8 +72,7 @@ void refuse_other_files(const fs::path& directory, const std::map<std::string, F
         if (*found == written) continue;
         throw UsageError(
             fmt::format("{}: the run wrote a file of {} bytes, and this is another one, of {} bytes, or it "
-                        "was changed; restore "
-                        "the file of the run, or measure again",
+                        "was changed; restore the file of the run, or measure again",
                         path.string(), written.bytes, found->bytes));
     }
 }

@@ -97,8 +97,7 @@ RunResult read_run_directory(const fs::path& directory) {
         if (!holds_recorded(directory))
             throw UsageError(
                 fmt::format("{} holds no {} and no {}: it is not a run directory, or it lacks both; give a "
-                            "directory that "
-                            "`paretoken run --out` wrote",
+                            "directory that `paretoken run --out` wrote",
                             directory.string(), kRunFileName, kBegunFileName));
         const StoredRun stored = read_recorded(directory);
         return result_of(stored.recorded, stored.judging);

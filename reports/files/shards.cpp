@@ -294,8 +294,7 @@ Recorded joined_records(const ReadShards& shards, std::span<const PlacedRow> ord
         const Recorded& own = shards.parts[i].recorded;
         if (own.ended) continue;
         joined.lost += fmt::format(
-            "{}shard {} of {} on {} was killed: its requests that had not reached the "
-            "disk are missing",
+            "{}shard {} of {} on {} was killed: its requests that had not reached the disk are missing",
             joined.lost.empty() ? "" : "; ", own.begun.shard->number, own.begun.shard->count,
             shards.results[i].host);
     }

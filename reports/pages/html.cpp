@@ -184,10 +184,8 @@ std::string figure_of(std::string_view id, std::string_view title, std::string_v
                       std::string_view css_class) {
     return fmt::format(
         "<figure class=\"{}\">\n{}<div class=\"canvas\"><canvas id=\"{}\" role=\"img\" aria-label=\"{}. The "
-        "same "
-        "numbers are in the table below.\"></canvas></div>\n<p class=\"nothing\" hidden>No run has the "
-        "figures that "
-        "this chart needs.</p>\n</figure>\n",
+        "same numbers are in the table below.\"></canvas></div>\n<p class=\"nothing\" hidden>No run has the "
+        "figures that this chart needs.</p>\n</figure>\n",
         css_class, title.empty() ? "" : fmt::format("<h3>{}</h3>\n", title), id, escaped(what));
 }
 
@@ -213,22 +211,20 @@ std::string frontier_section(const ReportModel& model) {
         html += "</span>";
     }
     html +=
-        "</p>\n<div class=\"chart-head\"><ul class=\"legend\" id=\"frontier-legend\"></ul>"
-        "</div>\n<div class=\"chart-head switches\">"
-        "<fieldset class=\"switch\" id=\"axis\" hidden><legend class=\"unseen\">Vertical axis</legend>"
-        "</fieldset><fieldset class=\"switch\" id=\"x-axis\" hidden><legend class=\"unseen\">Horizontal "
-        "axis</legend></fieldset><fieldset class=\"switch\" id=\"limits\" hidden><legend class=\"unseen\">"
-        "Limit that is drawn</legend></fieldset></div>\n";
+        "</p>\n<div class=\"chart-head\"><ul class=\"legend\" id=\"frontier-legend\"></ul></div>\n<div "
+        "class=\"chart-head switches\"><fieldset class=\"switch\" id=\"axis\" hidden><legend "
+        "class=\"unseen\">Vertical axis</legend></fieldset><fieldset class=\"switch\" id=\"x-axis\" "
+        "hidden><legend class=\"unseen\">Horizontal axis</legend></fieldset><fieldset class=\"switch\" "
+        "id=\"limits\" hidden><legend class=\"unseen\">Limit that is drawn</legend></fieldset></div>\n";
     html += figure_of(
         "frontier", "",
         priced ? "Cost per million output tokens against tokens per second per user, one marker per run"
                : "Output tokens per second against tokens per second per user, one marker per run",
         "main");
     html +=
-        "<ul class=\"key\"><li><span class=\"marker\" data-key=\"filled\"></span>on the Pareto front"
-        "<li><span class=\"marker\" data-key=\"hollow\"></span>off the front; the tooltip and the table say "
-        "why"
-        "<li><span class=\"marker\" data-key=\"dashed\"></span>not certified; the tooltip says why";
+        "<ul class=\"key\"><li><span class=\"marker\" data-key=\"filled\"></span>on the Pareto "
+        "front<li><span class=\"marker\" data-key=\"hollow\"></span>off the front; the tooltip and the table "
+        "say why<li><span class=\"marker\" data-key=\"dashed\"></span>not certified; the tooltip says why";
     if (!model.choice.slos.empty())
         html +=
             "<li><span class=\"marker\" data-key=\"dotted\"></span>within the limits, not shown at 99 %"
@@ -252,16 +248,14 @@ std::string load_section() {
            "<p class=\"lead\">Hollow markers are percentiles that are not certified; their tooltips say why. "
            "A percentile that falls among failures is not drawn.</p>\n"
            "<div class=\"chart-head\"><ul class=\"legend\" id=\"latency-legend\"></ul><fieldset "
-           "class=\"switch\" "
-           "id=\"percentile\" hidden><legend class=\"unseen\">Percentile</legend></fieldset></div>\n<div "
-           "class=\"pair\">\n" +
+           "class=\"switch\" id=\"percentile\" hidden><legend "
+           "class=\"unseen\">Percentile</legend></fieldset></div>\n<div class=\"pair\">\n" +
            figure_of("ttft", "Time to first token", "Time to first token at p50, p95 and p99 against load",
                      "") +
            figure_of("itl", "Inter-token latency", "Inter-token latency at p50, p95 and p99 against load",
                      "") +
            "</div>\n<div class=\"part wide\"><h3>Throughput</h3>\n<div class=\"chart-head\"><ul "
-           "class=\"legend\" "
-           "id=\"throughput-legend\"></ul></div>\n" +
+           "class=\"legend\" id=\"throughput-legend\"></ul></div>\n" +
            figure_of("throughput", "",
                      "Output tokens per second against load, with the hardware's limit dashed", "") +
            "</div>\n</section>\n";
@@ -377,12 +371,10 @@ std::string numbers_section(const ReportModel& model) {
         for (const ReportPoint& point : model.configurations[series].points)
             rows += point_row(columns, model.configurations[series], point, series);
     return "<section aria-labelledby=\"numbers\">\n<h2 id=\"numbers\" tabindex=\"-1\">Every number</h2>\n<p "
-           "class=\"lead\">Three "
-           "significant digits; a click on a title sorts. ∞ marks a percentile that falls among failed "
-           "requests. "
-           "Every digit is in the JSON file beside this page.</p>\n<div class=\"scroll\" tabindex=\"0\" "
-           "role=\"region\" "
-           "aria-label=\"All runs\"><table class=\"numbers\">\n<thead>\n" +
+           "class=\"lead\">Three significant digits; a click on a title sorts. ∞ marks a percentile that "
+           "falls among failed requests. Every digit is in the JSON file beside this page.</p>\n<div "
+           "class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All runs\"><table "
+           "class=\"numbers\">\n<thead>\n" +
            group_row(columns) + title_row(columns) + "</thead>\n<tbody>\n" + rows +
            "</tbody></table></div>\n" + failures_of(model) + definitions_of() + "</section>\n";
 }
@@ -450,8 +442,7 @@ std::string validity_table(const ReportModel& model) {
                "check.</p></div>\n";
     return "<div class=\"part\"><h3>Validity</h3>\n" +
            left_out(model, shown, "those with a check that was not passed") +
-           "<div class=\"scroll\"><table "
-           "class=\"loose\"><thead><tr><th class=\"text\">Run<th "
+           "<div class=\"scroll\"><table class=\"loose\"><thead><tr><th class=\"text\">Run<th "
            "class=\"text\">Verdict<th class=\"text\">Reasons<th class=\"text\">Steady "
            "window</tr></thead>\n<tbody>\n" +
            rows + "</tbody></table></div></div>\n";
@@ -619,9 +610,8 @@ std::string run_details(const ReportPoint& point, std::size_t series) {
 std::string trust_section(const ReportModel& model) {
     std::string html =
         "<section aria-labelledby=\"trust-title\">\n<h2 id=\"trust-title\">Can it be trusted</h2>\n<p "
-        "class=\"lead\">A run is "
-        "valid when its client proved not to be the bottleneck. Each run can be repeated with the command "
-        "given.</p>\n" +
+        "class=\"lead\">A run is valid when its client proved not to be the bottleneck. Each run can be "
+        "repeated with the command given.</p>\n" +
         validity_table(model);
     for (std::size_t i = 0; i < model.configurations.size(); ++i)
         html += limit_of(model.configurations[i], i);

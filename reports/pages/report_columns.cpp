@@ -116,9 +116,8 @@ const std::array kOtherColumns{
                  [](const ReportPoint& point) { return point.of_limit; }},
     ReportColumn{
         "mfu_ratio", "Hardware", "MFU", "%", 100, kPercent, "",
-        "Model FLOPs utilisation: the arithmetic that the delivered tokens need over the peak. "
-        "Single-digit values are normal while decoding, because each step reads all weights to "
-        "compute few tokens.",
+        "Model FLOPs utilisation: the arithmetic that the delivered tokens need over the peak. Single-digit "
+        "values are normal while decoding, because each step reads all weights to compute few tokens.",
         [](const ReportPoint& point) { return point.utilisation ? point.utilisation->mfu : std::nullopt; }},
     ReportColumn{
         "mbu_ratio", "Hardware", "MBU", "%", 100, kPercent, "",

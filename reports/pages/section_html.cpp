@@ -109,17 +109,15 @@ std::string interval_svg(const IntervalRow& row) {
                                          : fmt::format("M{:.1f} 4V16", x(row.at));
     return fmt::format(
         "<svg class=\"shift {}\" viewBox=\"0 0 200 20\" preserveAspectRatio=\"none\" "
-        "aria-hidden=\"true\"><path "
-        "class=\"none\" d=\"M100 0V20\"/><path class=\"limit\" d=\"M150 0V20\"/><path d=\"M{:.1f} "
-        "10H{:.1f}\"/><path d=\"{}\"/></svg>",
+        "aria-hidden=\"true\"><path class=\"none\" d=\"M100 0V20\"/><path class=\"limit\" d=\"M150 "
+        "0V20\"/><path d=\"M{:.1f} 10H{:.1f}\"/><path d=\"{}\"/></svg>",
         class_of(row.tone), x(row.interval.low), x(row.interval.high), at);
 }
 
 std::string intervals_html(const IntervalChart& chart) {
     std::string html = fmt::format(
         "<div class=\"part\"><h3>{}</h3>\n<p class=\"lead\">{} The dashed line is the {}; the solid one is "
-        "no "
-        "change.</p>\n<table class=\"intervals\"><tbody>\n",
+        "no change.</p>\n<table class=\"intervals\"><tbody>\n",
         html_escaped(chart.title), html_escaped(chart.what), html_escaped(chart.limit));
     for (const IntervalRow& row : chart.rows)
         html += fmt::format("<tr><th class=\"text\" scope=\"row\">{}<td>{}<td>{}</tr>\n",

@@ -191,8 +191,7 @@ std::optional<std::uint32_t> fewest_gpus(const cards::ModelCard& model, const ca
     const auto enough = fewest_gpus(model, gpu, choices);
     throw UsageError(
         fmt::format("{}: {:.3g} GiB of weights and {:.2g} GiB of buffers per GPU leave no room for a KV "
-                    "cache in {:.3g} GiB "
-                    "({} of the memory of {} {}); take {}a smaller weight type",
+                    "cache in {:.3g} GiB ({} of the memory of {} {}); take {}a smaller weight type",
                     spec, fit.weights / kGibi, fit.overhead() / kGibi, fit.budget / kGibi,
                     cards::default_memory_fraction(choices.engine), count, gpu.name,
                     enough ? fmt::format("{}x{} or ", gpu.name, *enough) : ""));

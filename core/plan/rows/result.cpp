@@ -109,8 +109,7 @@ constexpr std::array kResultRows = {
               .kind = judging,
               .help = "Limit on a percentile: ttft_p95:800 (ms), or in quotes 'ttft_p95<800ms' (p90 if no "
                       "percentile is given), job_p95:60s for jobs of agents, or a preset: @chat, "
-                      "@mlperf:MODEL, @mlperf:MODEL:interactive; "
-                      "may be repeated",
+                      "@mlperf:MODEL, @mlperf:MODEL:interactive; may be repeated",
               .value = with_set(member<&LoadPlan::slos>, set_slos)},
     PlanField{.name = "rules",
               .kind = judging,

@@ -239,10 +239,8 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
     if (primed >= kNearlyAll)
         return {"thrashing",
                 "A prefix is found right after it was sent and is gone by the next round: the cache is too "
-                "small for "
-                "what is in use. Give the server more memory for the KV cache, or send prompts that share a "
-                "prefix "
-                "closer together.",
+                "small for what is in use. Give the server more memory for the KV cache, or send prompts "
+                "that share a prefix closer together.",
                 evidence};
     const double missed = missed_share(samples);
     if (engine == "llamacpp")
@@ -253,8 +251,7 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
                 fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
     return {"partly",
             "Only some requests find their prefix: several replicas behind one address each hold a part "
-            "(route by "
-            "prefix), or entries are evicted between two uses (more KV cache memory).",
+            "(route by prefix), or entries are evicted between two uses (more KV cache memory).",
             fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
 }
 
@@ -342,8 +339,7 @@ void add_dynamic_head(const CacheLevel& level, std::span<const CacheSample> samp
     if (!lost) return;
     verdicts.push_back({"dynamic_head",
                         "A changing text at the start of a prompt (a date, an id, a name) makes the whole "
-                        "prefix unusable for the "
-                        "cache: put it after the constant part.",
+                        "prefix unusable for the cache: put it after the constant part.",
                         times_text(level, "dynamic-first")});
 }
 

@@ -62,8 +62,7 @@ GatePolicy policy_of_summaries(const GatePolicy& policy, const std::vector<GateR
     }
     notes.push_back(fmt::format(
         "The files hold only figures as {} defines them, which are what is judged. How they were measured "
-        "cannot "
-        "be checked, nor the seed, the temperature, ignore_eos, warm-up and the delays of the client.",
+        "cannot be checked, nor the seed, the temperature, ignore_eos, warm-up and the delays of the client.",
         runs.front()->reported->by));
     if (!without.empty())
         notes.push_back(fmt::format("Not every file has a figure for these, which are left out: {}.",

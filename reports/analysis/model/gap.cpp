@@ -496,8 +496,7 @@ std::string what_to_fix_first(const Gap& gap) {
     if (part == nullptr)
         return fmt::format(
             "the {} is {} ms of the {} ms of a step, and every other part is below {} % of it. Fewer bytes "
-            "to "
-            "read and less to compute, as with a smaller weight format, or faster hardware help.",
+            "to read and less to compute, as with a smaller weight format, or faster hardware help.",
             gap.parts.front().name, significant(gap.parts.front().ms), significant(gap.step_ms),
             significant(kWorthFixing * 100));
     std::string text = sentence_about(*part, gap);

@@ -59,8 +59,7 @@ std::string utilisation_sentence(const ReportPoint& point) {
                         *used.mfu > kComputeBound ? "Above 85 % arithmetic is the limit: smaller formats or "
                                                     "more GPUs help, faster memory does not."
                                                   : "Single-digit MFU is normal while decoding, because each "
-                                                    "step reads all weights to compute few "
-                                                    "tokens.");
+                                                    "step reads all weights to compute few tokens.");
     return text;
 }
 

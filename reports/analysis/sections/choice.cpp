@@ -46,9 +46,8 @@ std::vector<Section> choice_sections(const ReportModel& model) {
     Section section{"choice", limited ? "Cheapest within your limits" : "Cheapest"};
     section.blocks.push_back({Paragraph{
         limited
-            ? fmt::format("The limits are {}. A run meets a limit where it shows that at 99 % "
-                          "confidence; a run whose measured percentile keeps a limit without showing that "
-                          "is within it.",
+            ? fmt::format("The limits are {}. A run meets a limit where it shows that at 99 % confidence; a "
+                          "run whose measured percentile keeps a limit without showing that is within it.",
                           fmt::join(choice.slos, " and "))
             : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
     section.blocks.push_back({choice_table(model)});

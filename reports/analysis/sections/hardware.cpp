@@ -114,8 +114,7 @@ std::vector<Section> hardware_sections(const ReportModel& model) {
     if (model.devices.empty()) return {};
     std::string lead =
         "Speeds of our own kernels as paretoken micro measured them, each checked against a reference before "
-        "it "
-        "was timed, beside the ceilings of the same device.";
+        "it was timed, beside the ceilings of the same device.";
     if (std::ranges::any_of(model.devices, has_invalid))
         lead +=
             " Hollow markers and figures with an asterisk are of rows that are not valid: they must not be "

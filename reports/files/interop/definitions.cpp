@@ -24,14 +24,12 @@ constexpr std::string_view kSuccesses =
     "window, and a failed request counts as infinitely slow.";
 constexpr std::string_view kRate =
     "its time runs from the first sending to the last answer, with the start and the end of the load; ours "
-    "is "
-    "the steady window";
+    "is the steady window";
 constexpr std::string_view kMeanOfRequest =
     "it is the mean of one request, so that single long gaps do not show; ours has every gap";
 constexpr std::string_view kChunkGaps =
     "it has the gaps of chunks; ours spreads a gap over the tokens that the chunk brought, and leaves out "
-    "chunks "
-    "that came in one read with the one before";
+    "chunks that came in one read with the one before";
 constexpr std::string_view kFirstGroup =
     "it divides by all tokens but one; ours leaves out every token that came with the first read";
 

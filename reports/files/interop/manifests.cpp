@@ -108,8 +108,7 @@ std::string router_configuration(const std::vector<std::string>& servers) {
     for (const std::string& server : servers) upstream += fmt::format(" server {}:{};", server, kServerPort);
     return fmt::format(
         "events {{}} http {{ upstream servers {{ least_conn;{} }} server {{ listen {}; client_max_body_size "
-        "0; "
-        "location / {{ proxy_pass http://servers; proxy_http_version 1.1; proxy_set_header Connection ''; "
+        "0; location / {{ proxy_pass http://servers; proxy_http_version 1.1; proxy_set_header Connection ''; "
         "proxy_buffering off; proxy_read_timeout 1h; }} }} }}",
         upstream, kServerPort);
 }
