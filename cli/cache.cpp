@@ -21,6 +21,7 @@
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
+#include "experiments/session.h"
 #include "reports/analysis/cache/picture.h"
 #include "reports/analysis/cache/words.h"
 #include "reports/analysis/sections/sections.h"
@@ -139,8 +140,8 @@ void measure(CachePlan plan, const experiments::Access& access, const Presentati
     ConsoleWatcher watcher(interrupt, shown.quiet);
     const auto target = experiments::open_target(experiments::plan_of_level(plan, {plan.prefixes.front()}, 1),
                                                  access, watcher, interrupt.token());
-    const CacheReport report = experiments::measure_cache(plan, *target, output.path(), this_invocation(),
-                                                          watcher, interrupt.token());
+    const CacheReport report = experiments::measure_cache(plan, *target, output.path(),
+                                                          {this_invocation(), watcher, interrupt.token()});
     reports::write_file_atomically(
         output.path() / "cache.md",
         reports::markdown_of(reports::cache_section(reports::picture_of({{}, report}), "cache"), 1));

@@ -22,6 +22,7 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"
+#include "experiments/session.h"
 #include "experiments/sweep/cells.h"
 #include "experiments/watch/metrics_server.h"
 #include "reports/files/interop/exposition.h"
@@ -102,8 +103,9 @@ void run(LoadPlan asked, const experiments::Access& access, const Presentation& 
                                          experiments::companions_of(asked, watcher, interrupt.token()));
     const auto target = launcher.open(asked, output.path());
     preparation.end();
-    const auto measured = experiments::measure(*target, asked, output.path(), this_invocation(), watcher,
-                                               {interrupt.token(), interrupt.cut_off()});
+    const auto measured =
+        experiments::measure(*target, asked, output.path(),
+                             {this_invocation(), watcher, {interrupt.token(), interrupt.cut_off()}});
     print_run(measured.result, measured.directory, shown);
     std::fflush(stdout);
     write_exports(exports, {measured.directory});

@@ -3,14 +3,15 @@
 #include "cli/console/interrupt.h"
 #include "cli/options/invocation.h"
 #include "experiments/fleet/fleet.h"
+#include "experiments/session.h"
 
 namespace paretoken::cli {
 
 void follow(const LoadPlan& asked, const experiments::Access& access) {
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     experiments::Watcher silent;
-    experiments::follow(asked, access, directory_of_shard(asked), this_invocation(), silent,
-                        {interrupt.token(), interrupt.cut_off()});
+    experiments::follow(asked, access, directory_of_shard(asked),
+                        {this_invocation(), silent, {interrupt.token(), interrupt.cut_off()}});
 }
 
 }  // namespace paretoken::cli

@@ -29,6 +29,7 @@
 #include "experiments/server/command_line.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
+#include "experiments/session.h"
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/rate_span.h"
 #include "experiments/sweep/slo_search.h"
@@ -355,7 +356,6 @@ void print_dry_run(const SweepPlan& plan, std::optional<experiments::SloSearchPl
 void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std::size_t auto_rates,
            bool extend, const experiments::Access& access, const Presentation& shown,
            const ExportOptions& exports) {
-    const experiments::Invocation invocation = this_invocation();
     InterruptWatch interrupt(InterruptWatch::kFollowing, InterruptWatch::kCuttingOff);
     reports::OutputDirectory output(output_request(plan.asked, reports::OutputKind::sweep));
     const std::filesystem::path& directory = output.path();
@@ -364,20 +364,19 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     ConsoleWatcher watcher(interrupt, shown.quiet);
     experiments::ServerLauncher launcher(access, watcher, interrupt.token(),
                                          experiments::companions_of(plan.asked, watcher, interrupt.token()));
-    const loadgen::Interruption interruption(interrupt.token(), interrupt.cut_off());
+    const experiments::Session session{this_invocation(), watcher, {interrupt.token(), interrupt.cut_off()}};
     if (auto_rates > 0) {
         if (plan.asked.overwrite) std::filesystem::remove_all(directory / "pilot");
         const auto target = launcher.open(experiments::in_cell(plan.asked, plan.cells.front()), directory);
         preparation.end();
-        plan.levels = experiments::rates_to_saturation(*target, plan, auto_rates, directory, invocation,
-                                                       watcher, interruption);
+        plan.levels = experiments::rates_to_saturation(*target, plan, auto_rates, directory, session);
     }
     SweepPlan listed = plan;
     if (search) {
         search->sweep = plan;
         listed.levels.clear();  // a search chooses its levels
     }
-    auto [file, judged_otherwise] = planned(listed, invocation, directory, extend);
+    auto [file, judged_otherwise] = planned(listed, session.invocation, directory, extend);
     if (judged_otherwise) experiments::judge_points_anew(file, plan.asked, directory);
     if (!search && experiments::nothing_to_measure(file)) {
         print(stderr,
@@ -399,9 +398,9 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
     if (plan.asked.overwrite) experiments::remove_points(file, directory);
     try {
         if (search) {
-            experiments::search_levels(*target, *search, file, directory, invocation, watcher, interruption);
+            experiments::search_levels(*target, *search, file, directory, session);
         } else {
-            experiments::measure_points(launcher, plan, file, directory, invocation, watcher, interruption);
+            experiments::measure_points(launcher, plan, file, directory, session);
         }
     } catch (...) {
         show_table(file, directory, shown);  // shows the points measured so far

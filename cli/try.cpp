@@ -30,6 +30,7 @@
 #include "experiments/first_look/local_servers.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
+#include "experiments/session.h"
 #include "experiments/sweep/sweep.h"
 #include "loadgen/probe.h"
 #include "reports/analysis/micro/micro_results.h"
@@ -245,8 +246,8 @@ void look(const TryOptions& options, experiments::FirstLookPlan plan, const expe
     const bool measures_memory = served && !options.no_micro && cards::gpus_of_driver().empty();
     std::vector<reports::MicroResults> micro;
     if (measures_memory) micro = measured_memory(directory / "micro.json", watcher, interrupt.token());
-    reports::FirstLook found = experiments::first_look(*target, plan, directory, this_invocation(), watcher,
-                                                       {interrupt.token(), interrupt.cut_off()});
+    reports::FirstLook found = experiments::first_look(
+        *target, plan, directory, {this_invocation(), watcher, {interrupt.token(), interrupt.cut_off()}});
     found.server = server_text(*target);
     found.model = model_text(facts.body.model);
     Memory memory = memory_of(*target, served, found.depths.front(), micro);

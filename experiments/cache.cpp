@@ -13,6 +13,7 @@
 #include "core/result/validity.h"
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
+#include "experiments/session.h"
 #include "loadgen/probe.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/files/file_io.h"
@@ -219,14 +220,11 @@ struct Measuring {
     const CachePlan& plan;
     const Target& target;
     const fs::path& directory;
-    const Invocation& invocation;
-    Watcher& watcher;
-    const std::stop_token& stop;
+    Session session;
 };
 
 RunResult measured_in(const Measuring& measuring, const LoadPlan& asked, const fs::path& place) {
-    Measured run = measure(measuring.target, asked, place, measuring.invocation, measuring.watcher,
-                           {measuring.stop, measuring.stop});
+    Measured run = measure(measuring.target, asked, place, measuring.session);
     require_whole(run, measuring.target,
                   fmt::format("the measured results are in {}", measuring.directory.string()));
     return std::move(run.result);
@@ -272,13 +270,13 @@ std::optional<reports::WorkingSet> measure_working_set(const Measuring& measurin
     std::map<std::uint64_t, double> found;
     while (const auto prefixes =
                reports::next_working_set(found, plan.working_set_from, plan.working_set_most)) {
-        measuring.watcher.point_begins(found.size() + 1, 0, fmt::format("{} prefixes in turn", *prefixes),
-                                       false);
+        measuring.session.watcher.point_begins(found.size() + 1, 0,
+                                               fmt::format("{} prefixes in turn", *prefixes), false);
         const fs::path place = measuring.directory / fmt::format("w{}", *prefixes);
         measured_in(measuring, plan_of_cycle(plan, prefix, *prefixes), place);
         const auto share = found_again(place, prefix, *prefixes, head);
         if (!share) {
-            measuring.watcher.warn(
+            measuring.session.watcher.warn(
                 "the working set cannot be found: the server does not report cached tokens");
             return std::nullopt;
         }
@@ -294,12 +292,12 @@ std::optional<reports::IdleTime> measure_idle_time(const Measuring& measuring, s
     while (const auto idle_s = reports::next_idle_time(found, *plan.idle_most_s)) {
         const LoadPlan asked = plan_of_idle_time(plan, prefix, *idle_s);
         const std::string idle = asked.metadata.at("cache_idle");
-        measuring.watcher.point_begins(found.size() + 1, 0, fmt::format("{} idle", idle), false);
+        measuring.session.watcher.point_begins(found.size() + 1, 0, fmt::format("{} idle", idle), false);
         const fs::path place = measuring.directory / fmt::format("t{}", idle);
         measured_in(measuring, asked, place);
         const auto share = found_again(place, prefix, 1, head);
         if (!share) {
-            measuring.watcher.warn(
+            measuring.session.watcher.warn(
                 "the time for which the server keeps a prefix cannot be measured, because the server does "
                 "not report cached tokens");
             return std::nullopt;
@@ -311,7 +309,7 @@ std::optional<reports::IdleTime> measure_idle_time(const Measuring& measuring, s
 
 reports::CacheBurst measure_burst(const Measuring& measuring, std::int64_t prefix, std::int64_t head) {
     const CachePlan& plan = measuring.plan;
-    measuring.watcher.point_begins(1, 1, "burst", false);
+    measuring.session.watcher.point_begins(1, 1, "burst", false);
     const fs::path place = measuring.directory / "burst";
     const RunResult run = measured_in(measuring, plan_of_burst(plan, prefix), place);
     const auto in_phase = [&](int phase) {
@@ -342,10 +340,11 @@ void price(const CachePlan& plan, const Provenance& served, CacheReport& report)
 }  // namespace
 
 CacheReport measure_cache(const CachePlan& asked, const Target& target, const fs::path& directory,
-                          const Invocation& invocation, Watcher& watcher, const std::stop_token& stop) {
+                          const Session& session) {
     CachePlan plan = asked;
     plan.slots = slots_of(target.facts());
-    const Measuring measuring{plan, target, directory, invocation, watcher, stop};
+    Measuring measuring{plan, target, directory, session};
+    measuring.session.interruption.cut_off = session.interruption.stop_starting;
     const auto prefixes = fitting_prefixes(plan, target.facts().context);
     CacheReport report{.target = target.url()};
     const auto keep = [&] {

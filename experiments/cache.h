@@ -10,12 +10,12 @@
 #include "cards/price.h"
 #include "core/plan/plan.h"
 #include "datasets/synthetic/prefix_arms.h"
-#include "experiments/server/provenance.h"
 #include "experiments/server/target.h"
-#include "experiments/watcher.h"
 #include "reports/analysis/cache/analysis.h"
 
 namespace paretoken::experiments {
+
+struct Session;
 
 struct CachePlan {
     LoadPlan asked;  ///< plan with a target; the experiment sets load and dataset
@@ -66,7 +66,6 @@ std::vector<reports::CacheSample> samples_in(const std::filesystem::path& direct
 /// valid. Throws UsageError when no prefix fits; Error with ExitCode::measurement_invalid when prompts of one
 /// length differ by more than 1 % and 2 tokens; RuntimeError; and as measure() does.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
-                                   const std::filesystem::path& directory, const Invocation& invocation,
-                                   Watcher& watcher, const std::stop_token& stop);
+                                   const std::filesystem::path& directory, const Session& session);
 
 }  // namespace paretoken::experiments

@@ -12,6 +12,7 @@
 #include "core/plan/plan.h"
 #include "experiments/run.h"
 #include "experiments/server/target.h"
+#include "experiments/session.h"
 #include "experiments/watcher.h"
 
 namespace paretoken::experiments {
@@ -67,7 +68,7 @@ RunResult measured(const LoadPlan& plan, const std::filesystem::path& directory,
                    const std::stop_token& stop) {
     Watcher silent;
     const RunResult result =
-        measure(*open_target(plan, {}, silent, stop), plan, directory, invocation, silent, stop).result;
+        measure(*open_target(plan, {}, silent, stop), plan, directory, {invocation, silent, stop}).result;
     if (result.partial) throw RuntimeError("interrupted; nothing was stored");
     if (result.counts.failed > 0) {
         throw RuntimeError(fmt::format("{} of {} requests to the simulated server failed",

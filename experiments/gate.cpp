@@ -16,6 +16,7 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/server_command.h"
+#include "experiments/session.h"
 #include "reports/analysis/gate/checklist.h"
 #include "reports/analysis/gate/history.h"
 #include "reports/files/file_io.h"
@@ -78,11 +79,13 @@ reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const 
     return asked;
 }
 
-/// Returns the invocation with the secrets of both sides hidden; a run knows only those of its own plan.
-Invocation without_secrets(Invocation invocation, const Secrets& secrets) {
-    for (std::string& word : invocation.argv) word = secrets.redacted(word);
-    invocation.command = secrets.redacted(invocation.command);
-    return invocation;
+/// Returns the session of the runs, with the secrets of both sides hidden; a run knows only those of its own
+/// plan. A part of a run is useless, so that a stop cuts off what is in flight.
+Session without_secrets(Session session, const Secrets& secrets) {
+    for (std::string& word : session.invocation.argv) word = secrets.redacted(word);
+    session.invocation.command = secrets.redacted(session.invocation.command);
+    session.interruption.cut_off = session.interruption.stop_starting;
+    return session;
 }
 
 // ---- measuring
@@ -92,9 +95,7 @@ struct Gating {
     const GatePlan& plan;
     const Access& access;
     const fs::path& directory;
-    const Invocation& invocation;
-    Watcher& watcher;
-    const std::stop_token& stop;
+    Session session;
     std::array<std::unique_ptr<Target>, 2> targets = {};  ///< targets of sides that are URLs, once opened
     std::array<std::vector<GateRun>, 2> runs = {};
     std::vector<std::string> notes = {};
@@ -139,8 +140,7 @@ std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
 }
 
 void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, const fs::path& directory) {
-    const Measured run = measure(target, asked, directory, gating.invocation, gating.watcher,
-                                 {gating.stop, gating.stop});  // a part of a run is useless
+    const Measured run = measure(target, asked, directory, gating.session);  // a part of a run is useless
     require_whole(run, target, fmt::format("the same command goes on with {}", gating.directory.string()));
 }
 
@@ -149,8 +149,8 @@ void open_targets(Gating& gating, std::uint64_t pair) {
     for (const std::size_t side : {0U, 1U}) {
         const GateSide& of = side_of(gating.plan, side);
         if (of.url.empty() || gating.targets[side]) continue;  // started for each run, or stored
-        gating.targets[side] =
-            open_target(asked_of(gating.plan, of, of.url, pair), gating.access, gating.watcher, gating.stop);
+        gating.targets[side] = open_target(asked_of(gating.plan, of, of.url, pair), gating.access,
+                                           gating.session.watcher, gating.session.interruption.stop_starting);
     }
 }
 
@@ -168,9 +168,10 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
                           .patience = gating.plan.asked.server.ready_timeout.value_or(kServerPatience),
                           .shell = true,
                           .secrets = gate_secrets(gating.plan, gating.access)},
-        gating.watcher, gating.stop);
+        gating.session.watcher, gating.session.interruption.stop_starting);
     const LoadPlan asked = asked_of(gating.plan, of, server->url(), pair);
-    const auto target = open_target(asked, gating.access, gating.watcher, gating.stop, server);
+    const auto target = open_target(asked, gating.access, gating.session.watcher,
+                                    gating.session.interruption.stop_starting, server);
     measure_at(gating, asked, *target, directory);
 }
 
@@ -185,9 +186,10 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
     const fs::path directory = directory_of(gating, pair, side);
     const bool is_candidate = side == 1;
     const auto kept = kept_run(directory, is_candidate);
-    gating.watcher.point_begins(static_cast<std::size_t>(pair + 1),
-                                static_cast<std::size_t>(gating.plan.policy.max_pairs + gating.spoiled),
-                                kSides[side], kept.has_value());
+    gating.session.watcher.point_begins(
+        static_cast<std::size_t>(pair + 1),
+        static_cast<std::size_t>(gating.plan.policy.max_pairs + gating.spoiled), kSides[side],
+        kept.has_value());
     if (kept) return *kept;
     gating.has_measured = true;
     constexpr int kAttempts = 2;
@@ -204,7 +206,8 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
                 fmt::format(
                     "{} is invalid for the second time: {}; the same command repeats this run and goes on",
                     directory.string(), why));
-        gating.watcher.warn(fmt::format("{} is invalid and is measured again: {}", directory.string(), why));
+        gating.session.watcher.warn(
+            fmt::format("{} is invalid and is measured again: {}", directory.string(), why));
         gating.notes.push_back(
             fmt::format("The {} of {} {} was measured twice, since the first run was invalid: {}.",
                         kSides[side], counted_as(gating.plan), pair + 1, why));
@@ -299,7 +302,7 @@ std::optional<std::string> measured_or_left_out(Gating& gating, std::uint64_t pa
         measure_pair(gating, pair);
     } catch (const SpoiledRun& spoiled) {
         if (++gating.spoiled > kMostSpoiled) return spoiled.what();
-        gating.watcher.warn(
+        gating.session.watcher.warn(
             fmt::format("{} {} is left out: {}", counted_as(gating.plan), pair + 1, spoiled.what()));
         gating.notes.push_back(
             fmt::format("The {} {} was left out, because the load generator's host spoiled it twice: {}.",
@@ -388,21 +391,17 @@ LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string&
 }
 
 std::vector<fs::path> measure_baseline(const GatePlan& plan, const Access& access, const fs::path& directory,
-                                       const Invocation& invocation, Watcher& watcher,
-                                       const std::stop_token& stop, std::uint64_t runs) {
-    const Invocation told = without_secrets(invocation, gate_secrets(plan, access));
-    Gating gating{plan, access, directory, told, watcher, stop};
+                                       const Session& session, std::uint64_t runs) {
+    Gating gating{plan, access, directory, without_secrets(session, gate_secrets(plan, access))};
     std::vector<fs::path> measured;
     for (std::uint64_t run = 0; run < runs; ++run) measured.emplace_back(run_of(gating, run, 1).directory);
     return measured;
 }
 
 GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::path& directory,
-                        const Invocation& invocation, Watcher& watcher, const std::stop_token& stop,
-                        const TellReport& tell) {
-    const reports::GateAsked asked = begun(plan, directory, invocation, gate_secrets(plan, access));
-    const Invocation told = without_secrets(invocation, gate_secrets(plan, access));
-    Gating gating{plan, access, directory, told, watcher, stop};
+                        const Session& session, const TellReport& tell) {
+    const reports::GateAsked asked = begun(plan, directory, session.invocation, gate_secrets(plan, access));
+    Gating gating{plan, access, directory, without_secrets(session, gate_secrets(plan, access))};
     require_host(plan);
     const TimePoint began = Clock::now();
     Duration longest{};

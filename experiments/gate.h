@@ -12,12 +12,12 @@
 
 #include "core/plan/plan.h"
 #include "core/text/secrets.h"
-#include "experiments/server/provenance.h"
 #include "experiments/server/target.h"
-#include "experiments/watcher.h"
 #include "reports/analysis/gate/decision.h"
 
 namespace paretoken::experiments {
+
+struct Session;
 
 /// One side: a server that runs already, a command that starts one for each run, or a stored baseline.
 struct GateSide {
@@ -63,15 +63,14 @@ using TellReport = std::function<void(const reports::GateReport&)>;
 /// work differ; RuntimeError for an unreachable side or a `stop`; Error with ExitCode::measurement_invalid
 /// when a run is invalid twice because of the server; and as measure() does.
 reports::GateReport measure_gate(const GatePlan& plan, const Access& access,
-                                 const std::filesystem::path& directory, const Invocation& invocation,
-                                 Watcher& watcher, const std::stop_token& stop, const TellReport& tell);
+                                 const std::filesystem::path& directory, const Session& session,
+                                 const TellReport& tell);
 
 /// Measures `runs` runs of the candidate for a new baseline in `directory`, whose earlier runs are kept, and
 /// returns their directories. Throws as measure_gate() does.
 std::vector<std::filesystem::path> measure_baseline(const GatePlan& plan, const Access& access,
                                                     const std::filesystem::path& directory,
-                                                    const Invocation& invocation, Watcher& watcher,
-                                                    const std::stop_token& stop, std::uint64_t runs);
+                                                    const Session& session, std::uint64_t runs);
 
 /// Reads the runs in and below the directories. Throws UsageError for one without readable runs.
 std::vector<reports::GateRun> runs_below(const std::vector<std::filesystem::path>& directories);

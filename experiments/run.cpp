@@ -14,14 +14,15 @@
 #include "core/run/result_of.h"
 #include "experiments/quality.h"
 #include "experiments/run/begun.h"
+#include "experiments/run/recording.h"
 #include "experiments/server/command_line.h"
 #include "experiments/server/companions.h"
 #include "experiments/server/load.h"
-#include "experiments/run/recording.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/server_command.h"
 #include "experiments/server/target.h"
+#include "experiments/session.h"
 #include "experiments/watcher.h"
 #include "loadgen/http/url.h"
 #include "loadgen/interruption.h"
@@ -114,17 +115,16 @@ void make_together(Load& load, Shard part, Companions& others) {
 
 /// Measures what this process makes of a load. `together`: its part of a load that it makes with others.
 Measured measured_here(const Target& target, const LoadPlan& asked, const std::optional<Shard>& together,
-                       const fs::path& directory, const Invocation& invocation, Watcher& watcher,
-                       const loadgen::Interruption& interruption) {
+                       const fs::path& directory, const Session& session) {
     Load load = target.load_for(asked);
     Companions* const others = together ? target.companions() : nullptr;
     if (together) make_together(load, *together, *others);
-    warn_of(load, target, watcher);
+    warn_of(load, target, session.watcher);
     CommandServer* const server = target.started_server();
     const bool leads = load.options.shard.number == 0;
     if (leads && load.plan.server.reset_cache) target.reset_cache();
-    Recorded recorded{.begun = begun_of(load, target, invocation, directory)};
-    const Judging judging = judging_of(load.plan, recorded.begun.workload, watcher);
+    Recorded recorded{.begun = begun_of(load, target, session.invocation, directory)};
+    const Judging judging = judging_of(load.plan, recorded.begun.workload, session.watcher);
     reports::remove_run(directory);
     reports::write_begun(directory, recorded.begun, judging);
     target.get_ready(load);
@@ -134,9 +134,9 @@ Measured measured_here(const Target& target, const LoadPlan& asked, const std::o
     {
         std::optional<Watching> watching;  // virtual time is short, and its runs may go on side by side
         if (!target.in_virtual_time())
-            watching.emplace(watcher, reports::load_label_of(recorded.begun), progress,
+            watching.emplace(session.watcher, reports::load_label_of(recorded.begun), progress,
                              combined(load.options.classes).limits);
-        const WhileServed while_served(server, interruption);
+        const WhileServed while_served(server, session.interruption);
         std::optional<loadgen::OnInterruption> passes_on;
         if (others != nullptr)
             passes_on.emplace(
@@ -147,7 +147,7 @@ Measured measured_here(const Target& target, const LoadPlan& asked, const std::o
     recording.finish(recorded);
     std::string answers_not_written;
     if (leads && !load.plan.probe.empty() && !recorded.observed.interrupted) {
-        const WhileServed while_served(server, interruption);
+        const WhileServed while_served(server, session.interruption);
         const auto quality = quality_of(target, asked, while_served.interruption());
         recorded.observed.interrupted = !quality.has_value();
         if (quality) recorded.probe = kept_outcome(*quality, directory, answers_not_written);
@@ -164,13 +164,11 @@ Measured measured_here(const Target& target, const LoadPlan& asked, const std::o
 
 /// Makes the part of this process, lets the others send theirs, and joins all into one run.
 Measured measured_together(const Target& target, const LoadPlan& asked, Shard part, const fs::path& directory,
-                           const Invocation& invocation, Watcher& watcher,
-                           const loadgen::Interruption& interruption) {
+                           const Session& session) {
     const fs::path parts = directory / kShardsName;
     fs::remove_all(parts);
     reports::remove_run(directory);
-    const Measured own = measured_here(target, asked, part, parts / std::to_string(part.number), invocation,
-                                       watcher, interruption);
+    const Measured own = measured_here(target, asked, part, parts / std::to_string(part.number), session);
     if (!own.not_written.empty()) throw RuntimeError(own.not_written);
     Companions::Gathered gathered = target.companions()->gather(parts);
     gathered.directories.push_back(own.directory);
@@ -182,14 +180,12 @@ Measured measured_together(const Target& target, const LoadPlan& asked, Shard pa
 
 /// Measures a load with others, as the one that decides or as another one.
 Measured measured_with(Companions& others, const Target& target, const LoadPlan& asked,
-                       const fs::path& directory, const Invocation& invocation, Watcher& watcher,
-                       const loadgen::Interruption& interruption) {
+                       const fs::path& directory, const Session& session) {
     const Shard part = others.divide(asked);
     const auto together = part.count > 1 ? std::optional(part) : std::nullopt;
-    if (!others.leads() || !together)
-        return measured_here(target, asked, together, directory, invocation, watcher, interruption);
+    if (!others.leads() || !together) return measured_here(target, asked, together, directory, session);
     try {
-        return measured_together(target, asked, part, directory, invocation, watcher, interruption);
+        return measured_together(target, asked, part, directory, session);
     } catch (...) {
         others.abandon();
         throw;
@@ -199,14 +195,12 @@ Measured measured_with(Companions& others, const Target& target, const LoadPlan&
 }  // namespace
 
 Measured measure(const Target& target, const LoadPlan& asked, const fs::path& directory,
-                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
+                 const Session& session) {
     Companions* const others = target.companions();
     LoadPlan plan = at_url(asked, target.started_server());
     if (others != nullptr && plan.salt.empty()) plan.salt = fresh_salt();  // all make the same prompts
-    Measured measured =
-        others != nullptr
-            ? measured_with(*others, target, plan, directory, invocation, watcher, interruption)
-            : measured_here(target, plan, std::nullopt, directory, invocation, watcher, interruption);
+    Measured measured = others != nullptr ? measured_with(*others, target, plan, directory, session)
+                                          : measured_here(target, plan, std::nullopt, directory, session);
     const bool leads = others != nullptr ? others->leads() : shard_of(plan).number == 0;
     if (leads && !measured.result.partial && !plan.server.after_run_command.empty())
         run_to_end(after_run_command(plan), plan.server.environment);

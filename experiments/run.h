@@ -5,20 +5,15 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "experiments/server/provenance.h"
 
 namespace paretoken {
 struct LoadPlan;
 }
 
-namespace paretoken::loadgen {
-struct Interruption;
-}
-
 namespace paretoken::experiments {
 
+struct Session;
 class Target;
-class Watcher;
 
 struct Measured {
     RunResult result;
@@ -30,7 +25,7 @@ struct Measured {
 /// write; an interruption throws nothing. Throws UsageError when the plan or a file that it names is wrong;
 /// RuntimeError when nothing can be written or a command fails; ServerFailed when the started server ended.
 Measured measure(const Target& target, const LoadPlan& asked, const std::filesystem::path& directory,
-                 const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
+                 const Session& session);
 
 /// Throws RuntimeError when a result was interrupted or could not be written, Error with
 /// ExitCode::measurement_invalid when it is invalid.

@@ -17,6 +17,7 @@
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
+#include "experiments/session.h"
 #include "experiments/watcher.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/files/file_io.h"
@@ -170,7 +171,7 @@ class Simulation {
         at.stop.requests = std::clamp(static_cast<std::uint64_t>(load * kRounds), kLeast, kMost);
         Watcher silent;
         const auto target = open_target(at, {}, silent, stop_);
-        const Measured run = measure(*target, at, directory / "run", invocation_, silent, {stop_, stop_});
+        const Measured run = measure(*target, at, directory / "run", {invocation_, silent, {stop_, stop_}});
         require_whole(run, *target, "nothing was predicted");
         return run.result;
     }

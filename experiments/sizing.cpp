@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "experiments/session.h"
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/cells.h"
 #include "experiments/sweep/slo_search.h"
@@ -70,7 +71,7 @@ FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
     reports::ensure_directory(directory);
     reports::SweepFile file = fresh_sweep(listed, invocation);
     const auto target = target_of(search.sweep, silent, stop);
-    search_levels(*target, search, file, directory, invocation, silent, {stop, stop});
+    search_levels(*target, search, file, directory, {invocation, silent, {stop, stop}});
     const auto best = file.search->within ? file.search->within : file.search->pass;
     const reports::SweepPoint* const point = best ? point_at(file, *best) : nullptr;
     if (point != nullptr) return {.speed = speed_of(file, *point, directory)};
@@ -84,7 +85,7 @@ bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::
     const auto target = target_of(plan, silent, stop);
     LoadPlan at = at_level(plan.asked, axis, load);
     at.stop.requests = std::max(usual_requests(at), kRequestsOfCheck);
-    const Measured run = measure(*target, at, directory, invocation, silent, {stop, stop});
+    const Measured run = measure(*target, at, directory, {invocation, silent, {stop, stop}});
     require_whole(run, *target, "nothing was planned");
     return verdict_on_all(run.result, parse_slos(at.slos)) != SloVerdict::missed;
 }

@@ -19,8 +19,6 @@
 
 namespace paretoken::loadgen {
 
-std::string timeout_text(Duration timeout);
-
 /// A request with its body already written, so that a due dispatch only has to send.
 struct PreparedRequest {
     Request request;

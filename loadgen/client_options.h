@@ -1,6 +1,7 @@
 #pragma once
 // The options of a client: what every request to a server has in common, and how long it may take.
 #include <chrono>
+#include <string>
 
 #include "core/units.h"
 #include "loadgen/http/message.h"
@@ -16,5 +17,8 @@ struct ClientOptions {
     Duration request_timeout = std::chrono::minutes(10);
     Duration connect_timeout = std::chrono::seconds(10);
 };
+
+/// The error of a request without an end within ClientOptions::request_timeout (loadgen/client.cpp).
+std::string timeout_text(Duration timeout);
 
 }  // namespace paretoken::loadgen

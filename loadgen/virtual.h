@@ -5,12 +5,14 @@
 
 namespace paretoken {
 struct Observations;
-}
+class RecordSink;
+}  // namespace paretoken
 
 namespace paretoken::loadgen {
 
 struct Interruption;
 struct LoadOptions;
+struct Progress;
 
 /// The time at which every virtual run begins.
 inline constexpr TimePoint kVirtualBegin{std::chrono::seconds(1)};

@@ -28,6 +28,7 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/resolve.h"
+#include "experiments/session.h"
 #include "reports/analysis/gate/sections.h"
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"
@@ -231,8 +232,8 @@ void print_dry_run(const GatePlan& plan) {
 void create_baseline(const GateCommand& command, const GatePlan& plan, const experiments::Access& access,
                      const fs::path& directory, ConsoleWatcher& watcher, const std::stop_token& stop) {
     const std::string& name = command.baseline.front();
-    const auto runs = experiments::measure_baseline(plan, access, directory, this_invocation(), watcher, stop,
-                                                    command.runs);
+    const auto runs = experiments::measure_baseline(plan, access, directory,
+                                                    {this_invocation(), watcher, stop}, command.runs);
     reports::BaselineStore(command.store).save(name, runs, false);
     print("{}: {} runs stored in {} as the first ones; there was nothing to compare them with\n", name,
           runs.size(), command.store);
@@ -277,7 +278,7 @@ void measure(const GateCommand& command, const GatePlan& plan, const experiments
                   report.headline);
     };
     const GateReport report =
-        experiments::measure_gate(plan, access, directory, this_invocation(), watcher, stop, tell);
+        experiments::measure_gate(plan, access, directory, {this_invocation(), watcher, stop}, tell);
     write_pages(report, directory);
     if (!quiet) print("  files       {}\n", directory.string());
     conclude(report, command.github, command.shown, command.exports);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/text/secrets.h"
+#include "experiments/session.h"
 #include "reports/analysis/gate/history.h"
 #include "reports/analysis/gate/self_test.h"
 #include "reports/pages/gate.h"
@@ -98,15 +99,15 @@ void self_test(const GateCommand& command) {
     plan.policy.max_pairs = command.max_pairs.value_or(kUsualSelfTestPairs);
     const experiments::Access access = access_of(plan.asked);
     without_telling(experiments::gate_secrets(plan, access), [&] {
-        with_output(
-            plan, command.shown.quiet,
-            [&](const GatePlan& ready, const std::filesystem::path& directory, ConsoleWatcher& watcher,
-                const std::stop_token& stop) {
-                const GateReport report =
-                    experiments::measure_gate(ready, access, directory, this_invocation(), watcher, stop, {});
-                print("{}", reports::self_test_console(reports::self_test_of(
-                                policy, report, against_store(policy, stored, runs_of_one_side(report)))));
-            });
+        with_output(plan, command.shown.quiet,
+                    [&](const GatePlan& ready, const std::filesystem::path& directory,
+                        ConsoleWatcher& watcher, const std::stop_token& stop) {
+                        const GateReport report = experiments::measure_gate(
+                            ready, access, directory, {this_invocation(), watcher, stop}, {});
+                        print("{}",
+                              reports::self_test_console(reports::self_test_of(
+                                  policy, report, against_store(policy, stored, runs_of_one_side(report)))));
+                    });
     });
 }
 

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "experiments/first_look/steps.h"
 #include "experiments/run.h"
+#include "experiments/session.h"
 #include "experiments/sweep/cells.h"
 #include "experiments/sweep/sweep.h"
 #include "loadgen/probe.h"
@@ -41,13 +42,11 @@ Cell answers_of(std::uint64_t tokens) {
 class Looking {
   public:
     Looking(const Target& target, const FirstLookPlan& plan, const fs::path& directory,
-            const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption)
+            const Session& session)
         : target_(target),
           plan_(plan),
           directory_(directory),
-          invocation_(invocation),
-          watcher_(watcher),
-          interruption_(interruption),
+          session_(session),
           sweep_{.asked = plan.asked},
           left_s_(seconds(plan.time)) {}
 
@@ -59,7 +58,7 @@ class Looking {
         sweep_.cells = {};
         for (const std::uint64_t depth : depths_within(plan_.depths, answer_tokens_, target_.facts().context))
             sweep_.cells.push_back(prompts_of(depth));
-        file_ = fresh_sweep(sweep_, invocation_);
+        file_ = fresh_sweep(sweep_, session_.invocation);
         file_.points.clear();
         reports::FirstLook found;
         measure_depths(pilot, found);
@@ -74,9 +73,8 @@ class Looking {
                      Axis::concurrency, 1);
         asked.stop = {.requests = 1};
         asked.warmups = 1;
-        watcher_.wait("one short request shows how much fits into the time");
-        const Measured measured =
-            measure(target_, asked, directory_ / "pilot", invocation_, watcher_, interruption_);
+        session_.watcher.wait("one short request shows how much fits into the time");
+        const Measured measured = measure(target_, asked, directory_ / "pilot", session_);
         require_whole(measured, target_, "no speed was measured yet");
         spend(measured.result);
         const SpeedAtDepth speed = reports::speed_at_depth(measured.result, kPilotPrompt, kPilotAnswer);
@@ -131,13 +129,12 @@ class Looking {
         const reports::SweepPoint point = pending_point(Axis::concurrency, static_cast<double>(people), cell);
         LoadPlan asked = plan_at(sweep_, point);
         asked.stop = {.requests = requests};
-        watcher_.point_begins(
+        session_.watcher.point_begins(
             ++runs_, 0,
             fmt::format("{} with prompts of {} tokens",
                         people == 1 ? "one person" : fmt::format("{} people", people), cell.at("isl")),
             false);
-        RunResult result =
-            measure_point(target_, asked, file_, point, directory_, invocation_, watcher_, interruption_);
+        RunResult result = measure_point(target_, asked, file_, point, directory_, session_);
         sort_points();
         if (result.partial)
             throw RuntimeError(
@@ -162,9 +159,7 @@ class Looking {
     const Target& target_;
     const FirstLookPlan& plan_;
     const fs::path& directory_;
-    const Invocation& invocation_;
-    Watcher& watcher_;
-    const loadgen::Interruption& interruption_;
+    const Session& session_;
     SweepPlan sweep_;
     reports::SweepFile file_;
     double left_s_ = 0;
@@ -179,9 +174,8 @@ LoadPlan opening_plan(const FirstLookPlan& plan) {
 }
 
 reports::FirstLook first_look(const Target& target, const FirstLookPlan& plan, const fs::path& directory,
-                              const Invocation& invocation, Watcher& watcher,
-                              const loadgen::Interruption& interruption) {
-    return Looking(target, plan, directory, invocation, watcher, interruption).look();
+                              const Session& session) {
+    return Looking(target, plan, directory, session).look();
 }
 
 }  // namespace paretoken::experiments

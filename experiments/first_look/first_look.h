@@ -6,13 +6,12 @@
 
 #include "core/plan/plan.h"
 #include "core/units.h"
-#include "experiments/server/provenance.h"
 #include "experiments/server/target.h"
-#include "experiments/watcher.h"
-#include "loadgen/interruption.h"
 #include "reports/analysis/first_look/first_look.h"
 
 namespace paretoken::experiments {
+
+struct Session;
 
 struct FirstLookPlan {
     LoadPlan asked;                            ///< without lengths, load and stop rules
@@ -26,7 +25,6 @@ LoadPlan opening_plan(const FirstLookPlan& plan);
 /// Measures, and writes sweep.json and the runs in `directory`. Returns the speeds; all else is left to the
 /// caller. Throws RuntimeError if a run was interrupted, or the server does not answer.
 reports::FirstLook first_look(const Target& target, const FirstLookPlan& plan,
-                              const std::filesystem::path& directory, const Invocation& invocation,
-                              Watcher& watcher, const loadgen::Interruption& interruption);
+                              const std::filesystem::path& directory, const Session& session);
 
 }  // namespace paretoken::experiments

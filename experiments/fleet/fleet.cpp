@@ -18,6 +18,7 @@
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"
+#include "experiments/session.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -82,8 +83,7 @@ std::shared_ptr<Companions> companions_of(const LoadPlan& asked, Watcher& watche
                                     stop);
 }
 
-void follow(const LoadPlan& asked, const Access& access, const fs::path& directory,
-            const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
+void follow(const LoadPlan& asked, const Access& access, const fs::path& directory, const Session& session) {
     require_common_server(asked);
     const Rendezvous at = parse_rendezvous(asked.fleet.rendezvous);
     std::optional<MeetingPlace> told;
@@ -94,27 +94,27 @@ void follow(const LoadPlan& asked, const Access& access, const fs::path& directo
         return MeetingPlace{.hosts = {at.host}, .port = at.port};
     };
     const auto leader = std::make_shared<Follower>(hello_of(asked, ""), find, asked.fleet.patience,
-                                                   interruption.stop_starting);
+                                                   session.interruption.stop_starting);
     std::optional<LoadPlan> opened;
     std::unique_ptr<Target> target;
     std::optional<Error> failure;
     for (int number = 1;; ++number) {
-        const auto order = leader->next_order(asked, interruption.stop_starting);
+        const auto order = leader->next_order(asked, session.interruption.stop_starting);
         if (!order && failure) end_with(*failure);
         if (!order) return;
         const fs::path run = directory / std::to_string(number);
         try {
             loadgen::PassedOn both;
-            both.follow(interruption);
+            both.follow(session.interruption);
             both.follow(leader->interruption());
             if (!opened || !same_target(*opened, order->plan)) {
                 target.reset();
-                target = open_target(order->plan, access, watcher, both.interruption().stop_starting);
+                target = open_target(order->plan, access, session.watcher, both.interruption().stop_starting);
                 target->set_companions(leader);
                 opened = order->plan;
             }
-            const Measured measured =
-                measure(*target, order->plan, run, invocation, watcher, both.interruption());
+            const Measured measured = measure(*target, order->plan, run,
+                                              {session.invocation, session.watcher, both.interruption()});
             if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
         } catch (const Error& error) {
             failure.emplace(error.code(), secrets_of(asked, access.api_key).redacted(error.what()));

@@ -6,12 +6,12 @@
 
 #include "core/plan/plan.h"
 #include "experiments/server/companions.h"
-#include "experiments/server/provenance.h"
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
-#include "loadgen/interruption.h"
 
 namespace paretoken::experiments {
+
+struct Session;
 
 /// Returns whether another process decides: the plan has a rendezvous, and a shard other than 0.
 bool follows(const LoadPlan& asked);
@@ -24,6 +24,6 @@ std::shared_ptr<Companions> companions_of(const LoadPlan& asked, Watcher& watche
 /// Makes the parts that shard 0 orders, below `directory`, until all is over; runs that shard 0 has received
 /// are removed. Throws RuntimeError if shard 0 is gone or on an interruption, and as Follower does.
 void follow(const LoadPlan& asked, const Access& access, const std::filesystem::path& directory,
-            const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption);
+            const Session& session);
 
 }  // namespace paretoken::experiments

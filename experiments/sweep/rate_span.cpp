@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "experiments/session.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -33,12 +34,12 @@ LoadPlan pilot_at(const SweepPlan& plan, double in_flight) {
 }
 
 RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& directory,
-                const Invocation& invocation, Watcher& watcher, const loadgen::Interruption& interruption) {
+                const Session& session) {
     if (reports::has_result(directory)) {
         RunResult before = reports::read_run_directory(directory);
         if (!before.partial) return before;
     }
-    Measured measured = measure(target, asked, directory, invocation, watcher, interruption);
+    Measured measured = measure(target, asked, directory, session);
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     if (measured.result.partial)
         throw RuntimeError(
@@ -73,17 +74,15 @@ std::vector<double> spread_rates(double lowest, double highest, std::size_t coun
 // The pilot runs are closed loops of 1, 2, 4, … requests in flight, at most 4096, in the first cell of
 // `plan`, until two doublings in a row gave less than 3.5 % (2^0.05) more requests per second.
 std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
-                                        const fs::path& directory, const Invocation& invocation,
-                                        Watcher& watcher, const loadgen::Interruption& interruption) {
+                                        const fs::path& directory, const Session& session) {
     constexpr double kFlat = 0.05;
     double alone = 0;
     double most = 0;
     double before = 0;
     for (double in_flight = 1, flat = 0; in_flight <= kMostInFlight && flat < 2; in_flight *= 2) {
-        watcher.wait(fmt::format("looking for saturation: {:.0f} in flight", in_flight));
+        session.watcher.wait(fmt::format("looking for saturation: {:.0f} in flight", in_flight));
         const RunResult result = pilot(target, pilot_at(plan, in_flight),
-                                       directory / "pilot" / fmt::format("c{:04.0f}", in_flight), invocation,
-                                       watcher, interruption);
+                                       directory / "pilot" / fmt::format("c{:04.0f}", in_flight), session);
         // The rate of the whole run is used, because a pilot is too short to have a steady window.
         const double rate = result.whole_run.at(figure::kRequests).value_or(0) * arrivals_per_request(result);
         if (!(rate > 0))

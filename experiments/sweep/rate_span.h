@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "experiments/sweep/sweep.h"
-#include "loadgen/interruption.h"
 
 namespace paretoken::experiments {
+
+struct Session;
 
 /// The number of rates if the user gives none.
 inline constexpr std::size_t kUsualRates = 8;
@@ -20,7 +21,6 @@ std::vector<double> spread_rates(double lowest, double highest, std::size_t coun
 /// pilot runs in `directory`/pilot, of which finished ones are used. Throws RuntimeError when no request
 /// succeeds, a result cannot be written or on an interruption, and as measure() does.
 std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
-                                        const std::filesystem::path& directory, const Invocation& invocation,
-                                        Watcher& watcher, const loadgen::Interruption& interruption);
+                                        const std::filesystem::path& directory, const Session& session);
 
 }  // namespace paretoken::experiments

@@ -13,6 +13,7 @@
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/statistics.h"
+#include "experiments/session.h"
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/knee_search.h"
 #include "experiments/sweep/ladder_search.h"
@@ -115,8 +116,7 @@ LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const S
 }
 
 void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& file,
-                   const fs::path& directory, const Invocation& invocation, Watcher& watcher,
-                   const loadgen::Interruption& interruption) {
+                   const fs::path& directory, const Session& session) {
     const std::unique_ptr<LevelSearch> search = search_of(plan);
     const std::vector<Slo> slos = parse_slos(plan.sweep.asked.slos);
     std::optional<double> most_requests_per_s;
@@ -135,12 +135,11 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
         if (!step) break;
         const SweepPoint point = point_of(plan, *step);
         auto result = measured_before(file, point, directory);
-        watcher.point_begins(search->runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
-                             result.has_value());
+        session.watcher.point_begins(search->runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
+                                     result.has_value());
         if (!result) {
             const TimePoint began = Clock::now();
-            result = measure_point(target, plan_of_step(plan, *step, point), file, point, directory,
-                                   invocation, watcher, interruption);
+            result = measure_point(target, plan_of_step(plan, *step, point), file, point, directory, session);
             if (result->partial)
                 throw RuntimeError(
                     fmt::format("interrupted; the same command goes on from {}", directory.string()));
@@ -178,7 +177,7 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     std::ranges::stable_sort(file.points, [](const SweepPoint& a, const SweepPoint& b) {
         return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
     });
-    if (search->is_open()) found.narrow = narrowing_command(plan, found, directory, invocation);
+    if (search->is_open()) found.narrow = narrowing_command(plan, found, directory, session.invocation);
     file.search = std::move(found);
     reports::write_sweep(directory, file);
 }

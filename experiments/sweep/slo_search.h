@@ -7,9 +7,10 @@
 
 #include "experiments/sweep/level_search.h"
 #include "experiments/sweep/sweep.h"
-#include "loadgen/interruption.h"
 
 namespace paretoken::experiments {
+
+struct Session;
 
 struct SloSearchPlan {
     SweepPlan sweep;         ///< its `levels` hold the first and the highest level, its `asked` the SLOs
@@ -30,8 +31,7 @@ LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const r
 /// Throws RuntimeError when a level cannot be measured or a stop is requested, Error with
 /// ExitCode::measurement_invalid when a run is invalid for another reason than the server's failures.
 void search_levels(const Target& target, const SloSearchPlan& plan, reports::SweepFile& file,
-                   const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
-                   const loadgen::Interruption& interruption);
+                   const std::filesystem::path& directory, const Session& session);
 
 /// Returns the shell line that continues the search in `directory` with 8 more runs, and a finer precision if
 /// the bracket is as narrow as asked for. Empty if nothing lies between passing and failing load.

@@ -25,6 +25,7 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/server_command.h"
+#include "experiments/session.h"
 #include "loadgen/probe.h"
 #include "reports/analysis/sweep/comparison.h"
 #include "reports/files/file_io.h"
@@ -124,10 +125,8 @@ struct Sweeping {
     const SweepPlan& plan;
     SweepFile& file;
     const fs::path& directory;
-    const Invocation& invocation;
-    Watcher& watcher;
-    const loadgen::Interruption& interruption;
-    std::mutex mutex = {};                   ///< guards the members below, `file` and `watcher`
+    const Session& session;
+    std::mutex mutex = {};                   ///< guards the members below, `file` and the watcher
     std::vector<std::size_t> sequence = {};  ///< positions of the cell's points in the file
     std::size_t next = 0;                    ///< position in `sequence`
     std::size_t begun = 0;                   ///< points begun, over all cells
@@ -143,7 +142,7 @@ void tell_lengthened(const Sweeping& sweeping, const SweepPoint& point) {
     const auto asked = cell.stop.requests;
     const auto requests = at_level(cell, sweeping.plan.axis, point.load).stop.requests;
     if (asked && requests && *asked != *requests)
-        sweeping.watcher.point_lengthened(point.load_label, *requests, *asked);
+        sweeping.session.watcher.point_lengthened(point.load_label, *requests, *asked);
 }
 
 /// Returns the next point to measure; null when none is left. The caller holds the mutex.
@@ -152,7 +151,7 @@ SweepPoint* next_point(Sweeping& sweeping) {
     while (!sweeping.stopped && sweeping.next < sweeping.sequence.size()) {
         SweepPoint& point = points[sweeping.sequence[sweeping.next++]];
         const bool known = point.state == PointState::done;
-        sweeping.watcher.point_begins(++sweeping.begun, points.size(), label_of(point), known);
+        sweeping.session.watcher.point_begins(++sweeping.begun, points.size(), label_of(point), known);
         if (known) continue;
         tell_lengthened(sweeping, point);
         return &point;
@@ -262,9 +261,8 @@ struct Outcome {
 Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
     const Target& target = *sweeping.targets.at(reports::server_of(point));
     try {
-        const Measured measured =
-            measure(target, plan_at(sweeping.plan, point), sweeping.directory / point.directory,
-                    sweeping.invocation, sweeping.watcher, sweeping.interruption);
+        const Measured measured = measure(target, plan_at(sweeping.plan, point),
+                                          sweeping.directory / point.directory, sweeping.session);
         if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
         if (measured.result.partial) {
             point.state = PointState::pending;
@@ -296,7 +294,7 @@ void take_points(Sweeping& sweeping) {
         add_up(sweeping.file);
         reports::write_sweep(sweeping.directory, sweeping.file);
         if (point->state != PointState::pending)
-            sweeping.watcher.point_ends(*point, sweeping.directory / point->directory);
+            sweeping.session.watcher.point_ends(*point, sweeping.directory / point->directory);
         if (outcome.failure) std::rethrow_exception(outcome.failure);
     }
 }
@@ -377,7 +375,7 @@ void fail_stretch(Sweeping& sweeping, const Stretch& stretch, const std::string&
     }
     sweeping.begun = sweeping.begun_before + stretch.points.size();
     sweeping.stopped = false;
-    sweeping.watcher.warn(why);
+    sweeping.session.watcher.warn(why);
     reports::write_sweep(sweeping.directory, sweeping.file);
 }
 
@@ -651,9 +649,8 @@ std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<S
 }
 
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, SweepFile& file,
-                    const fs::path& directory, const Invocation& invocation, Watcher& watcher,
-                    const loadgen::Interruption& interruption) {
-    Sweeping sweeping{{}, plan, file, directory, invocation, watcher, interruption};
+                    const fs::path& directory, const Session& session) {
+    Sweeping sweeping{{}, plan, file, directory, session};
     for (const Stretch& stretch : stretches_of(plan, file.points)) {
         try {
             measure_stretch(sweeping, launcher, stretch);
@@ -661,7 +658,7 @@ void measure_points(ServerLauncher& launcher, const SweepPlan& plan, SweepFile& 
             sweeping.targets.clear();
             fail_stretch(sweeping, stretch, error.what());
             launcher.end_server();
-            if (interruption.stop_starting.stop_requested()) throw;
+            if (session.interruption.stop_starting.stop_requested()) throw;
         }
         if (sweeping.stopped) return;
     }
@@ -681,19 +678,17 @@ std::string labels_of(const std::vector<const SweepPoint*>& points) {
 }  // namespace
 
 RunResult measure_point(const Target& target, const LoadPlan& asked, SweepFile& file,
-                        const SweepPoint& planned, const fs::path& directory, const Invocation& invocation,
-                        Watcher& watcher, const loadgen::Interruption& interruption) {
+                        const SweepPoint& planned, const fs::path& directory, const Session& session) {
     place_for(file, planned).state = PointState::running;
     reports::write_sweep(directory, file);
-    Measured measured =
-        measure(target, asked, directory / planned.directory, invocation, watcher, interruption);
+    Measured measured = measure(target, asked, directory / planned.directory, session);
     SweepPoint& point = place_for(file, planned);
     point = reports::sweep_point_of(measured.result, planned);
     point.load_label = planned.load_label;
     if (measured.result.partial) point.state = PointState::pending;
     reports::write_sweep(directory, file);
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
-    if (!measured.result.partial) watcher.point_ends(point, directory / point.directory);
+    if (!measured.result.partial) session.watcher.point_ends(point, directory / point.directory);
     return std::move(measured.result);
 }
 

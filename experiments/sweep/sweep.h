@@ -14,13 +14,12 @@
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
 #include "experiments/sweep/cells.h"
-#include "experiments/watcher.h"
-#include "loadgen/interruption.h"
 #include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::experiments {
 
 class ServerLauncher;
+struct Session;
 
 /// The order in which the levels of a cell are measured. If levels only ascend, drift over time (caches,
 /// temperature) looks like an effect of the load.
@@ -138,16 +137,14 @@ std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<r
 /// many points at once as there are cores. A server that fails fails the points of its stretch only. Returns
 /// early on a stop. Throws other errors, and UsageError if compared servers have different models.
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::SweepFile& file,
-                    const std::filesystem::path& directory, const Invocation& invocation, Watcher& watcher,
-                    const loadgen::Interruption& interruption);
+                    const std::filesystem::path& directory, const Session& session);
 
 /// Measures one point on an open target by `asked`, adds it to `file` or replaces it there, and writes
 /// sweep.json before and after. If the run was interrupted, the point stays pending and the returned result
 /// is partial. Throws as measure() does, and RuntimeError when the result could not be written.
 RunResult measure_point(const Target& target, const LoadPlan& asked, reports::SweepFile& file,
                         const reports::SweepPoint& planned, const std::filesystem::path& directory,
-                        const Invocation& invocation, Watcher& watcher,
-                        const loadgen::Interruption& interruption);
+                        const Session& session);
 
 /// Throws RuntimeError when points of a sweep are missing or failed, Error with
 /// ExitCode::measurement_invalid when any of them is invalid.

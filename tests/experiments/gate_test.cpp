@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "experiments/session.h"
 #include "tests/experiments/virtual_sweep.h"
 
 namespace paretoken::experiments {
@@ -32,8 +33,9 @@ class VirtualGate : public VirtualExperiment {
     }
     reports::GateReport gated(const GatePlan& plan, const std::string& name = "gate") {
         std::filesystem::create_directories(directory_ / name);
-        return measure_gate(plan, {}, directory_ / name, {{"paretoken"}, "paretoken gate"}, watcher_,
-                            stop_.get_token(), [this](const auto& report) { told_.push_back(report.pairs); });
+        return measure_gate(plan, {}, directory_ / name,
+                            {{{"paretoken"}, "paretoken gate"}, watcher_, stop_.get_token()},
+                            [this](const auto& report) { told_.push_back(report.pairs); });
     }
     std::string refused(const GatePlan& plan) {
         try {

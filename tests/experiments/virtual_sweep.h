@@ -12,6 +12,7 @@
 
 #include "core/plan/plan_fields.h"
 #include "experiments/server/launch.h"
+#include "experiments/session.h"
 #include "experiments/sweep/sweep.h"
 #include "reports/files/file_io.h"
 #include "reports/files/run_directory.h"
@@ -42,7 +43,7 @@ class VirtualExperiment : public ::testing::Test {
     Measured measured(const PlanTexts& texts, const std::string& name) {
         const LoadPlan asked = with_dataset(plan_of(texts));
         return measure(*open_target(asked, {}, watcher_, stop_.get_token()), asked, directory_ / name,
-                       {{"paretoken"}, "paretoken"}, watcher_, stop_.get_token());
+                       {{{"paretoken"}, "paretoken"}, watcher_, stop_.get_token()});
     }
 
     /// Begins a sweep in the folder `name` of the test's directory, or resumes the one that is there, like
@@ -57,8 +58,8 @@ class VirtualExperiment : public ::testing::Test {
         if (sweep.judged_otherwise) judge_points_anew(sweep.file, plan.asked, directory_ / name);
         ServerLauncher launcher({}, watcher_, stop_.get_token());
         if (!nothing_to_measure(sweep.file))
-            measure_points(launcher, plan, sweep.file, directory_ / name, invocation, watcher_,
-                           stop_.get_token());
+            measure_points(launcher, plan, sweep.file, directory_ / name,
+                           {invocation, watcher_, stop_.get_token()});
         return sweep.file;
     }
 

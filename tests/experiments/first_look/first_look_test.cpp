@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/session.h"
 #include "reports/files/run_directory.h"
 #include "tests/experiments/virtual_sweep.h"
 
@@ -16,8 +17,8 @@ class FirstLookRuns : public VirtualExperiment {
   protected:
     reports::FirstLook looked(FirstLookPlan plan) {
         const auto target = open_target(opening_plan(plan), {}, watcher_, stop_.get_token());
-        return first_look(*target, plan, directory_ / "look", {{"paretoken"}, "paretoken try"}, watcher_,
-                          stop_.get_token());
+        return first_look(*target, plan, directory_ / "look",
+                          {{{"paretoken"}, "paretoken try"}, watcher_, stop_.get_token()});
     }
     static FirstLookPlan plan() {
         return {.asked = plan_of({{"url", {"sim:llama3-8b-h100-bf16?jitter=0"}}, {"virtual", {"true"}}})};

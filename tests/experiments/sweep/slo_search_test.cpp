@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "experiments/session.h"
 #include "experiments/sweep/answer.h"
 #include "reports/files/run_directory.h"
 #include "tests/experiments/virtual_sweep.h"
@@ -44,7 +45,7 @@ class VirtualSearch : public VirtualExperiment {
         reports::SweepFile file = resumed(fresh_sweep(listed, invocation_), directory_ / name).file;
         std::filesystem::create_directories(directory_ / name);
         const auto target = open_target(plan.sweep.asked, {}, watcher_, stop_.get_token());
-        search_levels(*target, plan, file, directory_ / name, invocation_, watcher_, stop_.get_token());
+        search_levels(*target, plan, file, directory_ / name, {invocation_, watcher_, stop_.get_token()});
         return file;
     }
     Invocation invocation_{{"paretoken"}, "paretoken sweep"};

@@ -221,8 +221,8 @@ TEST_F(VirtualSweep, abba_goes_up_and_down_in_turn) {
     Listening watcher;
     std::filesystem::create_directories(directory_ / "abba");
     ServerLauncher launcher({}, watcher_, stop_.get_token());
-    measure_points(launcher, plan, file, directory_ / "abba", {{"paretoken"}, "paretoken sweep"}, watcher,
-                   stop_.get_token());
+    measure_points(launcher, plan, file, directory_ / "abba",
+                   {{{"paretoken"}, "paretoken sweep"}, watcher, stop_.get_token()});
     EXPECT_EQ(watcher.labels, (std::vector<std::string>{"c=1", "c=2", "c=2, repeat 2", "c=1, repeat 2"}));
     EXPECT_THROW(order_named("up"), UsageError);
 }
@@ -241,7 +241,7 @@ TEST_F(VirtualSweep, with_other_options_is_added_as_cells_of_its_own) {
     ASSERT_EQ(file.points.size(), 4U);
     EXPECT_EQ(outline_of(plan, file).left, 2U);
     ServerLauncher launcher({}, watcher_, stop_.get_token());
-    measure_points(launcher, plan, file, directory_ / "sweep", {}, watcher_, stop_.get_token());
+    measure_points(launcher, plan, file, directory_ / "sweep", {{}, watcher_, stop_.get_token()});
     EXPECT_NO_THROW(require_valid(file, directory_));
     std::size_t added = 0;
     for (const reports::SweepPoint& point : file.points) {
