@@ -15,7 +15,6 @@
 #include "experiments/quality.h"
 #include "experiments/run/begun.h"
 #include "experiments/run/recording.h"
-#include "experiments/server/command_line.h"
 #include "experiments/server/companions.h"
 #include "experiments/server/load.h"
 #include "experiments/server/redaction.h"
@@ -24,7 +23,6 @@
 #include "experiments/server/target.h"
 #include "experiments/session.h"
 #include "experiments/watcher.h"
-#include "loadgen/http/url.h"
 #include "loadgen/interruption.h"
 #include "loadgen/progress.h"
 #include "reports/analysis/sweep/sweep.h"
@@ -83,13 +81,6 @@ class Watching {
 LoadPlan at_url(LoadPlan asked, const CommandServer* server) {
     if (server != nullptr) asked.targets = {server->url()};
     return asked;
-}
-
-/// Returns the command after a run, with the port of the server filled in.
-std::string after_run_command(const LoadPlan& plan) {
-    const std::string& url = plan.targets.front();
-    return command_with_values(plan.server.after_run_command,
-                               {{"port", std::to_string(http::parse_url(url).port)}});
 }
 
 /// Writes the end of the records and the result, as far as the disk allows. Returns what failed.
@@ -202,8 +193,7 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
     Measured measured = others != nullptr ? measured_with(*others, target, plan, directory, session)
                                           : measured_here(target, plan, std::nullopt, directory, session);
     const bool leads = others != nullptr ? others->leads() : shard_of(plan).number == 0;
-    if (leads && !measured.result.partial && !plan.server.after_run_command.empty())
-        run_to_end(after_run_command(plan), plan.server.environment);
+    if (leads && !measured.result.partial && !plan.server.after_run_command.empty()) run_after(plan);
     return measured;
 }
 

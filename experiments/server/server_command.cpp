@@ -429,10 +429,12 @@ void wait_until_ready(const std::string& url, const std::string& ready_url, Dura
     }
 }
 
-void run_to_end(const std::string& command, const std::vector<std::string>& environment) {
+void run_after(const LoadPlan& plan) {
+    const std::string port = std::to_string(http::parse_url(plan.targets.front()).port);
+    const std::string command = command_with_values(plan.server.after_run_command, {{"port", port}});
     pid_t pid = -1;
     try {
-        pid = spawn(words_of(command), environment, STDERR_FILENO);
+        pid = spawn(words_of(command), plan.server.environment, STDERR_FILENO);
     } catch (const ServerFailed& error) {
         throw RuntimeError(error.what());
     }

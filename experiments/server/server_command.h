@@ -15,6 +15,10 @@
 #include "core/text/secrets.h"
 #include "core/units.h"
 
+namespace paretoken {
+struct LoadPlan;
+}
+
 namespace paretoken::experiments {
 
 class Watcher;
@@ -90,10 +94,10 @@ bool is_ready(const std::string& url, const std::string& ready_url);
 void wait_until_ready(const std::string& url, const std::string& ready_url, Duration patience,
                       Watcher& watcher, const std::stop_token& stop);
 
-/// Runs a command to its end, split by words_of() (experiments/server/command_line.h) and with
-/// `environment` ("NAME=VALUE") added; its output goes to standard error. Throws UsageError when the
-/// command cannot be split, and RuntimeError when it cannot be started or ends with another status than 0.
-void run_to_end(const std::string& command, const std::vector<std::string>& environment);
+/// Runs the command of --after-run-cmd to its end, with the port of the plan's first server filled in; its
+/// output goes to standard error. Throws UsageError when it cannot be split, and RuntimeError when it cannot
+/// be started or ends with another status than 0.
+void run_after(const LoadPlan& plan);
 
 /// Returns each "http://HOST:PORT" and "https://HOST:PORT" in a server's output once, in the order of the
 /// output, without one within which the text ends. The hosts 0.0.0.0 and [::] become 127.0.0.1.

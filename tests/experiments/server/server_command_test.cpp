@@ -187,12 +187,19 @@ TEST_F(ServerCommand, that_prints_without_end_fills_no_disk_and_keeps_its_last_l
               kLongestServerLog - (std::size_t{1} << 20));
 }
 
-TEST(RunToEnd, throws_what_went_wrong) {
-    EXPECT_NO_THROW(run_to_end("test hers = hers", {}));
-    EXPECT_NO_THROW(run_to_end("sh -c 'test \"$PARETOKEN_TEST_B\" = theirs'", {"PARETOKEN_TEST_B=theirs"}));
-    EXPECT_THAT([] { run_to_end("sh -c 'exit 4'", {}); },
+TEST(RunAfter, throws_what_went_wrong) {
+    const auto run = [](const std::string& command) {
+        LoadPlan plan;
+        plan.targets = {"http://127.0.0.1:8123"};
+        plan.server.after_run_command = command;
+        plan.server.environment = {"PARETOKEN_TEST_B=theirs"};
+        run_after(plan);
+    };
+    EXPECT_NO_THROW(run("test {port} = 8123"));
+    EXPECT_NO_THROW(run("sh -c 'test \"$PARETOKEN_TEST_B\" = theirs'"));
+    EXPECT_THAT([&] { run("sh -c 'exit 4'"); },
                 ::testing::ThrowsMessage<RuntimeError>(HasSubstr("exit status 4")));
-    EXPECT_THAT([] { run_to_end("no-such-program-here", {}); },
+    EXPECT_THAT([&] { run("no-such-program-here"); },
                 ::testing::ThrowsMessage<RuntimeError>(HasSubstr("no-such-program-here")));
 }
 
