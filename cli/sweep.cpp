@@ -113,7 +113,6 @@ std::vector<experiments::Cell> cells_of(const SweepOptions& options,
     return experiments::product_of(variations);
 }
 
-/// Returns the placeholders in the server options of a plan.
 std::set<std::string> placeholders_in(const PlanTexts& texts) {
     ServerLaunch server;
     const auto text_of = [&](const char* name) {

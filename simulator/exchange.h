@@ -70,11 +70,9 @@ struct Exchange {
 AnswerState state_of(const TruthEntry& truth, TimePoint end);
 /// Returns whether token `after` is one of the emission.
 bool strikes(std::optional<std::int64_t> after, const Emission& emission);
-/// Returns the part of the emission from token `index` on.
 Emission rest_of(Emission emission, std::int64_t index);
 /// Returns the first token inside the emission, but not its first one, before which a fault happens.
 std::optional<std::int64_t> strike_inside(const InjectedFaults& how, const Emission& emission);
-/// Returns whether a multiple of `every` is one of the emission's tokens.
 bool any_multiple(std::int64_t every, const Emission& emission);
 
 }  // namespace paretoken::sim

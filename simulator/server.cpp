@@ -558,7 +558,6 @@ void Server::Loop::write_tokens(Exchange& exchange, const Emission& emission, Ti
     if (emission.index == 0) exchange.truth.first_sent = Clock::now();
 }
 
-/// Notes the number of tokens in each event of the emission.
 void Server::Loop::note_events(Exchange& exchange, const Emission& emission) {
     exchange.writer->append_event_tokens(exchange.truth.tokens, emission.index, emission.tokens);
 }

@@ -49,7 +49,6 @@ class InterruptWatch {
     /// function ends this. `say` is called by the thread of this object.
     void print_by(std::function<void(std::string_view)> say);
 
-    /// The first signal requests the stop of this token.
     std::stop_token token() const { return source_.get_token(); }
     /// The second signal requests the stop of this token, if the constructor was given `second`.
     std::stop_token cut_off() const { return cut_off_.get_token(); }

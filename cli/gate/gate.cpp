@@ -178,7 +178,6 @@ bool creates_baseline(const GateCommand& command) {
            !reports::BaselineStore(command.store).holds(command.baseline.front());
 }
 
-/// Adds the runs of a stored baseline to the plan.
 void add_stored(const GateCommand& command, GatePlan& plan) {
     for (const std::string& name : command.baseline)
         plan.baseline.stored += (plan.baseline.stored.empty() ? "" : " ") + name;

@@ -281,7 +281,6 @@ LoadMemory memory_of(std::span<const Stay> stays, Interval window, bool closed_l
 
 namespace {
 
-/// The exceedances of a series.
 struct Exceedances {
     std::size_t group = 1;       ///< consecutive elements of the series in each element of the two below
     std::vector<double> counts;  ///< values over the limit

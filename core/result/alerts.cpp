@@ -124,7 +124,6 @@ std::string_view unit_of(std::string_view series) {
     return known == nullptr ? std::string_view() : known->unit;
 }
 
-/// Returns why the state of a rule is unknown.
 std::string why_unknown(const AlertRule& rule, std::optional<double> baseline, bool has_values) {
     if (!has_values) return fmt::format("{} was not measured", rule.series);
     if (needs_baseline(rule.comparison) && !baseline)

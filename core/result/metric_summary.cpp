@@ -259,7 +259,6 @@ std::optional<MetricSummary> summary_of_values(const Values& values, const Metri
 
 // ---- inverse
 
-/// Returns the place of a metric in metrics().
 std::size_t place_of(std::string_view tag) {
     return static_cast<std::size_t>(metric_named(tag) - metrics().data());
 }

@@ -18,7 +18,6 @@ std::string of_plan(const RunResult& run, const std::string& field) {
     return found == run.plan.end() ? std::string() : found->second;
 }
 
-/// Returns the value of a plan's field in words.
 std::string stated(const RunResult& run, const std::string& field) {
     const std::string value = of_plan(run, field);
     return fmt::format("{} is {}", field, value.empty() ? "not given" : value);
@@ -57,7 +56,6 @@ Found has_dataset(const RunResult& run, std::string_view name) {
     return {dataset.substr(0, dataset.find(':')) == name, stated(run, "dataset")};
 }
 
-/// Whether a field of the plan has a value.
 Found has(const RunResult& run, const std::string& field, std::string_view value) {
     return {of_plan(run, field) == value, stated(run, field)};
 }

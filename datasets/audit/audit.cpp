@@ -153,7 +153,6 @@ class ChangeFinder {
         if (!alike && examples_.size() < kMostExamples) examples_.emplace_back(prompt);
     }
 
-    /// Returns the most frequent change; null if nothing changes.
     const std::pair<ChangingPart, std::uint64_t>* most_frequent() const {
         const auto most = std::ranges::max_element(
             changes_, [](const auto& a, const auto& b) { return a.second.second < b.second.second; });

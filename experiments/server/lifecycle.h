@@ -34,7 +34,6 @@ class StartedServer {
     std::string url_;
 };
 
-/// Returns whether a URL is "sim:" or "sim:PROFILE".
 bool names_simulator(const std::string& url);
 
 /// Returns the profile that "sim:PROFILE" names; "sim:" is the default one. Throws UsageError.

@@ -26,7 +26,6 @@ bool is_of_this_machine(std::string_view address) {
     return address.size() == 8 && address.ends_with("7F");
 }
 
-/// Returns the inodes of the sockets that listen on `port`.
 std::set<std::string> sockets_at(std::uint16_t port) {
     constexpr unsigned kListening = 0x0A;
     std::set<std::string> sockets;

@@ -247,7 +247,6 @@ loadgen::ClassLoad class_load(const LoadPlan& plan, const RequestClass& of) {
     return load;
 }
 
-/// Returns whether a class of requests (--class) gives its own load.
 bool has_own_load(const RequestClass& of) {
     return !of.name.empty() && (of.arrivals || of.request_rate || of.concurrency);
 }

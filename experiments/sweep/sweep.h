@@ -99,7 +99,6 @@ Outline outline_of(const SweepPlan& plan, const reports::SweepFile& file);
 /// Returns "8 runs in 2 cells, 3 of them measured already; 2 starts of the server; about 6:00 min of load".
 std::string text_of(const Outline& outline);
 
-/// Returns the cells of a sweep's points, in the order of the points.
 std::vector<Cell> cells_of(const std::vector<reports::SweepPoint>& points);
 
 /// Judges the finished points by the SLOs of `asked`, and writes sweep.json. Throws as judge_anew() does.

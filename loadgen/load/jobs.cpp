@@ -15,7 +15,6 @@ std::uint32_t heirs_of(const JobGraph& graph, std::uint32_t turn) {
                       [turn](const JobTurn& other) { return other.history == turn; }));
 }
 
-/// Returns the first turn of an agent.
 std::uint32_t first_turn_of(const JobGraph& graph, std::uint32_t agent) {
     std::uint32_t turn = 0;
     while (graph.turns[turn].agent != agent) ++turn;

@@ -38,7 +38,6 @@ std::size_t direction_mark_at(std::string_view text) {
     return turns ? 3 : 0;
 }
 
-/// The first `width` characters of UTF-8 text.
 std::string_view first_characters(std::string_view text, std::size_t width) {
     std::size_t i = 0;
     for (; i < text.size(); ++i)

@@ -45,7 +45,6 @@ struct Counter final : TokenSink {
     }
 };
 
-/// Lists the tokens for /tokenize.
 struct Lister final : TokenSink {
     std::int64_t vocabulary = 0;
     TokenList tokens;

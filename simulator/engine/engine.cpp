@@ -63,7 +63,6 @@ bool decodes(const Sequence& sequence) {
     return sequence.emitted > 0 && sequence.computed + 1 == sequence.known();
 }
 
-/// Adds one sequence's share of a step.
 void add_work(StepWork& work, const Sequence& sequence, std::int64_t window) {
     work.tokens += sequence.scheduled + sequence.drafts;
     work.drafts += sequence.drafts;

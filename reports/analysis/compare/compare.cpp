@@ -100,7 +100,6 @@ std::optional<double> log_error_of(const Measured& value) {
     return std::log(value.ci95->high / value.ci95->low) / (2 * kNormal95);
 }
 
-/// The interval of the ratio of b to a.
 std::optional<Interval> ratio_interval(const std::vector<Measured>& a, const std::vector<Measured>& b) {
     if (a.size() > 1 && b.size() > 1) {
         const Interval shift = interval_of(unpaired_shift(logarithms_of(a), logarithms_of(b)));

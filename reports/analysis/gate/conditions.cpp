@@ -48,7 +48,6 @@ std::string joined(const std::set<std::string>& values) {
     return text;
 }
 
-/// Adds the condition if a run has a value of it.
 void add(std::vector<Condition>& conditions, std::string name, std::span<const GateRun> baseline,
          std::span<const GateRun> candidate, const ValueOf& value, bool may_differ = false) {
     const std::set<std::string> before = values_of(baseline, value);

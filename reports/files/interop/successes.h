@@ -16,7 +16,6 @@ struct SentRequest {
     std::vector<double> gaps_s = {};         ///< times between its events, in seconds
     std::vector<std::uint32_t> tokens = {};  ///< tokens of each event
 };
-/// The requests of a run, in the order in which they were sent.
 std::vector<SentRequest> sent_requests(const StoredRun& run);
 
 /// Values of the requests that succeeded. Seconds and tokens.

@@ -7,7 +7,6 @@
 
 namespace paretoken::reports {
 
-/// Whether `text` is one complete JSON value.
 bool is_complete_json(std::string_view text);
 
 /// Calls `visit` with each line and its place ("server.jsonl:7"), except empty ones and a last one that a

@@ -22,7 +22,6 @@ RequestRecord parse_record_line(std::string_view line, TimePoint epoch, const st
 /// Appends one line of answers.jsonl without its newline: the request, and the text of its answer.
 void append_answer_line(std::string& out, const RequestRecord& record);
 
-/// The answer in a line of answers.jsonl.
 KeptAnswer parse_answer_line(std::string_view line, const std::string& where);
 
 /// Appends one line of probe.jsonl without its newline.

@@ -37,7 +37,6 @@ std::optional<double> rate_in(const Json& throughput, const char* before, const 
     return number_in(throughput, {now, "mean"});
 }
 
-/// The load of the report's scenario.
 ForeignLoad report_load(const Json& report, const std::string& version) {
     const Json& standard = at_path(report, {"scenario", "load", "standardized"});
     std::string tool = text_in(standard, {"tool"});
