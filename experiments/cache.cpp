@@ -14,6 +14,7 @@
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
 #include "experiments/session.h"
+#include "experiments/watcher.h"
 #include "loadgen/probe.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/files/file_io.h"
@@ -352,8 +353,8 @@ CacheReport measure_cache(const CachePlan& asked, const Target& target, const fs
     };
     std::int64_t head = 0;
     for (const std::uint64_t concurrency : plan.concurrency) {
-        watcher.point_begins(report.levels.size() + 1, plan.concurrency.size(),
-                             fmt::format("concurrency {}", concurrency), false);
+        session.watcher.point_begins(report.levels.size() + 1, plan.concurrency.size(),
+                                     fmt::format("concurrency {}", concurrency), false);
         const LevelRun run = run_level(measuring, prefixes, concurrency);
         const bool is_first = report.levels.empty();
         if (is_first) {

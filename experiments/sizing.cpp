@@ -6,6 +6,7 @@
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/cells.h"
 #include "experiments/sweep/slo_search.h"
+#include "experiments/watcher.h"
 #include "reports/files/file_io.h"
 #include "reports/files/run_directory.h"
 

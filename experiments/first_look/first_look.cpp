@@ -11,6 +11,7 @@
 #include "experiments/session.h"
 #include "experiments/sweep/cells.h"
 #include "experiments/sweep/sweep.h"
+#include "experiments/watcher.h"
 #include "loadgen/probe.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/files/run_directory.h"

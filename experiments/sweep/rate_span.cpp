@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "experiments/session.h"
+#include "experiments/watcher.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

@@ -17,6 +17,7 @@
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/knee_search.h"
 #include "experiments/sweep/ladder_search.h"
+#include "experiments/watcher.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

@@ -22,6 +22,7 @@
 #include "core/spec.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
+#include "experiments/run/begun.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/server_command.h"

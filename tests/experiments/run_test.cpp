@@ -12,6 +12,7 @@
 #include "core/random.h"
 #include "core/result/summary.h"
 #include "core/result/validity.h"
+#include "experiments/run/begun.h"
 #include "reports/files/events.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/run_json.h"
