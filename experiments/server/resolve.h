@@ -1,6 +1,7 @@
 #pragma once
 // Turns the plan as asked into the plan as resolved, in steps. Each fills in options that the user left out.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

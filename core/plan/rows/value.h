@@ -109,6 +109,7 @@ constexpr FieldValue member = {.get = Path<path...>::get,
                                .type = kTypeOf<typename Path<path...>::Member>,
                                .of_class = Path<path...>::kOfClass};
 
+// These return a field with another function that sets it, and with another type than its member's.
 constexpr FieldValue with_set(FieldValue value, decltype(FieldValue::set) set) {
     value.set = set;
     return value;
@@ -118,7 +119,7 @@ constexpr FieldValue typed(FieldType type, FieldValue value) {
     return value;
 }
 
-/// The same; `check(value)` throws UsageError if the value is refused.
+/// The field `member<path...>`; `check(value)` throws UsageError if the value is refused.
 template <auto check, auto... path>
 constexpr FieldValue checked = with_set(member<path...>, Path<path...>::template set_checked<check>);
 

@@ -23,7 +23,7 @@ class RateSpan : public VirtualExperiment {
   protected:
     std::vector<double> rates(const std::string& name) {
         const SweepPlan plan{.asked = with_dataset(plan_of(small())), .axis = Axis::request_rate};
-        const auto target = open_target(plan.asked, {{}, watcher_, stop_.get_token()});
+        const auto target = open_target(plan.asked, {}, watcher_, stop_.get_token());
         return rates_to_saturation(*target, plan, 5, directory_ / name, {{}, watcher_, stop_.get_token()});
     }
 };
