@@ -36,7 +36,6 @@ struct DatasetOptions {
     bool live_replies = true;  ///< whether follow-ups continue from the server's answers, not recorded ones
 };
 
-/// Returns the options with another form of prompts.
 DatasetOptions in_form(DatasetOptions options, PromptForm form);
 
 struct CatalogRow {

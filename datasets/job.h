@@ -36,7 +36,6 @@ struct JobGraph {
     bool operator==(const JobGraph&) const = default;
 };
 
-/// Returns the graph of a conversation of `turns` turns.
 JobGraph conversation_of(std::uint32_t turns);
 
 /// A turn as a file states it. Turns are named by their positions among those of the job, in any order.

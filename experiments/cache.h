@@ -29,8 +29,7 @@ struct CachePlan {
     /// "pinned"; set by measure_cache(). 0: there are none.
     std::uint64_t slots = 0;
     std::uint64_t samples = 30;  ///< number of times that a level measures every arm at every prefix length
-    /// The search for the working set: the smallest and the largest number of prefixes that are used in turn.
-    /// If `working_set_from` is 0, there is no search.
+    /// The search for the working set: the least and the most prefixes used in turn. From 0: no search.
     std::uint64_t working_set_from = 0;
     std::uint64_t working_set_most = 0;
     std::optional<double> burst_rate = {};  ///< requests/s before and after the burst; absent means no burst

@@ -1,6 +1,5 @@
 #pragma once
-// Measures the quality of a server's answers: asks the questions of --probe, whose right answers are known,
-// at temperature 0.
+// Measures the quality of a server's answers by the questions of --probe, whose answers are known.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -50,8 +50,7 @@ struct EndpointFacts {
     std::map<std::string, std::string> server_config = {};  ///< the server's settings, without secrets
     std::int64_t fewest_output_tokens = 2;  ///< output tokens that the probe's requests ask for
     datasets::PromptForm prompt_form = datasets::PromptForm::text;
-    /// The tokens that words of prompts have. Absent if prompts are token ids, if `calibrate` was false, or
-    /// if the server gave no usable counts.
+    /// The tokens that words of prompts have. Absent for token ids, without `calibrate`, or usable counts.
     std::optional<datasets::Calibration> calibration;
     /// The cached prompt tokens that the server reported for a request which has only the chat template in
     /// common with an earlier request. probe() leaves it empty; a caller may measure it with try_one().

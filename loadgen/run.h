@@ -48,7 +48,6 @@ Observations make_load(const LoadOptions& options, Workers& workers, RecordSink&
 Observations make_load(const LoadOptions& options, RecordSink& sink, Progress& progress,
                        const Interruption& interruption);
 
-/// Returns the options of the monitor that evaluates the stop rules of a load that began at `began`.
 StopMonitorOptions monitor_options(const LoadOptions& options, TimePoint began);
 
 /// Returns why a load ended `at` that the StopMonitor did not end: by `limit`, or by an interruption if that

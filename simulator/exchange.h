@@ -66,7 +66,6 @@ struct Exchange {
     std::unique_ptr<Affected> affected;  ///< null without faults
 };
 
-/// Returns the state of the answer after a step that ended at `end`.
 AnswerState state_of(const TruthEntry& truth, TimePoint end);
 /// Returns whether token `after` is one of the emission.
 bool strikes(std::optional<std::int64_t> after, const Emission& emission);

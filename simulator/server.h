@@ -42,8 +42,7 @@ struct ServerOptions {
 
 class Server {
   public:
-    /// Binds and listens. Throws RuntimeError when that fails, and UsageError for an invalid certificate or
-    /// key. `io` must be run by one thread only.
+    /// Binds and listens. Throws RuntimeError, and UsageError for an invalid certificate or key.
     Server(boost::asio::io_context& io, const ServerOptions& options);
     /// Does not stop a server that was started: pending operations keep it alive until stop() is called or
     /// the io_context is destroyed.

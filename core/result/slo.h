@@ -59,7 +59,6 @@ std::optional<bool> shown_on(const PercentileValue& percentile, double limit, bo
 /// without a percentile has kSloPercentile: "ttft_p90".
 std::string name_of(const Slo& slo);
 
-/// Returns the facts that the metrics of SLOs need.
 Facts needs_of(const std::vector<Slo>& slos, bool open_loop);
 
 /// The finding of one run about one SLO.

@@ -83,8 +83,7 @@ class Drain {
     Drain(const Drain&) = delete;
     Drain& operator=(const Drain&) = delete;
 
-    /// Watches a socket for epoll events. `listener` must exist until remove() is called. Throws RuntimeError
-    /// when the kernel refuses the socket.
+    /// Watches a socket for epoll events. `listener` must exist until remove(). Throws RuntimeError.
     void add(int fd, Listener& listener, std::uint32_t events);
     /// Watches a socket that was added for other events. An event that is ready now is reported again.
     void change(int fd, Listener& listener, std::uint32_t events);

@@ -13,8 +13,7 @@
 
 namespace paretoken::loadgen {
 
-/// The requests of a load that one worker starts. It decides what to start and keeps the state of
-/// jobs; the worker starts the requests.
+/// The requests of a load that one worker starts: decides what to start and keeps the state of jobs.
 class Mix {
   public:
     Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin);

@@ -77,7 +77,6 @@ PARETOKEN_INLINE_AVX512 __m128 four_halves(const std::byte* block, std::size_t s
     return _mm_cvtph_ps(halves);
 }
 
-/// Loads 32 bytes from each of two places.
 PARETOKEN_INLINE_AVX512 __m512i two_lanes(const std::byte* low, const std::byte* high) {
     const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low));
     const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high));

@@ -25,8 +25,7 @@ std::string events_header(TimePoint zero);
 /// when the file has another kind or version.
 std::optional<TimePoint> zero_of_events(std::string_view bytes, const std::string& where);
 
-/// Appends the frame of one request to `out`. Any events can be encoded, including an empty list and events
-/// whose times go back.
+/// Appends the frame of one request to `out`, also for an empty list and events whose times go back.
 void append_frame(std::string& out, const RequestKey& key, std::span<const StreamEvent> events,
                   TimePoint zero);
 

@@ -30,8 +30,7 @@ inline constexpr std::size_t kLongestOptionFile = std::size_t{64} << 20;
 /// kLongestOptionFile, as a device such as /dev/zero is, and as read_file() does.
 std::string read_option_file(const std::filesystem::path& path, std::string_view option);
 
-/// A file that only grows. After a failed write nothing more is written, so that only the end of the file can
-/// be incomplete.
+/// A file that only grows. After a failed write nothing more is written: only its end can be incomplete.
 class GrowingFile {
   public:
     /// Opens the file and replaces an existing one. Throws RuntimeError.

@@ -42,8 +42,7 @@ class OutputDirectory {
     int lock_ = -1;
 };
 
-/// Removes the files of a run from `directory`, so that they cannot be mixed with those of a new run. It is
-/// no error if there are none.
+/// Removes the files of a run from `directory`, if there are any.
 void remove_run(const std::filesystem::path& directory);
 
 }  // namespace paretoken::reports

@@ -43,8 +43,7 @@ struct ResultDirectories {
     std::vector<std::filesystem::path> gates;  ///< directories with a gate.json
 };
 
-/// Finds runs like find_run_directories(), and experiments on prefix caching and gates, with which a path
-/// without a run is accepted.
+/// Finds runs like find_run_directories(), also none, and experiments on prefix caching and gates.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
 }  // namespace paretoken::reports

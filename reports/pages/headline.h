@@ -30,7 +30,6 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
 /// The first line of run_headline(): the verdict, the model, the load, the requests and the time.
 std::string verdict_line(const RunResult& result, const ConsoleStyle& style = {});
 
-/// Returns the text in the colour of a verdict, if the style has colours.
 std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyle& style);
 
 /// "40 ok, 2 failed, 30 good · p50 12.3 s, p95 40.2 s · 71 % outside tools · 120 jobs/h", of a run with jobs.

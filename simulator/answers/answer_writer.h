@@ -66,8 +66,8 @@ class AnswerWriter {
     /// Returns whether the opening is written together with the head, before the first token is computed.
     virtual bool opens_at_once() const { return false; }
 
-    /// Appends the events of tokens [first, first + count) of the plan, count ≥ 1: one event for all of them
-    /// (vLLM), or one for each (llama.cpp).
+    /// Appends the events of tokens [first, first + count), count ≥ 1: one for all (vLLM), or each
+    /// (llama.cpp).
     virtual void append_tokens(std::string& out, std::int64_t first, std::int64_t count,
                                const AnswerState& state) const = 0;
 

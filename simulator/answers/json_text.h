@@ -8,7 +8,6 @@ namespace paretoken::sim {
 /// Appends `text` without enclosing quotes; control characters, quotes and backslashes in it are escaped.
 void append_json_escaped(std::string& out, std::string_view text);
 
-/// Returns `text` as a JSON string with its quotes.
 std::string json_string(std::string_view text);
 
 }  // namespace paretoken::sim

@@ -52,8 +52,7 @@ struct TokenSink {
     virtual void id(std::int64_t id) = 0;
 };
 
-/// Gives the tokens of the chat template to `sink`: those that start the prompt, those before the text of a
-/// message, and those after it.
+/// Gives the tokens of the chat template to `sink`: before the prompt, before each text, and after it.
 void begin_text(TokenSink& sink);
 void open_message(std::string_view role, TokenSink& sink);
 void close_message(TokenSink& sink);

@@ -55,8 +55,7 @@ bool choose(CardChoices& choices, std::string_view name, std::string_view value,
 /// Returns the usual choices for the hardware of a spec: a CPU has other shares, and llama.cpp as its engine.
 CardChoices usual_choices(std::string_view spec);
 
-/// Returns whether a spec may have the form MODEL/GPU: it contains a slash and does not end in .json, or it
-/// names the card of a CPU.
+/// Returns whether a spec may be MODEL/GPU: it has a slash and does not end in .json, or names a CPU's card.
 bool names_cards(std::string_view spec);
 
 /// Returns the model that a profile of the form MODEL/GPU serves, with the types that the spec names; nothing

@@ -47,8 +47,7 @@ class PrefixCache {
     /// blocks may have the same name; allocate() then uses the one that was named first.
     void name(Block block, std::uint64_t name);
 
-    /// Releases all blocks of `held`, the last one first, and clears `held`. A sequence's end is therefore
-    /// evicted before its beginning.
+    /// Releases all blocks of `held`, the last one first, so that a sequence's end is evicted first.
     void release(std::vector<Block>& held);
 
     /// Forgets all names; does nothing and returns false while a block is in use.

@@ -153,8 +153,7 @@ Profile profile_named(std::string_view spec);
 /// Returns the names of the embedded profiles.
 std::vector<std::string> profile_names();
 
-/// Returns the longest context that is served: max_model_len or, with batching, the tokens that the KV cache
-/// holds if those are fewer.
+/// Returns the longest context that is served: max_model_len or, if fewer, the tokens of the KV cache.
 std::int64_t context_limit(const Profile& profile);
 
 /// Returns the number of tokens that the KV cache holds.

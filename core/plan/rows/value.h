@@ -58,7 +58,6 @@ void read_texts(const Texts& texts, Value& value) {
 
 // ---- the members of a plan
 
-/// The type of a field whose member has the type Member.
 template <class Member>
 inline constexpr FieldType kTypeOf = std::is_integral_v<Member> ? FieldType::count : FieldType::text;
 template <>

@@ -121,7 +121,6 @@ struct CacheBurst {
     bool operator==(const CacheBurst&) const = default;
 };
 
-/// A verdict on the cache's effect, or a problem that was found.
 struct CacheVerdict {
     /// Code of the effect: "works"; "off": nothing is reused; "thrashing": a prefix is found at once but not
     /// a round later; "partly": only some requests find it; "per_slot": the same on llama.cpp; "unknown". Of

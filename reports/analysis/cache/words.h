@@ -1,6 +1,5 @@
 #pragma once
-// The results of an experiment on prefix caching in sentences and tables, from which the console, pages and
-// cache.md are made. The functions are pure.
+// The results of an experiment on prefix caching in sentences and tables, for console and pages.
 #include <optional>
 #include <string>
 #include <string_view>

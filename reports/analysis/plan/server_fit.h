@@ -74,8 +74,7 @@ PredictedLevel widened(PredictedLevel level, const LoadFigures& measured, const 
 /// Whether all requests of a run have the same number of input tokens, and of output tokens.
 bool has_equal_lengths(const RunResult& result);
 
-/// What makes the prediction doubtful, a sentence each: figures of its own level that the fit misses, and
-/// requests that run in step.
+/// What makes the prediction doubtful, a sentence each.
 std::vector<std::string> doubts_of(const ServerFit& fit);
 
 /// How far off the predictions of measured levels are, and a command that would make the others surer.

@@ -86,8 +86,7 @@ struct SweepSearch {
     /// The lowest load whose run missed an SLO, whose arrivals the server did not keep up with, or whose run
     /// is invalid because of its failed requests and decides no SLO.
     std::optional<double> fail = {};
-    /// Why `fail` failed: the SLO that it missed, or a clause that says that the server did not keep up or
-    /// that too many requests failed.
+    /// Why `fail` failed: the SLO that it missed, or a clause on the server or on failed requests.
     std::string binding = {};
     std::uint64_t runs = 0;                          ///< number of runs that the search measured
     std::optional<double> most_requests_per_s = {};  ///< highest throughput of all levels
@@ -116,8 +115,7 @@ std::map<std::string, std::string> without_server(std::map<std::string, std::str
 
 /// A change of the better server between two loads.
 struct Crossing {
-    /// The estimated load at which both are equal. It is interpolated linearly over the logarithm of the
-    /// load, between `low` and `high`.
+    /// The estimated load at which both are equal, interpolated over the logarithm of the load.
     double load = 0;
     double low = 0;          ///< highest measured load below the crossing at which one server is better
     double high = 0;         ///< lowest measured load above the crossing at which one server is better

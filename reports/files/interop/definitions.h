@@ -1,6 +1,5 @@
 #pragma once
-// Recomputes a run by the definitions of other load generators, and says why their figures differ from ours,
-// as docs/definitions.md does.
+// Recomputes a run by the definitions of other load generators, as docs/definitions.md explains.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -26,8 +26,7 @@ struct MetricFamily {
     std::vector<MetricSample> samples = {};
 };
 
-/// Returns the families as text: in OpenMetrics 1.0 if `open_metrics` is set, else in format 0.0.4. Families
-/// without samples are left out.
+/// Returns the families that have samples as text: in OpenMetrics 1.0, or else in format 0.0.4.
 std::string exposition_text(std::span<const MetricFamily> families, bool open_metrics);
 
 /// Returns the value of the HTTP header Content-Type for that text.
