@@ -234,7 +234,7 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_failure(const http::ExchangeFailure& failure) override {
         const bool swallowed = failure.kind == http::ExchangeFailure::Kind::disconnected &&
                                failure.before_any_byte && connection_ != nullptr && connection_->reused() &&
-                               !record_.resent && (failure.reset || was_closing());
+                               !record_.resent && (was_closing() || connection_->is_reset());
         connection_ = nullptr;
         if (swallowed) {
             record_.resent = true;

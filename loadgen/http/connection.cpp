@@ -106,10 +106,7 @@ void Connection::finish(TimePoint at) {
 
 void Connection::fail(ExchangeFailure::Kind kind, const std::string& why) {
     ExchangeSink* sink = std::exchange(sink_, nullptr);
-    const ExchangeFailure failure{.kind = kind,
-                                  .why = why,
-                                  .before_any_byte = !reader_.any_bytes(),
-                                  .reset = transport_.tcp_facts().reset};
+    const ExchangeFailure failure{.kind = kind, .why = why, .before_any_byte = !reader_.any_bytes()};
     if (exchanges_ > 1 && failure.before_any_byte) pool_.closed_after_answer(true);
     pool_.drop(*this);
     sink->on_failure(failure);

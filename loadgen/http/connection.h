@@ -17,9 +17,6 @@ struct ExchangeFailure {
     std::string why;
     bool before_any_byte = false;  ///< whether no byte of the answer had come; on a reused connection the
                                    ///< request may then be sent again
-    /// Whether the connection was reset. A kernel does so if its server closes a connection without having
-    /// read all that arrived.
-    bool reset = false;
 };
 
 /// The events of an exchange: on_ready, on_sent (late or never if the server answers early), on_head, on_body
@@ -64,6 +61,9 @@ class Connection final : private TransportSink, private ResponseSink {
     bool reused() const { return exchanges_ > 1 || opened_ahead_; }
     /// Returns whether no socket could be opened; exchange() then reports the reason.
     bool has_failed_to_start() const { return !transport_.start_failure().empty(); }
+    /// Returns whether the peer reset the connection, or does so within a few milliseconds. Kernels do it if
+    /// a server closes a connection without having read all that arrived.
+    bool is_reset() const { return transport_.is_reset(); }
     TcpFacts tcp_facts() const { return transport_.tcp_facts(); }
 
   private:

@@ -7,13 +7,10 @@
 namespace paretoken::http {
 
 TcpFacts tcp_facts_of(int fd) {
-    constexpr auto kClosed = 7;  // TCP_CLOSE of netinet/tcp.h
     tcp_info info{};
     socklen_t length = sizeof info;
     if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
-    return {.segments_sent = info.tcpi_segs_out,
-            .retransmitted = info.tcpi_total_retrans,
-            .reset = info.tcpi_state == kClosed};
+    return {.segments_sent = info.tcpi_segs_out, .retransmitted = info.tcpi_total_retrans};
 }
 
 }  // namespace paretoken::http

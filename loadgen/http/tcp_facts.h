@@ -7,7 +7,6 @@ namespace paretoken::http {
 struct TcpFacts {
     std::uint32_t segments_sent = 0;
     std::uint32_t retransmitted = 0;
-    bool reset = false;  ///< whether the connection is over for both sides, mostly because the peer reset it
 };
 
 /// Returns zeros when `fd` is not a connected TCP socket.

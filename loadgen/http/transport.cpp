@@ -3,6 +3,7 @@
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -77,6 +78,12 @@ Transport::~Transport() {
     if (fd_ < 0) return;
     drain_.remove(fd_, *this);
     close_socket();
+}
+
+bool Transport::is_reset() const {
+    constexpr int kPatience = 5;  // milliseconds: some servers end their half of the connection first
+    pollfd ended{.fd = fd_, .events = 0, .revents = 0};
+    return poll(&ended, 1, kPatience) > 0;  // POLLHUP or POLLERR: both halves are over
 }
 
 void Transport::on_ready(std::uint32_t events) {

@@ -52,6 +52,7 @@ class Transport final : private Listener {
     /// which other sockets are served. Only when open and nothing is pending.
     void send(std::shared_ptr<const std::string> bytes);
 
+    bool is_reset() const;  ///< see Connection::is_reset()
     TcpFacts tcp_facts() const { return tcp_facts_of(fd_); }
 
   private:
