@@ -530,8 +530,10 @@ void add_report(CLI::App& app) {
         "Labels (--metadata, weights, kv, engine, …) by which runs are grouped into curves, separated by "
         "commas, or none [those that differ between sweeps and are constant within each]");
     sub->add_option("--gpu", command->gpu, "Hardware that served the runs: NAME or NAMExN");
-    sub->add_option("--price", command->prices,
-                    "Price card, by its name or as a file; may be repeated [the ones that ship]");
+    sub->add_option(
+        "--price", command->prices,
+        "Price card, by its name or as a file; may be repeated. For one price per hour: paretoken cost "
+        "per-million [the ones that ship]");
     sub->add_option("--price-basis", command->price_basis,
                     "Price basis: on_demand, reserved_1y, spot, … [the card's mix]");
     sub->add_option("--split,--split-ratio", command->split,

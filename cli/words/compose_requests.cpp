@@ -211,7 +211,8 @@ void set_columns(const Composing& now, Columns columns) {
 
 /// The fields of GuideLLM's data that name columns, and those that a load here does not have or need.
 void set_other_data_fields(const Composing& now, Fields& fields, Columns& columns) {
-    constexpr std::array kUnneeded = {"seed", "random_seed", "split", "name", "hash_id_block_size"};
+    constexpr std::array kUnneeded = {"seed",  "random_seed", "split", "name", "hash_id_block_size",
+                                      "count", "type"};
     for (const std::string& key : fields.unread()) {
         if (take_column(key, fields.value(key), columns)) {
         } else if (key.starts_with("load_kwargs") || std::ranges::find(kUnneeded, key) != kUnneeded.end()) {
@@ -258,13 +259,20 @@ void set_data(const Composing& now, Group group, Columns& columns) {
     }
     if (value("prompt_tokens").empty())
         return now.absent(fmt::format("--data kind={}: it names no file", kind));
-    const std::string isl = length_of(value("prompt_tokens"), value("prompt_tokens_stdev"),
+    const auto spread = [&](const std::string& of) {
+        const std::string variance = value(of + "_variance");  // of the first versions
+        return variance.empty() || variance == "0"
+                   ? value(of + "_stdev")
+                   : text_of_number(std::sqrt(number("--data " + of + "_variance", variance)));
+    };
+    const std::string isl = length_of(value("prompt_tokens"), spread("prompt_tokens"),
                                       value("prompt_tokens_min"), value("prompt_tokens_max"));
     std::string answer = value("output_tokens");
+    const std::string answer_spread = spread(answer.empty() ? "generated_tokens" : "output_tokens");
     if (answer.empty()) answer = value("generated_tokens");  // of the first versions
     if (!answer.empty())
-        parts.set_if_absent("osl", length_of(answer, value("output_tokens_stdev"), value("output_tokens_min"),
-                                             value("output_tokens_max")));
+        parts.set_if_absent(
+            "osl", length_of(answer, answer_spread, value("output_tokens_min"), value("output_tokens_max")));
     const std::string turns = value("turns");
     const std::string first = value("first_prompt_tokens");
     const std::string pause = value("delay");  // in seconds
@@ -307,6 +315,7 @@ void compose_guidellm_data(const Composing& now) {
     Columns columns;
     read_data_arguments(now, columns);
     for (const std::string& text : now.parts.take_all("data")) {
+        if (text == "synthetic" || text == "emulated") continue;  // the next one has its fields
         if (any) {
             now.absent(fmt::format("--data {}: {}", text,
                                    has_pictures(text)
@@ -612,6 +621,22 @@ void drop_lengths_of_files(const Composing& now) {
             now.out.unneeded.push_back(option_of(*plan_field_named(field)) + " (the file has the lengths)");
 }
 
+/// AIPerf replays a part of a trace; here the part is a file of its own.
+void cut_trace(const Composing& now) {
+    const auto begin = now.parts.take("window_begin");
+    const auto end = now.parts.take("window_end");
+    if (!begin && !end) return;
+    const std::string condition =
+        begin && end ? fmt::format(".timestamp >= {} and .timestamp <= {}", *begin, *end)
+                     : fmt::format(".timestamp {} {}", begin ? ">=" : "<=", begin.value_or(end.value_or("")));
+    now.absent(
+        fmt::format("--fixed-schedule-start-offset and --fixed-schedule-end-offset: a trace is replayed "
+                    "whole; cut the part out of its file: jq -c 'select({})' {} > part.jsonl",
+                    condition, now.parts.value("dataset_path")));
+    now.parts.set("dataset_path", "part.jsonl");
+    now.out.file = "part.jsonl";
+}
+
 /// AIPerf's scenario of agents, which sets these options where the line does not.
 void compose_scenario(const Composing& now) {
     const auto scenario = now.parts.take("scenario");
@@ -696,6 +721,7 @@ void compose_requests(const Composing& now) {
     compose_prefix(now);
     compose_conversations(now);
     const bool replay = parts.take("replay").has_value();
+    cut_trace(now);
     auto scale = parts.take("time_scale");
     if (const auto faster = parts.take("speedup"))
         scale = text_of_number(1 / std::max(1e-9, number("a speed-up", *faster)));

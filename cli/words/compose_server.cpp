@@ -247,7 +247,8 @@ void compose_server(const Composing& now) {
         parts.set("url", fmt::format("{}:{}", with_scheme(name), port.value_or(usual_port)));
     }
     if (parts.has("url")) parts.set("url", with_scheme(parts.value("url")));
-    for (const std::string& url : parts.take_list("metrics_urls")) parts.add("scrape", with_scheme(url));
+    for (const std::string& url : parts.take_list("metrics_urls"))
+        if (url != "true") parts.add("scrape", with_scheme(url));  // an option without a value
     if (parts.take("no_server_metrics")) parts.set("scrape", "none");
     compose_routing(now);
     if (const std::string path = parts.value("endpoint"); !path.empty() && !path.starts_with('/'))

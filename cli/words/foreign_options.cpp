@@ -196,10 +196,8 @@ constexpr std::array kOptions = {
     ForeignOption{"--public-dataset", "aiperf", one, part, "public_dataset", true},
     ForeignOption{"--fixed-schedule", "aiperf", none, part, "replay", true},
     ForeignOption{"--fixed-schedule-auto-offset", "aiperf", none},
-    ForeignOption{
-        "--fixed-schedule-start-offset --fixed-schedule-end-offset", "aiperf", one, absent,
-        "a trace is replayed whole; cut the part out of its file: jq -c 'select(.timestamp >= START "
-        "and .timestamp <= END)' FILE > part.jsonl"},
+    ForeignOption{"--fixed-schedule-start-offset", "aiperf", one, part, "window_begin", true},
+    ForeignOption{"--fixed-schedule-end-offset", "aiperf", one, part, "window_end", true},
     ForeignOption{"--mooncake-slowdown-factor", "sglang", one, part, "time_scale", true},
     ForeignOption{"--synthesis-speedup-ratio --replay-speedup", "aiperf", one, part, "speedup", true},
     ForeignOption{"--synthesis-prefix-len-multiplier --synthesis-prefix-root-multiplier "
@@ -468,7 +466,7 @@ constexpr std::array kOptions = {
 };
 
 /// What the parts become here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 160> kParts = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 162> kParts = {{
     {"host", "the URL"},
     {"port", "the URL"},
     {"url", "the URL"},
@@ -600,6 +598,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 160> kParts 
     {"file_kind", "`--dataset`"},
     {"public_dataset", "`--dataset-path`"},
     {"workload", "`--dataset-path`"},
+    {"window_begin", "`jq` cuts the part out of the trace"},
+    {"window_end", "`jq` cuts the part out of the trace"},
     {"session_routing", "`--session-header`"},
     {"routing_option", "`--session-header`"},
     {"replay", "`--arrivals trace`"},

@@ -285,6 +285,8 @@ class Reading {
         if (values == Values::one && texts.empty() && at_ < words_.size()) texts.push_back(words_[at_++]);
         if (values == Values::many)
             while (at_ < words_.size() && !is_option(words_[at_])) texts.push_back(words_[at_++]);
+        // AIPerf's telemetry takes any number of values, and also none.
+        if (texts.empty() && (word == "--server-metrics" || word == "--gpu-telemetry")) return texts;
         if (texts.empty()) throw UsageError(fmt::format("{}: its value is missing", word));
         return texts;
     }

@@ -36,13 +36,15 @@ const std::vector<Start>& starts() {
         {Tool::vllm, {"bench", "serve"}},  // the program is a variable
         {Tool::vllm, {"vllm", "bench", "throughput"}, Form::vllm_batch},
         {Tool::vllm, {"benchmark_throughput.py"}, Form::vllm_batch},
+        {Tool::vllm, {"$", "bench", "throughput"}, Form::vllm_batch},
         {Tool::vllm, {"vllm", "bench", "latency"}, Form::vllm_static},
+        {Tool::vllm, {"$", "bench", "latency"}, Form::vllm_static},
         {Tool::vllm, {"benchmark_latency.py"}, Form::vllm_static},
         {Tool::vllm, {"benchmark_serving.py"}, Form::old_vllm},
         {Tool::vllm, {".benchmark_serving"}, Form::old_vllm},
         {Tool::sglang, {".bench_serving"}},  // also of engines that took SGLang's over
         {Tool::sglang, {"sglang.benchmark.serving"}},
-        {Tool::sglang, {"bench_serving.py"}},
+        {Tool::sglang, {"*bench_serving.py"}},
         {Tool::sglang, {"sglang.bench_offline_throughput"}, Form::sglang_batch},
         {Tool::sglang, {"sglang.benchmark.offline_throughput"}, Form::sglang_batch},
         {Tool::sglang, {"sglang.bench_one_batch_server"}, Form::sglang_static},
@@ -169,6 +171,7 @@ bool begins_with(const Words& line, std::size_t begin, const std::vector<std::st
                       [](std::string_view want, const std::string& word) {
                           if (want == "$") return word.starts_with('$');
                           if (want.starts_with('.')) return word.ends_with(want);
+                          if (want.starts_with('*')) return word.ends_with(want.substr(1));
                           return word == want || program_in(word) == want;
                       });
 }

@@ -56,6 +56,10 @@ TEST_F(Help, ShowsFiveExamplesOfEachCommandThatHasAPage) {
     }
 }
 
+TEST_F(Help, OfReportNamesTheCommandForOnePricePerHour) {
+    EXPECT_THAT(of("report"), HasSubstr("paretoken cost"));
+}
+
 TEST_F(Help, FindsTheExamplesAndOptionsThatHaveAWord) {
     const std::string trace = mentions_of(app_, "Traces", 80);
     EXPECT_THAT(trace, HasSubstr("paretoken run http://localhost:8000 --dataset mooncake --dataset-path"));

@@ -409,6 +409,19 @@ const std::vector<Meaning>& meanings() {
         {"aiperf profile -m M --session-routing session_id_header --session-routing-opt header_name=X-A "
          "--num-sessions 4",
          {"--session-header X-A"}},
+        {"guidellm benchmark --target h:1 --rate-type synchronous --max-requests 3 --data synthetic --data "
+         "'{\"type\": \"emulated\", \"prompt_tokens\": 64, \"prompt_tokens_variance\": 16, "
+         "\"generated_tokens\": 8, \"generated_tokens_variance\": 0, \"count\": 3}'",
+         {"--isl normal:mean=64,stddev=4", "--osl 8"}},
+        {"aiperf profile -m M --request-count 3 --server-metrics --gpu-telemetry --isl 9",
+         {"--isl 9", "!--scrape"}},
+        {"\"$VLLM_BIN\" bench latency --model M --input-len 9 --output-len 8 --batch-size 4", {"--isl 9"}},
+        {"python sgl_bench_serving.py --backend vllm --dataset-name random --random-input 9 "
+         "--random-range-ratio 1",
+         {"run http://127.0.0.1:30000", "--isl 9"}},
+        {"aiperf profile -m M --input-file t.jsonl --custom-dataset-type mooncake_trace --fixed-schedule "
+         "--fixed-schedule-start-offset 60 --fixed-schedule-end-offset 90",
+         {"--arrivals trace --dataset mooncake --dataset-path part.jsonl"}},
         // a line as it was copied
         {"for c in 1 2; do docker exec x vllm bench serve --model M --dataset-name random --max-concurrency "
          "2 "
