@@ -419,9 +419,6 @@ const std::vector<Meaning>& meanings() {
         {"python sgl_bench_serving.py --backend vllm --dataset-name random --random-input 9 "
          "--random-range-ratio 1",
          {"run http://127.0.0.1:30000", "--isl 9"}},
-        {"aiperf profile -m M --input-file t.jsonl --custom-dataset-type mooncake_trace --fixed-schedule "
-         "--fixed-schedule-start-offset 60 --fixed-schedule-end-offset 90",
-         {"--arrivals trace --dataset mooncake --dataset-path part.jsonl"}},
         // a line as it was copied
         {"for c in 1 2; do docker exec x vllm bench serve --model M --dataset-name random --max-concurrency "
          "2 "
@@ -441,6 +438,16 @@ TEST(Translation, keeps_the_meaning_of_lines_of_public_documents) {
                 EXPECT_THAT(line, HasSubstr(part)) << meaning.line;
         }
     }
+}
+
+TEST(Translation, a_part_of_a_trace_is_cut_out_of_its_file) {
+    const Translation translation = translation_of(
+        commands_in("aiperf profile -m M --input-file t.jsonl --custom-dataset-type mooncake_trace "
+                    "--fixed-schedule --fixed-schedule-start-offset 60 --fixed-schedule-end-offset 90"));
+    EXPECT_THAT(complaint_of(translation, ""),
+                ::testing::AllOf(
+                    HasSubstr("jq -c 'select(.timestamp >= 60 and .timestamp <= 90)' t.jsonl > part.jsonl"),
+                    HasSubstr("--arrivals trace --dataset mooncake --dataset-path part.jsonl")));
 }
 
 TEST(Translation, a_shell_replaces_the_variables_of_the_printed_line) {
