@@ -340,6 +340,15 @@ def request_lines(directory):
     return [json.loads(line) for line in lines[:-1]]
 
 
+def totals_of(directory):
+    """Returns what does not depend on speed: the counts of a run, and the tokens and the outcome of each request by its number."""
+    counts = run_json(directory)["counts"]
+    lines = request_lines(directory)
+    requests = {(line.get("warmup", False), line["index"]): (line["prompt_tokens"], line["completion_tokens"], line["outcome"])
+                for line in lines}
+    return {"lines": len(lines), "requests": requests, **{name: counts[name] for name in ("requests", "ok", "failed", "warmup")}}
+
+
 def wait_until(condition, seconds=30, what="the condition"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -2,20 +2,33 @@
 
 import contextlib
 import json
+import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import time
+import unittest
 
-from harness import BINARY, Case, environment, paretoken, refused_port, run_json, simulated_server, started
+from harness import (BINARY, ROOT, Case, environment, paretoken, refused_port, run_json, simulated_server, started,
+                     totals_of)
+from manifests import objects_of, pods_of, yaml
 
-LOAD = ("--isl", "64", "--osl", "16", "--request-rate", "60", "--seed", "3")
+LOAD = ("--isl", "uniform:min=40;max=90", "--osl", "uniform:min=8;max=24", "--request-rate", "60", "--seed", "3")
 PROFILE = ("--profile", "llama3-8b-h100-bf16")
-
-
-def counts_of(run):
-    return {name: run["counts"][name] for name in ("requests", "ok", "failed", "warmup")}
+# A library for LD_PRELOAD: the wall clock is some seconds ahead, and the monotonic clock is right.
+WALL_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec* at) {
+    int (*real)(clockid_t, struct timespec*) = dlsym(RTLD_NEXT, "clock_gettime");
+    const int status = real(clock, at);
+    if (clock == CLOCK_REALTIME) at->tv_sec += AHEAD_S;
+    return status;
+}
+"""
 
 
 class Scale(Case):
@@ -24,9 +37,9 @@ class Scale(Case):
         self.processes = contextlib.ExitStack()
         self.addCleanup(self.processes.close)
 
-    def starts(self, *arguments, env=None):
+    def starts(self, *arguments, env=None, cwd=None):
         return self.processes.enter_context(started([BINARY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                                    stdin=subprocess.DEVNULL, text=True, env=environment(env)))
+                                                    stdin=subprocess.DEVNULL, text=True, cwd=cwd, env=environment(env)))
 
     def shards(self, arguments, count, out, common=(), command="run"):
         """Starts the processes of a load, shard 0 last, and returns them by number."""
@@ -53,12 +66,10 @@ class Scale(Case):
                 for number, (code, _, err) in ended.items():
                     self.assertIn(code, (0, 4), f"shard {number}: {err}")
                 run = run_json(out)
-                self.assertEqual(counts_of(run), counts_of(run_json(self.directory / "whole")))
+                self.assertEqual(totals_of(out), totals_of(self.directory / "whole"))
                 self.assertEqual(sorted(s["requests"] for s in run["shards"]), [40, 40, 40])
                 self.assertTrue(all(0 < s["clock_error_s"] < 1 for s in run["shards"][1:]))
                 self.matches_schema(out / "run.json", "run")
-                lines = (out / "requests.jsonl").read_text().splitlines()
-                self.assertEqual(sorted(json.loads(line)["index"] for line in lines), list(range(120)))
                 self.assertEqual(ended[1][1] + ended[2][1], "", "one summary")
                 self.assertFalse(list(self.directory.glob("out-shard-*")) + list(out.glob("shards")))
 
@@ -144,6 +155,65 @@ class Scale(Case):
         inside = paretoken("run", "sim:", "--shard", "0/2", "--rendezvous", "127.0.0.1:7000")
         self.fails_clearly(inside, 2, "paretoken serve")
 
+    def test_another_file_of_the_same_name_is_refused_when_shards_meet_and_when_they_are_merged(self):
+        load = ("--dataset-path", "prompts.jsonl", "--num-prompts", "8", "--concurrency", "2")
+        for number, prompt in enumerate(("Count to ten.", "Count to nine.")):
+            (self.directory / str(number)).mkdir()
+            (self.directory / str(number) / "prompts.jsonl").write_text(json.dumps({"prompt": prompt, "output_tokens": 4}) + "\n")
+        place = ["--rendezvous", f"127.0.0.1:{refused_port()}", "--rendezvous-timeout", "20s"]
+        with simulated_server(*PROFILE) as server:
+            other = self.starts("run", server, *load, "--shard", "1/2", *place, cwd=self.directory / "1")
+            first = paretoken("run", server, *load, "--shard", "0/2", *place, "--out", "out", cwd=self.directory / "0")
+            self.fails_clearly(first, 2, "shard 1 on", "dataset_content is", "the same options and files")
+            _, err = other.communicate(timeout=60)
+            self.assertEqual(other.returncode, 2, err)
+            start = str(int(time.time()) + 5)
+            for number, process in {number: self.starts("run", server, *load, "--shard", f"{number}/2", "--start-at", start, "--out",
+                                                        "part", cwd=self.directory / str(number)) for number in (0, 1)}.items():
+                _, err = process.communicate(timeout=60)
+                self.assertIn(process.returncode, (0, 4), f"shard {number}: {err}")
+        merged = paretoken("merge", *(self.directory / number / "part" for number in "01"), "--out", self.directory / "merged")
+        self.fails_clearly(merged, 2, "not of one load", "dataset_content is")
+
+    def test_hosts_whose_wall_clocks_are_five_seconds_apart_lose_nothing(self):
+        if shutil.which("cc") is None:
+            self.skipTest("no C compiler, which makes the library that changes a clock")
+        source = self.directory / "clock.c"
+        source.write_text(WALL_CLOCK)
+        other_clock = {}
+        for ahead in (5, -5):
+            library = self.directory / f"clock{ahead}.so"
+            subprocess.run(["cc", "-shared", "-fPIC", f"-DAHEAD_S=({ahead})", "-o", library, source, "-ldl"], check=True)
+            other_clock[ahead] = {"LD_PRELOAD": str(library)}
+        load, whole, out = (*LOAD, "--num-prompts", "60"), self.directory / "whole", self.directory / "out"
+        parts = [self.directory / "parts" / str(number) for number in range(2)]
+        with simulated_server(*PROFILE) as server:
+            self.measures(paretoken("run", server, *load, "--out", whole))
+            # Processes that meet begin together, whatever their wall clocks say.
+            place = ["--rendezvous", f"127.0.0.1:{refused_port()}", "--out", out]
+            ended = self.ends({1: self.starts("run", server, *load, "--shard", "1/2", *place, env=other_clock[5]),
+                               0: self.starts("run", server, *load, "--shard", "0/2", *place)})
+            for number, (code, _, err) in ended.items():
+                self.assertIn(code, (0, 4), f"shard {number}: {err}")
+            # A clock that is behind begins 5 s late by --start-at, and its requests are all there.
+            start = int(time.time()) + 4
+            ended = self.ends({number: self.starts("run", server, *load, "--shard", f"{number}/2", "--start-at", str(start), "--out",
+                                                   parts[number], env=other_clock[-5] if number else None) for number in (0, 1)})
+            late = time.time() - start
+            for number, (code, _, err) in ended.items():
+                self.assertIn(code, (0, 4), f"shard {number}: {err}")
+            # A clock that is ahead finds that the time has passed, and sends nothing.
+            start = str(int(time.time()) + 3)
+            passed = paretoken("run", server, *load, "--shard", "1/2", "--start-at", start, "--out", self.directory / "never",
+                               env=other_clock[5])
+        self.fails_clearly(passed, 2, f"--start-at {start}", "has passed")
+        self.assertGreater(late, 5, "the clock of shard 1 is behind")
+        self.assertEqual(totals_of(out), totals_of(whole))
+        self.assertLess(run_json(out)["shards"][1]["clock_error_s"], 1)
+        done = paretoken("merge", *parts, "--out", self.directory / "merged")
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        self.assertEqual(totals_of(self.directory / "merged"), totals_of(whole))
+
     def test_shards_of_an_indexed_job_begin_at_one_time_and_are_merged(self):
         with simulated_server(*PROFILE) as server:
             start = str(int(time.time()) + 4)
@@ -154,9 +224,10 @@ class Scale(Case):
             for process in processes:
                 _, err = process.communicate(timeout=60)
                 self.assertIn(process.returncode, (0, 4), err)
+            self.measures(paretoken("run", server, *LOAD, "--num-prompts", "90", "--out", self.directory / "whole"))
         done = paretoken("merge", self.directory / "parts", "--out", self.directory / "joined")
         self.assertIn(done.returncode, (0, 4), done.stderr)
-        self.assertEqual(run_json(self.directory / "joined")["counts"]["requests"], 90)
+        self.assertEqual(totals_of(self.directory / "joined"), totals_of(self.directory / "whole"))
         twice = paretoken("merge", self.directory / "parts", self.directory / "parts" / "1", "--out",
                           self.directory / "twice")
         self.fails_clearly(twice, 2, "is given twice")
@@ -169,11 +240,15 @@ class Scale(Case):
         command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", str(processes), BINARY, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment(), check=False)
 
-    def test_mpirun_makes_one_run(self):
+    def test_mpirun_makes_the_requests_of_one_process(self):
+        load = (*LOAD, "--num-prompts", 90, "--num-warmups", 6)
         with simulated_server(*PROFILE) as server:
-            done = self.by_mpirun("run", server, *LOAD, "--num-prompts", 90, "--out", self.directory / "out")
+            done = self.by_mpirun("run", server, *load, "--out", self.directory / "out")
+            self.measures(paretoken("run", server, *load, "--out", self.directory / "whole"))
         self.assertIn(done.returncode, (0, 4), done.stderr)
-        self.assertEqual([shard["requests"] for shard in run_json(self.directory / "out")["shards"]], [30, 30, 30])
+        self.assertEqual(totals_of(self.directory / "out"), totals_of(self.directory / "whole"))
+        self.assertEqual([shard["requests"] for shard in run_json(self.directory / "out")["shards"]], [32] * 3,
+                         "of the warm-up, too")
 
     def test_mpirun_divides_every_kind_of_load(self):
         trace = self.directory / "trace.jsonl"
@@ -215,3 +290,53 @@ class Scale(Case):
             self.fails_clearly(paretoken(*command, env=launched), 2,
                                f"Open MPI started 3 processes of `paretoken {command[0]}`", "start one process")
         self.fails_clearly(paretoken("gate", "--shard", "0/2"), 2, "--shard")
+
+
+class Launchers(Case):
+    """The files in scripts/scale, from which users start."""
+
+    def options_of(self, words):
+        """Returns the options among the words with their values, and asserts that `paretoken run` has them."""
+        known = set(re.findall(r"--[a-z][-a-z0-9]*", self.succeeds(paretoken("run", "--help-all")).stdout))
+        options = dict(word.partition("=")[::2] for word in words if word.startswith("--"))
+        self.assertLessEqual(set(options), known)
+        return options
+
+    @unittest.skipIf(yaml is None, "Python's yaml is not installed (python3-yaml)")
+    def test_the_job_of_kubernetes_has_valid_options_and_names_that_agree(self):
+        service, job = objects_of(self, (ROOT / "scripts" / "scale" / "kubernetes.yaml").read_text())
+        self.assertEqual([one["kind"] for one in (service, job)], ["Service", "Job"])
+        name, spec, (pod,) = job["metadata"]["name"], job["spec"], pods_of(job)
+        self.assertEqual((spec["completionMode"], spec["backoffLimit"], pod["restartPolicy"]), ("Indexed", 0, "Never"))
+        self.assertEqual((service["spec"]["clusterIP"], service["spec"]["selector"]), ("None", {"job-name": name}))
+        self.assertTrue(service["spec"]["publishNotReadyAddresses"], "pods look for pod 0 before it is ready")
+        self.assertEqual(pod["subdomain"], service["metadata"]["name"])
+        container, = pod["containers"]
+        version = self.succeeds(paretoken("--version")).stdout.split()[1]
+        self.assertEqual(container["image"], f"paretoken:{version}")
+        self.assertEqual(container["args"][0], "run")
+        options = self.options_of(container["args"])
+        self.assertEqual({spec["completions"], spec["parallelism"], int(options["--shards"])}, {spec["completions"]})
+        self.assertEqual(options["--rendezvous"], f"{name}-0.{service['metadata']['name']}:{service['spec']['ports'][0]['port']}")
+        self.assertTrue(options["--out"].startswith(container["volumeMounts"][0]["mountPath"] + "/"))
+
+    def test_the_batch_script_of_slurm_starts_one_process_on_each_host(self):
+        programs = self.directory / "bin"
+        programs.mkdir()
+        for program, text in (("scontrol", 'test "$*" = "show hostnames n[1-2]" && printf "n1\\nn2\\n"'), ("srun", 'printf "%s\\n" "$@"')):
+            (programs / program).write_text(f"#!/bin/sh\n{text}\n")
+            (programs / program).chmod(0o755)
+        script = ROOT / "scripts" / "scale" / "slurm.sbatch"
+        done = self.succeeds(subprocess.run(
+            ["bash", script, "http://model:8000", "--request-rate", "400"], capture_output=True, text=True, check=False,
+            env={"PATH": f"{programs}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "123456",
+                 "SLURM_SUBMIT_DIR": "/home/user"}))
+        words = done.stdout.split()
+        program = words.index("paretoken")
+        self.assertEqual(words[:program], ["--kill-on-bad-exit=0"], "the records of the others are kept if one process fails")
+        self.assertEqual(words[program + 1:], ["run", "http://model:8000", "--request-rate", "400", "--rendezvous", "n1:23456", "--out",
+                                               "/home/user/paretoken-123456"])
+        self.options_of(words[program:])
+        asked = dict(re.findall(r"^#SBATCH --([-a-z]+)=(.*)$", script.read_text(), re.M))
+        self.assertEqual(asked["ntasks-per-node"], "1")
+        self.assertLessEqual(set(asked), {"job-name", "ntasks-per-node", "cpus-per-task", "time", "output"})
