@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""Tests of what scripts/tidy, scripts/mutate and scripts/build_profile compute, and of the list of mutations."""
+"""Tests of what scripts/tidy, scripts/mutate, scripts/build_profile and scripts/quickstart compute, and of the list of mutations."""
 
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
+import re
+import shlex
+import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -69,6 +74,30 @@ class BuildProfile(unittest.TestCase):
                                "CMakeFiles/paretoken_pch_std.dir/cmake_pch.hxx.gch": "precompiled headers",
                                "libparetoken_core.a": "linking and the rest"}.items():
             self.assertEqual(build_profile.folder_of(output), folder)
+
+
+class Quickstart(unittest.TestCase):
+    """Which program scripts/quickstart takes."""
+    VERSION = re.search(r"^project\(paretoken VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
+
+    def chosen(self, says):
+        """Returns the program that is chosen if a paretoken is installed that prints `says` as its version; None: none is."""
+        function = re.search(r"^installed_program\(\) \{.*?^\}", (ROOT / "scripts" / "quickstart").read_text(), re.M | re.S).group()
+        with tempfile.TemporaryDirectory() as folder:
+            if says is not None:
+                program = pathlib.Path(folder) / "paretoken"
+                program.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && echo {shlex.quote(says)}\n")
+                program.chmod(0o755)
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", f"{function}\ninstalled_program"], cwd=ROOT, check=True,
+                                  capture_output=True, text=True, env={**os.environ, "PATH": f"{folder}:/usr/bin:/bin"})
+            return done.stdout.strip().replace(folder, "installed")
+
+    def test_an_installed_program_of_the_version_of_the_clone_is_taken(self):
+        self.assertEqual(self.chosen(f"paretoken {self.VERSION} (abc, Release)"), "installed/paretoken")
+
+    def test_another_version_and_no_program_are_not_taken(self):
+        for says in ("paretoken 0.0.1 (abc, Release)", f"paretoken {self.VERSION}1 (abc)", "something else", None):
+            self.assertEqual(self.chosen(says), "", says)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of scripts/setup: the packages that it wants on each distribution."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -37,6 +38,14 @@ class Setup(unittest.TestCase):
         fedora = packages_on("fedora 42")
         self.assertEqual(len(packages_on("debian 13")) - 1, len(fedora))  # Fedora has no package of Chart.js
         self.assertLess({"gcc-c++", "boost-devel", "json-devel", "google-benchmark-devel"}, fedora)
+
+    def test_the_names_are_those_that_the_distributions_publish(self):
+        published = json.loads((ROOT / "tests" / "scripts" / "published_packages.json").read_text())
+        for system in ("ubuntu 24.04", "fedora 42"):
+            names = published[system]
+            looked_up, not_looked_up = set(names["versions"]), set(names["not_looked_up"])
+            self.assertEqual(looked_up & not_looked_up, set())
+            self.assertEqual(packages_on(system), looked_up | not_looked_up, f"look the difference up, and note it for {system}")
 
     def test_another_system_is_told_what_is_needed(self):
         done = setup_on("arch ")
