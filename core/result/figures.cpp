@@ -65,7 +65,7 @@ constexpr std::array kFigures = {
            per_second<&Totals::fresh_input_tokens>},
     Figure{figure::kCachedInputTokens, "tok/s", "Cached input tokens", Better::higher,
            "Prompt tokens per second that came from a prefix cache, as the server's usage counts them.",
-           kCaching, knows_cached, per_second<&Totals::cached_input_tokens>},
+           kCaching, knows_cached, per_second<&Totals::cached_input_tokens>, cached_share},
     Figure{figure::kTotalTokens, "tok/s", "Input and output tokens", Better::higher,
            "Prompt and output tokens per second together.", kBoth, knows_prompts,
            [](const Totals& t) {

@@ -97,6 +97,9 @@ std::vector<Totals> judged_blocks(std::size_t count, double good) {
         block.good_requests = block.judged_good = good;
         block.output_tokens = 100 + static_cast<double>(i % 3);
         block.good_output_tokens = good * 10;
+        block.prompts = block.known_prompts = block.known_cached = 10;
+        block.cached_input_tokens = good * 50;
+        block.fresh_input_tokens = 500 - good * 50;
     }
     return blocks;
 }
@@ -120,6 +123,8 @@ TEST(Figures, know_a_share_of_everything_or_nothing_only_as_well_as_the_number_o
     EXPECT_EQ(figures.interval(figure::kGoodputRatio)->low, 0);
     EXPECT_NEAR(figures.interval(figure::kGoodputRatio)->high, 1 - least, 1e-9);
     EXPECT_NEAR(figures.interval(figure::kGoodput)->high, 10 * (1 - least), 1e-9);
+    EXPECT_NEAR(figures.interval(figure::kCachedPromptRatio)->high, 1 - least, 1e-9);
+    EXPECT_NEAR(figures.interval(figure::kCachedInputTokens)->high, 500 * (1 - least), 1e-9);
     const auto some_good = judged_blocks(40, 5);
     const auto part = figures_of(sum_of(some_good), Blocks{40, some_good}).interval(figure::kGoodputRatio);
     EXPECT_NEAR(part->low, 0.5, 1e-9);
