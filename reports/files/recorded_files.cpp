@@ -96,7 +96,7 @@ bool holds_recorded(const fs::path& directory) {
     return fs::exists(directory / kBegunFileName, error);
 }
 
-StoredRun read_recorded(const fs::path& directory) {
+StoredRun read_recorded(const fs::path& directory, Empty empty) {
     const fs::path begun_path = directory / kBegunFileName;
     if (!holds_recorded(directory))
         throw UsageError(
@@ -128,10 +128,11 @@ StoredRun read_recorded(const fs::path& directory) {
                         "end, or run it again",
                         begun_path.string(), what));
     };
-    if (!recorded.ended && !fs::exists(files.lines))
+    const bool refuses_empty = !recorded.ended && empty == Empty::refused;
+    if (refuses_empty && !fs::exists(files.lines))
         refuse_without(fmt::format("{} is missing beside it", kRecordsFileName));
-    recorded.observed.records = read_requests(files.lines);
-    if (!recorded.ended && recorded.observed.records.empty())
+    if (recorded.ended || fs::exists(files.lines)) recorded.observed.records = read_requests(files.lines);
+    if (refuses_empty && recorded.observed.records.empty())
         refuse_without(fmt::format("{} holds no finished request", kRecordsFileName));
     recorded.events = std::make_shared<EventsFile>(files.events, TimePoint{});
     read_server_lines(directory / kServerFileName, {}, recorded.observed);

@@ -27,8 +27,11 @@ struct StoredRun {
     Judging judging;
 };
 
-/// Reads the records of a run, with times from TimePoint{} and events on demand. Throws a UsageError that
-/// names what is missing, malformed or another run's, also if a run that has not ended has no request.
-StoredRun read_recorded(const std::filesystem::path& directory);
+/// Whether a run that has not ended may have no request.
+enum class Empty { refused, allowed };
+
+/// Reads the records of a run, with times from TimePoint{} and events on demand. Without ended.json,
+/// Recorded::ended is false. Throws a UsageError that names what is missing, malformed or another run's.
+StoredRun read_recorded(const std::filesystem::path& directory, Empty empty = Empty::refused);
 
 }  // namespace paretoken::reports

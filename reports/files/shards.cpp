@@ -170,12 +170,9 @@ struct ReadShards {
     Judging judging;  ///< that of the first shard
 };
 
-/// Returns whether the shard in a directory was killed before a request had ended.
-bool recorded_nothing(const fs::path& directory) {
-    std::error_code error;
-    const fs::path lines = record_files_in(directory).lines;
-    return holds_recorded(directory) && !fs::exists(directory / kEndedFileName) &&
-           (!fs::exists(lines) || fs::file_size(lines, error) == 0);
+/// Returns whether a shard was killed before a request had ended.
+bool recorded_nothing(const Recorded& shard) {
+    return !shard.ended && shard.observed.records.empty();
 }
 
 /// Judges the client and the host of a shard by its own result.
@@ -201,12 +198,12 @@ ShardResult result_of_shard(StoredRun& stored, const ClockErrors& clocks) {
     }
     if (const auto found = clocks.find(result.number); found != clocks.end())
         result.clock_error_s = found->second;
-    if (!recorded.begun.shape.virtual_time) judge_client(stored, result);
+    if (!recorded.begun.shape.virtual_time && !recorded_nothing(recorded)) judge_client(stored, result);
     return result;
 }
 
 StoredRun shard_in(const fs::path& directory) {
-    StoredRun stored = read_recorded(directory);
+    StoredRun stored = read_recorded(directory, Empty::allowed);
     if (!stored.recorded.begun.shard)
         throw UsageError(fmt::format(
             "{} holds a whole run, and no shard of one; give the directories of runs with --shard",
@@ -216,9 +213,6 @@ StoredRun shard_in(const fs::path& directory) {
 
 /// Reads the shards, several at a time, and returns them by their numbers.
 ReadShards read_shards(std::vector<fs::path> directories, const ClockErrors& clocks) {
-    std::erase_if(directories, recorded_nothing);
-    if (directories.empty())
-        throw UsageError("no shard has recorded a request, so that there is nothing to join");
     struct Read {
         fs::path directory;
         StoredRun stored;
@@ -237,6 +231,8 @@ ReadShards read_shards(std::vector<fs::path> directories, const ClockErrors& clo
     for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 8U); ++i)
         readers.push_back(std::async(std::launch::async, read_some));
     for (std::future<void>& reader : readers) reader.get();
+    if (std::ranges::all_of(read, [](const Read& one) { return recorded_nothing(one.stored.recorded); }))
+        throw UsageError("no shard has recorded a request, so that there is nothing to join");
     std::ranges::stable_sort(read,
                              [](const Read& a, const Read& b) { return a.result.number < b.result.number; });
     ReadShards shards;
@@ -293,10 +289,11 @@ Recorded joined_records(const ReadShards& shards, std::span<const PlacedRow> ord
     for (std::size_t i = 0; i < shards.parts.size(); ++i) {
         const Recorded& own = shards.parts[i].recorded;
         if (own.ended) continue;
-        joined.lost += fmt::format(
-            "{}shard {} of {} on {} was killed: its requests that had not reached the disk are missing",
-            joined.lost.empty() ? "" : "; ", own.begun.shard->number, own.begun.shard->count,
-            shards.results[i].host);
+        joined.lost +=
+            fmt::format("{}shard {} of {} on {} was killed{}", joined.lost.empty() ? "" : "; ",
+                        own.begun.shard->number, own.begun.shard->count, shards.results[i].host,
+                        recorded_nothing(own) ? " before one of its requests had reached the disk"
+                                              : ": its requests that had not reached the disk are missing");
     }
     // The joined files are complete; `lost` says what is missing.
     joined.observed.interrupted |= !std::exchange(joined.ended, true);

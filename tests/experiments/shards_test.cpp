@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Returns a result without what tells who made it.
 json comparable(const RunResult& result) {
@@ -100,7 +102,7 @@ TEST_F(Shards, of_a_closed_loop_share_its_slots_and_its_requests) {
 
 TEST_F(Shards, with_one_missing_or_killed_give_a_partial_result_that_names_it) {
     const PlanTexts asked = load({{"request_rate", {"50"}}, {"num_prompts", {"400"}}});
-    const auto directories = shards_of(asked, 3, "part");
+    auto directories = shards_of(asked, 3, "part");
     const RunResult without = reports::join_shards({directories[0], directories[2]}, directory_ / "without");
     EXPECT_TRUE(without.partial);
     EXPECT_THAT(gravest_reason(without.validity), HasSubstr("shard 1 of 3 is missing"));
@@ -119,9 +121,38 @@ TEST_F(Shards, with_one_missing_or_killed_give_a_partial_result_that_names_it) {
     EXPECT_EQ(killed.counts.requests, without.counts.requests + left);
     EXPECT_EQ(json::diff(comparable(killed), comparable(result("killed"))).dump(), "[]") << "on the disk";
 
-    fs::resize_file(lines, 0);
-    EXPECT_THAT(gravest_reason(reports::join_shards(directories, directory_ / "none").validity),
-                HasSubstr("shard 1 of 3 is missing"));
+    fs::remove(lines);
+    const RunResult none = reports::join_shards(directories, directory_ / "none");
+    EXPECT_THAT(gravest_reason(none.validity),
+                AllOf(HasSubstr("shard 1 of 3 on"), HasSubstr("was killed before one of its requests"),
+                      Not(HasSubstr("missing"))));
+    EXPECT_EQ(none.shards.size(), 3U);
+    EXPECT_EQ(none.counts.requests, without.counts.requests);
+    PlanTexts other = asked;
+    other["seed"] = {"9"};
+    directories[1] = shards_of(other, 3, "other")[1];
+    for (const auto& file : fs::directory_iterator(directories[1]))
+        if (file.path().filename() != "begun.json") fs::remove(file.path());
+    EXPECT_THAT(message_of<UsageError>([&] { reports::join_shards(directories, directory_ / "refused"); }),
+                AllOf(HasSubstr("--seed"), HasSubstr("'9'")));
+    EXPECT_THAT(message_of<UsageError>([&] { reports::join_shards({directories[1]}, directory_ / "empty"); }),
+                HasSubstr("no shard has recorded a request"));
+}
+
+TEST_F(Shards, with_other_contents_of_a_file_of_the_same_name_are_refused) {
+    const fs::path dataset = directory_ / "dataset.jsonl";
+    const PlanTexts asked = load({{"dataset", {"custom"}},
+                                  {"dataset_path", {dataset.string()}},
+                                  {"request_rate", {"50"}},
+                                  {"num_prompts", {"40"}}});
+    std::vector<fs::path> directories;
+    for (const char* const prompt : {"Count to ten.", "Count to nine."}) {
+        std::ofstream(dataset) << json{{"prompt", prompt}, {"output_tokens", 8}} << "\n";
+        const std::size_t number = directories.size();
+        directories.push_back(shards_of(asked, 2, prompt)[number]);
+    }
+    EXPECT_THAT(message_of<UsageError>([&] { reports::join_shards(directories, directory_ / "out"); }),
+                AllOf(HasSubstr("shard 0 of 2 and shard 1 of 2"), HasSubstr("dataset_content is")));
 }
 
 TEST_F(Shards, need_one_load_and_a_server_without_contention) {
