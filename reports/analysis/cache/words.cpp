@@ -30,9 +30,9 @@ std::string per_1k(const FitTerm& term) {
 }
 
 std::string fit_sentence(const TtftFit& fit) {
-    std::string text = fmt::format(
-        "The time to first token is {} ms and {} more for each 1,000 tokens that are not cached",
-        number_text(1e3 * fit.base_s.value), per_1k(fit.per_token_s));
+    std::string text =
+        fmt::format("The time to first token is {} ms and {} more for each 1,000 tokens that are not cached",
+                    number_text(1e3 * fit.base_s.value), per_1k(fit.per_token_s));
     if (fit.per_token2_s)
         text += fmt::format(", and grows faster than that: {} ms more for the square of 1,000 tokens",
                             number_text(1e9 * fit.per_token2_s->value));
