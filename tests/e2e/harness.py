@@ -171,12 +171,19 @@ def simulated_server(*options, env=None):
 
 
 @contextlib.contextmanager
-def llamacpp(*options):
-    """Runs the real llama.cpp server. Yields its address. It has one thread unless the options say otherwise: its threads use
-    processor time while they wait for each other, and other tests run at the same time."""
+def llamacpp_process(*options):
+    """Runs the real llama.cpp server. Yields its process and its address. It has one thread unless the options say otherwise: its
+    threads use processor time while they wait for each other, and other tests run at the same time."""
     command = [ROOT / "scripts" / "servers" / "llamacpp", "--until-stdin-closes", "--threads", 1, *options]
     with started(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        yield address_from(process, seconds=300)
+        yield process, address_from(process, seconds=300)
+
+
+@contextlib.contextmanager
+def llamacpp(*options):
+    """The same, of which it yields the address alone."""
+    with llamacpp_process(*options) as (_, address):
+        yield address
 
 
 def llamacpp_model():

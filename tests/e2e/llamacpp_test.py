@@ -3,14 +3,16 @@
 import atexit
 import functools
 import json
+import os
 import pathlib
 import shlex
 import shutil
+import subprocess
 import tempfile
 import unittest
 import urllib.request
 
-from harness import ROOT, Case, llamacpp, llamacpp_model, paretoken, request_lines, run_json
+from harness import ROOT, Case, llamacpp, llamacpp_model, llamacpp_process, paretoken, request_lines, run_json
 from pages import Browser, look_at
 
 
@@ -23,6 +25,12 @@ def micro_of_this_machine():
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return directory / "micro.json"
+
+
+def processor_s_of(process):
+    """Returns the seconds of processor time that a process that is running has used."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def conversation_of(job, turns):
@@ -69,6 +77,32 @@ class RealServer(Case):
             self.assertGreater(point["cost"]["usd_per_m_output"], 0)
         with Browser() as browser:
             look_at(self, browser, page, "light")
+
+    def test_the_card_of_this_cpu_predicts_the_speed_of_the_server(self):
+        installed = subprocess.run([ROOT / "scripts" / "servers" / "llamacpp", "--install-only"], capture_output=True, text=True, check=False)
+        if installed.returncode != 0:
+            self.skipTest(f"llama.cpp is not installed: {installed.stderr.strip()}")
+        card = self.directory / "cpu.json"
+        self.measures(paretoken("micro", "--quick", "--filter", "^ceiling", "--threads", 1, "--card", card, "--out",
+                                self.directory / "micro.json", timeout=600))
+        load = ("--isl", 32, "--osl", 24, "--num-prompts", 8, "--num-warmups", 0)
+        for concurrency in (1, 4):
+            predicted, measured = (self.directory / f"{name}-{concurrency}" for name in ("predicted", "measured"))
+            profile = f"sim:smollm2-135m/cpu:{card}/q4_1?max_num_seqs=4"
+            self.succeeds(paretoken("run", profile, "--virtual", *load, "--concurrency", concurrency, "--out", predicted))
+            used = []  # seconds of processor time, which other programs on this machine hardly change; the least of up to three counts
+            with llamacpp_process("--slots", 4, "--no-prompt-cache") as (server, address):
+                while len(used) < 3:
+                    before = processor_s_of(server)
+                    self.measures(paretoken("run", address, *load, "--concurrency", concurrency, "--endpoint-type", "completions", "--out",
+                                            measured, "--overwrite", timeout=600))
+                    used.append(processor_s_of(server) - before)
+                    tokens = sum(line["completion_tokens"] for line in request_lines(measured))
+                    self.assertEqual(tokens, 8 * 24)
+                    ratio = run_json(predicted)["whole_run"]["output_tokens_per_s"] / (tokens / min(used))
+                    if 0.5 < ratio < 2:
+                        break
+            self.assertTrue(0.5 < ratio < 2, f"{concurrency} at once: predicted ÷ measured is {ratio:.2f}")
 
     def test_prompts_have_the_length_that_was_asked_for(self):
         with llamacpp() as address:
