@@ -203,6 +203,11 @@ class Fronts(Case):
                                  mobile=mobile)
                 browser.open(page)
                 self.assertLessEqual(browser.evaluate("return document.documentElement.scrollWidth"), width)
+                if width == 1280:
+                    chart = browser.evaluate("const box = document.querySelector('figure canvas').getBoundingClientRect();"
+                                             "return [box.top, box.bottom, box.height]")
+                    self.assertGreater(chart[2], 100)
+                    self.assertTrue(0 <= chart[0] and chart[1] <= 900, f"the first chart is not within the first screen: {chart}")
             clicked = browser.evaluate(
                 "return [...document.querySelectorAll('#x-axis input, #axis input, #limits input')]"
                 ".map(input => { input.click(); return input.value; })")
