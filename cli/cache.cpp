@@ -217,7 +217,7 @@ void add_cache(CLI::App& app) {
              "server_cmd",    "server_env",   "ready_url",    "ready_timeout",   "reset_cache",
              "after_run_cmd", "slo",          "require",      "class",           "class_name",
              "replies",       "keep_answers", "cancel",       "recipe",          "probe",
-             "listen",        "text"}));
+             "listen",        "text",         "max_in_flight"}));
     add_presentation_options(*sub, command->shown, Shows::text);
     sub->footer(
         "Exit codes: 0 measured (the verdicts state what was found), 2 wrong options, 3 the "

@@ -128,34 +128,15 @@ void add_watch(CLI::App& app) {
     sub->add_option("--duration", command->duration,
                     "Time after which the watch ends (30m, 336h) [when it is interrupted]")
         ->type_name("DURATION");
-    add_plan_options(*sub, command->plan, Levels::one,
-                     and_those_of_shards({"concurrency",
-                                          "num_prompts",
-                                          "duration",
-                                          "stop",
-                                          "num_warmups",
-                                          "warmup_duration",
-                                          "prefill_concurrency",
-                                          "ramp_up",
-                                          "think_time",
-                                          "arrivals",
-                                          "goodput",
-                                          "slo",
-                                          "require",
-                                          "max_failed",
-                                          "events",
-                                          "keep_answers",
-                                          "class",
-                                          "class_name",
-                                          "recipe",
-                                          "replies",
-                                          "cancel",
-                                          "power",
-                                          "server_profile",
-                                          "probe",
-                                          "metadata",
-                                          "gpu",
-                                          "model_card"}));
+    add_plan_options(
+        *sub, command->plan, Levels::one,
+        and_those_of_shards({"concurrency",  "num_prompts",     "duration",      "stop",
+                             "num_warmups",  "warmup_duration", "max_in_flight", "prefill_concurrency",
+                             "ramp_up",      "think_time",      "arrivals",      "goodput",
+                             "slo",          "require",         "max_failed",    "events",
+                             "keep_answers", "class",           "class_name",    "recipe",
+                             "replies",      "cancel",          "power",         "server_profile",
+                             "probe",        "metadata",        "gpu",           "model_card"}));
     sub->footer(
         "Without other options, 0.1 requests per second with 128 input and 32 output tokens are sent, and a "
         "request fails after 60 s without its whole answer (--timeout). "

@@ -40,6 +40,7 @@ struct RequestClass {
     /// The largest number of requests in flight. In a closed loop it is the number of live jobs, whose agents
     /// may have several requests in flight.
     std::optional<std::uint64_t> concurrency = {};
+    std::optional<std::uint64_t> max_in_flight = {};        ///< most requests in flight of all live jobs
     std::optional<std::uint64_t> prefill_concurrency = {};  ///< most requests without a first token
     std::string ramp_up = {};                   ///< closed loop: "auto", or the time over which slots open
     std::string think_time = {};                ///< pause of a slot or a job after each request, in

@@ -126,6 +126,14 @@ LoadPlan with_classes(LoadPlan asked) {
     return asked;
 }
 
+std::vector<Cap> caps_of(const RequestClass& of) {
+    std::vector<Cap> caps;
+    if (of.concurrency) caps.push_back({*of.concurrency, "--concurrency"});
+    if (of.max_in_flight) caps.push_back({*of.max_in_flight, "--max-in-flight"});
+    if (of.prefill_concurrency) caps.push_back({*of.prefill_concurrency, "--prefill-concurrency"});
+    return caps;
+}
+
 bool every_class_gives(const LoadPlan& asked, const PlanField& field) {
     return !asked.class_specs.empty() && std::ranges::all_of(asked.class_specs, [&](const std::string& spec) {
         return class_values(spec).contains(&field);

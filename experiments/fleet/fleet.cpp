@@ -53,7 +53,7 @@ void require_common_server(const LoadPlan& asked) {
 bool same_target(const LoadPlan& a, const LoadPlan& b) {
     return !difference(a, b, [](const PlanField& field) {
         for (const std::string_view own : {"concurrency", "request_rate", "num_prompts", "duration", "stop",
-                                           "salt", "arrivals", "prefill_concurrency"})
+                                           "salt", "arrivals", "prefill_concurrency", "max_in_flight"})
             if (field.name == own) return false;
         return field.kind == FieldKind::workload || field.kind == FieldKind::load;
     });

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/plan/plan.h"
+#include "core/plan/plan_classes.h"
 #include "experiments/fleet/order.h"
 #include "experiments/fleet/timing.h"
 #include "experiments/server/resolve.h"
@@ -26,8 +27,7 @@ constexpr int kClockExchanges = 20;
 std::uint32_t parts_of(const LoadPlan& asked, std::uint32_t shards) {
     std::uint64_t parts = shards;
     for (const RequestClass& of : with_load(with_dataset(asked)).classes)
-        for (const auto& cap : {of.concurrency, of.prefill_concurrency})
-            if (cap) parts = std::min(parts, std::max<std::uint64_t>(1, *cap));
+        for (const Cap& cap : caps_of(of)) parts = std::min(parts, std::max<std::uint64_t>(1, cap.most));
     return static_cast<std::uint32_t>(parts);
 }
 

@@ -218,6 +218,7 @@ std::optional<std::uint64_t> requests_of(const LoadPlan& plan, const loadgen::Ar
 
 loadgen::Pacing pacing_of(const RequestClass& of) {
     loadgen::Pacing pacing;
+    pacing.requests = of.max_in_flight;
     pacing.prefills = of.prefill_concurrency;
     const bool closed_loop = loadgen::arrivals_of(of.arrivals.value()).at_once;
     if (of.ramp_up != "auto" && !of.ramp_up.empty())
@@ -440,8 +441,8 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.workers = resolved.workers;
     if (resolved.fleet.rendezvous.empty()) load.shard = shard_of(resolved);
     for (const RequestClass& any : resolved.classes) {
-        for (const auto& cap : {any.concurrency, any.prefill_concurrency}) {
-            const std::uint64_t most = cap ? std::max<std::uint64_t>(1, *cap / load.shard.count) : UINT64_MAX;
+        for (const Cap& cap : caps_of(any)) {
+            const std::uint64_t most = std::max<std::uint64_t>(1, cap.most / load.shard.count);
             load.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(load.workers, most));
         }
     }
@@ -471,13 +472,12 @@ void require_divisible(const LoadPlan& plan) {
             "one process, or cut single pauses (--idle-cap)");
     if (!plan.fleet.rendezvous.empty()) return;
     for (const RequestClass& of : plan.classes)
-        for (const auto& [cap, option] : {std::pair{of.concurrency, "--concurrency"},
-                                          std::pair{of.prefill_concurrency, "--prefill-concurrency"}})
-            if (cap && *cap < shard.count)
+        for (const Cap& cap : caps_of(of))
+            if (cap.most < shard.count)
                 throw UsageError(fmt::format(
                     "{0} {1}: {1} in flight cannot be divided between {2} shards; raise it, or take "
                     "fewer shards",
-                    option, *cap, shard.count));
+                    cap.option, cap.most, shard.count));
     for (const std::string& text : plan.stop.rules) {
         const loadgen::StopRule rule = loadgen::parse_stop_rule(text);
         if (rule.off) continue;

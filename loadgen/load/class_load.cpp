@@ -65,7 +65,7 @@ CombinedLoad combined(const std::vector<ClassLoad>& classes) {
         all.constant_rate = common_parts(all.constant_rate, of.arrivals.constant_rate);
         all.request_rate += mean_rate_of(of);
         const bool has_jobs = of.dataset != nullptr && of.dataset->has_jobs();
-        held_back = held_back || of.pacing.think_time || of.pacing.prefills || has_jobs;
+        held_back = held_back || of.pacing.think_time || of.pacing.requests || of.pacing.prefills || has_jobs;
     }
     all.limits.requests = sum_over(classes, [](const ClassLoad& of) { return of.limits.requests; });
     // The caps of several classes act as one cap only if all of them are filled.

@@ -36,7 +36,7 @@ struct CombinedLoad {
     std::optional<std::uint64_t> concurrency = {};  ///< sum of the caps; absent if a class has none, or if
                                                     ///< there are several classes and one is an open loop
     std::optional<std::uint64_t> filled_cap = {};   ///< `concurrency`, if the requests in flight can fill it:
-                                                    ///< absent with a think time, a cap on prefills, or jobs,
+                                                    ///< absent with a think time, a further cap, or jobs,
                                                     ///< whose agents wait for each other and for tools
     Limits limits = {};                             ///< those of the first class, but `requests` is the sum
                                                     ///< over all classes; absent if one has no such limit

@@ -63,6 +63,7 @@ Dispatcher::Dispatcher(Schedule schedule, const Limits& limits, std::optional<st
       pacing_(pacing),
       begin_(begin),
       slots_(cap, schedule_.share(), begin, pacing.ramp_up),
+      requests_(pacing.requests, schedule_.share(), begin, Duration{}),
       prefills_(pacing.prefills, schedule_.share(), begin, Duration{}) {}
 
 /// Ends the opening of jobs. A closed loop with jobs of several turns keeps its slots filled until the first
@@ -137,10 +138,11 @@ Step Dispatcher::next(TimePoint now) {
 
 std::optional<TimePoint> Dispatcher::free_for(TimePoint due, const std::optional<TimePoint>& slot,
                                               TimePoint now, TimePoint& wait_until) const {
-    const auto prefill = prefills_.free_since();
-    if (due <= now && (!slot || !prefill)) return std::nullopt;
-    const TimePoint free_since =
-        std::max({due, slot.value_or(TimePoint::min()), prefill.value_or(TimePoint::min())});
+    TimePoint free_since = due;
+    for (const auto& since : {slot, requests_.free_since(), prefills_.free_since()}) {
+        if (due <= now && !since) return std::nullopt;
+        free_since = std::max(free_since, since.value_or(TimePoint::min()));
+    }
     if (due <= now && free_since <= now) return free_since;
     wait_until = std::min(wait_until, due > now ? due : free_since);
     return std::nullopt;
@@ -174,6 +176,7 @@ std::optional<Start> Dispatcher::start_follow_up(TimePoint now, TimePoint& wait_
 }
 
 Start Dispatcher::start(const Planned& planned, TimePoint scheduled, Duration slot_wait, TimePoint now) {
+    requests_.take();
     prefills_.take();
     ++in_flight_;
     if (prefills_.capped()) without_first_token_.insert({planned.index, planned.warmup});
@@ -204,6 +207,7 @@ void Dispatcher::on_first_token(const RequestKey& request, TimePoint at) {
 
 void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool failed, const Ended& ended) {
     on_first_token(request, slot_free);
+    requests_.give_back(slot_free);
     last_end_ = std::max(last_end_, slot_free);
     if (!std::exchange(any_ended_, true)) slots_.open_within_time_of_first(slot_free);
     --in_flight_;

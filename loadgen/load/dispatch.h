@@ -2,7 +2,8 @@
 // Decides the next step of one class of a load without acting: start a request, wait, or be done. A worker
 // with sockets and an engine in virtual time both act on its decisions, and report the first token and the
 // end of each request with the turns that may follow. In a closed loop all requests have arrived at the start
-// and a cap limits how many are in flight; a job keeps its slot until all of its turns have ended.
+// and a cap limits how many are in flight; a job keeps its slot until all of its turns have ended, and
+// Pacing::requests limits how many of them are in flight.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -130,6 +131,7 @@ class Dispatcher {
     std::optional<TimePoint> ran_dry_;
     std::optional<StopKind> ended_by_;
     Slots slots_;
+    Slots requests_;
     Slots prefills_;
     std::optional<RequestKey> opener_;              ///< request whose first token opens the next slot
     bool any_ended_ = false;                        ///< whether a request has ended

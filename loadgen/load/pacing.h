@@ -11,6 +11,8 @@ namespace paretoken::loadgen {
 
 /// The rules that pace requests besides their arrivals and the cap on those in flight.
 struct Pacing {
+    /// Most requests in flight, if the dispatcher's cap counts live jobs.
+    std::optional<std::uint64_t> requests = {};
     std::optional<std::uint64_t> prefills = {};  ///< most requests in flight without a first token
     /// Time over which the slots open evenly; nothing: they open one by one (Slots::open_next()).
     std::optional<Duration> ramp_up = Duration{};

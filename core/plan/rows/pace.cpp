@@ -123,6 +123,12 @@ constexpr std::array kPaceRows = {
                   "conversations; with a request rate or --arrivals: largest number of requests in "
                   "flight [1]",
               .value = with_set(member<&RequestClass::concurrency>, set_concurrency)},
+    PlanField{.name = "max_in_flight",
+              .kind = load,
+              .help =
+                  "Largest number of requests in flight of all live jobs, whose agents may send several at "
+                  "once [no limit]",
+              .value = checked<at_least_one, &RequestClass::max_in_flight>},
     PlanField{.name = "prefill_concurrency",
               .kind = load,
               .help = "Largest number of requests in flight that have no first token yet [no limit]",

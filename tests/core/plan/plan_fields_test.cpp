@@ -38,6 +38,7 @@ const std::map<std::string, Texts, std::less<>>& other_values() {
         {"turnaround", {"250us"}},
         {"write_time", {"1us"}},
         {"concurrency", {"8"}},
+        {"max_in_flight", {"32"}},
         {"prefill_concurrency", {"4"}},
         {"ramp_up", {"4s"}},
         {"think_time", {"exponential:mean=2s"}},
@@ -282,6 +283,7 @@ TEST(PlanOf, refuses_values_that_make_no_sense_and_names_the_option) {
     refused({{"concurrency", {"0"}}}, "--concurrency");
     refused({{"concurrency", {"many"}}}, "--concurrency");
     refused({{"prefill_concurrency", {"0"}}}, "--prefill-concurrency");
+    refused({{"max_in_flight", {"0"}}}, "--max-in-flight");
     refused({{"ramp_up", {"slowly"}}}, "--ramp-up 'slowly'");
     refused({{"think_time", {"a while"}}}, "--think-time 'a while'");
     refused({{"request_rate", {"-1"}}}, "--request-rate");

@@ -86,6 +86,7 @@ TEST(WithLoad, refuses_a_burstiness_that_shapes_nothing) {
 
 TEST(LoadOptions, hold_the_pace_and_no_more_workers_than_any_cap) {
     const auto load = load_options(with_load(plan_of({{"concurrency", {"8"}},
+                                                      {"max_in_flight", {"3"}},
                                                       {"prefill_concurrency", {"2"}},
                                                       {"ramp_up", {"4s"}},
                                                       {"think_time", {"1s"}},
@@ -93,6 +94,7 @@ TEST(LoadOptions, hold_the_pace_and_no_more_workers_than_any_cap) {
     EXPECT_EQ(load.workers, 2U) << "a worker without a share of a cap would never start anything";
     const loadgen::Pacing& pacing = load.classes.front().pacing;
     EXPECT_EQ(pacing.prefills, 2U);
+    EXPECT_EQ(pacing.requests, 3U);
     EXPECT_EQ(pacing.ramp_up, std::chrono::seconds(4));
     EXPECT_EQ(pacing.think_time, RandomDuration("1s"));
 }

@@ -333,6 +333,23 @@ TEST(Dispatcher, TheTurnsOfAJobShareItsSlotWhichIsFreeWhenAllHaveEnded) {
     EXPECT_EQ(next[0].scheduled, at(400));
 }
 
+TEST(Dispatcher, TheRequestsOfLiveJobsAreCapped) {
+    Dispatcher d = conversations("at_once", {.requests = 2}, 2, 3, {.requests = 1});
+    const auto first = starts(d, at(0));
+    ASSERT_EQ(first.size(), 1U) << "a slot is free for the second job, but not a request";
+    fan_out(d, first[0], at(20));
+    const auto second = starts(d, at(20));
+    ASSERT_EQ(second.size(), 1U) << "the second job begins during the pauses of the first";
+    EXPECT_EQ(second[0].planned.place, 1U);
+    EXPECT_EQ(second[0].scheduled, at(20));
+    EXPECT_TRUE(starts(d, at(130)).empty());
+    d.finished(measured(second[0].planned.index), at(150), false);
+    const auto third = starts(d, at(150));
+    ASSERT_EQ(third.size(), 1U);
+    EXPECT_EQ(third[0].scheduled, at(130));
+    EXPECT_EQ(third[0].slot_wait, milliseconds(20));
+}
+
 TEST(Dispatcher, PausesOfToolsAreScaledAndThenCut) {
     const Pacing pacing{.tool_scale = .5, .idle_cap = milliseconds(80)};
     Dispatcher d = conversations("at_once", {.requests = 1}, 1, 3, pacing);

@@ -75,7 +75,9 @@ TEST(CombinedLoad, DoesNotFillItsCapWhereSlotsPause) {
     thinking.pacing.think_time = RandomDuration("1s");
     ClassLoad few_prefills = closed(4);
     few_prefills.pacing.prefills = 1;
-    for (const ClassLoad& of : {thinking, few_prefills}) {
+    ClassLoad few_requests = closed(4);
+    few_requests.pacing.requests = 1;
+    for (const ClassLoad& of : {thinking, few_prefills, few_requests}) {
         EXPECT_EQ(combined({of, closed(2)}).concurrency, 6U);
         EXPECT_FALSE(combined({of, closed(2)}).filled_cap);
     }
