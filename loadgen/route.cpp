@@ -29,6 +29,7 @@ std::optional<Route> route_named(std::string_view name) {
     if (name == "round-robin") return Route::round_robin;
     if (name == "least-in-flight") return Route::least_in_flight;
     if (name == "prefix") return Route::prefix;
+    if (name == "session") return Route::session;
     return std::nullopt;
 }
 
@@ -40,6 +41,8 @@ std::size_t target_for(Route route, std::uint64_t turn, const Prompt& prompt,
             return next;
         case Route::prefix:
             return derived_seed(0, beginning_of(prompt)) % in_flight.size();
+        case Route::session:
+            return derived_seed(turn, "session") % in_flight.size();
         case Route::least_in_flight:
             break;
     }

@@ -13,6 +13,7 @@ enum class Route : std::uint8_t {
     round_robin,      ///< each server in turn, by the number of requests started before
     least_in_flight,  ///< server on which this worker has the fewest requests; ties as in round_robin
     prefix,           ///< same server for prompts with the same beginning
+    session,          ///< same server for the requests of a conversation, which in a job is an agent
 };
 std::optional<Route> route_named(std::string_view name);
 
@@ -22,7 +23,8 @@ inline constexpr std::size_t kRoutedBytes = 512;  ///< bytes of a text
 inline constexpr std::size_t kRoutedIds = 128;    ///< token ids
 
 /// Returns the index of the server to choose in `in_flight`, this worker's requests for each, which is not
-/// empty. `turn` counts the choices of this worker from its own number on.
+/// empty. `turn` counts the choices of this worker from its own number on; for Route::session it is the number
+/// of the conversation.
 std::size_t target_for(Route route, std::uint64_t turn, const Prompt& prompt,
                        std::span<const std::size_t> in_flight);
 

@@ -60,8 +60,9 @@ Worker::Link& Worker::route(const PreparedRequest& request, RequestRecord& recor
     if (links_.size() == 1) return *links_.front();
     std::vector<std::size_t> in_flight;
     for (const auto& link : links_) in_flight.push_back(link->client.in_flight());
-    const std::size_t target =
-        target_for(options_.route, options_.number + routed_++, request.request.prompt, in_flight);
+    std::uint64_t turn = options_.number + routed_++;
+    if (options_.route == Route::session) turn = record.turn ? record.turn->conversation : record.index;
+    const std::size_t target = target_for(options_.route, turn, request.request.prompt, in_flight);
     record.target = static_cast<std::uint32_t>(target);
     return *links_[target];
 }
@@ -121,6 +122,8 @@ std::optional<std::string> Worker::session_id(const Session& session, SessionSco
         case SessionScope::parent:
             index = session.parent;
             break;
+        case SessionScope::final_turn:
+            return session.is_final ? std::optional<std::string>("true") : std::nullopt;
     }
     if (!index) return std::nullopt;
     return request_id(options_.id_prefix, *index, planned.warmup);

@@ -9,6 +9,8 @@
 namespace paretoken {
 namespace {
 
+constexpr std::string_view kForms = "NAME, or NAME=conversation, =agent, =job, =parent or =final";
+
 /// Returns whether a character may be part of a header's name (a token of RFC 9110).
 bool is_token(char c) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -19,7 +21,8 @@ SessionScope scope_named(std::string_view text, std::string_view scope) {
     if (scope == "conversation" || scope == "agent") return SessionScope::conversation;
     if (scope == "job") return SessionScope::job;
     if (scope == "parent") return SessionScope::parent;
-    throw UsageError(fmt::format("'{}': expected NAME, or NAME=conversation, =agent, =job or =parent", text));
+    if (scope == "final") return SessionScope::final_turn;
+    throw UsageError(fmt::format("'{}': expected {}", text, kForms));
 }
 
 }  // namespace
@@ -29,9 +32,7 @@ SessionName parse_session_name(std::string_view text) {
     const std::string_view name = text.substr(0, equals);
     // A name with other characters is not quoted, because they may be control characters.
     if (name.empty() || !std::ranges::all_of(name, is_token))
-        throw UsageError(
-            "expected NAME, or NAME=conversation, =agent, =job or =parent, where NAME has letters, "
-            "digits and '-' or '_'");
+        throw UsageError(fmt::format("expected {}, where NAME has letters, digits and '-' or '_'", kForms));
     SessionName session{.name = std::string(name)};
     if (equals != std::string_view::npos) session.scope = scope_named(text, text.substr(equals + 1));
     return session;

@@ -14,6 +14,7 @@ enum class SessionScope : std::uint8_t {
     conversation,  ///< the chain of turns, which in a job is an agent
     job,           ///< the job, which a conversation without a job is itself
     parent,        ///< the agent that started the agent; requests of agents without one carry nothing
+    final_turn,    ///< no id: "true" in the last turn of a conversation, and nothing in the others
 };
 
 struct SessionName {
@@ -23,8 +24,8 @@ struct SessionName {
     bool operator==(const SessionName&) const = default;
 };
 
-/// Reads "X-Session-ID", "X-Session-ID=job", "X-Parent=parent"; agent is another word for conversation.
-/// Throws UsageError for an unknown scope or a name that is no token of RFC 9110.
+/// Reads "X-Session-ID", "X-Session-ID=job", "X-Parent=parent", "X-Final=final"; agent is another word for
+/// conversation. Throws UsageError for an unknown scope or a name that is no token of RFC 9110.
 SessionName parse_session_name(std::string_view text);
 
 /// Reads the texts of --session-header: none if there is one text "none"; the usual headers if there are no

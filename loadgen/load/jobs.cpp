@@ -45,12 +45,15 @@ Request Jobs::request(const Planned& planned, bool outline) const {
 std::optional<Session> Jobs::session_of(const Planned& planned) const {
     if (!dataset_->has_conversations() && !dataset_->has_jobs()) return std::nullopt;
     const std::uint64_t opening = opening_of(planned);
-    Session session{.conversation = opening, .job = opening};
+    Session session{.conversation = opening, .job = opening, .is_final = planned.turn + 1 == planned.turns};
     if (!dataset_->has_jobs()) return session;
     const Graph graph = graph_of(planned);
     const auto index_of = [&](std::uint32_t turn) { return opening + std::uint64_t{step_} * turn; };
     const std::uint32_t first = first_turn_of(*graph, graph->turns[planned.turn].agent);
     session.conversation = index_of(first);
+    session.is_final =
+        std::none_of(graph->turns.begin() + planned.turn + 1, graph->turns.end(),
+                     [&](const JobTurn& later) { return later.agent == graph->turns[planned.turn].agent; });
     // The agent was started by the turn that it waits for; of several, by the last one.
     const auto& after = graph->turns[first].after;
     if (!after.empty()) session.parent = index_of(first_turn_of(*graph, graph->turns[after.back()].agent));

@@ -21,6 +21,7 @@ struct Session {
     std::uint64_t conversation = 0;
     std::uint64_t job = 0;
     std::optional<std::uint64_t> parent = {};
+    bool is_final = false;  ///< whether it is the last turn of its conversation
 };
 
 class Jobs {

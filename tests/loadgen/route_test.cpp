@@ -45,7 +45,20 @@ TEST(Route, PrefixSendsWhatBeginsAlikeToOneServer) {
     EXPECT_EQ(seen.size(), kTargets);
 }
 
+TEST(Route, SessionSendsAConversationToOneServer) {
+    std::set<std::size_t> seen;
+    for (std::uint64_t conversation = 0; conversation < 30; ++conversation) {
+        const std::size_t first =
+            target_for(Route::session, conversation, Prompt("a"), std::vector<std::size_t>{0, 0, 0});
+        EXPECT_EQ(target_for(Route::session, conversation, Prompt("b"), std::vector<std::size_t>{9, 0, 9}),
+                  first);
+        seen.insert(first);
+    }
+    EXPECT_EQ(seen.size(), kTargets);
+}
+
 TEST(Route, HasNames) {
+    EXPECT_EQ(route_named("session"), Route::session);
     EXPECT_EQ(route_named("least-in-flight"), Route::least_in_flight);
     EXPECT_FALSE(route_named("random"));
 }

@@ -25,8 +25,9 @@ using enum FieldKind;
 using enum FieldType;
 
 void known_route(const std::string& route) {
-    if (route == "round-robin" || route == "least-in-flight" || route == "prefix") return;
-    throw UsageError(fmt::format("'{}': expected round-robin, least-in-flight or prefix", route));
+    if (route == "round-robin" || route == "least-in-flight" || route == "prefix" || route == "session")
+        return;
+    throw UsageError(fmt::format("'{}': expected round-robin, least-in-flight, prefix or session", route));
 }
 
 void model_mix(const std::string& text) {
@@ -110,7 +111,8 @@ constexpr std::array kTargetRows = {
     PlanField{.name = "route",
               .kind = load,
               .help = "Rule by which a request goes to one of several servers: round-robin, least-in-flight, "
-                      "or prefix (requests that begin alike go to the same server)",
+                      "prefix (requests that begin alike go to the same server), or session (those of a "
+                      "conversation or agent do)",
               .value = checked<known_route, &LoadPlan::route>},
     PlanField{.name = "model",
               .kind = load,
@@ -135,7 +137,8 @@ constexpr std::array kTargetRows = {
               .kind = load,
               .help =
                   "HTTP header with the id of the request's conversation or agent, NAME, or of its job or "
-                  "its parent agent, NAME=job, NAME=parent; may be repeated; none sends none "
+                  "its parent agent, NAME=job, NAME=parent, or with true in the last turn of an agent, "
+                  "NAME=final; may be repeated; none sends none "
                   "[X-Session-Affinity and X-Correlation-ID, if the dataset has conversations or jobs]",
               .value = checked<session_headers, &LoadPlan::session_headers>},
     PlanField{.name = "session_field",

@@ -26,6 +26,7 @@ TEST(SessionNames, HaveTheConversationsIdUnlessAnotherScopeIsGiven) {
     EXPECT_EQ(parse_session_name("X-Session-ID=agent").scope, SessionScope::conversation);
     EXPECT_EQ(parse_session_name("cache_salt=job"), (SessionName{"cache_salt", SessionScope::job}));
     EXPECT_EQ(parse_session_name("X-Dynamo-Parent-Session-ID=parent").scope, SessionScope::parent);
+    EXPECT_EQ(parse_session_name("X-Dynamo-Session-Final=final").scope, SessionScope::final_turn);
 }
 
 TEST(SessionNames, TheUsualHeadersAreSentUnlessOthersOrNoneAreAskedFor) {
