@@ -166,6 +166,12 @@ Figure input_deviation(const RunResult& run) {
     return deviation(run.workload.input_length, kTemplate);
 }
 
+/// Returns the deviation of the growth of prompts from turn to turn, of which 2 tokens are rounding.
+Figure growth_deviation(const RunResult& run) {
+    if (run.workload.length_source == "uncalibrated") return std::nullopt;
+    return deviation(run.workload.prompt_growth, 2);
+}
+
 Figure output_deviation(const RunResult& run) {
     return deviation(run.workload.output_length, 1);
 }
@@ -258,6 +264,10 @@ constexpr std::array kChecks = {
           "of the counter's", energy_deviation, 0.05, kNever},
     Check{"input_length", "prompts of another mean length than asked for: off by", "of what was asked for",
           input_deviation, 0.05, 0.50},
+    Check{"prompt_growth",
+          "prompts grow from turn to turn by another number of tokens than the dataset states, as a chat "
+          "template that adds or drops text makes them: off by",
+          "of the growth", growth_deviation, 0.05, kNever},
     Check{"output_length", "answers of another mean length than asked for: off by", "of what was asked for",
           output_deviation, 0.05, 0.50},
     Check{"resent",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/result/metrics.h"
+#include "core/result/prompt_growth.h"
 #include "core/result/slo.h"
 #include "core/result/summary.h"
 #include "core/result/validity.h"
@@ -108,6 +109,7 @@ Workload workload_of(const Begun& begun, const RequestTable& records) {
     if (knows(begun, Fact::output_tokens)) workload.achieved_output_tokens = mean_of(records, output);
     workload.input_length = asked_of(
         records, [](const RequestRecord& r) { return r.wanted_input_tokens; }, prompt);
+    workload.prompt_growth = prompt_growth_of(records);
     if (begun.shape.keeps_length && knows(begun, Fact::output_tokens))
         workload.output_length = asked_of(
             records, [](const RequestRecord& r) { return r.wanted_output_tokens; }, output);

@@ -82,6 +82,9 @@ constexpr std::array kReasons = {
     // The work.
     ValidityReason{"input_length", "Prompts had another length than was asked for.",
                    "Compare with --prompt-form token-ids, or take the measured length."},
+    ValidityReason{"prompt_growth",
+                   "Prompts grew from turn to turn by another length than the dataset states.",
+                   "Look at the chat template; compare only with runs whose prompts grow alike."},
     ValidityReason{"output_length", "Answers had another length than was asked for.",
                    "Check that the server accepts ignore_eos and the limit on tokens."},
     ValidityReason{"other_model", "Answers name another model than the requests asked for.",

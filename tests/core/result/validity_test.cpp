@@ -371,6 +371,22 @@ TEST(Validity, lengths_that_are_not_what_was_asked_for_are_said) {
     EXPECT_EQ(validity_of(run), Validity{}) << "nobody knew how long the prompts were";
 }
 
+TEST(Validity, a_template_that_changes_prompts_with_every_turn_is_said) {
+    auto run = clean_run();
+    for (const auto& [asked, counted] :
+         {std::pair{20., 22.}, std::pair{1000., 1040.}, std::pair{1000., 960.}}) {
+        run.workload.prompt_growth = Asked{asked, counted};
+        EXPECT_EQ(validity_of(run), Validity{});
+    }
+    for (const double counted : {112., 60., -5.}) {
+        run.workload.prompt_growth = Asked{100, counted};
+        EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"prompt_growth"});
+        EXPECT_EQ(validity_of(run).verdict, Verdict::warn);
+    }
+    run.workload.length_source = "uncalibrated";
+    EXPECT_EQ(validity_of(run), Validity{});
+}
+
 TEST(Validity, what_a_template_adds_to_a_short_prompt_is_no_wrong_length) {
     auto run = clean_run();
     run.workload.input_length = Asked{4, 30};
