@@ -9,6 +9,7 @@
 #include "core/evidence/evidence.h"
 #include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
+#include "core/result/rates.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -306,6 +307,36 @@ std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan 
     set_goodput(results, summary.jobs, ends, window, judging);
     set_interactivity(results, requests, window);
     return summary;
+}
+
+std::optional<Series> live_jobs_series(const RequestTable& requests, TimeSpan run) {
+    const auto all = seconds_of(run);
+    std::map<std::pair<std::uint64_t, bool>, TimeSpan> lives;  // warm-ups have indexes of their own
+    for (const RequestRecord& record : requests) {
+        if (!record.job) continue;
+        const bool of_warmups = record.warmup && !record.job->inside;
+        const auto [life, is_new] =
+            lives.try_emplace({record.job->first, of_warmups}, TimeSpan{record.started, record.closed});
+        if (is_new) continue;
+        life->second.begin = std::min(life->second.begin, record.started);
+        life->second.end = std::max(life->second.end, record.closed);
+    }
+    if (!all || lives.empty()) return std::nullopt;
+    Series series{"live_jobs", "jobs", "requests", {}, std::vector<double>(all->count, 0)};
+    const double run_s = seconds(run.length());
+    for (const auto& [job, life] : lives) {
+        const double begin = std::clamp(seconds(life.begin - run.begin), 0.0, run_s);
+        const double end = std::clamp(seconds(life.end - run.begin), 0.0, run_s);
+        for (auto i = static_cast<std::size_t>(begin); i < all->count && static_cast<double>(i) < end; ++i) {
+            const auto second = static_cast<double>(i);
+            series.values[i] += std::min(end, second + 1) - std::max(begin, second);
+        }
+    }
+    for (std::size_t i = 0; i < all->count; ++i) {
+        series.times_s.push_back(static_cast<double>(i));
+        series.values[i] /= std::min(1.0, run_s - static_cast<double>(i));
+    }
+    return series;
 }
 
 bool is_good(const JobTimes& job, const std::vector<Slo>& slos) {

@@ -42,6 +42,10 @@ struct JobSummary {
 std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan window,
                                          const JobJudging& judging = {});
 
+/// Returns the mean number of live jobs in each second of `run`; nothing without jobs. A job lives from the
+/// start of its first request to the end of its last one, pauses included.
+std::optional<Series> live_jobs_series(const RequestTable& requests, TimeSpan run);
+
 /// Returns whether a job ended well and met all limits.
 bool is_good(const JobTimes& job, const std::vector<Slo>& slos);
 

@@ -285,6 +285,8 @@ RunResult result_of(const Recorded& recorded, const Judging& judging) {
     }
     result.targets = targets_of(std::move(summary.targets), begun.shape.targets);
     result.series = std::move(summary.series);
+    if (auto live = live_jobs_series(observed.records, summary.run))
+        result.series.push_back(std::move(*live));
 
     result.client = client_of(recorded, window);
     const std::string& other = result.provenance.measured_by;

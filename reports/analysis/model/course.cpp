@@ -19,8 +19,8 @@ struct CourseChart {
     std::string_view title;
     std::string_view y_title;
     double factor = 1;
-    std::array<std::string_view, 3> series;  ///< names in run.json; an empty name ends the list
-    std::array<std::string_view, 3> names;   ///< names that the chart shows
+    std::array<std::string_view, 4> series;  ///< names in run.json; an empty name ends the list
+    std::array<std::string_view, 4> names;   ///< names that the chart shows
     bool only_if_any = false;                ///< whether it is left out if every value is 0
 };
 
@@ -28,8 +28,8 @@ constexpr std::array kCharts{
     CourseChart{.id = "load",
                 .title = "Requests in flight",
                 .y_title = "requests",
-                .series = {"in_flight", "running", "waiting"},
-                .names = {"by the client", "running, by the server", "waiting, by the server"}},
+                .series = {"in_flight", "running", "waiting", "live_jobs"},
+                .names = {"by the client", "running, by the server", "waiting, by the server", "live jobs"}},
     CourseChart{.id = "tokens",
                 .title = "Output tokens per second",
                 .y_title = "tokens/s",

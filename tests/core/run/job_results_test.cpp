@@ -112,6 +112,22 @@ TEST(JobResults, TheTwoInteractivitiesAreTheInverseOfAPercentileAndARatioOfSums)
     EXPECT_DOUBLE_EQ(*results.e2e_interactivity, 50 / 20.);
 }
 
+TEST(LiveJobs, ArePresentInTheirPausesToo) {
+    RequestRecord warmup = turn_of(0, 0, 1, 0, 1);
+    warmup.warmup = true;
+    const auto series =
+        live_jobs_series(RequestTable(std::vector{warmup, turn_of(0, 0, 2, .5, 1), turn_of(0, 1, 2, 2.5, 3),
+                                                  turn_of(2, 0, 1, 2, 3.5)}),
+                         {at(0), at(3.5)});
+    ASSERT_TRUE(series);
+    EXPECT_EQ(series->name, "live_jobs");
+    EXPECT_EQ(series->times_s, (std::vector<double>{0, 1, 2, 3}));
+    EXPECT_EQ(series->values, (std::vector<double>{1.5, 1, 2, 1}));
+    RequestRecord single = turn_of(0, 0, 1, 0, 1);
+    single.job.reset();
+    EXPECT_FALSE(live_jobs_series(RequestTable(std::vector{single}), {at(0), at(9)}));
+}
+
 TEST(JobResults, ARunWithoutJobsHasNone) {
     RequestRecord single = turn_of(0, 0, 1, 0, 1);
     single.job.reset();

@@ -120,6 +120,16 @@ TEST(Course, DrawsTheClientsAndTheServersAccountTogether) {
     EXPECT_TRUE(course_of(run_with({})).empty());
 }
 
+TEST(Course, DrawsJobsAndRequestsInFlightBesideEachOther) {
+    const std::vector<Picture> pictures =
+        course_of(run_with({series("in_flight", "requests", {4, 12}), series("live_jobs", "jobs", {4, 4})}));
+    ASSERT_EQ(pictures.size(), 1U);
+    ASSERT_EQ(pictures[0].series.size(), 2U);
+    EXPECT_EQ(pictures[0].series[1].name, "live jobs");
+    EXPECT_EQ(pictures[0].series[0].points[1].y, 12);
+    EXPECT_EQ(pictures[0].series[1].points[1].y, 4);
+}
+
 TEST(Courses, AreOfTheRunsOnAFrontFirstWhereThereAreMany) {
     auto configurations = configurations_of(40);
     configurations[0].points[31].on_front = true;
