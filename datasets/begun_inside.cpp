@@ -80,6 +80,7 @@ class BegunInside final : public Dataset {
     std::string description() const override { return inner_->description(); }
     std::string content() const override { return inner_->content(); }
     std::vector<std::string> notes() const override { return inner_->notes(); }
+    std::optional<double> best_possible_hit() const override { return inner_->best_possible_hit(); }
     std::optional<double> mean_input_tokens() const override { return inner_->mean_input_tokens(); }
     std::optional<double> mean_output_tokens() const override { return inner_->mean_output_tokens(); }
 

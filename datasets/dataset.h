@@ -78,6 +78,10 @@ class Dataset {
     /// left out. A note is a sentence without a full stop.
     virtual std::vector<std::string> notes() const { return {}; }
 
+    /// Returns the share of all prompt tokens that a cache of unlimited size, with whole blocks and for each
+    /// job alone, would find; nothing if the prompts have no blocks. It reads all turns.
+    virtual std::optional<double> best_possible_hit() const { return std::nullopt; }
+
     /// Return the mean number of prompt tokens and of output tokens per request; nothing if it is not known.
     virtual std::optional<double> mean_input_tokens() const { return std::nullopt; }
     virtual std::optional<double> mean_output_tokens() const { return std::nullopt; }

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory_resource>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "core/statistics.h"
+#include "datasets/files/seen_blocks.h"
 #include "datasets/files/turn_file.h"
 
 namespace paretoken::datasets {
@@ -94,51 +92,6 @@ class Hours {
     std::vector<double> counts_;
 };
 
-/// The last prompts of the agents of one job, with which their next prompts mostly begin.
-class Fronts {
-  public:
-    /// Returns the number of first blocks that the row before in the same agent had too.
-    std::size_t known(const Row& row) {
-        if (row.scope == 0) return 0;
-        if (row.scope != scope_) last_.clear();
-        scope_ = row.scope;
-        std::vector<std::uint64_t>& last = last_[row.conversation];
-        const auto differ = std::mismatch(row.blocks.begin(), row.blocks.end(), last.begin(), last.end());
-        const auto known = static_cast<std::size_t>(differ.first - row.blocks.begin());
-        last.erase(differ.second, last.end());
-        last.insert(last.end(), differ.first, row.blocks.end());
-        return known;
-    }
-
-  private:
-    std::uint64_t scope_ = 0;
-    std::unordered_map<std::string, std::vector<std::uint64_t>> last_;
-};
-
-/// Names of blocks that were seen. They lie in a pool, because there are millions of them in a large job.
-class SeenBlocks {
-  public:
-    bool contains(std::uint64_t name) const { return names_->contains(name); }
-    template <class Iterator>
-    void insert(Iterator begin, Iterator end) {
-        names_->insert(begin, end);
-    }
-    void forget() {
-        names_.reset();
-        pool_.release();
-        names_.emplace(&pool_);
-    }
-
-  private:
-    std::pmr::monotonic_buffer_resource pool_;
-    std::optional<std::pmr::unordered_set<std::uint64_t>> names_{&pool_};
-};
-
-/// Returns the number of tokens in the first blocks of a prompt.
-std::int64_t end_of(std::size_t blocks, std::int64_t block_tokens) {
-    return static_cast<std::int64_t>(blocks) * block_tokens;
-}
-
 /// A prefix cache of unlimited size.
 class InfiniteCache {
   public:
@@ -150,7 +103,7 @@ class InfiniteCache {
         const std::int64_t input = row.input_tokens.value_or(0);
         if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_.forget();
         scope_ = row.scope;
-        const std::size_t known = fronts_.known(row);
+        const std::size_t known = fronts_.known(row, row.conversation);
         blocks_ += static_cast<double>(row.blocks.size());
         tokens_ += static_cast<double>(std::min(input, end_of(row.blocks.size(), block_tokens)));
         block_hits_ += static_cast<double>(known);
@@ -175,7 +128,7 @@ class InfiniteCache {
   private:
     bool jobs_in_rows_;
     std::uint64_t scope_ = 0;
-    Fronts fronts_;
+    Fronts<std::string> fronts_;
     SeenBlocks seen_;
     double blocks_ = 0;
     double tokens_ = 0;
@@ -197,37 +150,6 @@ std::vector<std::uint32_t> depths_of(const JobGraph& graph) {
     return depths;
 }
 
-/// The prompts of one job, for the best hit that a cache of its own could have.
-class JobCache {
-  public:
-    void add(const Row& row, std::int64_t block_tokens) {
-        const std::int64_t tokens = row.input_tokens.value_or(0);
-        tokens_ += static_cast<double>(tokens);
-        const std::size_t known = fronts_.known(row);
-        if (row.blocks.empty()) return;
-        const auto whole = std::min(row.blocks.size(), static_cast<std::size_t>(tokens / block_tokens));
-        std::size_t hits = std::min(known, whole);
-        while (hits < whole && seen_.contains(row.blocks[hits])) ++hits;
-        hits_ += static_cast<double>(end_of(hits, block_tokens));
-        seen_.insert(row.blocks.begin() + static_cast<std::ptrdiff_t>(known), row.blocks.end());
-        any_ = true;
-    }
-    void next_job() {
-        seen_.forget();
-        fronts_ = {};
-    }
-    std::optional<double> hit() const {
-        return any_ && tokens_ > 0 ? std::optional(hits_ / tokens_) : std::nullopt;
-    }
-
-  private:
-    Fronts fronts_;
-    SeenBlocks seen_;
-    double tokens_ = 0;
-    double hits_ = 0;
-    bool any_ = false;  ///< whether a prompt had blocks
-};
-
 JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
     JobSummary jobs{.jobs = file.jobs().size()};
     std::vector<double> turns;
@@ -245,8 +167,7 @@ JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
         cache.next_job();
         for (std::uint32_t number = 0; number < graph->turns.size(); ++number) {
             const JobTurn& turn = graph->turns[number];
-            Row row = file.turn(job, number);
-            row.conversation = fmt::format("{}", turn.agent);
+            const Row row = file.turn(job, number);
             const std::int64_t tokens = row.prompt ? 0 : row.input_tokens.value_or(0);
             if (tokens < std::exchange(last[turn.agent], tokens)) ++jobs.shrinking;
             if (turn.number == 0 && turn.background) ++jobs.background_agents;
@@ -254,7 +175,7 @@ JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
                 if (graph->turns[other].agent != turn.agent) ++jobs.waits_between_agents;
             if (number > 0) delays.push_back(seconds(turn.delay));
             if (number > 0) tools.push_back(seconds(turn.tool));
-            cache.add(row, row.block_tokens > 0 ? row.block_tokens : format.block_tokens);
+            cache.add(row, turn.agent, format.block_tokens);
         }
     }
     for (const double n : agents) jobs.agents += static_cast<std::uint64_t>(n);

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "datasets/files/seen_blocks.h"
 #include "datasets/files/turn_file.h"
 #include "datasets/synthetic/prompt_maker.h"
 
@@ -141,6 +142,18 @@ class FileDataset final : public Dataset {
         std::vector<std::string> notes = file_.notes();
         for (std::string& note : notes) note.insert(0, file_.path() + ": ");
         return notes;
+    }
+
+    std::optional<double> best_possible_hit() const override {
+        if (!has_conversations() || row_at(0, 0).blocks.empty()) return std::nullopt;
+        JobCache cache;
+        for (std::size_t index = 0; index < jobs().size(); ++index) {
+            cache.next_job();
+            const auto graph = jobs().graph(index);
+            for (std::uint32_t turn = 0; turn < graph->turns.size(); ++turn)
+                cache.add(row_at(index, turn), graph->turns[turn].agent, format_.block_tokens);
+        }
+        return cache.hit();
     }
 
     std::optional<double> mean_input_tokens() const override {

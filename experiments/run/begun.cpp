@@ -68,6 +68,7 @@ Workload workload_of(const Load& load, const Target& target) {
     if (!load.datasets.front()->has_conversations()) w.repeats_after = load.datasets.front()->repeats_after();
     w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
     w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();
+    w.best_possible_cached_ratio = load.datasets.front()->best_possible_hit();
     return w;
 }
 

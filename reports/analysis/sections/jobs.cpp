@@ -13,6 +13,12 @@ std::string share_cell(const std::optional<double>& share) {
     return share ? fmt::format("{:.0f} %", 100 * *share) : "–";
 }
 
+std::string per_gpu_cell(const ReportPoint& point) {
+    const std::uint32_t gpus = point.result.provenance.hardware_count;
+    const auto rate = point.result.jobs->jobs_per_hour;
+    return gpus > 0 && rate ? significant(*rate / gpus) : "–";
+}
+
 std::string time_cell(const ReportPoint& point, double p) {
     const MetricSummary* const time = point.result.metric("job_time_s");
     const PercentileValue* const at = time == nullptr ? nullptr : time->at(p);
@@ -24,12 +30,14 @@ Table table_of_jobs(const ReportModel& model) {
     Table table{{{"Configuration", Align::left},
                  {"Load", Align::left},
                  {"Jobs per hour"},
+                 {"per GPU"},
                  {"Job time p50, s"},
                  {"p95"},
                  {"$ per job, mean"},
                  {"p50"},
                  {"p95"},
                  {"Cached share"},
+                 {"Best possible"},
                  {"Continued"},
                  {"Cached of it"}},
                 {}};
@@ -41,10 +49,11 @@ Table table_of_jobs(const ReportModel& model) {
             table.titles.push_back({i, model.configurations[i].workload});
             table.rows.push_back(
                 {model.configurations[i].title, point.load_label, significant(jobs.jobs_per_hour),
-                 time_cell(point, .5), time_cell(point, .95), cost != nullptr ? dollars(cost->mean) : "–",
-                 cost != nullptr ? dollars(cost->p50) : "–", cost != nullptr ? dollars(cost->p95) : "–",
-                 share_cell(cached_share(point.result)), share_cell(jobs.continued_ratio),
-                 share_cell(jobs.cached_of_continued)});
+                 per_gpu_cell(point), time_cell(point, .5), time_cell(point, .95),
+                 cost != nullptr ? dollars(cost->mean) : "–", cost != nullptr ? dollars(cost->p50) : "–",
+                 cost != nullptr ? dollars(cost->p95) : "–", share_cell(cached_share(point.result)),
+                 share_cell(point.result.workload.best_possible_cached_ratio),
+                 share_cell(jobs.continued_ratio), share_cell(jobs.cached_of_continued)});
         }
     return table;
 }
@@ -112,7 +121,9 @@ std::vector<Section> job_sections(const ReportModel& model) {
         {{Paragraph{
              "A job is a task of a user with all turns of its agents. The mean cost per job is the "
              "deployment's cost per hour over the jobs that ended well per hour. Jobs share it by their "
-             "tokens, at the ratios that the prices of tokens have. Continued is the part of the prompts "
+             "tokens, at the ratios that the prices of tokens have. The best possible cached share is that "
+             "of the whole file with an unlimited cache, whole blocks and each job alone. Continued is the "
+             "part of the prompts "
              "that the turn before in the same agent had already, in turns that follow one: a cache that "
              "loses nothing serves at least this part."}},
          {std::move(table)}}};
