@@ -1,7 +1,12 @@
 #include "datasets/files/row_notes.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
+#include <algorithm>
+#include <variant>
+
+#include "core/text/number_text.h"
 #include "core/text/printable.h"
 #include "datasets/files/file_dataset.h"
 
@@ -11,24 +16,65 @@ namespace {
 constexpr double kMany = .05;  // share of rows left out from which it is told
 constexpr std::size_t kMostUnknown = 12;
 constexpr std::size_t kLongestName = 40;
+constexpr double kLongPause = 3600;  // seconds
+constexpr std::string_view kPauses = "have a pause of more than an hour before a turn";
+constexpr std::string_view kArguments =
+    "hold calls of tools whose recorded arguments are not JSON, which a server may refuse";
+
+/// Returns whether a recorded call of a tool has a text of arguments that is not JSON.
+bool has_malformed_arguments(const Message& message) {
+    if (message.fields.find("\"arguments\"") == std::string::npos) return false;
+    simdjson::dom::parser parser;
+    simdjson::dom::parser of_arguments;
+    simdjson::dom::array calls;
+    if (parser.parse(simdjson::padded_string("{" + message.fields + "}"))["tool_calls"].get(calls))
+        return false;
+    for (const simdjson::dom::element call : calls) {
+        std::string_view text;
+        if (call["function"]["arguments"].get(text)) continue;
+        if (of_arguments.parse(simdjson::padded_string(text)).error() != simdjson::SUCCESS) return true;
+    }
+    return false;
+}
+
+bool has_malformed_arguments(const Row& row) {
+    const auto* const messages = row.prompt ? std::get_if<Messages>(&*row.prompt) : nullptr;
+    const auto malformed = [](const auto& part) { return has_malformed_arguments(part); };
+    return (messages != nullptr && std::ranges::any_of(*messages, malformed)) ||
+           std::ranges::any_of(row.further, malformed);
+}
+
+/// Returns the longest pause before a turn of the row.
+double longest_pause_s(const Row& row) {
+    double longest = row.job.delay_s + row.job.tool_s;
+    for (const Row& turn : row.further) longest = std::max(longest, longest_pause_s(turn));
+    return longest;
+}
 
 }  // namespace
+
+void RowNotes::count(std::map<std::string, Count, std::less<>>& counts, std::string_view what,
+                     const RowPlace& place) {
+    ++counts.try_emplace(std::string(what), Count{0, place.line}).first->second.rows;
+}
 
 void RowNotes::add(const Row& row, const RowPlace& place) {
     if (!row.unusable.empty()) {
         left_out_.push_back(rows_);
-        Count& count = reasons_.try_emplace(std::string(row.unusable), Count{0, place.line}).first->second;
-        ++count.rows;
+        count(reasons_, row.unusable, place);
     }
-    if (!row.remark.empty())
-        ++remarks_.try_emplace(std::string(row.remark), Count{0, place.line}).first->second.rows;
+    if (!row.remark.empty()) count(remarks_, row.remark, place);
+    const double pause = longest_pause_s(row);
+    if (pause > kLongPause) count(remarks_, kPauses, place);
+    longest_pause_s_ = std::max(longest_pause_s_, pause);
+    if (has_malformed_arguments(row)) count(remarks_, kArguments, place);
     ++rows_;
     for (const std::string& name : row.unknown_fields) {
         if (!unknown_.contains(name) && unknown_.size() == kMostUnknown) {
             more_unknown_ = true;
             continue;
         }
-        ++unknown_.try_emplace(name, Count{0, place.line}).first->second.rows;
+        count(unknown_, name, place);
     }
 }
 
@@ -40,9 +86,14 @@ std::vector<std::string> RowNotes::texts(std::string_view known_fields) const {
                                     share > kMany ? fmt::format(" ({:.3g} %)", 100 * share) : "", reason,
                                     count.first_line));
     }
-    for (const auto& [remark, count] : remarks_)
+    for (const auto& [remark, count] : remarks_) {
         texts.push_back(
             fmt::format("{} of {} rows {} (first in line {})", count.rows, rows_, remark, count.first_line));
+        if (remark == kPauses)
+            texts.back() +=
+                fmt::format("; the longest is {} s, for which a run waits unless --idle-cap cuts it",
+                            number_text(longest_pause_s_));
+    }
     if (unknown_.empty()) return texts;
     std::string names;
     for (const auto& [name, count] : unknown_)

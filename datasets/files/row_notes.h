@@ -1,6 +1,6 @@
 #pragma once
 // What a reader of rows noticed that does not make a file wrong: rows that hold no request and were left out,
-// and fields that no dataset uses.
+// fields that no dataset uses, very long pauses, and calls of tools whose arguments are not JSON.
 #include <cstddef>
 #include <map>
 #include <string>
@@ -30,7 +30,11 @@ class RowNotes {
         std::size_t rows = 0;
         std::size_t first_line = 0;
     };
+    static void count(std::map<std::string, Count, std::less<>>& counts, std::string_view what,
+                      const RowPlace& place);
+
     std::size_t rows_ = 0;
+    double longest_pause_s_ = 0;
     std::vector<std::size_t> left_out_;
     std::map<std::string, Count, std::less<>> reasons_;
     std::map<std::string, Count, std::less<>> remarks_;

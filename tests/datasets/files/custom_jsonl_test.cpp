@@ -249,6 +249,38 @@ TEST(CustomJsonl, TakesOtherNamesOfOutputTokens) {
                 AllOf(HasSubstr(":1: \"output_tokens\" is 8"), HasSubstr("\"max_tokens\" is 7")));
 }
 
+TEST(CustomJsonl, SaysThatAPauseIsVeryLong) {
+    const auto notes = [](double second, double third) {
+        return dataset_of(fmt::format(R"({{"job":"j","conversation":"a","prompt":"a"}}
+{{"job":"j","conversation":"a","prompt":"b","delay_s":{}}}
+{{"job":"j","conversation":"a","prompt":"c","tool_s":{}}})",
+                                      second, third))
+            ->notes();
+    };
+    EXPECT_THAT(notes(3600, 3599), ::testing::IsEmpty());
+    EXPECT_THAT(notes(3601, 56048.7),
+                ::testing::ElementsAre(AllOf(HasSubstr("2 of 3 rows have a pause of more than an hour"),
+                                             HasSubstr("(first in line 2); the longest is 56049 s"),
+                                             HasSubstr("unless --idle-cap cuts it"))));
+}
+
+TEST(CustomJsonl, SaysThatArgumentsOfToolsAreNotJson) {
+    const auto notes = [](std::string_view arguments) {
+        return dataset_of(
+                   fmt::format(R"({{"messages":[{{"role":"user","content":"a"}},)"
+                               R"({{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":)"
+                               R"("function","function":{{"name":"ls","arguments":{}}}}}]}},)"
+                               R"({{"role":"tool","tool_call_id":"c","content":"x"}}]}})",
+                               arguments))
+            ->notes();
+    };
+    EXPECT_THAT(notes(R"("{\"path\": \".\"}")"), ::testing::IsEmpty());
+    EXPECT_THAT(notes(R"({"path": "."})"), ::testing::IsEmpty()) << "it is an object";
+    for (const char* const broken : {R"("{\"path\": ")", R"("")", R"("path=.")"})
+        EXPECT_THAT(notes(broken), ::testing::ElementsAre(HasSubstr("recorded arguments are not JSON")))
+            << broken;
+}
+
 TEST(CustomJsonl, UnknownFieldsAreNamedOnce) {
     const auto dataset = dataset_of(
         "{\"prompt\":\"a\",\"id\":1}\n{\"prompt\":\"b\",\"id\":2,\"temprature\":0}\n"
