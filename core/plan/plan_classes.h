@@ -10,6 +10,8 @@
 
 namespace paretoken {
 
+struct RequestClass;
+
 /// Splits "interactive:rate=4,isl=512" into the name and the fields. Throws UsageError if there is no name.
 std::pair<std::string, std::string> class_name_and_fields(const std::string& spec);
 
