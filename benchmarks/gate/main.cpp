@@ -26,6 +26,8 @@
 #include "experiments/gate.h"
 #include "experiments/server/load.h"
 #include "experiments/server/resolve.h"
+#include "experiments/server/target.h"
+#include "experiments/watcher.h"
 #include "loadgen/progress.h"
 #include "loadgen/run.h"
 #include "reports/analysis/gate/decision.h"
