@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
+#include "core/text/letter_case.h"
 #include "core/version.h"
 #include "reports/document/table.h"
 
@@ -243,12 +244,6 @@ std::string examples_of(const HelpPage& page, std::size_t width) {
     std::string text = "\nExamples:\n";
     for (std::size_t i = 0; i + 1 < page.examples.size(); i += 2) text += example_of(page, i, width);
     return text;
-}
-
-std::string lower_case(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    return lower;
 }
 
 /// Whether one of the words of `text` begins with `start`, which is in lower case.

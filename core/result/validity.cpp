@@ -224,8 +224,7 @@ constexpr std::array kChecks = {
           "tokens came at once; nginx needs proxy_buffering off and tcp_nodelay on, HAProxy option "
           "http-no-delay, a CDN neither compression nor buffering, unless the server itself computes answers "
           "before it sends them; inter-token times and the time per output token have no meaning: answers "
-          "whose "
-          "tokens came together after they had been computed",
+          "whose tokens came together after they had been computed",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); }, 0.05, kNever},
     Check{"disputed_counts",

@@ -290,7 +290,7 @@ std::uint64_t DeltaParser::recognised() const {
 }
 
 bool DeltaParser::is_beyond_ascii() const {
-    const std::string_view text = output_.empty() ? parsed_ : output_;
+    const std::string_view text = output_.empty() ? state_->event : output_;
     const auto is_wide = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
     return std::ranges::any_of(text, is_wide) || text.find("\\u") != std::string_view::npos;
 }
@@ -300,7 +300,6 @@ const Delta& DeltaParser::parse(std::string_view data) {
     while (!data.empty() && is_blank(data.back())) data.remove_suffix(1);
     state_->event = data;
     model_ = {};
-    parsed_ = {};
     if (const Delta* known = state_->shapes.recognised(data, output_)) return *known;
     state_->delta = {};
     output_ = {};
@@ -353,7 +352,6 @@ void DeltaParser::read(std::string_view data) {
         delta.error = error_of_reason(delta.finish_reason,
                                       short_line(reading.finish_message, kLongestText, state_->secrets));
     output_ = only_output_in(data, reading.holes);
-    parsed_ = data;
     state_->shapes.learn(data, reading, delta);
 }
 

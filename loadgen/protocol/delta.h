@@ -105,7 +105,6 @@ class DeltaParser {
     /// The output of the event parsed last, with its escapes, if one string certainly holds all of it;
     /// otherwise empty.
     std::string_view output_;
-    std::string_view parsed_;  ///< the event parsed last, unless it was recognised by its shape
     std::string_view model_;
     std::unique_ptr<State> state_;
 };
