@@ -69,7 +69,7 @@ Scaling scaling_of(const reports::Demand& demand, const ScalingOptions& options)
     if (demand.hours.empty() && any)
         throw UsageError(
             "--cold-start, --min-servers and --max-servers need the hours of a demand: give "
-            "--demand FILE, or --log with at least two hours and --slo");
+            "--demand FILE, or --log with an hour and a half or more and --slo");
     if (options.least && options.most && *options.least > *options.most)
         throw UsageError(
             fmt::format("--min-servers {} is above --max-servers {}", *options.least, *options.most));

@@ -122,10 +122,10 @@ std::vector<Section> job_sections(const ReportModel& model) {
              "A job is a task of a user with all turns of its agents. The mean cost per job is the "
              "deployment's cost per hour over the jobs that ended well per hour. Jobs share it by their "
              "tokens, at the ratios that the prices of tokens have. The best possible cached share is that "
-             "of the whole file with an unlimited cache, whole blocks and each job alone. Continued is the "
-             "part of the prompts "
-             "that the turn before in the same agent had already, in turns that follow one: a cache that "
-             "loses nothing serves at least this part."}},
+             "of the whole file with an unlimited cache, whole blocks and each job alone; beginnings that "
+             "several jobs have in common can put the measured share above it. Continued is the part of "
+             "the prompts that the turn before in the same agent had already, in turns that follow one: a "
+             "cache that loses nothing serves at least this part."}},
          {std::move(table)}}};
     if (Picture picture = front_of_jobs(model); !picture.series.empty())
         section.blocks.push_back(
