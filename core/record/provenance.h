@@ -109,7 +109,7 @@ struct Workload {
     /// The number of requests after which their prompts repeat word for word, for single requests of one
     /// dataset. Absent if every prompt is new.
     std::optional<std::uint64_t> repeats_after = {};
-    /// prompt_growth_of() of core/result/prompt_growth.h: the mean growth of prompts from turn to turn.
+    /// prompt_growth_of() of core/run/prompt_growth.h: the mean growth of prompts from turn to turn.
     std::optional<Asked> prompt_growth = {};
     /// The share of the prompt tokens of the file that a cache of unlimited size, with whole blocks and for
     /// each job alone, would find. Absent if prompts have no blocks, or if there are several classes.

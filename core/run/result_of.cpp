@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/result/metrics.h"
-#include "core/result/prompt_growth.h"
 #include "core/result/slo.h"
 #include "core/result/summary.h"
 #include "core/result/validity.h"
@@ -15,6 +14,7 @@
 #include "core/run/client_health.h"
 #include "core/run/job_results.h"
 #include "core/run/power_figures.h"
+#include "core/run/prompt_growth.h"
 #include "core/run/server_figures.h"
 #include "core/statistics.h"
 

@@ -1,4 +1,4 @@
-#include "core/result/prompt_growth.h"
+#include "core/run/prompt_growth.h"
 
 #include <map>
 #include <utility>
