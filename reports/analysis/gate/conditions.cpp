@@ -42,7 +42,7 @@ std::string joined(const std::set<std::string>& values) {
     std::string text;
     std::size_t shown = 0;
     for (const std::string& value : values) {
-        if (shown++ == kMostNamed) return text + fmt::format(" and {} more", values.size() - kMost);
+        if (shown++ == kMostNamed) return text + fmt::format(" and {} more", values.size() - kMostNamed);
         text += (text.empty() ? "" : ", ") + value;
     }
     return text;
