@@ -21,6 +21,7 @@
 #include "cli/options/plan_options.h"
 #include "cli/shard.h"
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 #include "core/plan/plan_classes.h"
 #include "core/plan/shard.h"
 #include "core/spec.h"

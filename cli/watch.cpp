@@ -14,6 +14,7 @@
 #include "cli/options/invocation.h"
 #include "cli/options/plan_options.h"
 #include "core/error.h"
+#include "core/result/alerts.h"
 #include "core/spec.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"

@@ -551,7 +551,7 @@ void set_dataset(const Composing& now, const std::string& name) {
         now.out.has_random_prompts = true;
     if (row->ours == "text") return set_text_dataset(now, name == "sonnet");
     if (row->ours == "synthetic" && now.is(Tool::vllm) && parts.take("dataset_path"))
-        now.out.unneeded.push_back("--dataset-path (prompts are random)");
+        now.out.unneeded.emplace_back("--dataset-path (prompts are random)");
     if (row->ours == "synthetic" && now.is(Tool::sglang))
         if (const auto file = parts.take("dataset_path"))
             now.note(

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "datasets/job.h"
 #include "tests/datasets/temporary_file.h"
 
 namespace paretoken::datasets {

@@ -538,11 +538,12 @@ TEST(Answer, SaysThatAnUnannouncedAnswerIsPacked) {
 
 TEST(Answer, SpacesWithoutAWidthBeforeTheTextAreNoOutput) {
     for (const std::string space : {"\\u200b", "\u200b", "\ufeff"}) {
+        const std::string end = text("b") + kStop + usage(1, 3) + kDone;
         const RequestRecord record = Answer()
                                          .read(1, kRole + text(space))
                                          .read(2, text(space))
                                          .read(9, text("a"))
-                                         .read(10, text(space) + text("b") + kStop + usage(1, 3) + kDone)
+                                         .read(10, text(space).append(end))
                                          .end();
         EXPECT_EQ(record.first_event, at(9));
         EXPECT_EQ(record.chunks, 3) << "behind the first text it may be meant";
