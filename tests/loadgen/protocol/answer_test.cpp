@@ -538,12 +538,15 @@ TEST(Answer, SaysThatAnUnannouncedAnswerIsPacked) {
 
 TEST(Answer, SpacesWithoutAWidthBeforeTheTextAreNoOutput) {
     for (const std::string space : {"\\u200b", "\u200b", "\ufeff"}) {
-        const std::string end = text("b") + kStop + usage(1, 3) + kDone;
         const RequestRecord record = Answer()
                                          .read(1, kRole + text(space))
                                          .read(2, text(space))
                                          .read(9, text("a"))
-                                         .read(10, text(space).append(end))
+                                         .read(10, text(space))
+                                         .read(10, text("b"))
+                                         .read(10, kStop)
+                                         .read(10, usage(1, 3))
+                                         .read(10, kDone)
                                          .end();
         EXPECT_EQ(record.first_event, at(9));
         EXPECT_EQ(record.chunks, 3) << "behind the first text it may be meant";
