@@ -320,6 +320,18 @@ TEST(Validity, a_loop_in_step_is_told_with_the_remedy) {
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("--ramp-up auto"));
 }
 
+TEST(Validity, requests_that_were_sent_a_second_time_are_told_if_there_is_more_than_one) {
+    auto run = clean_run();
+    run.counts.requests = 12;
+    run.counts.resent = 1;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid)
+        << "it shows the client how this server ends connections";
+    run.counts.resent = 2;
+    EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"resent"});
+    run.counts.requests = 201;
+    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+}
+
 TEST(Validity, prompts_that_were_sent_again_are_told_if_a_cache_may_have_served_them) {
     auto run = clean_run();
     run.workload.repeats_after = run.counts.requests / 2;
