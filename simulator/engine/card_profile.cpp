@@ -380,13 +380,16 @@ void set_efficiency(CardEfficiencies& reached, std::string_view name, std::strin
 CardChoices usual_choices(std::string_view spec) {
     if (!names_cpu(spec)) return {};
     constexpr double kMatrix = 0.56;
+    constexpr double kDecoded = kMatrix / 1.65;  // measured with q4_1, whose blocks are decoded one by one
     constexpr double kVector = 0.19;
+    const std::vector<std::string> types = parse_cpu_spec(std::string(spec)).types;
+    const bool decoded = !types.empty() && types[0] != "q8_0";
     return {.engine = cards::Engine::llamacpp,
             .reached = {.weight_bandwidth = 0.9,
                         .kv_bandwidth = 0.9,
                         .linear = kMatrix,
                         .linear_narrow = kMatrix,
-                        .linear_decoded = kMatrix,
+                        .linear_decoded = decoded ? kDecoded : kMatrix,
                         .attention = 0.3,
                         .output_head = kVector,
                         .linear_vector = kVector,

@@ -276,6 +276,15 @@ TEST(CardProfile, OfACpuTakesTheTimesThatLlamaCppTookWithin25Percent) {
     }
 }
 
+TEST(CardProfile, PromptsInFourBitsTakeLongerOnACpuThanInEight) {
+    const std::string prefix = "smollm2-135m/cpu:" + file_with("cpu.json", cards::cpu_card_text(two_cores()));
+    const StepWork prompt{.tokens = 224, .sequences = 1, .prefill_token_pairs = 224.0 * 224 / 2};
+    const double eight = step_seconds(profile_named(prefix + "/q8_0"), prompt);
+    const double four = step_seconds(profile_named(prefix + "/q4_1"), prompt);
+    EXPECT_GT(four / eight, 1.4);
+    EXPECT_LT(four / eight, 1.75);
+}
+
 TEST(CardProfile, OfACpuWithoutAUsableCardIsRefused) {
     cards::GpuCard no_cores = two_cores();
     EXPECT_THAT(refusal_of("smollm2-135m/cpu:card/q8_0"), HasSubstr("ends in .json"));
