@@ -2,17 +2,15 @@
 
 import collections
 import json
-import shutil
 import subprocess
 import unittest
 
-from harness import ROOT, Case, http_server, llamacpp, paretoken, request_lines, run_json, simulated_server
+from harness import Case, http_server, llamacpp, paretoken, request_lines, run_json, simulated_server, tool
 from watch_test import serving_watch
 
 ENGINES = ("vllm", "sglang", "trtllm", "tgi", "llamacpp")
 LOAD = ("--concurrency", 4, "--num-prompts", 40, "--isl", 64, "--osl", 32)
-FETCHED = ROOT / "build" / "tools" / "promtool"
-PROMTOOL = shutil.which("promtool") or (FETCHED if FETCHED.exists() else None)
+PROMTOOL = tool("promtool")
 needs_promtool = unittest.skipUnless(PROMTOOL, "promtool is not installed; scripts/setup --test brings it")
 
 

@@ -127,6 +127,11 @@ def environment(extra=None):
     return {**kept, "XDG_CACHE_HOME": CACHE, **(extra or {})}
 
 
+def tool(name):
+    """Returns the path of a program that is installed or that scripts/setup --test put into build/tools; None if there is none."""
+    return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:{ROOT}/build/tools")
+
+
 @contextlib.contextmanager
 def started(command, **options):
     """Starts a process, yields it, and stops it at the end in any case."""

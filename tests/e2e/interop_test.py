@@ -11,7 +11,7 @@ import tempfile
 import threading
 import xml.etree.ElementTree
 
-from harness import ROOT, Case, paretoken
+from harness import ROOT, Case, paretoken, tool
 
 SAMPLES = ROOT / "tests/reports/files/interop/samples"
 
@@ -321,8 +321,8 @@ class Export(Case):
         self.assertFalse(smaller & bigger)
 
     def test_prometheus_takes_the_openmetrics_file(self):
-        promtool = shutil.which("promtool") or ROOT / "build/tools/promtool"
-        if not pathlib.Path(promtool).exists():
+        promtool = tool("promtool")
+        if promtool is None:
             self.skipTest("promtool is missing (scripts/setup --test)")
         file = self.directory / "run.txt"
         file.write_text(self.exported("openmetrics"))

@@ -4,12 +4,11 @@ names works. A proxy that is not installed is skipped."""
 import contextlib
 import os
 import re
-import shutil
 import socket
 import subprocess
 
 from harness import (Case, buffering_proxy, paretoken, refused_port, request_lines, run_json, self_signed_certificate,
-                     simulated_server, started, wait_until)
+                     simulated_server, started, tool, wait_until)
 
 MODEL = "llama3-8b-h100-bf16"  # the name of the simulated server's model
 SMALL = ("--isl", 16, "--osl", 24, "--concurrency", 2, "--num-prompts", 12, "--num-warmups", 0, "--scrape", "none")
@@ -38,7 +37,7 @@ class Proxies(Case):
         return self.running.enter_context(simulated_server(*options)).split("//")[1]
 
     def starts(self, command, name, text):
-        program = shutil.which(command[0], path=os.environ["PATH"] + ":/usr/sbin")
+        program = tool(command[0])
         if program is None:
             self.skipTest(f"{command[0]} is not installed")
         (self.directory / name).write_text(text)
