@@ -21,6 +21,7 @@
 #include "cli/console/print.h"
 #include "cli/options/invocation.h"
 #include "core/error.h"
+#include "core/plan/session_names.h"
 #include "core/spec.h"
 #include "simulator/answers/dialect.h"
 #include "simulator/answers/protocol.h"
@@ -50,6 +51,7 @@ struct ServeOptions {
     std::vector<std::string> faults;
     std::size_t replicas = 1;
     std::string affinity_header = "X-Session-Affinity";
+    std::string session_token;
     bool until_stdin_closes = false;
 };
 
@@ -69,6 +71,9 @@ sim::ServerOptions server_options(const ServeOptions& options) {
     server.spin = naming("--spin", [&] { return parse_duration(options.spin); });
     server.replicas = options.replicas;
     if (options.affinity_header != "none") server.affinity_header = options.affinity_header;
+    if (!options.session_token.empty())
+        server.session_token =
+            naming("--session-token", [&] { return parse_session_token(options.session_token); }).name;
     for (const auto& text : options.quirks)
         server.faults.push_back(sim::parse_fault(sim::FaultKind::quirk, text));
     for (const auto& text : options.faults)
@@ -200,6 +205,11 @@ void add_serve(CLI::App& app) {
             "With --replicas: header whose value decides the engine of a request; without a value, and "
             "with none, requests go to the engines in turn")
         ->capture_default_str();
+    command->add_option(
+        "--session-token", options->session_token,
+        "Header (x-session-token) with a token that the first answer of a session sets and that later "
+        "requests return. It decides the engine in place of --affinity-header; tokens that no answer has set "
+        "are refused");
     command->add_flag("--until-stdin-closes", options->until_stdin_closes, "Exit when standard input ends");
     command->callback([options] { serve(*options); });
 }

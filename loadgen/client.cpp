@@ -17,6 +17,7 @@ constexpr std::size_t kLongestError = 500;  ///< bytes of RequestRecord::error
 /// How long the client waits after an answer for the end of its HTTP message, to reuse the connection.
 constexpr Duration kEndGrace = std::chrono::milliseconds(50);
 constexpr std::int64_t kMostExpected = 4096;  ///< chunks
+constexpr std::size_t kLongestToken = 4096;   ///< bytes of a session token
 
 Outcome outcome_of(http::ExchangeFailure::Kind kind) {
     switch (kind) {
@@ -47,6 +48,13 @@ Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
     if (events.size() < 2) return kLeast;
     const Duration whole = events.back().time - events.front().time;
     return std::max(kLeast, whole / static_cast<std::int64_t>(events.size() - 1));
+}
+
+/// Returns why a session token cannot be returned to the server; empty if it can.
+std::string_view fault_of_token(std::string_view token) {
+    if (token.size() > kLongestToken) return "is longer than 4096 bytes";
+    const bool plain = std::ranges::all_of(token, [](char c) { return c >= ' ' && c <= '~'; });
+    return plain ? "" : "has a character that is not printable ASCII";
 }
 
 /// Returns a time of RequestRecord::first_early; nothing for none.
@@ -80,6 +88,7 @@ class Client::Exchange final : public http::ExchangeSink {
         keep_answer_ = prepared.keep_answer;
         slow_sending_ = {};
         model_ = std::move(prepared.request.model);
+        tokens_ = std::move(prepared.tokens);
         const std::string trace = client_.options_.traceparent
                                       ? fmt::format("traceparent: {}\r\n", traceparent_of(record_.id))
                                       : std::string();
@@ -157,6 +166,26 @@ class Client::Exchange final : public http::ExchangeSink {
         }
     }
 
+    /// Passes the tokens of the answer's head on, or fails the request if one cannot be returned.
+    void take_tokens() {
+        for (std::size_t i = 0; i < head_.further.size(); ++i) {
+            const std::string_view fault = fault_of_token(head_.further[i]);
+            if (fault.empty()) continue;
+            return set_failure(Outcome::malformed,
+                               fmt::format("the answer's header {} {}, so that no request can return it",
+                                           client_.options_.session_tokens[i], fault));
+        }
+        if (!head_.further.empty()) client_.sink_.on_session_tokens(record_, head_.further);
+    }
+
+    /// Returns the client's secrets and the session tokens of this request and its answer.
+    Secrets secrets() const {
+        Secrets all = client_.secrets_;
+        for (const auto& tokens : {tokens_, head_.further})
+            for (const std::string& token : tokens) all.add(token);
+        return all;
+    }
+
     struct GroupedRead {
         Duration lay;
         std::uint32_t chunks;
@@ -195,7 +224,10 @@ class Client::Exchange final : public http::ExchangeSink {
                                     "compressed tokens mean nothing, switch compression off",
                                     head.content_encoding));
         }
+        if (!refused_) take_tokens();
     }
+
+    std::span<const std::string> further_headers() const override { return client_.options_.session_tokens; }
 
     void on_body(std::span<const char> bytes, const http::Read& read) override {
         bytes_received_ += bytes.size();
@@ -261,7 +293,7 @@ class Client::Exchange final : public http::ExchangeSink {
 
     std::string http_error_text() const {
         std::string text = fmt::format("HTTP {}", record_.http_status);
-        if (const std::string said = protocol::error_text_of(error_body_, client_.secrets_); !said.empty())
+        if (const std::string said = protocol::error_text_of(error_body_, secrets()); !said.empty())
             text += ": " + said;
         if (!head_.location.empty()) text += fmt::format(" (Location: {})", head_.location);
         if (!head_.retry_after.empty()) text += fmt::format(" (Retry-After: {})", head_.retry_after);
@@ -271,11 +303,13 @@ class Client::Exchange final : public http::ExchangeSink {
     void set_failure(Outcome outcome, const std::string& why) {
         if (record_.outcome != Outcome::ok) return;  // the first failure is the cause
         record_.outcome = outcome;
-        record_.error = printable_line(client_.secrets_.redacted(why), kLongestError);
+        record_.error = printable_line(secrets().redacted(why), kLongestError);
     }
 
     void conclude(bool http_complete, TimePoint at) {
         answer_.finish(http_complete);
+        if (!client_.options_.session_tokens.empty())
+            record_.finish_reason = secrets().redacted(record_.finish_reason);
         record_.bytes_received = bytes_received_;
         record_.closed = at;
         error_body_ = {};
@@ -307,6 +341,7 @@ class Client::Exchange final : public http::ExchangeSink {
     RequestRecord record_;
     std::shared_ptr<const std::string> text_;  ///< the whole request
     std::string model_;                        ///< model of the request; empty means the run's
+    std::vector<std::string> tokens_;          ///< session tokens that the request returns
     std::string error_body_;
     http::ResponseHead head_;
 };

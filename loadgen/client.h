@@ -23,7 +23,8 @@ namespace paretoken::loadgen {
 struct PreparedRequest {
     Request request;
     std::string body;
-    std::string headers = {};  ///< further headers of this request, as lines of HTTP
+    std::string headers = {};              ///< further headers of this request, as lines of HTTP
+    std::vector<std::string> tokens = {};  ///< session tokens among them, which are secret
     protocol::AnswerLimits limits = {};
     bool keep_answer = false;                     ///< whether the record gets the answer's text
     std::optional<Duration> hangs_up_after = {};  ///< time from the start to giving the request up
@@ -32,6 +33,9 @@ struct PreparedRequest {
 class ClientSink {
   public:
     virtual ~ClientSink() = default;
+    /// Reports the tokens in the head of a good answer, one for each of ClientOptions::session_tokens; empty
+    /// means that the server set none.
+    virtual void on_session_tokens(const RequestRecord& record, const std::vector<std::string>& tokens) = 0;
     /// Reports that the first output of a streamed answer arrived at `at`. Called at most once for a request,
     /// before on_finished; not called if the answer is not a stream.
     virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;

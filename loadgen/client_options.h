@@ -2,6 +2,7 @@
 // The options of a client: what every request to a server has in common, and how long it may take.
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "core/units.h"
 #include "loadgen/http/message.h"
@@ -12,6 +13,7 @@ namespace paretoken::loadgen {
 struct ClientOptions {
     http::RequestHead head;
     protocol::BodyOptions body;
+    std::vector<std::string> session_tokens = {};  ///< names of the headers with tokens in answers
     bool ignore_eos_accepted = false;  ///< whether ignore_eos works; a short answer is then a failure
     bool traceparent = false;          ///< whether requests carry a W3C trace context made of their id
     Duration request_timeout = std::chrono::minutes(10);

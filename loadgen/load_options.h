@@ -38,6 +38,7 @@ struct WorkerOptions {
     std::string id_prefix;              ///< prefix of request ids before the index; unique over runs
     std::vector<SessionName> session_headers = {};  ///< headers of requests of conversations and jobs
     std::vector<SessionName> session_fields = {};   ///< and fields of their bodies
+    std::vector<SessionName> session_tokens = {};   ///< headers that servers set and requests return
     bool kernel_stamps = true;
     bool lazy = true;        ///< whether it may serve sockets in batches if very many are ready (laziness.h)
     Duration spin{};         ///< how long before a due start the worker polls sockets instead of sleeping

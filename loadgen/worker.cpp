@@ -42,6 +42,7 @@ Worker::Worker(const WorkerOptions& options) : options_(options), drain_(options
 std::unique_ptr<Worker::Link> Worker::link_to(const WorkerTarget& target) {
     ClientOptions client = options_.client;
     client.head = target.head;
+    for (const SessionName& name : options_.session_tokens) client.session_tokens.push_back(name.name);
     return std::make_unique<Link>(*this, target, client);
 }
 
@@ -127,6 +128,29 @@ std::optional<std::string> Worker::session_id(const Session& session, SessionSco
     }
     if (!index) return std::nullopt;
     return request_id(options_.id_prefix, *index, planned.warmup);
+}
+
+/// Adds the tokens that the request's server has set for its session. It is done when the request starts,
+/// because a token of a job may come while the request is ready.
+void Worker::add_tokens(PreparedRequest& request, const Planned& planned, const RequestRecord& record) const {
+    for (std::uint32_t name = 0; name < options_.session_tokens.size(); ++name) {
+        const std::string* const token = job_->mix.token_of(planned, token_key(name, record));
+        if (token == nullptr) continue;
+        request.headers += fmt::format("{}: {}\r\n", options_.session_tokens[name].name, *token);
+        request.tokens.push_back(*token);
+    }
+}
+
+TokenKey Worker::token_key(std::uint32_t name, const RequestRecord& record) const {
+    const bool of_job = options_.session_tokens[name].scope == SessionScope::job;
+    return {.name = name,
+            .target = record.target.value_or(0),
+            .conversation = of_job || !record.turn ? 0 : record.turn->conversation};
+}
+
+void Worker::on_session_tokens(const RequestRecord& record, const std::vector<std::string>& tokens) {
+    for (std::uint32_t name = 0; name < tokens.size(); ++name)
+        if (!tokens[name].empty()) job_->mix.keep_token(record, token_key(name, record), tokens[name]);
 }
 
 void Worker::stop() {
@@ -253,6 +277,7 @@ void Worker::start(const Start& start) {
     PreparedRequest request = ready ? std::move(ahead.request) : prepared(planned);
     request.hangs_up_after = start.hangs_up_after;
     Link& link = route(request, record);
+    add_tokens(request, planned, record);
     job_->mix.started(start, std::move(request.request.prompt));
     link.client.start(std::move(request), std::move(record));
 }

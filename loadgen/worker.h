@@ -63,6 +63,7 @@ class Worker final : private ClientSink {
     Client& any_client() { return links_.front()->client; }  ///< all clients write the same bodies
     std::size_t in_flight() const;
     Link& route(const PreparedRequest& request, RequestRecord& record);
+    void on_session_tokens(const RequestRecord& record, const std::vector<std::string>& tokens) override;
     void on_first_token(const RequestRecord& record, TimePoint at) override;
     void on_finished(RequestRecord record, TimePoint over_at) override;
     void act(TimePoint now);
@@ -75,6 +76,8 @@ class Worker final : private ClientSink {
     TimePoint rest(TimePoint now);
     std::optional<std::string> session_id(const Session& session, SessionScope scope,
                                           const Planned& planned) const;
+    void add_tokens(PreparedRequest& request, const Planned& planned, const RequestRecord& record) const;
+    TokenKey token_key(std::uint32_t name, const RequestRecord& record) const;
     PreparedRequest prepared(const Planned& planned);
     void prepare_next();
 

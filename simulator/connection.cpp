@@ -131,6 +131,8 @@ HttpRequest Connection::taken_request() {
     request.request_id = text_of(message["X-Request-Id"]);
     request.authorization = text_of(message[http::field::authorization]);
     if (const auto name = owner_.affinity_header(); !name.empty()) request.affinity = text_of(message[name]);
+    if (const auto name = owner_.session_token_header(); !name.empty())
+        request.session_token = text_of(message[name]);
     request.wants_truth = message.find("X-Sim-Truth") != message.end();
     request.keep_alive = message.keep_alive();
     request.http_1_0 = message.version() < 11;

@@ -20,8 +20,9 @@ struct HttpRequest {
     std::string body;
     std::string request_id;  ///< X-Request-Id
     std::string authorization;
-    std::string affinity;      ///< value of ConnectionOwner::affinity_header()
-    bool wants_truth = false;  ///< X-Sim-Truth: whether each event states when it was due and written
+    std::string affinity;            ///< value of ConnectionOwner::affinity_header()
+    std::string session_token = {};  ///< value of ConnectionOwner::session_token_header()
+    bool wants_truth = false;        ///< X-Sim-Truth: whether each event states when it was due and written
     bool keep_alive = true;
     bool http_1_0 = false;
     TimePoint received;         ///< when its last byte reached this host
@@ -39,6 +40,7 @@ class ConnectionOwner {
     virtual void on_bad_http(Connection& connection, BadHttp what, std::string_view reason) = 0;
     virtual void on_closed(Connection& connection) = 0;    ///< called once, even if the owner closed it
     virtual std::string_view affinity_header() const = 0;  ///< name of a header; empty: none
+    virtual std::string_view session_token_header() const = 0;
 
   protected:
     ~ConnectionOwner() = default;

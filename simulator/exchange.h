@@ -61,6 +61,7 @@ struct Exchange {
     bool wants_truth = false;
     bool keep_alive = true;
     Framing framing = Framing::chunked;
+    std::string further_headers = {};  ///< lines of the answer's head
     bool head_sent = false;
     bool opened = false;                 ///< whether the opening is written, or is in a group
     std::unique_ptr<Affected> affected;  ///< null without faults

@@ -8,6 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <charconv>
 #include <chrono>
 #include <numeric>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/version.h"
+#include "simulator/answers/api_error.h"
 #include "simulator/answers/telemetry.h"
 #include "simulator/answers/wire.h"
 #include "simulator/connection.h"
@@ -96,6 +98,7 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void on_bad_http(Connection& connection, BadHttp what, std::string_view reason) override;
     void on_closed(Connection& connection) override;
     std::string_view affinity_header() const override { return options_.affinity_header; }
+    std::string_view session_token_header() const override { return options_.session_token; }
 
   private:
     struct Route {
@@ -122,6 +125,8 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void clear_truth(Connection& connection, HttpRequest& request);
     void reset_prefix_cache(Connection& connection, HttpRequest& request);
     void generate(Connection& connection, HttpRequest& request, Endpoint endpoint);
+    std::string session_token(std::uint64_t session) const;
+    bool is_own_token(std::string_view token) const;
     std::unique_ptr<AnswerWriter> writer_for(const Exchange& exchange, const std::string& id,
                                              Framing framing) const;
     void begin_exchange(Connection& connection, HttpRequest& request, GenerationRequest generation);
@@ -365,6 +370,11 @@ void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& reque
 void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
     auto parsed = parse_generation(endpoint, request.body, model_);
     if (const auto* error = std::get_if<ApiError>(&parsed)) return reply(connection, request, *error);
+    if (!request.session_token.empty() && !is_own_token(request.session_token))
+        return reply(connection, request,
+                     api_error(options_.dialect, endpoint,
+                               {.message = fmt::format("the header {} has a token that no answer has set",
+                                                       options_.session_token)}));
     if (!options_.faults.empty()) {
         const int status = faults_of_answer(options_.faults, options_.seed, last_exchange_ + 1).status;
         if (status != 0) {
@@ -373,6 +383,18 @@ void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoi
         }
     }
     begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
+}
+
+/// Returns the token of a session, which contains its number and a check of it.
+std::string Server::Loop::session_token(std::uint64_t session) const {
+    return fmt::format("{:016x}{:016x}", session, derived_seed(options_.seed, "session token", session));
+}
+
+bool Server::Loop::is_own_token(std::string_view token) const {
+    const std::string_view digits = token.substr(0, 16);
+    std::uint64_t session = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), session, 16);
+    return token == session_token(session);
 }
 
 std::unique_ptr<AnswerWriter> Server::Loop::writer_for(const Exchange& exchange, const std::string& id,
@@ -422,6 +444,15 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
     if (affected) {
         exchange.affected = std::make_unique<Affected>();
         exchange.affected->injected = injected;
+    }
+    if (!options_.session_token.empty()) {
+        // The token decides the engine.
+        exchange.truth.session_token = std::move(request.session_token);
+        request.affinity = exchange.truth.session_token.empty()
+                               ? session_token(derived_seed(options_.seed, "session", id))
+                               : exchange.truth.session_token;
+        exchange.truth.set_session_token = request.affinity;
+        exchange.further_headers = fmt::format("{}: {}\r\n", options_.session_token, request.affinity);
     }
     exchange.truth.id = std::move(name);
     exchange.truth.received = exchange.truth.admitted = request.received;
@@ -530,6 +561,7 @@ HttpHead Server::Loop::head_of(const Exchange& exchange) const {
             .framing = exchange.framing,
             .keep_alive = exchange.keep_alive,
             .gzip = exchange.affected && exchange.affected->injected.gzip,
+            .further = exchange.further_headers,
             .dialect = options_.dialect};
 }
 
@@ -676,9 +708,11 @@ void Server::Loop::let_go(std::uint64_t id) {
 
 void Server::Loop::write_answer(Exchange& exchange) {
     const std::string body = exchange.writer->whole(state_of(exchange.truth, exchange.truth.due.back()));
-    const std::string answer = http_answer(
-        {.content_type = dialect_.types.json, .keep_alive = exchange.keep_alive, .dialect = options_.dialect},
-        body);
+    const std::string answer = http_answer({.content_type = dialect_.types.json,
+                                            .keep_alive = exchange.keep_alive,
+                                            .further = exchange.further_headers,
+                                            .dialect = options_.dialect},
+                                           body);
     exchange.truth.written.push_back(Clock::now());
     exchange.truth.tokens.push_back(static_cast<std::int32_t>(exchange.plan.tokens));
     exchange.connection->send(answer);

@@ -36,6 +36,9 @@ struct ServerOptions {
     std::vector<Fault> faults;                       ///< misbehaviour to inject
     std::size_t replicas = 1;     ///< equal engines behind this address, each with its own KV cache
     std::string affinity_header;  ///< requests with one value of it go to one engine; empty: in turn
+    /// Header with the session token that answers set and that later requests of the session must return,
+    /// whose engine it names; empty: none.
+    std::string session_token;
     /// The time before a step's end in which the thread polls the clock instead of sleeping.
     Duration spin = std::chrono::microseconds(80);
 };

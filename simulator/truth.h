@@ -20,8 +20,10 @@ struct TruthEntry {
     TimePoint admitted;         ///< begin of the first step that processed it; fixed timing: `received`
     std::int64_t prompt_tokens = 0;
     std::optional<std::int64_t> cached_tokens =
-        {};                             ///< found in the prefix cache; absent means that there is none
-    std::int64_t reasoning_tokens = 0;  ///< reasoning tokens among those of `tokens`; they come first
+        {};                              ///< found in the prefix cache; absent means that there is none
+    std::int64_t reasoning_tokens = 0;   ///< reasoning tokens among those of `tokens`; they come first
+    std::string session_token = {};      ///< token that the request returned; empty means none
+    std::string set_session_token = {};  ///< token in the head of the answer; empty means none
     /// Whether the HTTP message was written to its regular end, even if a fault cut the answer short; false
     /// if the connection was aborted or reset.
     bool complete = false;

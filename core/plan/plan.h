@@ -27,7 +27,9 @@ struct RequestClass {
     /// What continues conversations: the server's answers ("live" or empty), or the dataset's ("recorded").
     std::string replies = {};
     std::optional<double> tool_scale = {};  ///< factor of the times that tools take in the dataset
-    std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn of a job
+    std::string tool_time = {};  ///< what replaces these times, in the form of core/plan/random_duration.h
+    std::optional<Duration> idle_cap = {};      ///< longest pause of the dataset before a turn of a job
+    std::optional<Duration> idle_job_cap = {};  ///< longest time without a request of a job in flight
     /// The longest time in which no request is in flight before the next turn of a job is due.
     std::optional<Duration> idle_system_cap = {};
     std::string start_inside = {};  ///< shares of their turns at which the first jobs of a closed loop begin
@@ -116,6 +118,7 @@ struct LoadPlan {
     /// core/plan/session_names.h. Without any headers, conversations and jobs have the usual ones.
     std::vector<std::string> session_headers = {};
     std::vector<std::string> session_fields = {};
+    std::vector<std::string> session_tokens = {};  ///< headers that the server sets and requests return
     std::string api_key_env = {};  ///< variable that holds the key; empty means OPENAI_API_KEY, if set
     bool insecure = false;         ///< whether any TLS certificate is accepted
     std::string ca_file = {};      ///< PEM file of certificate authorities to trust besides the system's

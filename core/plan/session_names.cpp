@@ -38,6 +38,16 @@ SessionName parse_session_name(std::string_view text) {
     return session;
 }
 
+SessionName parse_session_token(std::string_view text) {
+    SessionName name = parse_session_name(text);
+    if (name.scope == SessionScope::parent || name.scope == SessionScope::final_turn)
+        throw UsageError(
+            fmt::format("'{}': expected NAME, or NAME=conversation, =agent or =job, because servers set the "
+                        "token of a session",
+                        text));
+    return name;
+}
+
 std::vector<SessionName> session_headers_of(const std::vector<std::string>& texts) {
     std::vector<SessionName> names;
     if (texts.empty())

@@ -32,6 +32,10 @@ SessionName parse_session_name(std::string_view text);
 /// texts. Throws UsageError if "none" stands beside others.
 std::vector<SessionName> session_headers_of(const std::vector<std::string>& texts);
 
+/// Reads a text of --session-token, which has the form of parse_session_name(). Throws UsageError for the
+/// scopes parent and final, of which no server sets a token.
+SessionName parse_session_token(std::string_view text);
+
 /// The headers of data with conversations or jobs unless others are asked for.
 inline constexpr std::string_view kUsualSessionHeaders[] = {"X-Session-Affinity", "X-Correlation-ID"};
 

@@ -42,13 +42,16 @@ void name_dataset(RequestClass& of) {
     if (!of.replies.empty() && !datasets::has_conversations(of.dataset))
         throw UsageError(fmt::format("--replies {}: the requests of dataset '{}' are not conversations",
                                      of.replies, of.dataset.name));
-    if ((of.tool_scale || of.idle_cap || of.idle_system_cap) && !datasets::has_conversations(of.dataset))
-        throw UsageError(
-            fmt::format("{}: dataset '{}' has single requests, and no pauses between turns; leave it out",
-                        of.tool_scale ? "--tool-scale"
-                        : of.idle_cap ? "--idle-cap"
-                                      : "--idle-system-cap",
-                        of.dataset.name));
+    const std::pair<const char*, bool> of_pauses[] = {{"--tool-scale", of.tool_scale.has_value()},
+                                                      {"--tool-time", !of.tool_time.empty()},
+                                                      {"--idle-cap", of.idle_cap.has_value()},
+                                                      {"--idle-job-cap", of.idle_job_cap.has_value()},
+                                                      {"--idle-system-cap", of.idle_system_cap.has_value()}};
+    for (const auto& [option, given] : of_pauses)
+        if (given && !datasets::has_conversations(of.dataset))
+            throw UsageError(
+                fmt::format("{}: dataset '{}' has single requests, and no pauses between turns; leave it out",
+                            option, of.dataset.name));
 }
 
 /// Sets the lengths of a dataset that is not a file, if they were not given, and checks its fields.
@@ -145,6 +148,15 @@ void check_salt_prompts(const LoadPlan& plan) {
                         plan.classes.front().dataset.name));
 }
 
+void check_session_tokens(const LoadPlan& plan) {
+    const bool any = std::ranges::any_of(plan.classes, may_have_conversations);
+    if (!plan.session_tokens.empty() && !any)
+        throw UsageError(
+            fmt::format("--session-token: dataset '{}' has single requests, and no later ones that could "
+                        "return a token; leave it out",
+                        plan.classes.front().dataset.name));
+}
+
 /// Moves requests= and duration= from the further rules to the limits that every run has. Returns whether
 /// one of the remaining rules ends every run.
 bool read_rules(LoadPlan& plan) {
@@ -227,7 +239,9 @@ loadgen::Pacing pacing_of(const RequestClass& of) {
         pacing.ramp_up.reset();
     if (!of.think_time.empty()) pacing.think_time.emplace(of.think_time);
     pacing.tool_scale = of.tool_scale.value_or(1);
+    if (!of.tool_time.empty()) pacing.tool_time.emplace(of.tool_time);
     pacing.idle_cap = of.idle_cap;
+    pacing.idle_job_cap = of.idle_job_cap;
     pacing.idle_system_cap = of.idle_system_cap;
     if (!of.cancel.empty()) pacing.hang_up = parse_hang_up(of.cancel);
     return pacing;
@@ -311,6 +325,7 @@ LoadPlan with_dataset(LoadPlan plan) {
         throw UsageError("--num-prompts all: only a single dataset that is a file has a number of rows");
     check_text(plan);
     check_salt_prompts(plan);
+    check_session_tokens(plan);
     if (!plan.text.empty() && plan.text_content.empty())
         plan.text_content = datasets::Prose(plan.text).content();
     return plan;
@@ -454,6 +469,8 @@ loadgen::LoadOptions load_options(const LoadPlan& resolved) {
     load.worker.session_headers = session_headers_of(resolved.session_headers);
     for (const std::string& text : resolved.session_fields)
         load.worker.session_fields.push_back(parse_session_name(text));
+    for (const std::string& text : resolved.session_tokens)
+        load.worker.session_tokens.push_back(parse_session_token(text));
     load.worker.kernel_stamps = !resolved.user_timestamps;
     load.worker.spin = resolved.spin;
     load.worker.keep_alive = !resolved.no_keepalive;

@@ -89,6 +89,10 @@ void Connection::on_head(const ResponseHead& head) {
     if (sink_ != nullptr) sink_->on_head(head, *reading_);
 }
 
+std::span<const std::string> Connection::further_headers() const {
+    return sink_ == nullptr ? std::span<const std::string>() : sink_->further_headers();
+}
+
 void Connection::on_body(std::span<const char> bytes) {
     if (sink_ != nullptr) sink_->on_body(bytes, *reading_);
 }

@@ -32,6 +32,8 @@ class ExchangeSink {
     virtual void on_sent(TimePoint at, Duration took) = 0;
     /// The head is complete. `read`: the read that completed it.
     virtual void on_head(const ResponseHead& head, const Read& read) = 0;
+    /// Returns the names of the headers whose values ResponseHead::further has, one for each.
+    virtual std::span<const std::string> further_headers() const { return {}; }
     /// The next bytes of the body came with `read`. They are without HTTP framing, valid until the callback
     /// returns, and followed by at least kReadPadding (loadgen/http/drain.h) readable bytes.
     virtual void on_body(std::span<const char> bytes, const Read& read) = 0;
@@ -76,6 +78,7 @@ class Connection final : private TransportSink, private ResponseSink {
     }
     void on_end(TransportEnd end, const std::string& why) override;
     void on_head(const ResponseHead& head) override;
+    std::span<const std::string> further_headers() const override;
     void on_body(std::span<const char> bytes) override;
 
     void begin_sending(const std::optional<ConnectTimes>& opened);

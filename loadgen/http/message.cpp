@@ -23,14 +23,16 @@ bool given(const Headers& headers, std::string_view name) {
     return std::ranges::any_of(headers, [&](const auto& h) { return same_name(h.first, name); });
 }
 
-ResponseHead head_of(const http::response_header<>& fields) {
-    const auto text = [&](http::field name) { return std::string(fields[name]); };
-    return {.status = static_cast<int>(fields.result_int()),
-            .content_type = text(http::field::content_type),
-            .content_encoding = text(http::field::content_encoding),
-            .retry_after = text(http::field::retry_after),
-            .location = text(http::field::location),
-            .server = text(http::field::server)};
+ResponseHead head_of(const http::response_header<>& fields, std::span<const std::string> further) {
+    const auto text = [&](auto name) { return std::string(fields[name]); };
+    ResponseHead head{.status = static_cast<int>(fields.result_int()),
+                      .content_type = text(http::field::content_type),
+                      .content_encoding = text(http::field::content_encoding),
+                      .retry_after = text(http::field::retry_after),
+                      .location = text(http::field::location),
+                      .server = text(http::field::server)};
+    for (const std::string& name : further) head.further.push_back(text(name));
+    return head;
 }
 
 /// Returns bytes that begin with a head, with CRLF at the ends of the head's lines and with the space before
@@ -152,7 +154,7 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
                    : parser.chunked()        ? BodyFraming::chunked()
                    : parser.content_length() ? BodyFraming::of_length(*parser.content_length())
                                              : BodyFraming::until_close();
-        sink_.on_head(head_of(parser.get()));
+        sink_.on_head(head_of(parser.get(), sink_.further_headers()));
         return read_body(bytes);
     }
 }

@@ -39,7 +39,8 @@ struct ResponseHead {
     std::string content_encoding;
     std::string retry_after;
     std::string location;
-    std::string server;  ///< name of the program that answered, by its own words
+    std::string server;                     ///< name of the program that answered, by its own words
+    std::vector<std::string> further = {};  ///< values of ResponseSink::further_headers(); empty: none
 };
 
 /// Returns the time of a Retry-After in seconds, at most an hour; nothing for a date.
@@ -56,6 +57,7 @@ class ResponseSink {
   public:
     virtual ~ResponseSink() = default;
     virtual void on_head(const ResponseHead& head) = 0;
+    virtual std::span<const std::string> further_headers() const { return {}; }
     virtual void on_body(std::span<const char> bytes) = 0;  ///< ≥ 64 readable bytes follow the span
 };
 

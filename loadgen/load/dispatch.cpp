@@ -110,10 +110,26 @@ void Dispatcher::shorten_idle_time(TimePoint now) {
     TimePoint next = follow_ups_.begin()->first;
     if (!schedule_ended_) next = std::min(next, slots_.free_since().value_or(next));
     const Duration excess = next - (std::max(now, last_end_) + *pacing_.idle_system_cap);
+    if (excess > Duration{}) move_earlier(std::exchange(follow_ups_, {}), excess);
+}
+
+/// Moves the turns to come of a job earlier, if none of them would start for too long after `idle_since`.
+void Dispatcher::shorten_idle_time_of(const RequestKey& opening, TimePoint idle_since) {
+    std::multimap<TimePoint, Planned> of_job;
+    for (const auto& [due, planned] : follow_ups_)
+        if (RequestKey{planned.opening, planned.warmup} == opening)
+            of_job.emplace_hint(of_job.end(), due, planned);
+    if (of_job.empty()) return;
+    const Duration excess = of_job.begin()->first - (idle_since + *pacing_.idle_job_cap);
     if (excess <= Duration{}) return;
-    std::multimap<TimePoint, Planned> earlier;
-    for (const auto& [due, planned] : follow_ups_) earlier.emplace_hint(earlier.end(), due - excess, planned);
-    follow_ups_ = std::move(earlier);
+    std::erase_if(follow_ups_, [&](const auto& turn) {
+        return RequestKey{turn.second.opening, turn.second.warmup} == opening;
+    });
+    move_earlier(of_job, excess);
+}
+
+void Dispatcher::move_earlier(const std::multimap<TimePoint, Planned>& turns, Duration by) {
+    for (const auto& [due, planned] : turns) follow_ups_.emplace(due - by, planned);
 }
 
 Step Dispatcher::next(TimePoint now) {
@@ -217,6 +233,8 @@ void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool f
     const bool closed = schedule_.at_once();
     const Duration thinking = closed || !ended.follow_ups.empty() ? thinking_after(request) : Duration{};
     for (const FollowUp& turn : ended.follow_ups) follow(turn, slot_free + rest + thinking);
+    if (pacing_.idle_job_cap && ended.idle_job)
+        shorten_idle_time_of({*ended.idle_job, request.warmup}, slot_free);
     if (closed && !ended.job_is_over) return;
     if (slots_.capped()) slots_.give_back(slot_free + rest + (closed ? thinking : Duration{}));
     if (schedule_ended_ && !ran_dry_) ran_dry_ = slot_free;
@@ -227,7 +245,14 @@ void Dispatcher::follow(const FollowUp& turn, TimePoint at) {
 }
 
 Duration Dispatcher::pause_of(const FollowUp& turn) const {
-    const Duration pause = turn.delay + from_seconds(seconds(turn.tool) * pacing_.tool_scale);
+    Duration tool = turn.tool;
+    if (pacing_.tool_time && tool > Duration{}) {
+        const Planned& planned = turn.planned;
+        Random random(
+            derived_seed(schedule_.seed(), planned.warmup ? "tools, warm-up" : "tools", planned.index));
+        tool = pacing_.tool_time->draw(random);
+    }
+    const Duration pause = turn.delay + from_seconds(seconds(tool) * pacing_.tool_scale);
     return std::max(Duration{}, std::min(pause, pacing_.idle_cap.value_or(pause)));
 }
 

@@ -109,6 +109,8 @@ class Dispatcher {
     bool is_over(TimePoint due) const;
     TimePoint ended_at(TimePoint now) const;
     void shorten_idle_time(TimePoint now);
+    void shorten_idle_time_of(const RequestKey& opening, TimePoint idle_since);
+    void move_earlier(const std::multimap<TimePoint, Planned>& turns, Duration by);
     /// Returns since when a request that is due at `due` can start, given a free `slot` (nothing: all are
     /// taken) and the cap on prefills. Nothing while it must wait, at least until the lowered `wait_until`.
     std::optional<TimePoint> free_for(TimePoint due, const std::optional<TimePoint>& slot, TimePoint now,

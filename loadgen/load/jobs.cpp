@@ -15,6 +15,12 @@ std::uint32_t heirs_of(const JobGraph& graph, std::uint32_t turn) {
                       [turn](const JobTurn& other) { return other.history == turn; }));
 }
 
+/// Returns the index of the first request of a record's job or conversation, without which it is one itself.
+std::uint64_t first_of(const RequestRecord& record) {
+    if (record.job) return record.job->first;
+    return record.turn ? record.turn->conversation : record.index;
+}
+
 std::uint32_t first_turn_of(const JobGraph& graph, std::uint32_t agent) {
     std::uint32_t turn = 0;
     while (graph.turns[turn].agent != agent) ++turn;
@@ -24,7 +30,7 @@ std::uint32_t first_turn_of(const JobGraph& graph, std::uint32_t agent) {
 }  // namespace
 
 Jobs::Graph Jobs::graph_of(const Planned& planned) const {
-    const auto open = open_.find({opening_of(planned), planned.warmup});
+    const auto open = open_.find({planned.opening, planned.warmup});
     if (open == open_.end()) return dataset_->job(planned.place);
     return open->second.progress.shared_graph();
 }
@@ -33,7 +39,7 @@ Request Jobs::request(const Planned& planned, bool outline) const {
     if (planned.turn == 0)
         return outline ? dataset_->outline(planned.place) : dataset_->request(planned.place);
     static const Kept kNothing;
-    const Open& open = open_.at({opening_of(planned), planned.warmup});
+    const Open& open = open_.at({planned.opening, planned.warmup});
     const auto history = open.progress.graph().turns[planned.turn].history;
     const auto kept = history ? open.kept.find(*history) : open.kept.end();
     const Kept& from = kept == open.kept.end() ? kNothing : kept->second;
@@ -44,7 +50,7 @@ Request Jobs::request(const Planned& planned, bool outline) const {
 
 std::optional<Session> Jobs::session_of(const Planned& planned) const {
     if (!dataset_->has_conversations() && !dataset_->has_jobs()) return std::nullopt;
-    const std::uint64_t opening = opening_of(planned);
+    const std::uint64_t opening = planned.opening;
     Session session{.conversation = opening, .job = opening, .is_final = planned.turn + 1 == planned.turns};
     if (!dataset_->has_jobs()) return session;
     const Graph graph = graph_of(planned);
@@ -100,10 +106,10 @@ void Jobs::release_history(Open& open, const Planned& planned) {
 
 std::vector<FollowUp> Jobs::started(const Planned& planned, Prompt prompt) {
     if (planned.turns == 1) return {};
-    const RequestKey key{opening_of(planned), planned.warmup};
-    if (planned.turn == 0)
-        open_.try_emplace(key, Open{planned, JobProgress(dataset_->job(planned.place)), {}});
+    const RequestKey key{planned.opening, planned.warmup};
+    if (planned.turn == 0) open_.try_emplace(key, Open{planned, JobProgress(dataset_->job(planned.place))});
     Open& open = open_.at(key);
+    ++open.in_flight;
     if (dataset_->needs_replies()) {
         const std::uint32_t heirs = heirs_of(open.progress.graph(), planned.turn);
         if (heirs > 0) open.kept[planned.turn] = {.prompt = std::move(prompt), .heirs = heirs};
@@ -120,12 +126,26 @@ std::vector<FollowUp> Jobs::started(const Planned& planned, Prompt prompt) {
     return others;
 }
 
+const std::string* Jobs::token_of(const Planned& planned, const TokenKey& key) const {
+    const auto open = open_.find({planned.opening, planned.warmup});
+    if (open == open_.end()) return nullptr;
+    const auto token = open->second.tokens.find(key);
+    return token == open->second.tokens.end() ? nullptr : &token->second;
+}
+
+void Jobs::keep_token(const RequestRecord& record, bool warmup, const TokenKey& key,
+                      const std::string& token) {
+    const auto open = open_.find({first_of(record), warmup});
+    if (open != open_.end()) open->second.tokens[key] = token;
+}
+
 Ended Jobs::ended(RequestRecord& record, bool takes_answer) {
     if (!record.turn) return {};
-    const std::uint64_t opening = record.job ? record.job->first : record.turn->conversation;
+    const std::uint64_t opening = first_of(record);
     const auto found = open_.find({.index = opening, .warmup = record.warmup});
     if (found == open_.end()) return {};
     Open& open = found->second;
+    --open.in_flight;
     const auto turn = static_cast<std::uint32_t>((record.index - opening) / step_);
     const bool ok = record.outcome == Outcome::ok;
     const auto kept = open.kept.find(turn);
@@ -139,6 +159,7 @@ Ended Jobs::ended(RequestRecord& record, bool takes_answer) {
     for (const std::uint32_t next : open.progress.ended(turn, ok))
         ended.follow_ups.push_back(follow_up(open, next));
     ended.job_is_over = open.progress.is_over();
+    if (open.in_flight == 0) ended.idle_job = opening;
     if (ended.job_is_over) open_.erase(found);
     return ended;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The jobs (datasets/job.h) of one class that one worker has opened and that have turns to come. Makes the
 // requests of their turns, and keeps the prompts and answers that later turns inherit.
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,6 +23,15 @@ struct Session {
     std::uint64_t job = 0;
     std::optional<std::uint64_t> parent = {};
     bool is_final = false;  ///< whether it is the last turn of its conversation
+};
+
+/// What a session token belongs to within a job.
+struct TokenKey {
+    std::uint32_t name = 0;          ///< number of its header
+    std::uint32_t target = 0;        ///< number of the server
+    std::uint64_t conversation = 0;  ///< the conversation; 0 if it is the token of the whole job
+
+    auto operator<=>(const TokenKey&) const = default;
 };
 
 class Jobs {
@@ -47,6 +57,11 @@ class Jobs {
     /// Returns whether a later turn needs the answer's text.
     bool needs_answer(const Planned& planned) const;
 
+    /// Returns the latest token that keep_token() got for the request's job; null if there is none.
+    const std::string* token_of(const Planned& planned, const TokenKey& key) const;
+    /// Keeps a token until the job of a started request ends. `warmup` is that of the job.
+    void keep_token(const RequestRecord& record, bool warmup, const TokenKey& key, const std::string& token);
+
     /// Notes that a request was started with this prompt; returns the turns that start with its job.
     std::vector<FollowUp> started(const Planned& planned, Prompt prompt);
 
@@ -64,12 +79,11 @@ class Jobs {
     struct Open {
         Planned first;
         JobProgress progress;
-        std::map<std::uint32_t, Kept> kept;  ///< by turn
+        std::map<std::uint32_t, Kept> kept = {};  ///< by turn
+        std::uint32_t in_flight = 0;              ///< requests
+        std::map<TokenKey, std::string> tokens = {};
     };
 
-    std::uint64_t opening_of(const Planned& planned) const {
-        return planned.index - std::uint64_t{step_} * planned.turn;
-    }
     Graph graph_of(const Planned& planned) const;
     FollowUp follow_up(const Open& open, std::uint32_t turn) const;
     void release_history(Open& open, const Planned& planned);

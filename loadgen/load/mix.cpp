@@ -88,6 +88,15 @@ std::optional<Session> Mix::session_of(const Planned& planned) const {
     return parts_[planned.part].jobs.session_of(planned);
 }
 
+const std::string* Mix::token_of(const Planned& planned, const TokenKey& key) const {
+    return parts_[planned.part].jobs.token_of(planned, key);
+}
+
+void Mix::keep_token(const RequestRecord& record, const TokenKey& key, const std::string& token) {
+    const RequestKey request = planned_key({.index = record.index, .warmup = record.warmup});
+    part_of(request).jobs.keep_token(record, request.warmup, key, token);
+}
+
 void Mix::started(const Start& start, Prompt prompt) {
     Part& part = parts_[start.planned.part];
     if (part.jobs.is_primer(start.planned)) primers_.insert(start.planned.index);

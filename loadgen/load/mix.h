@@ -33,6 +33,11 @@ class Mix {
     /// Returns Jobs::session_of() of the request.
     std::optional<Session> session_of(const Planned& planned) const;
 
+    /// Returns Jobs::token_of() of the request.
+    const std::string* token_of(const Planned& planned, const TokenKey& key) const;
+    /// Keeps a token from the answer of a request for later requests of its job.
+    void keep_token(const RequestRecord& record, const TokenKey& key, const std::string& token);
+
     /// Notes that the request of a Start was started with this prompt.
     void started(const Start& start, Prompt prompt);
     void on_first_token(const RequestKey& request, TimePoint at);

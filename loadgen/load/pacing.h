@@ -18,8 +18,11 @@ struct Pacing {
     std::optional<Duration> ramp_up = Duration{};
     /// The pause of a closed loop's slot after each job, and of a job before each further turn.
     std::optional<RandomDuration> think_time = {};
-    double tool_scale = 1;                  ///< factor of the times that tools take in the dataset
-    std::optional<Duration> idle_cap = {};  ///< longest pause of the dataset before a turn, after scaling
+    double tool_scale = 1;  ///< factor of the times that tools take in the dataset
+    /// What replaces the times of tools in the dataset, where there are any.
+    std::optional<RandomDuration> tool_time = {};
+    std::optional<Duration> idle_cap = {};      ///< longest pause of the dataset before a turn, after scaling
+    std::optional<Duration> idle_job_cap = {};  ///< longest time in which a live job has nothing in flight
     /// The longest time with nothing in flight before turns of jobs; one dispatcher has the load.
     std::optional<Duration> idle_system_cap = {};
     std::optional<HangUp> hang_up = {};

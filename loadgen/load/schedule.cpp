@@ -63,7 +63,9 @@ void Schedule::advance() {
         next_index += turns;
         if (turn_period_) turns_to_come_[user_] = turns - 1;
         if (!is_taken(position)) continue;
-        next_ = Planned{.index = numbering_.part + index * numbering_.parts,
+        const std::uint64_t first = numbering_.part + index * numbering_.parts;
+        next_ = Planned{.index = first,
+                        .opening = first,
                         .warmup = warmup,
                         .at = *at,
                         .place = place,

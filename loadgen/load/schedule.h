@@ -15,6 +15,7 @@ struct Planned {
     /// The index among the measured requests, or among the warm-ups. A job has an index for each of its
     /// turns, even if some of them are never sent.
     std::uint64_t index = 0;
+    std::uint64_t opening = 0;  ///< index of the first turn of its job
     bool warmup = false;
     Duration at{};            ///< when the first turn is due, since the run's start; zero for at_once
     std::uint64_t place = 0;  ///< index of its job in the dataset
@@ -38,6 +39,7 @@ struct FollowUp {
 struct Ended {
     std::vector<FollowUp> follow_ups = {};
     bool job_is_over = true;
+    std::optional<std::uint64_t> idle_job = {};  ///< first index of the job, if nothing of it is in flight
 };
 
 struct Share {

@@ -35,7 +35,8 @@ std::string_view reason_phrase(int status) {
 }
 
 std::string http_head(const HttpHead& head) {
-    return traits_of(head.dialect).head(head);
+    std::string text = traits_of(head.dialect).head(head);
+    return text.insert(text.size() - 2, head.further);
 }
 
 std::string http_answer(HttpHead head, std::string_view body) {

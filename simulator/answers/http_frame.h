@@ -18,6 +18,7 @@ struct HttpHead {
     std::size_t length = 0;  ///< bytes of the body, with Framing::length
     bool keep_alive = true;
     bool gzip = false;
+    std::string_view further = {};  ///< lines of further headers
     Dialect dialect = Dialect::vllm;
 };
 

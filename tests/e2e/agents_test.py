@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import json
+import pathlib
 import random
 import re
 import signal
@@ -229,7 +230,58 @@ class Agents(Case):
                 self.assertAlmostEqual(turn["scheduled_s"] - before["closed_s"], pause, delta=1e-6)
             workloads.add(run_json(out)["workload"]["fingerprint"])
         self.assertEqual(len(workloads), 3, "runs under different caps are not comparable")
-        self.fails_clearly(paretoken("run", "sim:", "--virtual", "--idle-cap", "60s"), 2, "--idle-cap", "synthetic")
+        for option, value in (("--idle-cap", "60s"), ("--idle-job-cap", "60s"), ("--tool-time", "5s")):
+            self.fails_clearly(paretoken("run", "sim:", "--virtual", option, value), 2, option, "synthetic")
+        self.fails_clearly(paretoken("run", "sim:", "--virtual", "--dataset-path", path, "--tool-time", "often"), 2,
+                           "--tool-time", "lognormal:mean=2s,cv=1")
+
+    def test_times_of_tools_are_drawn_for_each_turn_of_each_play_of_a_file(self):
+        rows = [{"job": "j", "conversation": "main", "messages": [{"role": "user", "content": f"{turn}"}], "output_tokens": 2,
+                 **({"tool_s": 3} if turn % 2 else {"delay_s": 0.5 if turn else 0})} for turn in range(100)]
+        path, drawn = self.rows_file(rows), []
+        for name, more in (("a", ()), ("b", ()), ("seed", ("--seed", 1)), ("workers", ("--workers", 2, "--concurrency", 2)),
+                           ("half", ("--tool-scale", 0.5))):
+            out = self.directory / name
+            self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset-path", path, "--num-prompts", 4,
+                                    "--tool-time", "lognormal:mean=5s,cv=1", *more, "--out", out))
+            turns = {record["index"]: record for record in request_lines(out)}
+            pauses = {i: turns[i]["scheduled_s"] - turns[i - 1]["closed_s"] for i in range(400) if i % 100}
+            drawn.append([round(pauses[i], 6) for i in pauses if i % 2])
+            for i in pauses:
+                if i % 2 == 0:
+                    self.assertAlmostEqual(pauses[i], 0.5, delta=1e-6, msg="a turn without a time of tools has none")
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertEqual(drawn[0], drawn[3], "the draws do not depend on the workers")
+        self.assertNotEqual(drawn[0], drawn[2])
+        for whole, half in zip(drawn[0], drawn[4]):
+            self.assertAlmostEqual(half, whole / 2, delta=1e-5)
+        self.assertEqual(len(set(drawn[0])), 200, "each play has draws of its own")
+        self.assertAlmostEqual(sum(drawn[0]) / 200, 5, delta=1.5)
+        self.assertIn("tool_time", run_json(out)["plan"])
+
+    def test_an_idle_job_pauses_no_longer_than_its_cap_whatever_other_jobs_do(self):
+        rows = []
+        for job, tool in (("a", 100), ("b", 30)):
+            rows += [{"job": job, "id": "0", "conversation": "main", "prompt": "go", "output_tokens": 10},
+                     {"job": job, "id": "1", "conversation": "left", "after": ["0"], "prompt": "l", "output_tokens": 10, "tool_s": tool},
+                     {"job": job, "id": "2", "conversation": "right", "after": ["0"], "prompt": "r", "output_tokens": 10,
+                      "tool_s": tool + 4},
+                     {"job": job, "id": "3", "conversation": "main", "after": ["1", "2"], "prompt": "on", "output_tokens": 10,
+                      "tool_s": 8}]
+        path, fingerprints = self.rows_file(rows), set()
+        for cap, expected in ((None, {"a": (100, 104, 8), "b": (30, 34, 8)}), ("20s", {"a": (20, 24, 8), "b": (20, 24, 8)}),
+                              ("5s", {"a": (5, 9, 5), "b": (5, 9, 5)})):
+            out = self.directory / str(cap)
+            self.succeeds(paretoken("run", "sim:ideal", "--virtual", "--dataset-path", path, "--concurrency", 2, "--num-prompts", "all",
+                                    *(("--idle-job-cap", cap, "--workers", 2) if cap else ()), "--out", out))
+            fingerprints.add(run_json(out)["workload"]["fingerprint"])
+            lines = sorted(request_lines(out), key=lambda line: line["index"])
+            for job, turns in (("a", lines[:4]), ("b", lines[4:])):
+                left, right = (turn["scheduled_s"] - turns[0]["closed_s"] for turn in turns[1:3])
+                last = turns[3]["scheduled_s"] - max(turns[1]["closed_s"], turns[2]["closed_s"])
+                for found, wanted in zip((left, right, last), expected[job]):
+                    self.assertAlmostEqual(found, wanted, delta=1e-3, msg=(cap, job))
+        self.assertEqual(len(fingerprints), 3)
 
     def test_no_turn_is_sent_after_the_run_was_cancelled(self):
         rows = [{"job": "j", "conversation": "main", "tool_s": 0 if turn == 0 else 0.05, "output_tokens": 2,
@@ -335,7 +387,57 @@ class Sessions(Case):
 
     def test_names_with_control_characters_or_unknown_scopes_are_refused(self):
         for name in ("X: 1", "X\r\nEvil: 1", "X=user"):
-            self.fails_clearly(paretoken("run", "sim:", "--virtual", "--session-header", name), 2, "--session-header")
+            for option in ("--session-header", "--session-field", "--session-token"):
+                self.fails_clearly(paretoken("run", "sim:", "--virtual", option, name), 2, option)
+        self.fails_clearly(paretoken("run", "sim:", "--virtual", "--session-token", "X=final"), 2, "--session-token", "=job")
+        self.fails_clearly(paretoken("run", "sim:", "--virtual", "--session-token", "X"), 2, "--session-token", "single requests")
+
+    def tokens_by_session(self, out, truth, session):
+        """Returns, for each session of a run, the tokens that its requests returned and the answers set, in order."""
+        sessions = collections.defaultdict(list)
+        for record in sorted(request_lines(out), key=lambda record: record["sent_s"]):
+            entry = truth[record["id"]]
+            sessions[record[session]].append((entry.get("session_token"), entry["set_session_token"]))
+        return sessions
+
+    def test_the_token_that_the_server_sets_is_returned_by_the_later_requests_of_its_session(self):
+        options = ("--dataset", "agents:jobs=10,turns=4,fanout=2,subturns=2,tool=10ms,first=200,next=50", "--osl", 4,
+                   "--concurrency", 5, "--num-prompts", 20, "--host-noise", "accept", "--session-header", "none")
+        for scope in ("conversation", "job"):
+            out = self.directory / scope
+            with simulated_server("--profile", "llama3-8b-h100-fp8", "--replicas", 4, "--session-token", "x-session-token") as address:
+                self.measures(paretoken("run", address, *options, "--workers", 2, "--session-token", f"X-Session-Token={scope}",
+                                        "--keep-answers", "--out", out))
+                with urllib.request.urlopen(address + "/sim/truth") as answer:
+                    truth = {entry["id"]: entry for entry in json.load(answer)["requests"]}
+            sessions = self.tokens_by_session(out, truth, scope)
+            self.assertEqual(len(sessions), 20 * (3 if scope == "conversation" else 1))
+            first_tokens = set()
+            for tokens in sessions.values():
+                (returned, token), *later = tokens
+                self.assertIsNone(returned, "a play begins without a token")
+                self.assertEqual(later, [(token, token)] * len(later))
+                first_tokens.add(token)
+            self.assertEqual(len(first_tokens), len(sessions), "each play of a job has tokens of its own")
+            self.assertTrue(all(record["outcome"] == "ok" for record in request_lines(out)))
+            for path in filter(pathlib.Path.is_file, out.rglob("*")):
+                for token in first_tokens:
+                    self.assertNotIn(token.encode(), path.read_bytes(), f"{path.name} has a token")
+
+    def test_a_token_keeps_a_session_on_one_engine_and_leaves_the_requests_as_they_are(self):
+        options = ("--dataset", "multi_turn:turns=5,first=800,next=100", "--osl", 4, "--num-prompts", 40, "--concurrency", 4,
+                   "--salt", "s", "--host-noise", "accept", "--session-header", "none")
+        shares, prompts = [], []
+        for name, more in (("without", ()), ("with", ("--session-token", "x-session-token"))):
+            out = self.directory / name
+            with simulated_server("--profile", "llama3-8b-h100-fp8", "--replicas", 4, "--session-token", "x-session-token",
+                                  "--seed", 1) as address:
+                self.measures(paretoken("run", address, *options, *more, "--out", out))
+            records = sorted(request_lines(out), key=lambda record: record["index"])
+            prompts.append([(record["index"], record["prompt_tokens"]) for record in records])
+            shares.append(sum(record["cached_prompt_tokens"] for record in records) / sum(tokens for _, tokens in prompts[-1]))
+        self.assertEqual(prompts[0], prompts[1])
+        self.assertGreater(shares[1], shares[0] + 0.3)
 
 
 class Numbers(Case):

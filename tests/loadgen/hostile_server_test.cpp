@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "core/result/validity.h"
@@ -32,6 +33,7 @@ using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
 using paretoken::testing::synthetic_prompts;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -198,6 +200,60 @@ TEST(HostileServer, a_quoted_key_is_hidden_in_every_text) {
         EXPECT_THAT(r.finish_reason, Not(HasSubstr("SECRETKEY")));
         EXPECT_EQ(r.outcome == Outcome::ok, r.error.empty());
     }
+}
+
+/// Returns the records of two conversations of three turns with a server whose answers set a session token,
+/// and the tokens that its requests returned; `body` is that of the last answer of each conversation.
+std::vector<RequestRecord> token_records(const std::string& token, std::vector<std::string>& returned,
+                                         const std::string& error = {}) {
+    std::mutex mutex;
+    const ScriptedServer server([&](int, int, const std::string& text) {
+        const std::string name = "x-session-token: ";
+        const std::size_t at = text.find(name);
+        const std::scoped_lock lock(mutex);
+        returned.push_back(at == std::string::npos
+                               ? ""
+                               : text.substr(at + name.size(), text.find('\r', at) - at - name.size()));
+        if (!error.empty() && at != std::string::npos) return ScriptedAnswer{.writes = {whole(500, error)}};
+        std::string answer = whole_answer();
+        answer.insert(answer.find("Content-Type"), fmt::format("X-Session-Token: {}\r\n", token));
+        return ScriptedAnswer{.writes = {answer}};
+    });
+    LoadOptions load = load_on(server.url(), 1, 2);
+    load.worker.session_tokens = {{"x-session-token"}};
+    const auto dataset = datasets::make_dataset(
+        {.spec = {.name = "multi_turn",
+                  .fields = {{"turns", "3"}, {"first", "9"}, {"next", "4"}, {"osl", "4"}}}});
+    return made(load, *dataset).records;
+}
+
+TEST(HostileServer, a_session_token_is_returned_by_later_turns_and_stands_in_no_text) {
+    std::vector<std::string> returned;
+    for (const RequestRecord& r : token_records("abc123XYZ", returned)) EXPECT_EQ(r.outcome, Outcome::ok);
+    EXPECT_THAT(returned, ElementsAre("", "abc123XYZ", "abc123XYZ", "", "abc123XYZ", "abc123XYZ"));
+    returned.clear();
+    const auto records = token_records("abc123XYZ", returned, R"({"error":{"message":"stale abc123XYZ"}})");
+    ASSERT_EQ(records.size(), 4U);
+    for (const RequestRecord& r : records) EXPECT_THAT(r.error, Not(HasSubstr("abc123XYZ")));
+    EXPECT_EQ(records[1].error, "HTTP 500: stale ***");
+}
+
+TEST(HostileServer, a_session_token_that_cannot_be_returned_is_malformed) {
+    for (const auto& [token, why] : {std::pair{std::string("a\tb"), "printable"},
+                                     {std::string("caf\xc3\xa9"), "printable"},
+                                     {std::string(4097, 'x'), "4096"},
+                                     {std::string("a\x01") + "b", "HTTP"}}) {
+        std::vector<std::string> returned;
+        const auto records = token_records(token, returned);
+        EXPECT_THAT(returned, ElementsAre("", "")) << why;
+        for (const RequestRecord& r : records) {
+            EXPECT_EQ(r.outcome, Outcome::malformed);
+            EXPECT_THAT(r.error, HasSubstr(why));
+        }
+    }
+    std::vector<std::string> returned;
+    for (const RequestRecord& r : token_records(std::string(4096, 'x'), returned))
+        EXPECT_EQ(r.outcome, Outcome::ok);
 }
 
 TEST(HostileServer, a_redirect_names_where_it_leads) {

@@ -419,6 +419,38 @@ TEST(Server, AnEventBeyondSixteenMegabytesIsAWholeChunk) {
     EXPECT_EQ(client.ask("GET", "/health").status(), 200);
 }
 
+TEST(Server, ASessionTokenIsSetReturnedLoggedAndHeldAgainstThoseThatWereSet) {
+    ServerOptions options;
+    options.session_token = "X-Session-Token";
+    options.replicas = 3;
+    const RunningServer server("ideal?ttft=1ms&itl=1ms", options);
+    Client client(server.port());
+    const auto asked = [&](const std::string& headers, std::string_view body = kChat) {
+        return client.ask("POST", "/v1/chat/completions", body, headers);
+    };
+    const auto token_in = [](const Answer& answer) {
+        const std::size_t at = answer.head.find("X-Session-Token: ");
+        return at == std::string::npos ? ""
+                                       : answer.head.substr(at + 17, answer.head.find('\r', at) - at - 17);
+    };
+    const std::string first = token_in(asked("X-Request-Id: a\r\n"));
+    const std::string second =
+        token_in(asked("", R"({"messages":[{"role":"user","content":"x"}],"max_tokens":2})"));
+    EXPECT_EQ(first.size(), 32U);
+    EXPECT_NE(first, second) << "each session has a token of its own";
+    EXPECT_EQ(token_in(asked("x-session-token: " + first + "\r\n")), first);
+    for (const std::string wrong : {"1", "0123456789abcdef0123456789abcdef"}) {
+        const Answer refused = asked("x-session-token: " + wrong + "\r\n");
+        EXPECT_EQ(refused.status(), 400);
+        EXPECT_THAT(refused.body, HasSubstr("no answer has set"));
+    }
+    const json log = json::parse(client.ask("GET", "/sim/truth").body)["requests"];
+    ASSERT_EQ(log.size(), 3U);
+    EXPECT_FALSE(log[0].contains("session_token"));
+    EXPECT_EQ(log[0]["set_session_token"], first);
+    EXPECT_EQ(log[2]["session_token"], first);
+}
+
 TEST(Server, APortInUseIsOneClearError) {
     const RunningServer server("ideal");
     boost::asio::io_context io;

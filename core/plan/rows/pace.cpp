@@ -15,7 +15,6 @@
 #include "core/error.h"
 #include "core/plan/events_kept.h"
 #include "core/plan/hang_up.h"
-#include "core/plan/random_duration.h"
 #include "core/plan/rows/refused.h"
 #include "core/plan/rows/value.h"
 #include "core/plan/scrape_places.h"
@@ -29,10 +28,6 @@ using enum FieldType;
 
 constexpr Interval kBurstiness{0.01, 1000};
 constexpr Interval kWorkers{1, 256};
-
-void random_duration(const std::string& text) {
-    (void)RandomDuration(text);
-}
 
 void hang_up(const std::string& text) {
     (void)parse_hang_up(text);

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/error.h"
+#include "core/plan/random_duration.h"
 #include "core/spec.h"
 
 namespace paretoken::rows {
@@ -23,6 +25,10 @@ void within_if_given(const std::optional<double>& value) {
 
 inline void above_zero(const std::optional<Duration>& duration) {
     if (duration && *duration <= Duration{}) throw UsageError("must be above 0");
+}
+
+inline void random_duration(const std::string& text) {
+    (void)RandomDuration(text);
 }
 
 inline void at_least_one(const std::optional<std::uint64_t>& count) {

@@ -55,6 +55,10 @@ void session_fields(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) (void)parse_session_name(text);
 }
 
+void session_tokens(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) (void)parse_session_token(text);
+}
+
 /// Checks that entries are "NAME=VALUE" with a valid name of a variable.
 void environment_entries(const std::vector<std::string>& entries) {
     for (const std::string& text : entries) {
@@ -146,6 +150,12 @@ constexpr std::array kTargetRows = {
               .help = "Field of the body with such an id, prompt_cache_key=agent, cache_salt=job; may be "
                       "repeated",
               .value = checked<session_fields, &LoadPlan::session_fields>},
+    PlanField{.name = "session_token",
+              .kind = load,
+              .help = "Header that the server sets in an answer and that later requests of the same "
+                      "conversation or agent return, NAME (x-session-token), or those of the same job, "
+                      "NAME=job; may be repeated",
+              .value = checked<session_tokens, &LoadPlan::session_tokens>},
     PlanField{.name = "api_key_env",
               .help = "Environment variable that holds the API key [OPENAI_API_KEY, if it is set]",
               .value = member<&LoadPlan::api_key_env>},

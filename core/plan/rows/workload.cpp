@@ -155,11 +155,22 @@ constexpr std::array kWorkloadRows = {
         .kind = workload,
         .help = "Factor of the recorded times of tools between the turns of jobs; 0 leaves them out [1]",
         .value = checked<within_if_given<kToolScale>, &RequestClass::tool_scale>},
+    PlanField{.name = "tool_time",
+              .kind = workload,
+              .help =
+                  "Times of tools that replace the dataset's, where it has any: lognormal:mean=5s,cv=1 or "
+                  "another duration as for --think-time, drawn for each turn of each play of a job",
+              .value = checked<random_duration, &RequestClass::tool_time>},
     PlanField{.name = "idle_cap",
               .kind = workload,
               .help = "Longest recorded pause before a turn of a job: 60s; longer ones, tools included, are "
                       "cut to it [no limit]",
               .value = member<&RequestClass::idle_cap>},
+    PlanField{.name = "idle_job_cap",
+              .kind = workload,
+              .help = "Longest time without any request of a live job in flight: 300s; the pauses of all "
+                      "agents of the job are then shortened alike [no limit]",
+              .value = member<&RequestClass::idle_job_cap>},
     PlanField{.name = "idle_system_cap",
               .kind = workload,
               .help = "Longest time without any request in flight while jobs pause: 10s; the pauses of all "

@@ -46,5 +46,13 @@ TEST(SessionNames, RefuseControlCharactersAndUnknownScopes) {
     EXPECT_THAT(refusal_of_names({"none", "X"}), HasSubstr("none stands beside other headers"));
 }
 
+TEST(SessionNames, TokensBelongToAConversationOrAJob) {
+    EXPECT_EQ(parse_session_token("x-session-token").scope, SessionScope::conversation);
+    EXPECT_EQ(parse_session_token("x-session-token=agent").scope, SessionScope::conversation);
+    EXPECT_EQ(parse_session_token("x-session-token=job").scope, SessionScope::job);
+    for (const char* const text : {"x-session-token=parent", "x-session-token=final", "none: 1", ""})
+        EXPECT_THROW((void)parse_session_token(text), UsageError) << text;
+}
+
 }  // namespace
 }  // namespace paretoken

@@ -11,7 +11,9 @@ struct Heard final : ResponseSink {
     ResponseHead head;
     int heads = 0;
     std::string body;
+    std::vector<std::string> further = {};
 
+    std::span<const std::string> further_headers() const override { return further; }
     void on_head(const ResponseHead& h) override {
         head = h;
         ++heads;
@@ -50,6 +52,18 @@ TEST(ResponseReader, GivesTheSameBodyHoweverTheBytesAreCut) {
         EXPECT_EQ(heard.head.content_type, "text/event-stream");
         EXPECT_TRUE(reader.keep_alive());
     }
+}
+
+TEST(ResponseReader, GivesTheFurtherHeadersThatItsSinkNames) {
+    Heard heard;
+    heard.further = {"x-session-token", "x-other", "X-TWICE"};
+    ResponseReader reader(heard);
+    reader.begin();
+    const std::string text =
+        "HTTP/1.1 200 OK\r\nX-Session-Token: \t a b \r\nx-twice: 1\r\nx-twice: 2\r\nContent-Length: "
+        "0\r\n\r\n";
+    EXPECT_EQ(feed_in_pieces(reader, text, 7), ResponseReader::State::complete);
+    EXPECT_EQ(heard.head.further, (std::vector<std::string>{"a b", "", "1"}));
 }
 
 TEST(ResponseReader, ReadsOneResponseAfterTheOther) {

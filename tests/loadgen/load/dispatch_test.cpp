@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "datasets/catalog.h"
@@ -243,10 +244,10 @@ TEST(Dispatcher, ASlotPausesForTheThinkTimeAndThenTheNextRequestIsDue) {
 
 /// Returns a dispatcher of conversations with `turns` turns each.
 Dispatcher conversations(const std::string& arrivals, const Limits& limits, std::optional<std::uint64_t> cap,
-                         int turns, const Pacing& pacing = {}) {
+                         int turns, const Pacing& pacing = {}, std::uint64_t seed = 0) {
     static std::vector<std::unique_ptr<datasets::Dataset>> kept;
     kept.push_back(datasets::make_dataset({.spec = {"multi_turn", {{"turns", std::to_string(turns)}}}}));
-    return {Schedule(parse_arrivals(arrivals), limits, 0, {}, kept.back().get()), limits, cap, pacing,
+    return {Schedule(parse_arrivals(arrivals), limits, seed, {}, kept.back().get()), limits, cap, pacing,
             kBegin};
 }
 
@@ -303,7 +304,7 @@ TEST(Dispatcher, AFollowUpIsDueAfterTheThinkTime) {
 
 /// Finishes a job's first turn, which is followed by two turns with pauses.
 void fan_out(Dispatcher& d, const Start& first, TimePoint when) {
-    Ended ended{.job_is_over = false};
+    Ended ended{.job_is_over = false, .idle_job = first.planned.opening};
     for (std::uint32_t turn = 1; turn < 3; ++turn) {
         Planned next = first.planned;
         next.index += turn;
@@ -362,6 +363,53 @@ TEST(Dispatcher, PausesOfToolsAreScaledAndThenCut) {
     EXPECT_EQ(second[0].planned.turn, 1U);
     EXPECT_TRUE(starts(d, at(99)).empty());
     EXPECT_EQ(starts(d, at(100)).size(), 1U);  // 20 + min(10 + 200 / 2, 80)
+}
+
+TEST(Dispatcher, TimesOfToolsAreDrawnForEachTurnThatHasOneAndThenScaled) {
+    const Pacing pacing{.tool_scale = .5, .tool_time = RandomDuration("uniform:min=40ms;max=80ms")};
+    std::set<TimePoint> due;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        Dispatcher d = conversations("at_once", {.requests = 1}, 1, 3, pacing, seed);
+        const auto first = starts(d, at(0));
+        ASSERT_EQ(first.size(), 1U);
+        Planned next = first[0].planned;
+        ++next.index;
+        ++next.turn;
+        Planned last = next;
+        ++last.index;
+        ++last.turn;
+        d.finished({first[0].planned.index, false}, at(0), false,
+                   {.follow_ups = {{next, milliseconds(10), milliseconds(500)}, {last, milliseconds(5)}},
+                    .job_is_over = false});
+        EXPECT_EQ(starts(d, at(5)).size(), 1U) << "a turn without a time of tools gets none";
+        due.insert(*std::get<Wait>(d.next(at(5))).until);
+    }
+    EXPECT_GT(due.size(), 15U);
+    EXPECT_GE(*due.begin(), at(30));
+    EXPECT_LE(*due.rbegin(), at(50));
+}
+
+TEST(Dispatcher, AJobWithNothingInFlightPausesNoLongerThanItsCap) {
+    Dispatcher d = conversations("at_once", {.requests = 2}, 2, 3, {.idle_job_cap = milliseconds(50)});
+    const auto first = starts(d, at(0));
+    ASSERT_EQ(first.size(), 2U);
+    fan_out(d, first[0], at(20));  // its turns are due 110 ms and 210 ms later
+    EXPECT_TRUE(starts(d, at(69)).empty());
+    const auto second = starts(d, at(70));
+    ASSERT_EQ(second.size(), 1U) << "although another job has a request in flight";
+    EXPECT_EQ(second[0].scheduled, at(70));
+    const auto third = starts(d, at(170));
+    ASSERT_EQ(third.size(), 1U) << "all pauses of the job are shortened alike";
+    EXPECT_EQ(third[0].scheduled, at(170));
+    // The other job has a request in flight when its turns become possible, so that they keep their pauses.
+    Ended ended{.job_is_over = false};
+    Planned next = first[1].planned;
+    ++next.index;
+    ++next.turn;
+    ended.follow_ups.push_back({next, milliseconds(300)});
+    d.finished({first[1].planned.index, false}, at(200), false, ended);
+    EXPECT_TRUE(starts(d, at(499)).empty());
+    EXPECT_EQ(starts(d, at(500)).size(), 1U);
 }
 
 TEST(Dispatcher, AFollowUpOfAnOpenLoopWaitsForTheCapAsArrivalsDo) {
