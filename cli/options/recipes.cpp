@@ -82,6 +82,7 @@ std::span<const Recipe> recipes() {
           {"concurrency", "16"},
           {"ramp_up", "0s"},
           {"start_inside", "0.25..0.75+10"},
+          {"idle_job_cap", "300s"},
           {"idle_system_cap", "10s"},
           {"max_failed", "10%"},
           {"rules", "agentx"}},

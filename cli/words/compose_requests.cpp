@@ -645,8 +645,8 @@ void compose_scenario(const Composing& now) {
         return now.absent(
             fmt::format("--scenario {}: the options that it sets are not known here", *scenario));
     for (const auto& [field, value] :
-         {std::pair{"ignore_eos", "true"}, std::pair{"duration", "1800s"}, std::pair{"idle_cap", "10s"},
-          std::pair{"inside_from", "0"}, std::pair{"inside_to", "1"}})
+         {std::pair{"ignore_eos", "true"}, std::pair{"duration", "1800s"},
+          std::pair{"idle_system_cap", "10s"}, std::pair{"inside_from", "0"}, std::pair{"inside_to", "1"}})
         now.parts.set_if_absent(field, value);
 }
 
@@ -739,7 +739,8 @@ void compose_requests(const Composing& now) {
         parts.set("start_inside", fmt::format("{}..{}{}", from.value_or("0.25"), to.value_or("0.75"),
                                               turns ? "+" + *turns : ""));
     if (parts.value("dataset").starts_with("mooncake"))  // its requests have no turns
-        for (const char* const field : {"idle_cap", "idle_system_cap", "tool_scale", "start_inside"})
+        for (const char* const field :
+             {"idle_cap", "idle_job_cap", "idle_system_cap", "tool_scale", "start_inside"})
             if (parts.take(field)) now.out.unneeded.push_back(option_of(*plan_field_named(field)));
     const auto block = parts.take("block");
     const auto unit = parts.take("time_unit");

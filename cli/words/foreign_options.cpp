@@ -206,8 +206,8 @@ constexpr std::array kOptions = {
                   "--dataset-offset --agentic-max-turns",
                   "aiperf,sglang", one, absent, "a file is sent as it is; change or cut its rows beforehand"},
     ForeignOption{"--ignore-trace-delays", "aiperf", none, part, "no_delays", true},
-    ForeignOption{"--inter-turn-delay-cap-seconds --trace-idle-gap-cap-seconds", "aiperf", one, part,
-                  "idle_cap", true},
+    ForeignOption{"--inter-turn-delay-cap-seconds", "aiperf", one, part, "idle_cap", true},
+    ForeignOption{"--trace-idle-gap-cap-seconds", "aiperf", one, part, "idle_job_cap", true},
     ForeignOption{"--system-idle-gap-cap-seconds --max-idle-gap-cap-seconds", "aiperf", one, part,
                   "idle_system_cap", true},
     ForeignOption{"--trajectory-start-min-ratio", "aiperf", one, part, "inside_from", true},
@@ -466,7 +466,7 @@ constexpr std::array kOptions = {
 };
 
 /// What the parts become here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 162> kParts = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 163> kParts = {{
     {"host", "the URL"},
     {"port", "the URL"},
     {"url", "the URL"},
@@ -499,13 +499,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 162> kParts 
     {"agent_warmup_time", "`--start-inside FROM..TO`"},
     {"prefill_ramp", "`--ramp-up`"},
     {"rate_ramp", "`--arrivals ramp:from=R,to=R,over=60s`"},
-    {"scenario", "`--dataset weka`, `--start-inside FROM..TO`, `--idle-cap`"},
+    {"scenario", "`--dataset weka`, `--start-inside FROM..TO`, `--idle-system-cap`"},
     {"interval", "`--duration`"},
     {"concurrency", "`--concurrency`"},
     {"no_replay", "`--concurrency`, `--request-rate`"},
     {"speedup", "`--arrivals trace:scale=0.5`"},
     {"no_delays", "`--concurrency`, `--tool-scale 0`"},
     {"idle_cap", "`--idle-cap`"},
+    {"idle_job_cap", "`--idle-job-cap`"},
     {"idle_system_cap", "`--idle-system-cap`"},
     {"inside_from", "`--start-inside FROM..TO`"},
     {"inside_to", "`--start-inside FROM..TO`"},

@@ -41,7 +41,7 @@ Found is_closed_loop(const RunResult& run) {
 
 /// Whether users neither think nor hang up, and no recorded pause is scaled or cut by itself.
 Found has_recorded_pauses(const RunResult& run) {
-    for (const std::string field : {"think_time", "cancel", "idle_cap"})
+    for (const std::string field : {"think_time", "cancel", "idle_cap", "tool_time"})
         if (!of_plan(run, field).empty()) return {false, stated(run, field)};
     const std::string scale = of_plan(run, "tool_scale");
     return {scale.empty() || scale == "1", stated(run, "tool_scale")};
@@ -83,6 +83,8 @@ constexpr std::array kAgentx{
     Rule{"pauses", "as recorded", has_recorded_pauses},
     Rule{"idle", "pauses of the idle system are cut to 10 s",
          [](const RunResult& run) { return has(run, "idle_system_cap", "10s"); }},
+    Rule{"idle_job", "pauses of an idle job are cut to 300 s",
+         [](const RunResult& run) { return has(run, "idle_job_cap", "300s"); }},
     Rule{"failures", "at most 10 % of the requests",
          [](const RunResult& run) {
              const auto all = static_cast<double>(run.counts.requests);
@@ -118,8 +120,8 @@ constexpr std::array kMlperfAgentic{
          [](const RunResult& run) { return has(run, "replies", "recorded"); }},
     Rule{"pauses", "as recorded",
          [](const RunResult& run) {
-             if (!of_plan(run, "idle_system_cap").empty())
-                 return Found{false, stated(run, "idle_system_cap")};
+             for (const std::string cap : {"idle_job_cap", "idle_system_cap"})
+                 if (!of_plan(run, cap).empty()) return Found{false, stated(run, cap)};
              return has_recorded_pauses(run);
          }},
     Rule{"answers", "may end by themselves",

@@ -262,7 +262,7 @@ const std::vector<Meaning>& meanings() {
          {"--arrivals trace:scale=0.5"}},
         {"aiperf profile -m M --input-file t.json --custom-dataset-type weka_trace "
          "--trace-idle-gap-cap-seconds 10",
-         {"--dataset weka --dataset-path t.json", "--idle-cap 10s"}},
+         {"--dataset weka --dataset-path t.json", "--idle-job-cap 10s"}},
         {"aiperf profile -m M --input-file c.jsonl --custom-dataset-type multi_turn --concurrency 2",
          {"--dataset dag_jsonl --dataset-path c.jsonl"}},
         {"aiperf profile -m M --num-sessions 8 --session-turns-mean 4 --session-turn-delay-mean 2000 "
@@ -391,7 +391,7 @@ const std::vector<Meaning>& meanings() {
         {"aiperf profile -m M --scenario inferencex-agentx-mvp --input-file t.json --custom-dataset-type "
          "weka-trace "
          "--concurrency 9 --warmup-requests-per-lane 10",
-         {"--dataset weka --dataset-path t.json", "--duration 1800s", "--idle-cap 10s",
+         {"--dataset weka --dataset-path t.json", "--duration 1800s", "--idle-system-cap 10s",
           "--start-inside 0..1+10", "--ignore-eos"}},
         {"python3 -m sglang.bench_serving --dataset-name mooncake --mooncake-workload toolagent "
          "--dataset-path t.jsonl",

@@ -7,9 +7,10 @@ namespace {
 
 RunResult agentx_run() {
     RunResult run;
-    run.plan = {
-        {"rules", "agentx"},    {"dataset", "weka:t=job"},         {"arrivals", "at_once"},   {"seed", "42"},
-        {"ignore_eos", "true"}, {"start_inside", "0.25..0.75+10"}, {"idle_system_cap", "10s"}};
+    run.plan = {{"rules", "agentx"},        {"dataset", "weka:t=job"},
+                {"arrivals", "at_once"},    {"seed", "42"},
+                {"ignore_eos", "true"},     {"start_inside", "0.25..0.75+10"},
+                {"idle_system_cap", "10s"}, {"idle_job_cap", "300s"}};
     run.concurrency = 16;
     run.window.run_s = 3600;
     run.counts.requests = 100;
@@ -62,7 +63,9 @@ TEST(BenchmarkRules, EachRuleOfAgentxIsNamedByItselfWhenItIsBroken) {
     EXPECT_EQ(after([](RunResult& r) { r.plan.erase("start_inside"); }), Names{"start"});
     EXPECT_EQ(after([](RunResult& r) { r.plan["tool_scale"] = "0.5"; }), Names{"pauses"});
     EXPECT_EQ(after([](RunResult& r) { r.plan["idle_cap"] = "60s"; }), Names{"pauses"});
+    EXPECT_EQ(after([](RunResult& r) { r.plan["tool_time"] = "5s"; }), Names{"pauses"});
     EXPECT_EQ(after([](RunResult& r) { r.plan.erase("idle_system_cap"); }), Names{"idle"});
+    EXPECT_EQ(after([](RunResult& r) { r.plan["idle_job_cap"] = "60s"; }), Names{"idle_job"});
     EXPECT_EQ(after([](RunResult& r) { r.counts.failed = 11; }), Names{"failures"});
     EXPECT_EQ(after([](RunResult& r) { r.partial = true; }), Names{"complete"});
 }
