@@ -108,9 +108,12 @@ class InfiniteCache {
         tokens_ += static_cast<double>(std::min(input, end_of(row.blocks.size(), block_tokens)));
         block_hits_ += static_cast<double>(known);
         token_hits_ += static_cast<double>(std::min(input, end_of(known, block_tokens)));
+        // Blocks that are forgotten with their job need no names that differ from those of other jobs.
+        const bool own_names = jobs_in_rows_ && row.shared_blocks == 0;
         std::vector<std::uint64_t> names;
+        names.reserve(row.blocks.size() - known);
         for (std::size_t i = known; i < row.blocks.size(); ++i) {
-            names.push_back(name_of_block(row, i));
+            names.push_back(own_names ? row.blocks[i] : name_of_block(row, i));
             if (!seen_.contains(names.back())) continue;
             const std::int64_t left = input - end_of(i, block_tokens);
             ++block_hits_;

@@ -6,28 +6,29 @@
 namespace paretoken::datasets {
 
 void KeptTurns::add(Row row) {
-    std::unordered_map<std::string, std::uint32_t> last;  // last turn of each agent
+    std::unordered_map<std::string, Last> last;  // by agent
     std::vector<Row> further = std::exchange(row.further, {});
     rows_.push_back(turns_.size());
     add_turn(std::move(row), last);
     for (Row& turn : further) add_turn(std::move(turn), last);
 }
 
-void KeptTurns::add_turn(Row turn, std::unordered_map<std::string, std::uint32_t>& last) {
+void KeptTurns::add_turn(Row turn, std::unordered_map<std::string, Last>& last) {
     const auto number = static_cast<std::uint32_t>(turns_.size());
-    const std::vector<std::uint64_t> blocks = std::exchange(turn.blocks, {});
+    std::vector<std::uint64_t> blocks = std::exchange(turn.blocks, {});
     Kept kept{.input_tokens = std::exchange(turn.input_tokens, {}),
               .output_tokens = std::exchange(turn.output_tokens, {}),
               .run = runs_.size()};
-    const auto [before, is_first] = last.try_emplace(std::exchange(turn.conversation, {}), number);
+    const auto [before, is_first] = last.try_emplace(std::exchange(turn.conversation, {}));
     if (!is_first) {
-        kept.base = std::exchange(before->second, number);
-        const std::vector<std::uint64_t> earlier = blocks_of(kept.base);
+        kept.base = before->second.turn;
+        const std::vector<std::uint64_t>& earlier = before->second.blocks;
         const auto differ = std::mismatch(blocks.begin(), blocks.end(), earlier.begin(), earlier.end());
         kept.shared = static_cast<std::uint32_t>(differ.first - blocks.begin());
     }
     add_blocks(std::span(blocks).subspan(kept.shared));
     kept.own = static_cast<std::uint32_t>(blocks.size() - kept.shared);
+    before->second = {number, std::move(blocks)};
     turn.job = {};
     turn.turn.reset();
     if (rests_.empty() || rests_.back() != turn) rests_.push_back(std::move(turn));

@@ -36,7 +36,12 @@ class KeptTurns {
         std::uint32_t own = 0;     ///< number of its further blocks
         std::uint64_t run = 0;     ///< first run of its further blocks
     };
-    void add_turn(Row turn, std::unordered_map<std::string, std::uint32_t>& last);
+    /// The last turn of an agent while a row is added.
+    struct Last {
+        std::uint32_t turn = 0;
+        std::vector<std::uint64_t> blocks = {};
+    };
+    void add_turn(Row turn, std::unordered_map<std::string, Last>& last);
     void add_blocks(std::span<const std::uint64_t> blocks);
     std::vector<std::uint64_t> blocks_of(std::size_t turn) const;
 

@@ -10,7 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/byte_vector.h"
 #include "core/error.h"
@@ -122,6 +125,39 @@ class ElementScanner {
     bool escaped_ = false;
 };
 
+/// The hash of an open file. A large file is hashed by a thread of its own, because that takes longer than
+/// to find the rows.
+class FileHash {
+  public:
+    FileHash(int file, std::uint64_t bytes) : file_(file) {
+        constexpr std::uint64_t kLarge = std::uint64_t{16} << 20;
+        if (bytes > kLarge) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    }
+    std::string text() {
+        if (thread_.joinable())
+            thread_.join();
+        else
+            run({});
+        return hash_.text();
+    }
+
+  private:
+    void run(const std::stop_token& stop) {
+        std::vector<char> block(kBlock);
+        for (off_t at = 0; !stop.stop_requested();) {
+            const ssize_t got = ::pread(file_, block.data(), block.size(), at);
+            if (got < 0 && errno == EINTR) continue;
+            if (got <= 0) return;  // an error of the file ends the pass over its rows too
+            hash_.add({block.data(), static_cast<std::size_t>(got)});
+            at += got;
+        }
+    }
+
+    int file_;
+    ContentHash hash_;
+    std::jthread thread_;  ///< ended before the other members are destroyed
+};
+
 }  // namespace
 
 void RowPlace::refuse(std::string_view why) const {
@@ -188,8 +224,8 @@ void refuse_packed(const std::string& path, std::string_view begin) {
 /// Makes the first pass over a file, in blocks.
 class RowFile::Reader {
   public:
-    Reader(RowFile& file, RowLayout layout, const Visit& visit)
-        : file_(file), layout_(layout), visit_(visit) {}
+    Reader(RowFile& file, RowLayout layout, const Visit& visit, std::uint64_t bytes)
+        : file_(file), layout_(layout), visit_(visit), hash_(file.file_, bytes) {}
 
     void read() {
         bool more = true;
@@ -225,7 +261,6 @@ class RowFile::Reader {
         while (got < 0 && errno == EINTR);
         if (got < 0) cannot_read(file_.path_);
         buffer_.resize(before + static_cast<std::size_t>(got));
-        hash_.add(std::string_view(buffer_).substr(before));
         return got > 0;
     }
 
@@ -331,7 +366,7 @@ class RowFile::Reader {
     RowFile& file_;
     RowLayout layout_;
     const Visit& visit_;
-    ContentHash hash_;
+    FileHash hash_;
     ElementScanner scanner_;
     std::string buffer_;
     std::uint64_t at_ = 0;     ///< position of the buffer in the file
@@ -356,7 +391,7 @@ RowFile::RowFile(std::string path, RowLayout layout, const Visit& visit) : path_
         if (!S_ISREG(facts.st_mode))
             throw UsageError(
                 fmt::format("'{}' is not a regular file; rows are read again during the load", path_));
-        Reader(*this, layout, visit).read();
+        Reader(*this, layout, visit, static_cast<std::uint64_t>(facts.st_size)).read();
     } catch (...) {
         ::close(file_);
         throw;

@@ -2,10 +2,9 @@
 // What a prefix cache of unlimited size would find of the prompts of a file, by the names of their blocks.
 #include <algorithm>
 #include <cstdint>
-#include <memory_resource>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "datasets/files/file_dataset.h"
@@ -34,23 +33,50 @@ class Fronts {
     std::unordered_map<Agent, std::vector<std::uint64_t>> last_;
 };
 
-/// Names of blocks that were seen. They lie in a pool, because there are millions of them in a large job.
+/// Names of blocks that were seen: a hash table with open addressing, because there are millions of them.
 class SeenBlocks {
   public:
-    bool contains(std::uint64_t name) const { return names_->contains(name); }
+    bool contains(std::uint64_t name) const {
+        if (name == kFree) return has_free_name_;
+        return !slots_.empty() && slots_[slot_of(name)] == name;
+    }
     template <class Iterator>
     void insert(Iterator begin, Iterator end) {
-        names_->insert(begin, end);
+        for (; begin != end; ++begin) insert(*begin);
     }
-    void forget() {
-        names_.reset();
-        pool_.release();
-        names_.emplace(&pool_);
-    }
+    void forget() { *this = {}; }
 
   private:
-    std::pmr::monotonic_buffer_resource pool_;
-    std::optional<std::pmr::unordered_set<std::uint64_t>> names_{&pool_};
+    static constexpr std::uint64_t kFree = UINT64_MAX;
+
+    void insert(std::uint64_t name) {
+        has_free_name_ = has_free_name_ || name == kFree;
+        if (name == kFree) return;
+        if (2 * (count_ + 1) > slots_.size()) grow();
+        std::uint64_t& slot = slots_[slot_of(name)];
+        if (slot == kFree) ++count_;
+        slot = name;
+    }
+    /// Returns the slot that has the name, or else the free one that it would take.
+    std::size_t slot_of(std::uint64_t name) const {
+        constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+        std::size_t slot = (name * kGoldenRatio) >> shift_;
+        while (slots_[slot] != kFree && slots_[slot] != name) slot = (slot + 1) & (slots_.size() - 1);
+        return slot;
+    }
+    void grow() {
+        constexpr int kFirstShift = 54;  // 1,024 slots
+        shift_ = slots_.empty() ? kFirstShift : shift_ - 1;
+        const auto before =
+            std::exchange(slots_, std::vector<std::uint64_t>(std::size_t{1} << (64 - shift_), kFree));
+        for (const std::uint64_t name : before)
+            if (name != kFree) slots_[slot_of(name)] = name;
+    }
+
+    std::vector<std::uint64_t> slots_;  ///< twice as many as names, or more
+    int shift_ = 0;                     ///< 64 - the logarithm of their number
+    std::size_t count_ = 0;
+    bool has_free_name_ = false;  ///< whether the name kFree was seen
 };
 
 /// Returns the number of tokens in the first blocks of a prompt.

@@ -63,7 +63,8 @@ bool has_tool_result(const dom::element& request) {
     });
 }
 
-WekaTurn turn_of(const dom::element& request, double from, const RowPlace& place) {
+WekaTurn turn_of(const dom::element& request, std::optional<std::vector<std::uint64_t>>&& blocks, double from,
+                 const RowPlace& place) {
     WekaTurn turn{.start = from + needed_number_in(request, "t", place),
                   .think = number_in(request, "think_time", place),
                   .tool_result = has_tool_result(request),
@@ -72,7 +73,8 @@ WekaTurn turn_of(const dom::element& request, double from, const RowPlace& place
     // A recorded length of 0 is that of a request that failed; it is sent with one token.
     turn.row.input_tokens = std::max<std::int64_t>(needed_tokens_in(request, "in", place), 1);
     turn.row.output_tokens = std::max<std::int64_t>(needed_tokens_in(request, "out", place), 1);
-    turn.row.blocks = blocks_in(request, "hash_ids", place);
+    if (!blocks) place.refuse("\"hash_ids\" is not a list");
+    turn.row.blocks = std::move(*blocks);
     return turn;
 }
 
@@ -84,54 +86,77 @@ simdjson::simdjson_result<std::string_view> raw_text_of(ondemand::value value) {
     return value.raw_json_token();
 }
 
-constexpr std::array<std::string_view, 3> kFacts = {"id", "block_size", "hash_id_scope"};
+constexpr std::array<std::string_view, 13> kFacts = {
+    "id",  "block_size",  "hash_id_scope", "t",          "type",        "model", "in",
+    "out", "input_types", "api_time",      "think_time", "duration_ms", "status"};
 
-/// Calls `visit` with the text of each of a job's "requests", and returns kFacts as a JSON object. A job may
-/// have 100 MB of hash ids, so that its requests are parsed one by one.
-std::string visit_requests(std::string_view text, const RowPlace& place,
-                           const std::function<void(std::string_view request)>& visit) {
-    const auto check = [&](simdjson::error_code error) {
-        if (error) place.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));
-    };
+/// A job, or one of its "requests", which may be a sub-agent with requests of its own.
+struct WekaObject {
+    std::string facts = "{";  ///< the fields that kFacts names, as a JSON object with padding behind it
+    std::optional<std::vector<std::uint64_t>> blocks = {};  ///< "hash_ids"
+    std::optional<std::vector<WekaObject>> requests = {};   ///< empty if they were visited
+};
+
+void check(simdjson::error_code error, const RowPlace& place) {
+    if (error) place.refuse(fmt::format("not JSON ({})", simdjson::error_message(error)));
+}
+
+std::vector<std::uint64_t> ids_in(ondemand::array ids, const RowPlace& place) {
+    thread_local std::vector<std::uint64_t> blocks;
+    blocks.clear();
+    for (auto id : ids)
+        if (id.get_uint64().get(blocks.emplace_back()))
+            place.refuse("\"hash_ids\" holds something that is not a whole number of at least 0");
+    return {blocks.begin(), blocks.end()};
+}
+
+using VisitRequest = std::function<void(WekaObject request)>;
+
+/// Reads an object. Most of a file consists of hash ids, which are taken from the text at once. Calls `visit`
+/// with each of the object's requests, instead of keeping them, because those of a job may be very large.
+WekaObject read_object(ondemand::object object, const RowPlace& place, const VisitRequest& visit = {}) {
+    WekaObject found;
+    for (auto read : object) {
+        ondemand::field field;
+        check(std::move(read).get(field), place);
+        std::string_view key;
+        check(field.unescaped_key().get(key), place);
+        ondemand::array list;
+        if (key == "hash_ids") {
+            if (!field.value().get_array().get(list)) found.blocks = ids_in(list, place);
+        } else if (key == "requests") {
+            if (field.value().get_array().get(list)) place.refuse("\"requests\" is not a list");
+            found.requests.emplace();
+            for (auto value : list) {
+                ondemand::object request;
+                if (value.get_object().get(request)) place.refuse("a request is not an object");
+                WekaObject inner = read_object(request, place);
+                visit ? visit(std::move(inner)) : found.requests->push_back(std::move(inner));
+            }
+        } else if (std::ranges::find(kFacts, key) != kFacts.end()) {
+            std::string_view raw;
+            check(raw_text_of(field.value()).get(raw), place);
+            found.facts += fmt::format("{}\"{}\":{}", found.facts.size() > 1 ? "," : "", key, raw);
+        }
+    }
+    found.facts += "}";
+    found.facts.reserve(found.facts.size() + RowFile::kPadding);
+    return found;
+}
+/// Reads a job, calling `visit` with each of its requests.
+WekaObject read_job(std::string_view text, const RowPlace& place, const VisitRequest& visit) {
     ondemand::parser parser;
     ondemand::document document;
+    ondemand::object object;
     check(
         parser
             .iterate(simdjson::padded_string_view(text.data(), text.size(), text.size() + RowFile::kPadding))
-            .get(document));
-    ondemand::object object;
+            .get(document),
+        place);
     if (document.get_object().get(object)) place.refuse("no JSON object");
-    std::string facts = "{";
-    bool found = false;
-    for (auto read : object) {
-        ondemand::field field;
-        check(std::move(read).get(field));
-        std::string_view key;
-        std::string_view raw;
-        check(field.unescaped_key().get(key));
-        if (std::ranges::find(kFacts, key) != kFacts.end()) {
-            check(raw_text_of(field.value()).get(raw));
-            facts += fmt::format("{}\"{}\":{}", facts.size() > 1 ? "," : "", key, raw);
-        }
-        if (key != "requests") continue;
-        found = true;
-        ondemand::array requests;
-        if (field.value().get_array().get(requests)) place.refuse("\"requests\" is not a list");
-        for (auto request : requests) {
-            ondemand::value value;
-            check(simdjson::simdjson_result<ondemand::value>(request).get(value));
-            check(raw_text_of(value).get(raw));
-            visit(raw);
-        }
-    }
-    if (!found) place.refuse("\"requests\" is not a list");
-    return facts + "}";
-}
-
-dom::array requests_in(const dom::element& object, const RowPlace& place) {
-    dom::array requests;
-    if (object["requests"].get(requests)) place.refuse("\"requests\" is not a list");
-    return requests;
+    WekaObject job = read_object(object, place, visit);
+    if (!job.requests) place.refuse("\"requests\" is not a list");
+    return job;
 }
 
 bool is_sub_agent(const dom::element& entry) {
@@ -139,14 +164,18 @@ bool is_sub_agent(const dom::element& entry) {
     return !entry["type"].get(type) && type == "subagent";
 }
 
-void add_sub_agent(WekaJob& job, const dom::element& entry, bool relative, const RowPlace& place) {
+/// `requests`: those of the sub-agent. `entry` has the memory that reading them overwrites.
+void add_sub_agent(WekaJob& job, const dom::element& entry, std::optional<std::vector<WekaObject>>&& requests,
+                   bool relative, const RowPlace& place) {
     WekaAgent agent{.spawned = needed_number_in(entry, "t", place)};
     const auto duration_ms = number_in(entry, "duration_ms", place);
     agent.waited_for = duration_ms && text_in(entry, "status", place) != "async_launched";
     agent.end = agent.spawned + duration_ms.value_or(0) / 1e3;
-    for (const dom::element request : requests_in(entry, place)) {
+    if (!requests) place.refuse("\"requests\" is not a list");
+    for (WekaObject& object : *requests) {
+        const dom::element& request = object_of(object.facts, place);
         if (is_sub_agent(request)) place.refuse("a sub-agent holds another one; only one level is read");
-        WekaTurn turn = turn_of(request, relative ? agent.spawned : 0, place);
+        WekaTurn turn = turn_of(request, std::move(object.blocks), relative ? agent.spawned : 0, place);
         if (turn.start < agent.spawned - kSameTime)
             place.refuse(fmt::format(
                 "a request of the sub-agent that starts at {} s has \"t\" {}, which counts from the start of "
@@ -255,14 +284,14 @@ std::int64_t block_tokens_in(const dom::element& object, const RowPlace& place) 
 
 Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
     WekaJob job{.agents = {WekaAgent{}}};
-    std::string facts = visit_requests(text, place, [&](std::string_view request) {
-        const dom::element& entry = object_of(request, place);
-        if (is_sub_agent(entry)) return add_sub_agent(job, entry, relative, place);
+    const WekaObject read = read_job(text, place, [&](WekaObject request) {
+        const dom::element& entry = object_of(request.facts, place);
+        if (is_sub_agent(entry))
+            return add_sub_agent(job, entry, std::move(request.requests), relative, place);
         job.agents.front().turns.push_back(job.turns.size());
-        job.turns.push_back(turn_of(entry, 0, place));
+        job.turns.push_back(turn_of(entry, std::move(request.blocks), 0, place));
     });
-    facts.reserve(facts.size() + RowFile::kPadding);
-    const dom::element& object = object_of(facts, place);
+    const dom::element& object = object_of(read.facts, place);
     const std::string id = name_in(object, "id", place);
     if (id.empty()) place.refuse("\"id\" is missing");
     const std::string scope = text_in(object, "hash_id_scope", place);
@@ -285,15 +314,16 @@ Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
 
 /// Returns whether the times of a sub-agent's requests count from its start; nothing if it does not show it.
 /// Times from the job's start are never before that of the sub-agent.
-std::optional<bool> counts_from_agent(const dom::element& entry, const RowPlace& place) {
-    if (!is_sub_agent(entry)) return std::nullopt;
+std::optional<bool> counts_from_agent(const WekaObject& object, const RowPlace& place) {
+    const dom::element& entry = object_of(object.facts, place);
+    if (!is_sub_agent(entry) || !object.requests) return std::nullopt;
     const double spawned = needed_number_in(entry, "t", place);
-    for (const dom::element request : requests_in(entry, place)) {
-        if (needed_number_in(request, "t", place) < spawned - kSameTime) return true;
-        const auto duration_ms = number_in(entry, "duration_ms", place);
+    const auto duration_ms = number_in(entry, "duration_ms", place);
+    for (const WekaObject& request : *object.requests) {
+        const double t = needed_number_in(object_of(request.facts, place), "t", place);
+        if (t < spawned - kSameTime) return true;
         // A request that begins after the sub-agent's end would not be its own.
-        if (duration_ms && needed_number_in(request, "t", place) > *duration_ms / 1e3 + kSameTime)
-            return false;
+        if (duration_ms && t > *duration_ms / 1e3 + kSameTime) return false;
     }
     return std::nullopt;
 }
@@ -305,9 +335,8 @@ std::optional<bool> look_for_relative_times(const std::string& path) {
     };
     try {
         const RowFile file(path, RowLayout::objects, [](std::string_view text, const RowPlace& place) {
-            visit_requests(text, place, [&](std::string_view request) {
-                if (const auto relative = counts_from_agent(object_of(request, place), place))
-                    throw Found{*relative};
+            read_job(text, place, [&](const WekaObject& request) {
+                if (const auto relative = counts_from_agent(request, place)) throw Found{*relative};
             });
         });
     } catch (const Found& found) {
