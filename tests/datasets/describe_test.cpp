@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <sstream>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "datasets/catalog.h"
+#include "datasets/files/seen_blocks.h"
 #include "datasets/recognise.h"
 #include "tests/datasets/temporary_file.h"
 #include "tests/support/golden.h"
@@ -131,6 +134,27 @@ TEST(Description, AFileOfNoKnownFormatIsRefusedByName) {
     const TemporaryFile file("hello\n");
     EXPECT_THROW(guessed_format(file.path()), UsageError);
     EXPECT_THROW(guessed_format("/nowhere"), RuntimeError);
+}
+
+TEST(SeenBlocks, AreThoseThatWereInserted) {
+    SeenBlocks seen;
+    std::set<std::uint64_t> expected;
+    Random random(1);
+    const auto name = [&](std::uint64_t kind) {
+        const std::uint64_t number = random.below(3000);
+        if (kind == 0) return UINT64_MAX - number / 1000;
+        return kind == 1 ? number << 50 : number;
+    };
+    for (int i = 0; i < 20000; ++i) {
+        const std::uint64_t one = name(random.below(3));
+        ASSERT_EQ(seen.contains(one), expected.contains(one)) << one;
+        if (random.below(4) == 0) {
+            seen.insert(&one, &one + 1);
+            expected.insert(one);
+        }
+    }
+    seen.forget();
+    for (const std::uint64_t one : expected) ASSERT_FALSE(seen.contains(one));
 }
 
 }  // namespace

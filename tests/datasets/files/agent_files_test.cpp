@@ -123,6 +123,24 @@ TEST(AgentFiles, FlatWekaRowsThatOverlapAreDividedByTheirPromptsAndThatIsSaid) {
     EXPECT_THAT(weka.file.notes().back(), HasSubstr("1 of 1 rows state no sub-agents"));
 }
 
+TEST(AgentFiles, WhatIsWrongInAWekaJobIsNamed) {
+    const auto of_ids = [](const std::string& ids) {
+        return refusal(R"({"id": "a", "requests": [{"t": 0, "in": 128, "out": 5)" + ids + "}]}", "weka");
+    };
+    EXPECT_EQ(of_ids(R"(, "hash_ids": [18446744073709551615, 0])"), "accepted");
+    for (const std::string ids : {"[1.5]", "[-1]", "[1,,2]", "[1 2]", "[184467440737095516159]", "[[1]]"})
+        EXPECT_THAT(of_ids(R"(, "hash_ids": )" + ids), HasSubstr("\"hash_ids\" holds something")) << ids;
+    for (const std::string ids : {"", R"(, "hash_ids": "x")", R"(, "hash_ids": {})"})
+        EXPECT_THAT(of_ids(ids), HasSubstr("\"hash_ids\" is not a list")) << ids;
+    EXPECT_THAT(refusal(R"({"id": "a", "requests": [3]})", "weka"), HasSubstr("a request is not an object"));
+    EXPECT_THAT(refusal(R"({"id": "a", "requests": 3})", "weka"), HasSubstr("\"requests\" is not a list"));
+    EXPECT_THAT(refusal(R"({"id": "a"})", "weka"), HasSubstr("\"requests\" is not a list"));
+    EXPECT_THAT(refusal(R"({"id": "a", "requests": [{"t": 1, "type": "subagent", "requests": [
+                    {"t": 1, "type": "subagent", "requests": []}]}]})",
+                        "weka"),
+                HasSubstr("only one level is read"));
+}
+
 TEST(AgentFiles, AWekaContextMayShrinkAndItsIdsHoldForOneJobAndOnePlay) {
     const TemporaryFile file(R"({"id": "a", "block_size": 64, "requests": [
  {"t": 0, "in": 192, "out": 0, "hash_ids": [1, 2, 3], "api_time": 2},

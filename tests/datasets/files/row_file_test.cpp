@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/text/content_hash.h"
 #include "tests/datasets/temporary_file.h"
 
 namespace paretoken::datasets {
@@ -76,6 +77,19 @@ TEST(RowFile, ReadsRowsThatLieAcrossTheBlocksItReads) {
     }
     EXPECT_EQ(rows_of(lines, RowLayout::lines).size(), 40U);
     EXPECT_EQ(rows_of(array + "]", RowLayout::lines_or_array).size(), 40U);
+}
+
+TEST(RowFile, ALargeFileHasTheHashOfItsContentAsASmallOneHas) {
+    struct Stop {};
+    for (const int rows : {1, 17}) {
+        std::string lines;
+        for (int row = 0; row < rows; ++row) lines += std::string(std::size_t{1} << 20, 'x') + "\n";
+        const TemporaryFile file(lines);
+        const auto ignore = [](std::string_view, const RowPlace&) {};
+        EXPECT_EQ(RowFile(file.path(), RowLayout::lines, ignore).content(), content_hash(lines));
+        const auto stop = [](std::string_view, const RowPlace&) { throw Stop(); };
+        EXPECT_THROW(RowFile(file.path(), RowLayout::lines, stop), Stop) << "its thread ends too";
+    }
 }
 
 TEST(RowFile, RowsCanBeLeftOutAfterTheFirstPass) {
