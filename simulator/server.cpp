@@ -8,7 +8,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <charconv>
 #include <chrono>
 #include <numeric>
 #include <unordered_map>
@@ -25,6 +24,7 @@
 #include "simulator/engine/replicas.h"
 #include "simulator/exchange.h"
 #include "simulator/listener.h"
+#include "simulator/session_token.h"
 #include "simulator/truth.h"
 
 namespace paretoken::sim {
@@ -125,8 +125,6 @@ class Server::Loop final : public ConnectionOwner, public std::enable_shared_fro
     void clear_truth(Connection& connection, HttpRequest& request);
     void reset_prefix_cache(Connection& connection, HttpRequest& request);
     void generate(Connection& connection, HttpRequest& request, Endpoint endpoint);
-    std::string session_token(std::uint64_t session) const;
-    bool is_own_token(std::string_view token) const;
     std::unique_ptr<AnswerWriter> writer_for(const Exchange& exchange, const std::string& id,
                                              Framing framing) const;
     void begin_exchange(Connection& connection, HttpRequest& request, GenerationRequest generation);
@@ -370,7 +368,7 @@ void Server::Loop::reset_prefix_cache(Connection& connection, HttpRequest& reque
 void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoint endpoint) {
     auto parsed = parse_generation(endpoint, request.body, model_);
     if (const auto* error = std::get_if<ApiError>(&parsed)) return reply(connection, request, *error);
-    if (!request.session_token.empty() && !is_own_token(request.session_token))
+    if (!request.session_token.empty() && !is_session_token(options_.seed, request.session_token))
         return reply(connection, request,
                      api_error(options_.dialect, endpoint,
                                {.message = fmt::format("the header {} has a token that no answer has set",
@@ -383,18 +381,6 @@ void Server::Loop::generate(Connection& connection, HttpRequest& request, Endpoi
         }
     }
     begin_exchange(connection, request, std::get<GenerationRequest>(std::move(parsed)));
-}
-
-/// Returns the token of a session, which contains its number and a check of it.
-std::string Server::Loop::session_token(std::uint64_t session) const {
-    return fmt::format("{:016x}{:016x}", session, derived_seed(options_.seed, "session token", session));
-}
-
-bool Server::Loop::is_own_token(std::string_view token) const {
-    const std::string_view digits = token.substr(0, 16);
-    std::uint64_t session = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), session, 16);
-    return token == session_token(session);
 }
 
 std::unique_ptr<AnswerWriter> Server::Loop::writer_for(const Exchange& exchange, const std::string& id,
@@ -449,7 +435,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
         // The token decides the engine.
         exchange.truth.session_token = std::move(request.session_token);
         request.affinity = exchange.truth.session_token.empty()
-                               ? session_token(derived_seed(options_.seed, "session", id))
+                               ? session_token(options_.seed, derived_seed(options_.seed, "session", id))
                                : exchange.truth.session_token;
         exchange.truth.set_session_token = request.affinity;
         exchange.further_headers = fmt::format("{}: {}\r\n", options_.session_token, request.affinity);
