@@ -106,9 +106,12 @@ struct Workload {
     /// The cached tokens of a prompt that shares only the chat template with earlier ones, by the usage of
     /// two probes. Absent if requests share more by design, or if usage lacks cached tokens.
     std::optional<double> cached_by_template = {};
-    /// The number of requests after which their prompts repeat word for word, for single requests of one
-    /// dataset. Absent if every prompt is new.
+    /// The number of openings (single requests, or first requests of conversations and jobs) after which
+    /// their prompts repeat word for word. Absent if every prompt is new, or if there are several classes.
     std::optional<std::uint64_t> repeats_after = {};
+    std::map<std::string, std::uint64_t> class_repeats_after = {};  ///< the same for each class that repeats
+    /// The share of the openings whose prompts this run had sent before. Absent if every prompt is new.
+    std::optional<double> repeated_share = {};
     /// prompt_growth_of() of core/run/prompt_growth.h: the mean growth of prompts from turn to turn.
     std::optional<Asked> prompt_growth = {};
     /// The share of the prompt tokens of the file that a cache of unlimited size, with whole blocks and for

@@ -229,8 +229,9 @@ constexpr std::array kChecks = {
           [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); }, 0.05, kNever},
     Check{"disputed_counts",
           "no usage came with the stream, or it contradicts the text (it counts no token, more than the text "
-          "can hold, or not the reasoning), so that output tokens are estimated as one per event, although "
-          "an event may bring several: answers",
+          "can hold, the prompt as output, or not the reasoning), so that output tokens are estimated, "
+          "without a prompt that is counted or as one per event, although an event may bring several: "
+          "answers",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.disputed); }, 0, kNever},
     Check{"disputed_cache",
@@ -532,21 +533,23 @@ std::optional<Reason> warm_cache_of(const RunResult& result, const ValidityOptio
 /// of them, or may have.
 std::optional<Reason> repeated_prompts_of(const RunResult& run, const ValidityOptions&) {
     constexpr double kFew = .05;
-    const auto rows = run.workload.repeats_after;
     const auto share = run.throughput.at(figure::kCachedPromptRatio);
-    if (!rows || run.counts.requests <= *rows || (share && *share <= kFew)) return std::nullopt;
-    const double again = 1 - static_cast<double>(*rows) / static_cast<double>(run.counts.requests);
-    if (again <= kFew) return std::nullopt;
+    const auto again = run.workload.repeated_share;
+    if (again.value_or(0) <= kFew || (share && *share <= kFew)) return std::nullopt;
+    const std::string_view unit = run.jobs ? "jobs" : run.turns.size() > 1 ? "conversations" : "requests";
+    const auto rows = run.workload.repeats_after;
     return Reason{
         Verdict::warn, "repeated_prompts",
-        fmt::format("{} of the requests had a prompt that this run had sent before, because the file has {} "
-                    "of them, and {}: the times to first token are those of a warm cache; --salt-prompts "
-                    "makes each prompt new, or send at most {} requests",
-                    percent_text(again), *rows,
+        fmt::format("{} of the {} {} a prompt that this run had sent before, because {}, and {}: the "
+                    "times to first token are those of a warm cache; --salt-prompts makes each prompt new, "
+                    "or send {}",
+                    percent_text(*again), unit, unit == "requests" ? "had" : "began with",
+                    rows ? fmt::format("the file has {} of them", *rows)
+                         : std::string("the files of the classes have fewer of them"),
                     share
                         ? fmt::format("the prefix cache served {} of all prompt tokens", percent_text(*share))
                         : "the prefix cache may have served them (the server reports no cached tokens)",
-                    *rows)};
+                    rows ? fmt::format("at most {} {}", *rows, unit) : std::string("fewer"))};
 }
 
 /// Returns a reason if the text is unlike that in real use, and the server drafts tokens or the model routes

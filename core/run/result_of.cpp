@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "core/result/metrics.h"
@@ -98,6 +99,24 @@ bool knows(const Begun& begun, Fact fact) {
     return !Facts(begun.unknown_facts).overlaps({fact});
 }
 
+/// Returns the share of the openings that were sent after all different prompts of their dataset.
+std::optional<double> repeated_share_of(const Workload& workload, const RequestTable& records) {
+    if (!workload.repeats_after && workload.class_repeats_after.empty()) return std::nullopt;
+    std::map<std::string, std::uint64_t> openings;
+    std::uint64_t all = 0;
+    std::uint64_t again = 0;
+    for (const RequestRecord& record : records) {
+        if (!is_opening(record)) continue;
+        const auto found = workload.class_repeats_after.find(record.request_class);
+        const bool has_class = found != workload.class_repeats_after.end();
+        const std::uint64_t number = ++openings[has_class ? found->first : std::string()];
+        ++all;
+        again += number > (has_class ? found->second : workload.repeats_after.value_or(number)) ? 1 : 0;
+    }
+    if (all == 0) return std::nullopt;
+    return static_cast<double>(again) / static_cast<double>(all);
+}
+
 /// Returns the workload with the lengths that were achieved.
 Workload workload_of(const Begun& begun, const RequestTable& records) {
     const auto prompt = [](const RequestRecord& r) { return r.usage.prompt; };
@@ -110,6 +129,7 @@ Workload workload_of(const Begun& begun, const RequestTable& records) {
     workload.input_length = asked_of(
         records, [](const RequestRecord& r) { return r.wanted_input_tokens; }, prompt);
     workload.prompt_growth = prompt_growth_of(records);
+    workload.repeated_share = repeated_share_of(workload, records);
     if (begun.shape.keeps_length && knows(begun, Fact::output_tokens))
         workload.output_length = asked_of(
             records, [](const RequestRecord& r) { return r.wanted_output_tokens; }, output);

@@ -64,8 +64,13 @@ Workload workload_of(const Load& load, const Target& target) {
     w.length_source = length_source_of(target);
     w.text = text_of(load, target.facts().prompt_form);
     if (shares_nothing(load.plan)) w.cached_by_template = target.facts().cached_by_template;
-    if (load.datasets.size() > 1) return w;  // a mean over classes would depend on their rates
-    if (!load.datasets.front()->has_conversations()) w.repeats_after = load.datasets.front()->repeats_after();
+    if (load.datasets.size() > 1) {  // a mean over classes would depend on their rates
+        for (const loadgen::ClassLoad& of : load.options.classes)
+            if (const auto openings = of.dataset->repeats_after())
+                w.class_repeats_after.emplace(of.name, *openings);
+        return w;
+    }
+    w.repeats_after = load.datasets.front()->repeats_after();
     w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
     w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();
     w.best_possible_cached_ratio = load.datasets.front()->best_possible_hit();

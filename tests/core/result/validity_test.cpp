@@ -335,14 +335,19 @@ TEST(Validity, requests_that_were_sent_a_second_time_are_told_if_there_is_more_t
 TEST(Validity, prompts_that_were_sent_again_are_told_if_a_cache_may_have_served_them) {
     auto run = clean_run();
     run.workload.repeats_after = run.counts.requests / 2;
+    run.workload.repeated_share = 0.5;
     const auto validity = validity_of(run);
     ASSERT_EQ(checks_of(validity), std::vector<std::string>{"repeated_prompts"});
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("50 % of the requests"));
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("reports no cached tokens"));
-    run.workload.repeats_after = run.counts.requests;
-    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
     run.workload.repeats_after = std::nullopt;
-    EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("the files of the classes"));
+    run.turns.resize(2);
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("50 % of the conversations began with a prompt"));
+    for (const std::optional<double> share : {std::optional<double>(), std::optional(0.05)}) {
+        run.workload.repeated_share = share;
+        EXPECT_EQ(validity_of(run).verdict, Verdict::valid);
+    }
 }
 
 TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
