@@ -57,10 +57,10 @@ std::uint64_t extent_of_every_layer(const JsonCursor& value) {
     return first;
 }
 
-/// A number, or 0 for "none", which configs write as absent, null or 0.
+/// A number, or 0 for "none", which configs write as absent, null, 0 or -1.
 std::uint64_t count_or_none(const JsonCursor& config, Keys keys) {
     const auto found = find_any(config, keys);
-    if (!found) return 0;
+    if (!found || (found->is_number() && found->number() == -1)) return 0;
     return found->count() == 0 ? 0 : extent_of(*found);
 }
 
@@ -162,9 +162,9 @@ constexpr std::array<std::string_view, 48> kHarmlessAttentionKeys{"_attn_impleme
 /// Whether a key of a config describes which keys and values the layers keep: by one of its words, which
 /// are separated by "_", or by its beginning.
 bool is_attention_key(std::string_view key) {
-    constexpr std::array<std::string_view, 8> kBeginnings{"index_",      "block_types", "block_configs",
-                                                          "mixer_types", "layer_types", "layers_block_type",
-                                                          "v_head_dim",  "qk_head_dim"};
+    constexpr std::array<std::string_view, 10> kBeginnings{
+        "index_",     "block_types", "block_configs", "mixer_types",     "layer_types", "layers_block_type",
+        "v_head_dim", "qk_head_dim", "yoco",          "num_self_decoder"};
     constexpr std::array<std::string_view, 24> kBeginningsOfWords{
         "attention", "attn",   "chunk",     "compress", "conv",   "delta",     "global",    "hybrid",
         "indexer",   "kv",     "lightning", "linear",   "mamba",  "recurrent", "retention", "rwkv",

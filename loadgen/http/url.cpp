@@ -99,6 +99,8 @@ std::string_view Url::api_path(std::string_view path) const {
 
 Url parse_url(std::string_view text) {
     Url url;
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
     std::string_view rest = text;
     const std::size_t colon = std::min(rest.find("://"), rest.find('/'));
     const std::string scheme = lower_case(rest.substr(0, colon));

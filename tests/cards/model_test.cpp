@@ -152,7 +152,8 @@ TEST(ModelCard, CapsTheCacheOfWindowedLayers) {
 TEST(ModelCard, HonoursAWindowOnlyWhenItIsUsed) {
     EXPECT_EQ(card_of(R"(, "sliding_window": 32)").windowed_layers, 4u);
     EXPECT_EQ(card_of(R"(, "sliding_window": 32, "use_sliding_window": false)").windowed_layers, 0u);
-    EXPECT_EQ(card_of(R"(, "sliding_window": null)").windowed_layers, 0u);
+    for (const std::string none : {"null", "0", "-1"})
+        EXPECT_EQ(card_of(R"(, "sliding_window": )" + none), card_of("")) << none;
     EXPECT_EQ(card_of(R"(, "sliding_window": 32, "sliding_window_pattern": 2)").windowed_layers, 2u);
     EXPECT_EQ(card_of(R"(, "sliding_window": 32, "layer_types":
         ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"])")
@@ -192,7 +193,8 @@ TEST(ModelCard, RefusesSettingsOfAttentionThatItDoesNotUnderstand) {
          {R"("index_topk": 2048)", R"("use_cla": true)", R"("full_attention_interval": 4)",
           R"("attn_type_list": [0, 1])", R"("num_global_key_value_heads": 4)", R"("n_head_kv": 8)",
           R"("attn_config": {"kv_n_heads": 8})", R"("hybrid_layer_pattern": [0, 1])", R"("d_state": 16)",
-          R"("sparse_attention_config": {"topk": 64})", R"("layer_types": ["linear_attention"])"}) {
+          R"("sparse_attention_config": {"topk": 64})", R"("yoco_window": 512)",
+          R"("num_self_decoder_layers": 2)", R"("layer_types": ["linear_attention"])"}) {
         const std::string complaint = complaint_about_config(config(", " + setting));
         EXPECT_NE(complaint.find("some/config.json: " + setting.substr(1, setting.find(':') - 2)),
                   std::string::npos)

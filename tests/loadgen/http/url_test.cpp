@@ -18,6 +18,7 @@ TEST(Url, KnowsTheUsualPorts) {
     EXPECT_EQ(parse_url("http://a").port, 80);
     EXPECT_EQ(parse_url("https://a").port, 443);
     EXPECT_EQ(parse_url("https://a").authority(), "a");
+    EXPECT_EQ(parse_url("  127.0.0.1:8000 ").text(), "http://127.0.0.1:8000");
     EXPECT_EQ(parse_url("127.0.0.1:8000").text(), "http://127.0.0.1:8000");
 }
 
