@@ -43,7 +43,7 @@ enum class TokenSource : std::uint8_t {
     one_per_event,  ///< one token per event, which agrees with the final usage (within 1 token or 2 %)
     usage_by_text,  ///< the final usage, spread over the events by the length of their text
     one_per_chunk,  ///< one token per event, an estimate: there is no usage
-    disputed,       ///< one token per event, an estimate: the usage cannot be true of the stream
+    disputed,       ///< an estimate, mostly one token per event: the usage cannot be true of the stream
 };
 std::string_view name_of(TokenSource source);
 std::optional<TokenSource> token_source_named(std::string_view name);
@@ -151,13 +151,13 @@ struct RequestRecord {
     /// The times from the first to the last event of each choice, summed. Absent: one choice.
     std::optional<Duration> decoding;
     std::int64_t chunks = 0;          ///< number of events
-    std::int64_t grouped_chunks = 0;  ///< number of events with same_read
+    std::int64_t grouped_chunks = 0;  ///< number of events in one read with the event before of their choice
     TokenSource token_source = TokenSource::one_per_chunk;
     /// Whether output is known to have been missed: events had text under names that are not known, or the
     /// usage counts reasoning that the events cannot have shown. The first event may then be late.
     bool unseen_output = false;
     /// Whether more events with text came than the usage counts tokens: it leaves some out, a text came
-    /// twice, or events are smaller than tokens.
+    /// twice, or events are smaller than tokens. Events that came after the answer's end are not kept.
     bool uncounted_output = false;
     /// Whether the usage counts more cached than prompt tokens, so that `usage.cached_prompt` was dropped.
     bool disputed_cache = false;

@@ -31,6 +31,7 @@ void derive_from_events(RequestRecord& record) {
         ++choices;
         decoding += own.back().time - own.front().time;
         record.first_group_tokens += first_group_of(own);
+        for (const StreamEvent& event : own) record.grouped_chunks += event.same_read ? 1 : 0;
     });
     if (choices > 1) record.decoding = decoding;
     TimePoint before = events.front().time;
@@ -38,7 +39,6 @@ void derive_from_events(RequestRecord& record) {
     for (const StreamEvent& event : events) {
         const bool first = &event == &events.front();
         record.streamed_tokens += event.tokens;
-        record.grouped_chunks += event.same_read ? 1 : 0;
         if (!record.first_answer && event.kind != EventKind::reasoning) record.first_answer = event.time;
         if (!first && !event.same_read) {
             longest = std::max({longest.value_or(Duration{}), Duration{}, event.time - before});

@@ -40,6 +40,12 @@ bool is_same_model(std::string_view asked, std::string_view answered) {
     return given.starts_with(wanted) || wanted.starts_with(given);
 }
 
+constexpr std::string_view kNoBlankLine = "no blank line ends the events of the stream";
+
+bool are_lines_of_objects(std::string_view text) {
+    return text.find("}\n{") != std::string_view::npos;
+}
+
 std::string asked_for(const AnswerLimits& limits) {
     if (!limits.asked_output_tokens) return "the request set no limit";
     return "at most " + std::to_string(*limits.asked_output_tokens) + " were asked for";
@@ -82,7 +88,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     log_.clear();
     log_.reserve(options.expected_chunks);
     facts_ = {};
-    unknown_outputs_ = foreign_ = 0;
+    events_ = unknown_outputs_ = foreign_ = text_until_end_ = 0;
     any_own_ = false;
     record.unseen_output = record.uncounted_output = record.disputed_cache = false;
     choices_seen_ = choices_finished_ = 0;
@@ -136,7 +142,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
         indented_ = false;
         sse_.feed({kBlank.data(), 1}, [](const SseEvent&) {});
     }
-    const std::size_t before = log_.size();
+    const std::size_t before = events_;
     const bool output_before = output_in_this_read_;
     sse_.feed(bytes, [this](const SseEvent& event) { on_event(event); });
     if (sse_.malformed()) fail(Outcome::malformed, "an event of the stream is larger than 1 MiB");
@@ -145,7 +151,7 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
                                      std::to_string(options_.limits.stream_bytes) +
                                      " bytes of stream came, and of tokens " + asked_for(options_.limits));
     }
-    const std::size_t news = log_.size() - before;
+    const std::size_t news = events_ - before;
     return static_cast<std::uint32_t>(news == 0 || output_before ? news : news - 1);
 }
 
@@ -154,13 +160,13 @@ void AnswerReader::on_event(const SseEvent& event) {
     const Delta& delta = parser_->parse(event.data);
     if (event.type == "error" && delta.error.empty())
         return fail(Outcome::stream_error, error_text_of(event.data, parser_->secrets()));
-    if (delta.malformed) {
-        constexpr std::size_t kShown = 60;
-        return fail(Outcome::malformed, "an event of the stream holds no JSON object: \"" +
-                                            printable_line(parser_->secrets().redacted(event.data), kShown) +
-                                            "\"");
-    }
-    on_delta(delta);
+    if (!delta.malformed) return on_delta(delta);
+    constexpr std::size_t kShown = 60;
+    fail(Outcome::malformed, are_lines_of_objects(event.data)
+                                 ? std::string(kNoBlankLine)
+                                 : "an event of the stream holds no JSON object: \"" +
+                                       printable_line(parser_->secrets().redacted(event.data), kShown) +
+                                       "\"");
 }
 
 void AnswerReader::on_delta(const Delta& delta) {
@@ -171,9 +177,9 @@ void AnswerReader::on_delta(const Delta& delta) {
     // Some gateways send spaces without a width while the prompt is read, to keep the connection open.
     const bool is_invisible = log_.empty() && delta.text_bytes == 3 && parser_->is_invisible();
     if (delta.has_output && !is_invisible) {
-        if (log_.size() == options_.limits.events) {
+        if (log_.size() >= options_.limits.events) {
             return fail(Outcome::malformed,
-                        "the answer does not end: more than " + std::to_string(log_.size()) +
+                        "the answer does not end: more than " + std::to_string(options_.limits.events) +
                             " events with output came, and of tokens " + asked_for(options_.limits));
         }
         on_output(delta);
@@ -186,11 +192,12 @@ void AnswerReader::on_delta(const Delta& delta) {
         update(record_->usage, *delta.usage);
         facts_.largest_count = std::max(facts_.largest_count, delta.usage->completion.value_or(0));
     }
+    if (delta.total_tokens) facts_.total = delta.total_tokens;
     if (!delta.finish_reason.empty()) {
         record_->finish_reason = delta.finish_reason;
-        const std::uint64_t bit = std::uint64_t{1} << std::clamp(delta.choice, 0, kChoices - 1);
-        choices_seen_ |= bit;
-        choices_finished_ |= bit;
+        if (delta.choices.empty()) note_end_of(delta.choice);
+        for (const ChoiceOutput& choice : delta.choices)
+            if (choice.finished) note_end_of(choice.choice);
     }
     if (!delta.error.empty()) return fail(Outcome::stream_error, delta.error);
     if (delta.done) {
@@ -200,23 +207,41 @@ void AnswerReader::on_delta(const Delta& delta) {
 }
 
 void AnswerReader::on_output(const Delta& delta) {
-    const int choice = std::clamp(delta.choice, 0, kChoices - 1);
+    ++events_;
+    if (delta.choices.empty())
+        return add_chunk({delta.choice, delta.kind, delta.text_bytes, delta.token_ids},
+                         delta.completion_tokens_so_far);
+    for (const ChoiceOutput& choice : delta.choices)
+        if (choice.has_output) add_chunk(choice, std::nullopt);  // a count is of all choices together
+}
+
+void AnswerReader::add_chunk(const ChoiceOutput& output, std::optional<std::int64_t> counted) {
+    const int choice = std::clamp(output.choice, 0, kChoices - 1);
     choices_seen_ |= std::uint64_t{1} << choice;
 
     // The chunk is written in place, because a copy of bytes just written waits for the processor to store
     // them.
     Chunk& chunk = log_.emplace_back();
     chunk.time = stamp_;
-    chunk.text_bytes = delta.text_bytes;
-    chunk.token_ids = delta.token_ids;
-    chunk.kind = delta.kind;
+    chunk.text_bytes = output.text_bytes;
+    chunk.token_ids = output.token_ids;
+    chunk.kind = output.kind;
     chunk.choice = static_cast<std::uint8_t>(choice);
     chunk.same_read = output_in_this_read_;
     chunk.kernel_stamp = kernel_stamp_;
     chunk.beyond_ascii = parser_->is_beyond_ascii();
     output_in_this_read_ = true;
-    chunk.counted = static_cast<std::uint32_t>(delta.completion_tokens_so_far.value_or(0));
-    all_counted_along_ &= delta.completion_tokens_so_far.has_value();
+    chunk.counted = static_cast<std::uint32_t>(counted.value_or(0));
+    all_counted_along_ &= counted.has_value();
+}
+
+void AnswerReader::note_end_of(int choice) {
+    const std::uint64_t bit = std::uint64_t{1} << std::clamp(choice, 0, kChoices - 1);
+    choices_seen_ |= bit;
+    choices_finished_ |= bit;
+    if (facts_.until_end != 0) return;
+    facts_.until_end = log_.size();
+    text_until_end_ = text_.size();
 }
 
 /// Notes an event without output.
@@ -302,7 +327,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (!http_complete) return fail(Outcome::disconnected, "the connection broke before the answer's end");
     if (done_) return;  // the answer was too long
     const auto answer = parse_whole_answer(whole_body_.view(), parser_->secrets(), parser_->protocol());
-    if (!answer && whole_body_.view().find("}\n{") != std::string_view::npos)
+    if (!answer && are_lines_of_objects(whole_body_.view()))
         return fail(
             Outcome::malformed,
             "the answer is JSON objects in lines, as Ollama's own API sends them, and no event stream");
@@ -313,6 +338,8 @@ void AnswerReader::finish_whole(bool http_complete) {
     }
     if (!answer->model.empty()) note_model(answer->model);
     if (answer->usage) update(record.usage, *answer->usage);
+    facts_.total = answer->total_tokens;
+    if (leave_out_prompt({}, facts_, record)) record.token_source = TokenSource::disputed;
     check_counts();
     record.finish_reason = answer->finish_reason;
     if (options_.keep_text) record.answer = answer->text;
@@ -329,20 +356,28 @@ void AnswerReader::finish_stream(bool http_complete) {
             // A truncated stream leaves half an event, which does not make the stream malformed.
             if (const Delta& delta = parser_->parse(event->data); !delta.malformed)
                 on_delta(delta);
-            else if (event->data.find("}\n{") != std::string_view::npos)
-                fail(Outcome::malformed, "no blank line ends the events of the stream");
+            else if (are_lines_of_objects(event->data))
+                fail(Outcome::malformed, std::string(kNoBlankLine));
         }
     }
     record_->answer = text_.view();
     const std::size_t last_bytes = log_.empty() ? 0 : log_.back().text_bytes;
     if (leave_out_repeated_text(log_))
         record_->answer.erase(0, record_->answer.size() - std::min(record_->answer.size(), last_bytes));
+    const bool counts_prompt = leave_out_prompt(log_, facts_, *record_);
     check_counts();
+    const bool goes_on = goes_on_after_end(log_, facts_, *record_);
+    if (goes_on) {
+        log_.resize(facts_.until_end);
+        record_->answer.resize(text_until_end_);
+    }
     write_events();
     // A single event may hold anything, such as a note of the gateway.
     record_->unseen_output = unknown_outputs_ > 1;
     facts_.all_counted = all_counted_along_;
     decide_tokens(log_, facts_, *record_);
+    if (counts_prompt) record_->token_source = TokenSource::disputed;
+    record_->uncounted_output |= goes_on;
     derive_from_events(*record_);
     if (!http_complete && !done_) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");

@@ -65,8 +65,8 @@ class AnswerReader {
 
     /// Returns whether the stream's end marker has come or the answer has failed; later bytes are ignored.
     bool done() const { return done_; }
-    std::size_t events() const { return log_.size(); }  ///< number of events of a stream that had output
-    bool non_streaming() const { return whole_; }       ///< whether the answer is read as one JSON object
+    std::size_t events() const { return events_; }  ///< number of events of a stream that had output
+    bool non_streaming() const { return whole_; }   ///< whether the answer is read as one JSON object
 
     /// Ends the answer; http_complete: the HTTP message came to its end. Decides the tokens of each
     /// event and, unless the caller has already set a failure, the outcome: ok, stream_error, truncated,
@@ -77,6 +77,8 @@ class AnswerReader {
     void on_event(const SseEvent& event);
     void on_delta(const Delta& delta);
     void on_output(const Delta& delta);
+    void add_chunk(const ChoiceOutput& output, std::optional<std::int64_t> counted);
+    void note_end_of(int choice);
     void note_model(std::string_view answered);
     void fail(Outcome outcome, std::string error);
     /// The number of bytes that may still come: of a stream, or of an answer that is no stream.
@@ -113,7 +115,9 @@ class AnswerReader {
     AnswerOptions options_;
     PaddedBuffer whole_body_;          ///< an answer that is no stream; of a stream, its beginning
     PaddedBuffer text_;                ///< text of the answer, if it is kept
+    std::size_t text_until_end_ = 0;   ///< length of `text_` when the answer's end was first stated
     StreamFacts facts_;                ///< what is known of the stream besides its events with output
+    std::size_t events_ = 0;           ///< number of events with output
     std::size_t unknown_outputs_ = 0;  ///< events with text under unknown names alone
     std::size_t foreign_ = 0;          ///< events that are objects of another kind
     bool any_own_ = false;             ///< whether an event was one of the protocol

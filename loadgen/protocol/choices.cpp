@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "loadgen/protocol/event_reader.h"
 
@@ -98,7 +99,7 @@ bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
         }
         if (key == "token_ids") return count_elements(inner, reading.token_ids);
         if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
-        if (key == "usage") return read_usage(inner, delta.usage);  // Moonshot
+        if (key == "usage") return read_usage(inner, delta);  // Moonshot
         if (key == "error") return read_error(inner, reading.error);
         if (key == "message") return note_unknown_text(inner, reading);  // in place of a delta, or beside it
         if (key == "finish_reason") return read_finish(inner, delta, reading);
@@ -110,10 +111,58 @@ bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
     return whole;
 }
 
+/// Adds what a choice has to delta.choices, in which every choice is once.
+void add_choice(const ChoiceOutput& own, Delta& delta) {
+    const auto same = std::ranges::find(delta.choices, own.choice, &ChoiceOutput::choice);
+    if (same == delta.choices.end()) return delta.choices.push_back(own);
+    if (own.text_bytes > 0) same->kind = own.kind;
+    same->text_bytes += own.text_bytes;
+    same->token_ids += own.token_ids;
+    same->has_output |= own.has_output;
+    same->finished |= own.finished;
+}
+
+/// Reads a choice, adds it to the sums of the event, and returns it through `own`.
+bool read_choice_apart(ondemand::value& value, Delta& delta, Reading& reading, ChoiceOutput& own) {
+    const OutputBytes output = std::exchange(reading.output, {});
+    const std::uint32_t ids = std::exchange(reading.token_ids, 0);
+    const std::uint32_t logprobs = std::exchange(reading.logprobs, 0);
+    std::string reason = std::exchange(delta.finish_reason, {});
+    delta.choice = 0;
+    const bool whole = read_choice(value, delta, reading);
+    own = {.choice = delta.choice,
+           .kind = reading.output.kind(),
+           .text_bytes = static_cast<std::uint32_t>(reading.output.sum()),
+           .token_ids = reading.token_ids ? reading.token_ids : reading.logprobs,
+           .has_output = reading.output.sum() != 0 || reading.token_ids != 0,
+           .finished = !delta.finish_reason.empty()};
+    reading.output.content += output.content;
+    reading.output.reasoning += output.reasoning;
+    reading.output.tool_call += output.tool_call;
+    reading.token_ids += ids;
+    reading.logprobs += logprobs;
+    if (!own.finished) delta.finish_reason = std::move(reason);
+    return whole;
+}
+
 bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
     if (key != "choices") return true;
     reading.known = true;
-    return for_each_element(value, [&](Value choice) { return read_choice(choice, delta, reading); });
+    ChoiceOutput first;
+    std::size_t number = 0;
+    const bool whole = for_each_element(value, [&](Value choice) {
+        ChoiceOutput own;
+        if (!read_choice_apart(choice, delta, reading, own)) return false;
+        if (number++ == 0) {
+            first = own;
+            return true;
+        }
+        if (number == 2) add_choice(first, delta);
+        add_choice(own, delta);
+        return true;
+    });
+    if (delta.choices.size() == 1) delta.choices.clear();  // both entries are of one choice
+    return whole;
 }
 
 /// Appends the text of a choice: of its message or delta under `key`, as a string or parts, or else of a

@@ -41,7 +41,7 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
         reading.any_field = true;
         if (key == "usage" || key == "amazon-bedrock-invocationMetrics") {
             reading.known = true;
-            return read_usage(value, delta.usage);
+            return read_usage(value, delta);
         }
         if (key == "timings") {
             reading.known = true;
@@ -60,7 +60,7 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
         }
         if (key == "x_groq") {
             return for_each_field(value, [&](Key inner_key, Value inner) {
-                if (inner_key == "usage") return read_usage(inner, delta.usage);
+                if (inner_key == "usage") return read_usage(inner, delta);
                 return inner_key == "error" ? read_error(inner, reading.error) : true;
             });
         }
@@ -70,15 +70,12 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
 
 void put_together(const Reading& reading, Delta& delta) {
     const OutputBytes& output = reading.output;
-    delta.text_bytes = static_cast<std::uint32_t>(output.content + output.reasoning + output.tool_call);
+    delta.text_bytes = static_cast<std::uint32_t>(output.sum());
     delta.token_ids = reading.token_ids ? reading.token_ids : reading.logprobs;
     delta.has_output = delta.text_bytes != 0 || reading.token_ids != 0;
     delta.unknown_output = reading.unknown_text && !delta.has_output;
     delta.foreign = reading.any_field && !reading.known && !reading.error;
-    delta.kind = output.content     ? EventKind::content
-                 : output.tool_call ? EventKind::tool_call
-                 : output.reasoning ? EventKind::reasoning
-                                    : EventKind::content;
+    delta.kind = output.kind();
     if (reading.timings.cached) {
         if (!delta.usage) delta.usage.emplace();
         if (!delta.usage->cached_prompt) delta.usage->cached_prompt = reading.timings.cached;
@@ -420,6 +417,7 @@ std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secre
     DeltaParser usage_parser({}, protocol);
     const Delta& delta = usage_parser.parse(padded.view());
     answer.usage = delta.usage;
+    answer.total_tokens = delta.total_tokens;
     answer.impossible_count = delta.impossible_count;
     return answer;
 }

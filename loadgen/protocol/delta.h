@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/record/record.h"
 #include "core/text/secrets.h"
@@ -18,6 +19,18 @@ namespace paretoken::protocol {
 
 /// The largest possible count of one request's tokens. Counts above it or below zero are impossible.
 inline constexpr std::int64_t kMostTokens = 1'000'000'000;
+
+/// The output of one choice in an event.
+struct ChoiceOutput {
+    int choice = 0;  ///< its index
+    EventKind kind = EventKind::content;
+    std::uint32_t text_bytes = 0;  ///< UTF-8 bytes of its output
+    std::uint32_t token_ids = 0;   ///< number of token ids or logprobs; 0 means none given
+    bool has_output = false;       ///< whether it has text, reasoning, a tool call, or token ids
+    bool finished = false;         ///< whether it ends with this event
+
+    bool operator==(const ChoiceOutput&) const = default;
+};
 
 struct Delta {
     bool done = false;              ///< whether the answer ends with it, such as "[DONE]"
@@ -37,7 +50,10 @@ struct Delta {
     /// bytes.
     std::string finish_reason;
     std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
-    std::string error;                ///< one line of at most 400 bytes; empty means none
+    std::optional<std::int64_t> total_tokens;  ///< the sum of prompt and output tokens that the usage states
+    /// If the event has several choices: the output of each of them. Otherwise empty.
+    std::vector<ChoiceOutput> choices;
+    std::string error;  ///< one line of at most 400 bytes; empty means none
 
     bool operator==(const Delta&) const = default;
 };
@@ -51,6 +67,7 @@ struct WholeAnswer {
     std::string text;               ///< text of the first choice's answer
     std::string model;              ///< model that the answer names; at most 64 bytes
     std::optional<TokenUsage> usage;
+    std::optional<std::int64_t> total_tokens;  ///< as in Delta
 
     bool operator==(const WholeAnswer&) const = default;
 };

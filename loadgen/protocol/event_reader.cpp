@@ -71,7 +71,8 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
             return for_each_element(value, [&](Value part) { return add_text(part, bytes, thinking); });
         case ondemand::json_type::object:
             return for_each_field(value, [&](Key key, Value inner) {
-                if (key == "text" || key == "content") return add_text(inner, bytes, thinking);
+                if (key == "text" || key == "content" || key == "value")
+                    return add_text(inner, bytes, thinking);
                 if (key == "thinking" || key == "summary") return add_text(inner, thinking, thinking);
                 return true;
             });
@@ -137,9 +138,9 @@ constexpr std::array<std::string_view, 8> kReasoningNames = {
 
 }  // namespace
 
-bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
+bool read_usage(ondemand::value& value, Delta& delta) {
     TokenUsage news;
-    std::optional<std::int64_t> input, cache_read, cache_written, written_detail, total;
+    std::optional<std::int64_t> input, cache_read, cache_written, written_detail, rejected, total;
     const bool whole = for_each_field(value, [&](Key key, Value inner) {
         if (key == "prompt_tokens" || key == "promptTokens") return read_count(inner, news.prompt);
         if (key == "input_tokens" || key == "inputTokens" || key == "inputTokenCount")
@@ -160,6 +161,7 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
         if (key == "completion_tokens_details" || key == "output_tokens_details" ||
             key == "completionTokensDetails")
             return for_each_field(inner, [&](Key name, Value count) {
+                if (name == "rejected_prediction_tokens") return read_count(count, rejected);
                 return is_one_of(kReasoningNames, name) ? read_count(count, news.reasoning) : true;
             });
         return is_one_of(kReasoningNames, key) ? read_count(inner, news.reasoning) : true;
@@ -173,10 +175,12 @@ bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage) {
     }
     if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
     add_tokens_left_out(news, cache_written ? cache_written : written_detail, total);
+    if (rejected > 0 && news.completion > rejected) *news.completion -= *rejected;
     if (news != TokenUsage{}) {
-        if (!usage) usage.emplace();
-        update(*usage, news);
+        if (!delta.usage) delta.usage.emplace();
+        update(*delta.usage, news);
     }
+    if (total) delta.total_tokens = total;
     return whole;
 }
 

@@ -47,6 +47,12 @@ struct OutputBytes {
     std::size_t content = 0;
     std::size_t reasoning = 0;
     std::size_t tool_call = 0;
+
+    std::size_t sum() const { return content + reasoning + tool_call; }
+    EventKind kind() const {
+        if (content == 0 && tool_call != 0) return EventKind::tool_call;
+        return content == 0 && reasoning != 0 ? EventKind::reasoning : EventKind::content;
+    }
 };
 
 /// Timings of llama.cpp: cache_n prompt tokens came from the cache, predicted_n tokens were sent so far.
@@ -144,8 +150,8 @@ bool is_impossible(const std::optional<std::int64_t>& count);
 bool is_impossible(const TokenUsage& usage);
 
 /// Adds the bytes of the texts in a value, which is a string, a list of parts ([{"type": "text", "text":
-/// "…"}]) or one part, whose text may also be named "content". Texts under the key "thinking" are added to
-/// `thinking`, all others to `bytes`.
+/// "…"}]) or one part, whose text may also be named "content", or be an object with a "value". Texts under
+/// the key "thinking" are added to `thinking`, all others to `bytes`.
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking);
 
 /// Notes text under a name that is not known, if the value has any.
@@ -154,11 +160,11 @@ bool note_unknown_text(ondemand::value& value, Reading& reading);
 /// Adds the number of a list's elements.
 bool count_elements(ondemand::value& value, std::uint32_t& count);
 
-/// Reads usage in every spelling: OpenAI, Responses and Anthropic (input_tokens), DeepSeek
-/// (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens). What the counts of
-/// prompt and output leave out (cached tokens, reasoning) is added to them, as total_tokens or a larger count
-/// of reasoning shows.
-bool read_usage(ondemand::value& value, std::optional<TokenUsage>& usage);
+/// Reads usage into delta.usage and delta.total_tokens, in every spelling: OpenAI, Responses and Anthropic
+/// (input_tokens), DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens).
+/// What the counts of prompt and output leave out (cached tokens, reasoning) is added to them, as
+/// total_tokens or a larger count of reasoning shows. Predicted tokens that were rejected are no output.
+bool read_usage(ondemand::value& value, Delta& delta);
 
 bool read_timings(ondemand::value& value, Timings& timings);
 

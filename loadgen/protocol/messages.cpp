@@ -78,7 +78,7 @@ bool read_start(Value& message, Delta& delta, Reading& reading) {
     return for_each_field(message, [&](Key key, Value value) {
         if (key == "model") return read_model(value, reading);
         if (key != "usage") return true;
-        const bool whole = read_usage(value, delta.usage);
+        const bool whole = read_usage(value, delta);
         if (delta.usage) delta.usage->completion.reset();
         return whole;
     });

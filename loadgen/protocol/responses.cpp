@@ -42,7 +42,7 @@ std::string_view reason_of(std::string_view status, std::string_view incomplete)
 bool read_response(Value& response, Delta& delta, Reading& reading) {
     std::string_view status, incomplete;
     const bool whole = for_each_field(response, [&](Key key, Value value) {
-        if (key == "usage") return read_usage(value, delta.usage);
+        if (key == "usage") return read_usage(value, delta);
         if (key == "error") return read_error(value, reading.error);
         if (key == "model") return read_model(value, reading);
         if (key == "status") status = text_of(value).value_or(std::string_view());

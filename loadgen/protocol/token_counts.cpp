@@ -11,6 +11,7 @@ namespace paretoken::protocol {
 namespace {
 
 constexpr std::size_t kChoices = 64;
+constexpr std::int64_t kFewestEvents = 8;  ///< fewer events may agree with a count by chance
 
 /// Returns whether two counts of the same tokens agree: within one token or 2 %.
 bool agree(std::int64_t a, std::int64_t b) {
@@ -20,6 +21,7 @@ bool agree(std::int64_t a, std::int64_t b) {
 /// The counts that the server sent with the events, read in the two ways that servers use.
 struct CountsAlong {
     std::int64_t as_total = 0;  ///< Σ over choices of the largest count: each count is a running total
+    std::int64_t first = 0;     ///< Σ over choices of the first count above zero
     std::int64_t as_sum = 0;    ///< Σ over events: each count is of its event alone
     std::size_t growths = 0;    ///< events whose count is above that of the choice's event before
     bool falls = false;         ///< whether a count is below that of the choice's event before
@@ -36,7 +38,9 @@ CountsAlong counts_along(std::span<const Chunk> chunks) {
         const std::int64_t now = chunk.counted;
         counts.as_sum += now;
         counts.growths += now > before[chunk.choice] ? 1 : 0;
-        counts.choices += now > 0 && most[chunk.choice] == 0 ? 1 : 0;
+        const bool is_first = now > 0 && most[chunk.choice] == 0;
+        counts.choices += is_first ? 1 : 0;
+        counts.first += is_first ? now : 0;
         counts.falls |= now < before[chunk.choice];
         counts.grows_always &= now > counts.last;
         before[chunk.choice] = now;
@@ -53,10 +57,12 @@ enum class Meaning : std::uint8_t { running_total, total_of_choices, of_the_even
 /// amount to less than a token for two events cannot be true. A total that came by itself, without output,
 /// decides; without one, running totals are those that grow and never fall. If they grow with every event of
 /// several choices, up to that total, they count all choices together. Counts that stay the same from the
-/// first event to such a total, or that sum up to more than `most` tokens, tell nothing of the events.
+/// first event to such a total, or that sum up to or grow by more than `most` tokens, tell nothing of the
+/// events.
 Meaning meaning_of(const CountsAlong& counts, std::size_t events, std::optional<std::int64_t> completion,
                    bool counted_alone, std::int64_t most) {
     const auto enough = [&](std::int64_t tokens) { return 2 * tokens >= static_cast<std::int64_t>(events); };
+    if (counts.as_total - counts.first > most) return Meaning::none;
     if (counts.choices > 1 && counts.grows_always && counted_alone && completion &&
         agree(counts.last, *completion))
         return Meaning::total_of_choices;
@@ -138,12 +144,24 @@ std::int64_t most_tokens(std::span<const Chunk> chunks, const StreamFacts& facts
 /// Returns the count of all output tokens. It is the last one, unless a gateway counted again what it passed
 /// on: fewer tokens than events, or another total than an earlier one that the events confirm.
 std::int64_t total_of(std::int64_t last, std::int64_t events, std::int64_t most, const StreamFacts& facts) {
-    constexpr std::int64_t kFewest = 8;  // fewer events may agree with a count by chance
     if (agree(events, last)) return last;
-    if (events >= kFewest && facts.first_alone > 0 && agree(events, facts.first_alone))
+    if (events >= kFewestEvents && facts.first_alone > 0 && agree(events, facts.first_alone))
         return facts.first_alone;
     const bool larger_fits = facts.largest_count >= events && facts.largest_count <= most;
     return last < events && larger_fits ? facts.largest_count : last;
+}
+
+/// Returns the number of choices if `tokens` are those of one of several: each has as many events.
+std::int64_t uncounted_choices(std::int64_t tokens, std::span<const Chunk> chunks) {
+    std::array<std::int64_t, kChoices> events{};
+    for (const Chunk& chunk : chunks) ++events[chunk.choice];
+    std::int64_t choices = 0;
+    for (const std::int64_t own : events) {
+        if (own == 0) continue;
+        if (own < kFewestEvents || !agree(own, tokens)) return 1;
+        ++choices;
+    }
+    return choices;
 }
 
 /// Returns the number of tokens that were generated before the first output without being shown: one for
@@ -223,12 +241,11 @@ void leave_out(std::int64_t unseen, std::vector<StreamEvent>& events) {
 /// has, or events of the answer alone have as many, so that the reasoning beside them is not counted.
 bool leaves_out_text(std::int64_t tokens, std::span<const Chunk> chunks) {
     constexpr std::int64_t kLongestToken = 16;  // bytes in the mean
-    constexpr std::int64_t kFewest = 8;         // fewer events may agree with a count by chance
     const Shown all = shown(chunks);
     const std::int64_t thoughts = shown(chunks, EventKind::reasoning).events;
     const std::int64_t others = all.events - thoughts;
     const bool counts_others_only =
-        others >= kFewest && agree(others, tokens) && !agree(all.events, tokens) && thoughts > 0;
+        others >= kFewestEvents && agree(others, tokens) && !agree(all.events, tokens) && thoughts > 0;
     return counts_others_only || (all.events >= 2 * tokens && all.bytes > kLongestToken * tokens);
 }
 
@@ -236,6 +253,22 @@ bool leaves_out_text(std::int64_t tokens, std::span<const Chunk> chunks) {
 bool has_more_events(std::int64_t tokens, std::span<const Chunk> chunks) {
     const std::int64_t events = shown(chunks).events - shown(chunks, EventKind::tool_call).events;
     return events > tokens && !agree(events, tokens);
+}
+
+/// Returns the number of token ids or log probabilities of all events; 0 if an event has none.
+std::int64_t ids_of(std::span<const Chunk> chunks) {
+    std::int64_t sum = 0;
+    for (const Chunk& chunk : chunks) {
+        if (chunk.token_ids == 0) return 0;
+        sum += chunk.token_ids;
+    }
+    return sum;
+}
+
+/// Returns whether `tokens` are the bytes of the text, and more than were asked for.
+bool counts_bytes(std::int64_t tokens, std::span<const Chunk> chunks, std::optional<std::int64_t> wanted) {
+    const Shown all = shown(chunks);
+    return wanted && tokens > *wanted && all.events >= kFewestEvents && agree(all.bytes, tokens);
 }
 
 /// Sets the tokens of the events by the counts that came with them. Returns false if these tell nothing.
@@ -286,6 +319,41 @@ bool leave_out_repeated_text(std::span<Chunk> chunks) {
     return true;
 }
 
+bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord& record) {
+    TokenUsage& usage = record.usage;
+    const std::int64_t prompt = usage.prompt.value_or(0);
+    const std::int64_t all = usage.completion.value_or(0);
+    const std::int64_t others = all - prompt;
+    const auto events = static_cast<std::int64_t>(chunks.size());
+    if (prompt <= 0 || others <= 0 || usage.reasoning > 0 || agree(events, all)) return false;
+    const bool above_limit = record.wanted_output_tokens && all > *record.wanted_output_tokens &&
+                             others <= *record.wanted_output_tokens;
+    const bool as_events = events >= kFewestEvents && agree(events, others);
+    const bool included = facts.total == all
+                              ? above_limit || as_events
+                              : above_limit && (as_events || others == *record.wanted_output_tokens);
+    if (!included) return false;
+    usage.completion = others;
+    facts.largest_count = std::max<std::int64_t>(0, facts.largest_count - prompt);
+    facts.first_alone = std::max<std::int64_t>(0, facts.first_alone - prompt);
+    if (std::ranges::all_of(chunks, [&](const Chunk& chunk) { return chunk.counted > prompt; }))
+        for (Chunk& chunk : chunks) chunk.counted -= static_cast<std::uint32_t>(prompt);
+    return true;
+}
+
+bool goes_on_after_end(std::span<const Chunk> chunks, const StreamFacts& facts, const RequestRecord& record) {
+    const std::size_t first = facts.until_end;
+    const std::int64_t tokens = record.usage.completion.value_or(0);
+    if (first < static_cast<std::size_t>(kFewestEvents) || first >= chunks.size()) return false;
+    const auto other = [&](const Chunk& chunk) { return chunk.choice != chunks.front().choice; };
+    if (std::ranges::any_of(chunks, other) || agree(static_cast<std::int64_t>(chunks.size()), tokens))
+        return false;
+    if (agree(static_cast<std::int64_t>(first), tokens)) return true;
+    return record.finish_reason == "length" && record.wanted_output_tokens == tokens &&
+           std::ranges::equal(chunks.first(first), chunks.subspan(first), {}, &Chunk::text_bytes,
+                              &Chunk::text_bytes);
+}
+
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record) {
     std::vector<StreamEvent>& events = record.events;
     TokenUsage& usage = record.usage;
@@ -298,23 +366,29 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
     const auto count = static_cast<std::int64_t>(events.size());
     const std::int64_t most = most_tokens(chunks, facts);
     if (usage.completion) usage.completion = total_of(*usage.completion, count, most, facts);
+    if (usage.completion && uncounted_choices(*usage.completion, chunks) > 1) {
+        usage.completion = count;
+        record.token_source = TokenSource::disputed;
+        return;
+    }
     const std::int64_t reasoning = unseen_reasoning(chunks, record);
     const std::int64_t unseen =
         reasoning > 0 ? reasoning : hidden_before_output(usage.completion.value_or(0), events.size(), facts);
     record.unseen_output |= unseen > 0;
 
     if (facts.all_counted && take_counts_along(chunks, facts, unseen, record)) return;
-    if (std::all_of(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return chunk.token_ids != 0; })) {
+    const std::int64_t streamed = usage.completion.value_or(0) - unseen;
+    if (const std::int64_t ids = ids_of(chunks); ids > 0 && (streamed <= 0 || agree(ids, streamed))) {
         record.token_source = TokenSource::token_ids;
         for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = chunks[i].token_ids;
         return;
     }
-    const std::int64_t streamed = usage.completion.value_or(0) - unseen;
     if (streamed <= 0) {
         if (counts_nothing) record.token_source = TokenSource::disputed;
     } else if (agree(count, streamed)) {
         record.token_source = TokenSource::one_per_event;
-    } else if (streamed > most || leaves_out_text(streamed, chunks)) {
+    } else if (streamed > most || leaves_out_text(streamed, chunks) ||
+               counts_bytes(streamed, chunks, record.wanted_output_tokens)) {
         record.token_source = TokenSource::disputed;
         usage.completion.reset();
     } else {

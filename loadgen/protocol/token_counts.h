@@ -4,6 +4,7 @@
 // the text cannot hold. Pure functions without I/O.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/record/record.h"
@@ -28,8 +29,10 @@ struct StreamFacts {
     bool all_counted = false;      ///< whether every event with output had a count of tokens
     std::size_t empty_deltas = 0;  ///< events without output; a token without visible text may be behind each
     std::size_t empty_first = 0;   ///< those of them that came before the first output
-    std::int64_t largest_count = 0;  ///< the largest count of output tokens that any event had
-    std::int64_t first_alone = 0;    ///< the first count above zero of an event without output; 0 if none
+    std::int64_t largest_count = 0;          ///< the largest count of output tokens that any event had
+    std::optional<std::int64_t> total = {};  ///< the sum of prompt and output tokens that was stated last
+    std::size_t until_end = 0;     ///< events with output before the first that stated a reason of the end
+    std::int64_t first_alone = 0;  ///< the first count above zero of an event without output; 0 if none
 };
 
 /// Leaves out of `chunks` the text that came before: some servers send all text so far with each event, or
@@ -38,10 +41,21 @@ struct StreamFacts {
 /// as many as all others.
 bool leave_out_repeated_text(std::span<Chunk> chunks);
 
+/// Takes the prompt's tokens out of all counts of output, if these include them: they are above the limit of
+/// the request (record.wanted_output_tokens) by the prompt, or the usage states a total that is no larger,
+/// and the events are as many as the other tokens. Returns whether they did.
+bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord& record);
+
+/// Returns whether events with output that the usage does not count follow the end of the only choice
+/// (facts.until_end): some gateways send an answer again after a failure, or twice. The events before the end
+/// are as many as the tokens; or they are repeated one by one, and were ended by the limit of the request.
+bool goes_on_after_end(std::span<const Chunk> chunks, const StreamFacts& facts, const RequestRecord& record);
+
 /// Sets the tokens of record.events, which belong one to one to `chunks`, and record.token_source. Corrects
 /// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
-/// than the text can hold, or less than it must have; counts per event become their sum. Tokens that were
-/// generated before the first output, unseen, are left out of the events: record.unseen_output tells of them.
+/// than the text can hold, less than it must have, or the number of its bytes; counts per event become their
+/// sum, and that of one of several choices becomes the number of events. Tokens that were generated before
+/// the first output, unseen, are left out of the events: record.unseen_output tells of them.
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
 
 }  // namespace paretoken::protocol

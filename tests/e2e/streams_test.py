@@ -65,6 +65,19 @@ def two_choices(x):
     x.send(usage(2 * x.count), DONE, END)
 
 
+def two_choices_in_an_event(x):
+    x.send(STREAM_HEAD)
+    for i in range(x.count):
+        both = [word("length" if i == x.count - 1 else None)["choices"][0] | {"index": index} for index in (0, 1)]
+        x.send(event({"choices": both}))
+        time.sleep(0.001)
+    x.send(usage(2 * x.count), DONE, END)
+
+
+def with_the_prompt_as_output(x):
+    in_groups(x, 1, end=(event({"choices": [], "usage": counts(16, 16 + x.count, 16 + x.count)}),))
+
+
 def twice(x):
     x.send(STREAM_HEAD)
     for piece in 2 * words(x.count):
@@ -139,8 +152,16 @@ class Streams(Case):
         self.assertIn("bunched_stream", checks)
         self.assertNotIn("tpot_s", result["metrics"])
 
-    def test_a_text_that_comes_twice_is_told(self):
-        self.check_tokens(twice, TOKENS, TOKENS - 1, present=("uncounted_output",))
+    def test_the_second_time_that_a_text_comes_is_told_and_not_measured(self):
+        _, result, checks = self.run_of(twice)
+        self.assertIn("uncounted_output", checks)
+        self.assertEqual(result["whole_run_totals"]["decoded_tokens"], REQUESTS * (TOKENS - 1))
+        once = result["metrics"]["ttft_s"]["p50"] + (TOKENS - 1) * result["metrics"]["itl_s"]["mean"]
+        self.assertLess(result["metrics"]["e2e_s"]["p50"], 1.5 * once)
+        self.assertAlmostEqual(result["metrics"]["tpot_s"]["mean"] / result["metrics"]["itl_s"]["mean"], 1, delta=0.01)
+
+    def test_a_prompt_that_usage_counts_as_output_is_left_out(self):
+        self.check_tokens(with_the_prompt_as_output, TOKENS, TOKENS - 1, present=("disputed_counts",), absent=())
 
     def test_thoughts_that_usage_does_not_count_are_tokens(self):
         self.check_tokens(thoughts_that_are_not_counted, 2 * TOKENS, 2 * TOKENS - 1, present=("disputed_counts",), absent=())
@@ -150,11 +171,13 @@ class Streams(Case):
         self.assertEqual(result["counts"]["failed"], 0, result["counts"])
 
     def test_two_choices_are_as_long_as_was_asked_for(self):
-        _, result, checks = self.run_of(two_choices, "--extra-body", '{"n": 2}', length="--ignore-eos")
-        self.assertNotIn("output_length", checks)
-        self.assertEqual(result["whole_run_totals"]["output_tokens"], REQUESTS * 2 * TOKENS)
-        for metric in ("itl_s", "tpot_s"):  # of a choice: the server writes a token of each, and then waits
-            self.assertGreater(result["metrics"][metric]["mean"], 0.0009, metric)
+        for mode in (two_choices, two_choices_in_an_event):
+            _, result, checks = self.run_of(mode, "--extra-body", '{"n": 2}', length="--ignore-eos")
+            self.assertNotIn("output_length", checks)
+            self.assertEqual(result["counts"]["ok"], REQUESTS)
+            self.assertEqual(result["whole_run_totals"]["output_tokens"], REQUESTS * 2 * TOKENS)
+            for metric in ("itl_s", "tpot_s"):  # of a choice: the server writes a token of each, and then waits
+                self.assertGreater(result["metrics"][metric]["mean"], 0.0009, metric)
 
     def test_answers_that_the_server_gave_up_are_failures_with_its_words(self):
         for reason, words in (({"type": "abort", "message": "Input too long"}, "Input too long"),

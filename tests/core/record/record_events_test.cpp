@@ -64,6 +64,7 @@ TEST(RecordEvents, of_several_choices_are_decoded_side_by_side) {
                               {.time = kScheduled + 12ms, .tokens = 3}});
     EXPECT_EQ(record.first_group_tokens, 2);
     EXPECT_EQ(record.decoding, 22ms);
+    EXPECT_EQ(record.grouped_chunks, 0) << "each read has one event of a choice";
     EXPECT_FALSE(with({{.time = kScheduled}, {.time = kScheduled + 10ms}}).decoding);
 }
 

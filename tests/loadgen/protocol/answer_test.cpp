@@ -515,6 +515,28 @@ TEST(Answer, ReadsArgumentsOfToolsThatAreObjects) {
     EXPECT_EQ(record.first_event, at(1));
 }
 
+TEST(Answer, ReadsTextInTheValueOfAPart) {
+    const RequestRecord record =
+        Answer()
+            .read(1, chunk(R"({"content":[{"type":"text","text":{"value":"hm","annotations":[]}}]})"))
+            .read(2, kAnswer)
+            .end();
+    EXPECT_EQ(record.first_answer, at(1));
+    EXPECT_EQ(record.chunks, 2);
+}
+
+TEST(Tokens, OfPredictionsThatWereRejectedAreNoOutput) {
+    Answer answer;
+    for (int i = 0; i < 32; ++i) answer.read(i, text("word "));
+    const std::string counted =
+        R"(data: {"choices":[],"usage":{"prompt_tokens":16,"completion_tokens":64,"total_tokens":80,)"
+        R"("completion_tokens_details":{"rejected_prediction_tokens":32}}})"
+        "\n\n";
+    const RequestRecord record = answer.read(33, kStop + counted + kDone).end();
+    EXPECT_EQ(record.usage.completion, 32);
+    EXPECT_EQ(record.token_source, TokenSource::one_per_event);
+}
+
 TEST(Answer, ReadsReasoningInAnObject) {
     const RequestRecord record =
         Answer().read(1, chunk(R"({"reasoning":{"content":"hm"}})")).read(2, kAnswer).end();
@@ -655,6 +677,9 @@ TEST(Outcome, WhatAnotherApiSendsIsQuoted) {
     std::string lines = text("a") + text("b") + kStop;
     while (lines.find("\n\n") != std::string::npos) lines.erase(lines.find("\n\n"), 1);
     EXPECT_THAT(error_of(lines), HasSubstr("no blank line"));
+    std::string pairs = text("a") + text("b");
+    pairs.erase(pairs.find("\n\n"), 1);
+    EXPECT_THAT(error_of(pairs + kStop + kDone), HasSubstr("no blank line"));
     EXPECT_EQ(error_of(R"({"error_code":336003,"error_msg":"too many words","id":"x"})"),
               "too many words (336003)");
     EXPECT_EQ(error_of("data: {\"error_code\":18,\"error_msg\":\"too fast\"}\n\n"), "too fast (18)");
@@ -681,6 +706,92 @@ TEST(Outcome, AKeyThatAServerEchoesIsNotQuoted) {
 TEST(Outcome, AnEndMarkerMayBeQuotedOrSmall) {
     for (const char* marker : {"data: \"[DONE]\"\n\n", "data: [done]\n\n"})
         EXPECT_EQ(Answer().read(1, text("a") + marker).end().outcome, Outcome::ok) << marker;
+}
+
+/// An event with an entry of "choices" for each text.
+std::string side_by_side(const std::vector<std::string>& texts, std::string_view finish = "null") {
+    std::string entries;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+        entries += (i == 0 ? "" : ",") + (R"({"index":)" + std::to_string(i)) + R"(,"delta":{"content":")" +
+                   texts[i] + R"("},"finish_reason":)" + std::string(finish) + "}";
+    return R"(data: {"choices":[)" + entries + "]}\n\n";
+}
+
+TEST(Tokens, OfChoicesInOneEventAreThoseOfEachChoice) {
+    Answer answer({.keep_text = true});
+    for (int i = 0; i < 16; ++i) answer.read(100 + 10 * i, side_by_side({"one ", "two ", "three "}));
+    const RequestRecord record =
+        answer.read(260, side_by_side({"", "", ""}, R"("length")") + usage(1, 48) + kDone).end();
+    EXPECT_EQ(record.outcome, Outcome::ok) << record.error;
+    EXPECT_EQ(record.token_source, TokenSource::one_per_event);
+    EXPECT_EQ(record.chunks, 48);
+    EXPECT_EQ(record.grouped_chunks, 0);
+    EXPECT_EQ(record.first_group_tokens, 3);
+    EXPECT_EQ(record.decoding, std::chrono::milliseconds(3 * 150));
+    EXPECT_NEAR(*metric_named("tpot")->of_request(record), 0.010, 1e-9);
+    EXPECT_EQ(record.answer.substr(0, 12), "one one one ");
+    EXPECT_EQ(record.finish_reason, "length");
+}
+
+TEST(Tokens, OfChoicesInOneEventMayEndAtDifferentTimes) {
+    const std::string one_ends =
+        R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"},{"index":1,"delta":{"content":"b"}}]})"
+        "\n\n";
+    const std::string end = chunk("{}", R"("stop")", "", 1);
+    const RequestRecord record =
+        Answer().read(1, side_by_side({"a", "b"})).read(2, one_ends).read(3, end + usage(1, 3) + kDone).end();
+    EXPECT_EQ(record.outcome, Outcome::ok) << record.error;
+    EXPECT_EQ(record.chunks, 3);
+    EXPECT_EQ(Answer().read(1, side_by_side({"a", "b"}) + one_ends).end().outcome, Outcome::truncated);
+    const std::string twice_the_same =
+        R"(data: {"choices":[{"index":0,"delta":{"content":"a"}},{"index":0,"delta":{"content":"b"},)"
+        R"("finish_reason":"stop"}]})"
+        "\n\n";
+    EXPECT_EQ(Answer().read(1, twice_the_same + kDone).end().chunks, 1);
+}
+
+TEST(Tokens, WithoutThePromptThatTheCountIncludesAreAnEstimate) {
+    RequestRecord wanted;
+    wanted.wanted_output_tokens = 32;
+    const std::string counted =
+        R"(data: {"choices":[],"usage":{"prompt_tokens":16,"completion_tokens":48,"total_tokens":48}})"
+        "\n\n";
+    Answer answer({}, wanted);
+    for (int i = 0; i < 32; ++i) answer.read(10 * i, text("word "));
+    const RequestRecord record = answer.read(321, kStop + counted + kDone).end();
+    EXPECT_EQ(record.token_source, TokenSource::disputed);
+    EXPECT_EQ(record.usage.completion, 32);
+    EXPECT_EQ(record.usage.prompt, 16);
+    EXPECT_EQ(record.streamed_tokens, 32);
+    const std::string whole =
+        R"({"choices":[{"message":{"content":"word"},"finish_reason":"length"}],)"
+        R"("usage":{"prompt_tokens":9000,"completion_tokens":9032,"total_tokens":9032}})";
+    const RequestRecord at_once =
+        Answer({.stream = false, .limits = limits_for(32, 40000)}, wanted).read(1, whole).end();
+    EXPECT_EQ(at_once.outcome, Outcome::ok) << at_once.error;
+    EXPECT_EQ(at_once.usage.completion, 32);
+    EXPECT_EQ(at_once.token_source, TokenSource::disputed);
+}
+
+TEST(Answer, TextAfterItsEndThatIsNotCountedIsLeftOut) {
+    const auto answer_of = [](int tokens) {
+        Answer answer({.keep_text = true});
+        for (const int begin : {100, 500}) {
+            for (int i = 0; i < 32; ++i) answer.read(begin + 10 * i, text("word "));
+            answer.read(begin + 311, kStop);
+        }
+        return answer.read(900, usage(1, tokens) + kDone).end();
+    };
+    const RequestRecord once = answer_of(32);
+    EXPECT_EQ(once.outcome, Outcome::ok);
+    EXPECT_EQ(once.chunks, 32);
+    EXPECT_EQ(once.last_event, at(410));
+    EXPECT_EQ(once.finished, at(900));
+    EXPECT_EQ(once.answer.size(), 32 * 5U);
+    EXPECT_TRUE(once.uncounted_output);
+    const RequestRecord counted = answer_of(64);
+    EXPECT_EQ(counted.chunks, 64);
+    EXPECT_FALSE(counted.uncounted_output);
 }
 
 TEST(Tokens, OfOtherChoicesAreWantedToo) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -25,8 +27,9 @@ struct Stream {
     std::uint8_t choices = 1;                ///< to which the events belong in turn
 };
 
+/// `prompt_left_out`: whether counts that include the prompt are corrected before.
 RequestRecord decided(const Stream& stream, StreamFacts facts, TokenUsage usage,
-                      std::optional<std::int64_t> wanted = std::nullopt) {
+                      std::optional<std::int64_t> wanted = std::nullopt, bool* prompt_left_out = nullptr) {
     std::vector<Chunk> chunks(stream.events);
     RequestRecord record;
     for (std::size_t i = 0; i < chunks.size(); ++i) {
@@ -41,6 +44,7 @@ RequestRecord decided(const Stream& stream, StreamFacts facts, TokenUsage usage,
     record.usage = usage;
     record.wanted_output_tokens = wanted;
     facts.all_counted = !stream.counted.empty();
+    if (prompt_left_out != nullptr) *prompt_left_out = leave_out_prompt(chunks, facts, record);
     decide_tokens(chunks, facts, record);
     return record;
 }
@@ -202,6 +206,131 @@ TEST(TokenCounts, below_what_any_text_has_are_not_used) {
     EXPECT_EQ(record.usage.completion, std::nullopt);
     EXPECT_EQ(decided({.events = 32, .text_bytes = 1}, {}, counting(8)).usage.completion, 8)
         << "letters, of which a token has four";
+}
+
+TEST(TokenCounts, that_include_the_prompt_are_corrected) {
+    const auto completion = [](const Stream& stream, std::int64_t counted, std::optional<std::int64_t> total,
+                               std::optional<std::int64_t> wanted) {
+        bool left_out = false;
+        const RequestRecord record =
+            decided(stream, {.largest_count = counted, .total = total}, counting(counted), wanted, &left_out);
+        EXPECT_EQ(left_out, record.usage.completion != counted);
+        return record.usage.completion.value_or(0);
+    };
+    // The prompt has 20 tokens. The total, the limit of the request and the number of events contradict.
+    EXPECT_EQ(completion({.events = 32}, 52, 52, 32), 32);
+    EXPECT_EQ(completion({.events = 32}, 52, 52, std::nullopt), 32);
+    EXPECT_EQ(completion({.events = 32}, 52, 72, 32), 32) << "the total counts the prompt twice";
+    EXPECT_EQ(completion({.events = 8, .text_bytes = 20}, 52, 52, 32), 32) << "four tokens in an event";
+    EXPECT_EQ(completion({.events = 8, .text_bytes = 20}, 52, 72, 32), 32);
+    // Counts that may be right stay.
+    EXPECT_EQ(completion({.events = 52}, 52, 52, 64), 52) << "a total that leaves out the prompt";
+    EXPECT_EQ(completion({.events = 32, .text_bytes = 10}, 52, 72, 64), 52) << "it is as many by chance";
+    EXPECT_EQ(completion({.events = 8, .text_bytes = 20}, 40, 60, 32), 40) << "more than were asked for";
+    EXPECT_EQ(completion({.events = 4, .text_bytes = 40}, 24, 24, 64), 24) << "few events prove nothing";
+    bool left_out = false;
+    decided({.events = 32}, {.total = 72}, counting(52, 20), 32, &left_out);
+    EXPECT_FALSE(left_out) << "20 tokens of reasoning, which the limit does not bind";
+}
+
+TEST(TokenCounts, that_include_the_prompt_in_every_event_are_corrected) {
+    std::vector<std::uint32_t> counted(8);
+    for (std::size_t i = 0; i < counted.size(); ++i)
+        counted[i] = static_cast<std::uint32_t>(20 + 4 * (i + 1));
+    bool left_out = false;
+    const RequestRecord record =
+        decided({.events = 8, .text_bytes = 20, .counted = counted},
+                {.largest_count = 52, .total = 52, .first_alone = 20}, counting(52), 32, &left_out);
+    EXPECT_TRUE(left_out);
+    EXPECT_EQ(record.usage.completion, 32);
+    EXPECT_THAT(tokens_of(record), Each(4U));
+}
+
+// Whatever a right server sends, no prompt is taken from its count.
+TEST(TokenCounts, that_are_right_include_no_prompt) {
+    Random random(11);
+    for (int round = 0; round < 20000; ++round) {
+        const std::size_t events = 1 + random.below(200);
+        const auto tokens = static_cast<std::int64_t>(events * (1 + random.below(3)));
+        const auto prompt = static_cast<std::int64_t>(1 + random.below(300));
+        const auto limit = tokens + static_cast<std::int64_t>(random.below(2) * random.below(100));
+        bool left_out = false;
+        TokenUsage usage = counting(tokens);
+        usage.prompt = prompt;
+        decided({.events = events, .text_bytes = 12}, {.largest_count = tokens, .total = prompt + tokens},
+                usage, random.below(4) == 0 ? std::nullopt : std::optional(limit), &left_out);
+        ASSERT_FALSE(left_out) << tokens << " tokens in " << events << " events, prompt of " << prompt;
+    }
+}
+
+TEST(TokenCounts, of_an_answer_that_had_ended_do_not_count_what_follows) {
+    const auto goes_on = [](std::size_t before, std::size_t after, std::int64_t tokens, std::string reason,
+                            std::int64_t wanted) {
+        std::vector<Chunk> chunks(before + after);
+        for (std::size_t i = 0; i < chunks.size(); ++i)
+            chunks[i].text_bytes = 3 + static_cast<std::uint32_t>(i < before ? i : i - before) % 5;
+        RequestRecord record;
+        record.usage.completion = tokens;
+        record.finish_reason = std::move(reason);
+        record.wanted_output_tokens = wanted;
+        return goes_on_after_end(chunks, {.until_end = before}, record);
+    };
+    EXPECT_TRUE(goes_on(32, 32, 32, "stop", 64));
+    EXPECT_TRUE(goes_on(32, 7, 32, "length", 32));
+    EXPECT_FALSE(goes_on(32, 0, 32, "length", 32));
+    EXPECT_FALSE(goes_on(32, 32, 64, "length", 32)) << "the usage counts both";
+    EXPECT_FALSE(goes_on(1, 31, 32, "stop", 32)) << "a server that states a reason with every event";
+    EXPECT_TRUE(goes_on(8, 8, 32, "length", 32)) << "four tokens in an event, which come again one by one";
+    EXPECT_FALSE(goes_on(8, 8, 32, "stop", 64)) << "both may be counted";
+    EXPECT_FALSE(goes_on(8, 9, 32, "length", 32)) << "other text";
+}
+
+TEST(TokenCounts, that_sum_up_running_totals_are_not_used) {
+    std::vector<std::uint32_t> counted(32);
+    for (std::uint32_t i = 0; i < counted.size(); ++i) counted[i] = (i + 1) * (i + 2) / 2;
+    const RequestRecord record = decided({.events = 32, .counted = counted},
+                                         {.largest_count = 528, .first_alone = 528}, counting(528), 32);
+    EXPECT_EQ(record.token_source, TokenSource::disputed);
+    EXPECT_THAT(tokens_of(record), Each(1U));
+}
+
+TEST(TokenCounts, of_one_of_several_choices_are_those_of_each) {
+    const RequestRecord record = decided({.events = 64, .choices = 2}, {}, counting(32));
+    EXPECT_EQ(record.token_source, TokenSource::disputed);
+    EXPECT_EQ(record.usage.completion, 64);
+    EXPECT_THAT(tokens_of(record), Each(1U));
+    EXPECT_EQ(decided({.events = 64, .choices = 2}, {}, counting(64)).token_source,
+              TokenSource::one_per_event);
+}
+
+TEST(TokenCounts, of_the_bytes_of_the_text_are_not_used) {
+    const RequestRecord record = decided({.events = 32}, {.largest_count = 160}, counting(160), 32);
+    EXPECT_EQ(record.token_source, TokenSource::disputed);
+    EXPECT_THAT(tokens_of(record), Each(1U));
+    const RequestRecord digits = decided({.events = 8, .text_bytes = 4}, {}, counting(32), 32);
+    EXPECT_EQ(digits.token_source, TokenSource::usage_by_text) << "digits, of which each is a token";
+}
+
+TEST(TokenCounts, of_ids_are_not_used_where_the_usage_contradicts) {
+    const auto with_ids = [](std::size_t events, const auto& ids, std::optional<std::int64_t> completion) {
+        std::vector<Chunk> chunks(events);
+        RequestRecord record;
+        for (std::size_t i = 0; i < events; ++i) {
+            chunks[i].text_bytes = 20;
+            chunks[i].token_ids = ids(i);
+            record.events.emplace_back();
+        }
+        record.usage.completion = completion;
+        decide_tokens(chunks, {}, record);
+        return record;
+    };
+    const auto so_far = [](std::size_t i) { return static_cast<std::uint32_t>(i + 1); };
+    const auto first_only = [](std::size_t) { return 1U; };
+    const auto four = [](std::size_t) { return 4U; };
+    EXPECT_EQ(with_ids(32, so_far, 32).token_source, TokenSource::one_per_event);
+    EXPECT_THAT(tokens_of(with_ids(8, first_only, 32)), Each(4U)) << "a log probability of the first token";
+    EXPECT_EQ(with_ids(8, four, 32).token_source, TokenSource::token_ids);
+    EXPECT_EQ(with_ids(8, four, std::nullopt).token_source, TokenSource::token_ids);
 }
 
 TEST(TokenCounts, of_all_choices_together_are_divided_among_their_events) {
