@@ -18,6 +18,26 @@ std::string source_of(const LimitInputs& peaks, std::string_view name) {
     return "profile";
 }
 
+/// Returns whether prompts take most of the step.
+bool is_mostly_prompts(const ReportPoint& point) {
+    if (!point.gap) return false;
+    const auto prompts = std::ranges::find(point.gap->parts, kPrefillPart, &GapPart::name);
+    return prompts != point.gap->parts.end() && 2 * prompts->ms.value_or(0) > point.gap->step_ms;
+}
+
+/// Returns what a share of the peak arithmetic means.
+std::string_view meaning_of(double mfu, bool mostly_prompts) {
+    constexpr double kComputeBound = .85;
+    if (mfu > kComputeBound)
+        return "Above 85 % arithmetic is the limit: smaller formats or more GPUs help, faster memory does "
+               "not.";
+    if (mostly_prompts)
+        return "Prompts take most of the step, and computing them can use most of the arithmetic: a low MFU "
+               "means that the kernels or the threads for prompts are slow.";
+    return "Single-digit MFU is normal while decoding, because each step reads all weights to compute few "
+           "tokens.";
+}
+
 }  // namespace
 
 std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& peaks) {
@@ -50,16 +70,11 @@ std::string utilisation_sentence(const ReportPoint& point) {
     if (used.mbu)
         text += fmt::format("At {} decoding reads {} % of the peak bandwidth (MBU; peak: {}).",
                             point.load_label, significant(*used.mbu * 100), used.mbu_source);
-    constexpr double kComputeBound = .85;
     if (used.mfu)
-        text +=
-            fmt::format("{}{} uses {} % of the peak arithmetic (MFU; peak: {}). {}", text.empty() ? "" : " ",
-                        text.empty() ? "At " + point.load_label + " the run" : "The run",
-                        significant(*used.mfu * 100), used.mfu_source,
-                        *used.mfu > kComputeBound ? "Above 85 % arithmetic is the limit: smaller formats or "
-                                                    "more GPUs help, faster memory does not."
-                                                  : "Single-digit MFU is normal while decoding, because each "
-                                                    "step reads all weights to compute few tokens.");
+        text += fmt::format(
+            "{}{} uses {} % of the peak arithmetic (MFU; peak: {}). {}", text.empty() ? "" : " ",
+            text.empty() ? "At " + point.load_label + " the run" : "The run", significant(*used.mfu * 100),
+            used.mfu_source, meaning_of(*used.mfu, is_mostly_prompts(point)));
     return text;
 }
 

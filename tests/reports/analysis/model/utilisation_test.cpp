@@ -84,6 +84,10 @@ TEST(Utilisation, sentence_says_that_single_digits_are_normal) {
                 HasSubstr("At c=8 decoding reads 62.0 % of the peak bandwidth (MBU; peak: 4,800 GB/s)"));
     EXPECT_THAT(text, HasSubstr("3.10 % of the peak arithmetic (MFU; peak: 989 TFLOP/s, datasheet)"));
     EXPECT_THAT(text, HasSubstr("Single-digit MFU is normal while decoding"));
+    point.gap = Gap{.step_ms = 100, .parts = {{.name = std::string(kPrefillPart), .ms = 60}}};
+    EXPECT_THAT(utilisation_sentence(point), HasSubstr("Prompts take most of the step"));
+    point.gap->parts.front().ms = 40;
+    EXPECT_EQ(utilisation_sentence(point), text);
     point.utilisation->mfu = .9;
     EXPECT_THAT(utilisation_sentence(point), HasSubstr("Above 85 % arithmetic is the limit"));
 }
