@@ -96,6 +96,17 @@ std::optional<double> value_of(const Figure& figure, const Totals& totals) {
     return ratio.above / ratio.below;
 }
 
+/// Returns by how much a figure could be higher without the client's own delays; nothing if by nothing.
+std::optional<double> instrument_of(const Figure& figure, double value, const Totals& totals,
+                                    const ClientLoss& loss) {
+    Ratio ratio = figure.of(totals);
+    if (figure.of_slos) ratio.above += figure.of(loss.good).above;
+    const double share = figure.unit == "ratio" ? 0 : loss.load;
+    const double could_be = ratio.above / ratio.below * (1 + share);
+    if (could_be <= value) return std::nullopt;
+    return could_be - value;
+}
+
 /// Returns the interval of a figure whose value over the whole window is `value`, from groups of blocks.
 std::optional<Interval> interval_of(const Figure& figure, double value, std::span<const Totals> of_groups) {
     const std::size_t groups = of_groups.size();
@@ -161,14 +172,15 @@ const Figure* figure_named(std::string_view key) {
 // the widest of the three counts. If all blocks have the share 0 or all have 1, their differences tell
 // nothing. The limit of Clopper and Pearson for `trials` is then the other end of the interval. It also
 // widens the interval of a rate that counts a part (Figure::part) if that part is nothing or everything.
-Figures figures_of(const Totals& totals, const Blocks& blocks) {
+Figures figures_of(const Totals& totals, const Blocks& blocks, const ClientLoss& loss) {
     Figures found;
     for (const Figure& figure : kFigures) {
         const auto value = value_of(figure, totals);
         if (!value) continue;
         auto interval = interval_of(figure, *value, blocks.groups);
         if (interval) interval = bounded(figure, totals, *interval, static_cast<double>(blocks.trials));
-        found.values.push_back({std::string(figure.key), *value, interval});
+        found.values.push_back(
+            {std::string(figure.key), *value, interval, instrument_of(figure, *value, totals, loss)});
     }
     return found;
 }

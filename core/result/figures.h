@@ -42,9 +42,16 @@ struct Blocks {
     std::span<const Totals> groups = {};  ///< their totals; with fewer than 10 there are no intervals
 };
 
-/// Computes the figures, each with a 95 % confidence interval. `totals` are those of the whole window. A
-/// figure that is not known, or whose `below` is 0, is left out. The interval holds the figure of `totals`,
-/// which may cover a start that no group has, and is cut at 0 and, for a share, at 1.
-Figures figures_of(const Totals& totals, const Blocks& blocks = {});
+/// What the client's own delays may have taken from figures.
+struct ClientLoss {
+    double load = 0;   ///< share by which rates could be higher: HeldBackLoad::share()
+    Totals good = {};  ///< sums of the requests that missed an SLO and may truly have met all of them
+};
+
+/// Computes the figures, each with a 95 % confidence interval and the bound of the client's own error.
+/// `totals` are those of the whole window. A figure that is not known, or whose `below` is 0, is left out.
+/// The interval holds the figure of `totals`, which may cover a start that no group has, and is cut at 0 and,
+/// for a share, at 1.
+Figures figures_of(const Totals& totals, const Blocks& blocks = {}, const ClientLoss& loss = {});
 
 }  // namespace paretoken

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/radix_sort.h"
+#include "core/record/client_delays.h"
 #include "core/statistics.h"
 #include "core/units.h"
 
@@ -28,35 +29,6 @@ struct Values {
     std::vector<double> waits;     ///< of abandoned requests whose value is only known to be longer
     /// Smaller values that single requests may truly have: place in `in_order` and value.
     std::vector<std::pair<std::size_t, double>> earlier = {};
-};
-
-/// Returns whether the client's own delays may have changed the times of a request by more than is normal on
-/// any host.
-bool may_be_late(const RequestRecord& request) {
-    constexpr Duration kNormalRead = std::chrono::microseconds(50);
-    constexpr Duration kNormalLag = std::chrono::microseconds(200);
-    return request.first_early > kNormalRead || request.last_early > kNormalRead ||
-           loop_lag_of(request).value_or(Duration{}) > kNormalLag;
-}
-
-/// A request with its times at the earliest that the client's delays allow: once with all of them, and once
-/// with the first event as it was measured, because the time between the first and the last event is then
-/// shortest.
-struct EarliestTimes {
-    RequestRecord all;
-    RequestRecord last_only;
-    bool differ = false;  ///< whether they differ from what was measured
-
-    void set(const RequestRecord& request) {
-        differ = may_be_late(request);
-        if (!differ) return;
-        last_only = request;
-        last_only.scheduled += loop_lag_of(request).value_or(Duration{});
-        if (last_only.last_event) *last_only.last_event -= request.last_early.value_or(Duration{});
-        all = last_only;
-        if (all.first_event) *all.first_event -= request.first_early.value_or(Duration{});
-        if (request.first_answer == request.first_event) all.first_answer = all.first_event;
-    }
 };
 
 void add_earlier(const Metric& metric, const EarliestTimes& earliest, Values& values) {

@@ -137,6 +137,8 @@ bool PooledFold::another_pass() {
             std::vector<double> ends;
             for (const auto& levels : levels_)
                 if (levels) ends.insert(ends.end(), {levels->low, levels->high});
+            if (options_.late != LateReading{})
+                for (std::size_t i = 0; i < percentiles_.size(); ++i) ends.push_back(level_without_late(i));
             if (ends.empty()) break;
             collected_.clear();
             pass_ = Pass::collecting_ends;
@@ -244,8 +246,19 @@ void PooledFold::find_percentiles() {
     }
 }
 
+/// Returns the level of the smallest value that the percentile could truly have: if a share of the values may
+/// be smaller, at most this share of all moves from above the percentile to below it.
+double PooledFold::level_without_late(std::size_t percentile) const {
+    return std::max(0.0, kPercentiles[percentile] - options_.late.share);
+}
+
 void PooledFold::find_intervals() {
     for (std::size_t i = 0; i < percentiles_.size(); ++i) {
+        if (options_.late != LateReading{}) {
+            const double value = *percentiles_[i].value;
+            const double least = std::max(0.0, value_of(level_without_late(i)) - options_.late.delay_s);
+            if (least < value) percentiles_[i].instrument = value - least;
+        }
         if (!levels_[i]) continue;
         const Interval interval{value_of(levels_[i]->low), value_of(levels_[i]->high)};
         if (interval.low < interval.high) percentiles_[i].ci95 = interval;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/evidence/evidence.h"
+#include "core/record/client_delays.h"
 #include "core/result/metrics.h"
 #include "core/result/result.h"
 #include "core/statistics.h"
@@ -20,6 +21,7 @@ struct PooledOptions {
     std::size_t blocks = 0;
     bool steady = false;
     LoadMemory memory;
+    LateReading late = {};  ///< for PercentileValue::instrument
 };
 
 /// Ascending buckets, about a thousandth of their values wide or, after refine(), a four-millionth.
@@ -80,6 +82,7 @@ class PooledFold {
     double value_of(double level) const;
     void find_percentiles();
     void find_intervals();
+    double level_without_late(std::size_t percentile) const;
     std::vector<double> counts_above(std::size_t percentile) const;
 
     PooledOptions options_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/record/client_delays.h"
 #include "core/result/metrics.h"
 #include "core/result/window.h"
 #include "core/statistics.h"
@@ -60,19 +61,34 @@ Series per_second(std::string name, std::string unit, std::size_t count, ValueAt
     return series;
 }
 
+/// Returns the limits on a request: its own, else those of its class, else the run's.
+const std::vector<Slo>& slos_of(const RequestRecord& record, const SummaryOptions& options,
+                                RequestSlos& request_slos) {
+    if (!record.slo.empty()) return request_slos.of(record.slo);
+    const auto of_class = options.class_slos.find(record.request_class);
+    return of_class != options.class_slos.end() ? of_class->second : options.slos;
+}
+
 }  // namespace
 
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options,
                        RequestSlos& request_slos) {
-    const auto of_class = options.class_slos.find(record.request_class);
-    const std::vector<Slo>& slos = !record.slo.empty()                    ? request_slos.of(record.slo)
-                                   : of_class != options.class_slos.end() ? of_class->second
-                                                                          : options.slos;
+    const std::vector<Slo>& slos = slos_of(record, options, request_slos);
     if (slos.empty() || !is_counted(record) || record.outcome == Outcome::abandoned)
         return Judgement::not_judged;
     if (!options.unknown.empty() && needs_of(slos, options.open_loop).overlaps(options.unknown))
         return Judgement::not_judged;
     return is_good(record, slos, options.open_loop) ? Judgement::good : Judgement::bad;
+}
+
+bool may_be_good(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos) {
+    EarliestTimes earliest;
+    earliest.set(record);
+    if (!earliest.differ) return false;
+    return std::ranges::all_of(slos_of(record, options, request_slos), [&](const Slo& slo) {
+        return is_good(earliest.all, {slo}, options.open_loop) ||
+               is_good(earliest.last_only, {slo}, options.open_loop);
+    });
 }
 
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s) {

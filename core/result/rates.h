@@ -17,6 +17,10 @@ namespace paretoken {
 /// one that needs an unknown fact, warm-ups, and requests that the end of the run or their user cut off.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
+/// Returns whether a record that is judged as bad may truly be good: whether it meets each of its SLOs with
+/// its times at the earliest that the client's own delays allow.
+bool may_be_good(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
+
 /// Returns the number of equal blocks into which an interval is divided for confidence intervals: as many as
 /// fit with at least 3 × `median_e2e_s` (seconds) each, at most 200; 0 when fewer than 10 fit.
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s);

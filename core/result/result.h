@@ -36,6 +36,9 @@ struct FigureValue {
     std::string key;
     double value = 0;
     std::optional<Interval> ci95;  ///< interval; nothing without at least 10 blocks of time
+    /// By how much the value could be higher if the client had sent and read everything at once
+    /// (core/record/client_delays.h). Absent if 0, and for figures of the whole run.
+    std::optional<double> instrument = {};
 
     bool operator==(const FigureValue&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/radix_sort.h"
+#include "core/record/client_delays.h"
 #include "core/record/event_pass.h"
 #include "core/result/figures.h"
 #include "core/result/metric_summary.h"
@@ -172,7 +173,10 @@ Figures known_of(Figures figures, Facts unknown) {
 class TotalsFold {
   public:
     TotalsFold(const FoldOptions& options, std::optional<double> median_e2e_s)
-        : options_(options.summary), window_span_(options.window.span), rounds_(options.rounds.count) {
+        : options_(options.summary),
+          window_span_(options.window.span),
+          rounds_(options.rounds.count),
+          held_back_(options.window.span) {
         const std::size_t blocks = options.window.steady && median_e2e_s
                                        ? interval_blocks(window_span_, std::max(*median_e2e_s, 1e-9))
                                        : 0;
@@ -183,6 +187,7 @@ class TotalsFold {
         } else if (window_span_.length() > Duration{}) {
             window_.emplace(window_span_, std::max<std::size_t>(blocks, 1));
         }
+        if (window_) good_.emplace(window_span_, 1);
         if (options.run.length() > Duration{}) run_.emplace(options.run, 1);
     }
 
@@ -190,16 +195,18 @@ class TotalsFold {
         const Judgement judgement = judgement_of(record, options_, request_slos_);
         if (window_) window_->add(record, judgement);
         if (run_) run_->add(record, judgement);
+        held_back_.add(record);
+        if (good_ && judgement == Judgement::bad && may_be_good(record, options_, request_slos_))
+            good_->add(record, Judgement::good);
     }
 
     void write_to(Scope& scope) const {
         if (window_) {
             scope.totals = window_->total();
             const std::span<const Totals> bins = window_->bins();
-            scope.throughput =
-                known_of(figures_of(scope.totals, rounds_ > 0 ? Blocks{rounds_, bins.subspan(1)}
-                                                              : Blocks{bins.size(), bins}),
-                         options_.unknown);
+            const Blocks blocks = rounds_ > 0 ? Blocks{rounds_, bins.subspan(1)} : Blocks{bins.size(), bins};
+            const ClientLoss loss{held_back_.share(options_.open_loop), good_->total()};
+            scope.throughput = known_of(figures_of(scope.totals, blocks, loss), options_.unknown);
         }
         if (run_) {
             scope.whole_run_totals = run_->total();
@@ -212,7 +219,9 @@ class TotalsFold {
     TimeSpan window_span_;
     std::uint64_t rounds_;  ///< number of the window's rounds; the first bin is what lies before them
     RequestSlos request_slos_;
+    HeldBackLoad held_back_;
     std::optional<TotalsTimeline> window_;
+    std::optional<TotalsTimeline> good_;  ///< requests of the window that only the client may have made bad
     std::optional<TotalsTimeline> run_;
 };
 
@@ -302,7 +311,8 @@ class ScopeFold {
           pooled_({.window = options.window.span,
                    .blocks = evidence_blocks(options.window.span, median_e2e_s_),
                    .steady = options.window.steady,
-                   .memory = options.memory}) {}
+                   .memory = options.memory,
+                   .late = options.summary.late_reading}) {}
 
     void add_first(const RequestRecord& record) {
         totals_.add(record);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/client_delays.h"
 #include "core/record/event_source.h"
 #include "core/record/fact.h"
 #include "core/record/record.h"
@@ -31,6 +32,7 @@ struct SummaryOptions {
     std::map<std::string, std::vector<Slo>> class_slos = {};  ///< SLOs of classes that have their own
     std::vector<double> percentiles = {};  ///< percentiles of requests to compute besides kPercentiles
     Facts unknown = {};                    ///< facts that the source of the records does not know
+    LateReading late_reading = {};         ///< how late the client read events
 };
 
 /// The results for all requests, and those that exist only for the run as a whole.

@@ -202,13 +202,13 @@ constexpr std::array kChecks = {
     Check{"loop_lag", "p99 of the client's own delay before sending", "of the median TTFT", loop_lag, 0.02,
           kNever, true},
     Check{"refill_lag", "mean delay before a free slot is used again, by which throughput may be too low",
-          "of the median end-to-end latency", refill_lag, 0.02, 0.10, true},
+          "of the median end-to-end latency", refill_lag, 0.02, kNever, true},
     Check{"achieved_rate", "requests not sent in time for the client's own reasons", "of those that were due",
           rate_shortfall, 0.01, 0.05, true},
     Check{"unstamped_delay", "p99 of the delay in reading events that carry no kernel stamp",
-          "of the median inter-token latency", unstamped_delay, 0.02, 0.10, true},
+          "of the median inter-token latency", unstamped_delay, 0.02, kNever, true},
     Check{"late_grouping", "events merged because the client read late", "of all events",
-          [](const RunResult& run) { return run.client.late_grouped_share; }, 0.02, 0.10, true},
+          [](const RunResult& run) { return run.client.late_grouped_share; }, 0.02, kNever, true},
     Check{"client_cpu", "stretches of 100 ms in which a worker used more than 85 % of its core", "of all",
           busy_windows, 0.05, kNever, true},
     Check{"hiccups", "time that a waiting thread lost to the host", "of the run",
@@ -316,25 +316,48 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
     return check.of_host ? of_host(reason, options) : reason;
 }
 
+/// Keeps the larger share.
+void keep_larger(InstrumentPart& largest, double part, std::string_view figure, std::string_view direction) {
+    if (part <= largest.part) return;
+    largest = {part, fmt::format("{} could truly be {} {}", figure, percent_text(part), direction)};
+}
+
+/// Adds the share of a figure by which it may be too small.
+void keep_larger(InstrumentPart& largest, const RunResult& run, std::string_view key) {
+    const auto held = std::ranges::find(run.throughput.values, key, &FigureValue::key);
+    if (held == run.throughput.values.end() || !held->instrument) return;
+    keep_larger(largest, held->value > 0 ? *held->instrument / held->value : 1, key, "higher");
+}
+
+/// Returns whether enough events were read late to judge the gaps between them: more than 2 %, and more than
+/// two, of those that share a read, or any without a kernel stamp by more than 2 % of a gap.
+bool gaps_are_doubtful(const RunResult& run, const MetricSummary& gaps) {
+    constexpr double kFew = 0.02;
+    constexpr double kFewestEvents = 3;
+    const double late = run.client.late_grouped_share.value_or(0);
+    return (late > kFew && late * static_cast<double>(gaps.n) >= kFewestEvents) ||
+           unstamped_delay(run).value_or(0) > kFew;
+}
+
 /// Returns the largest share of a percentile of the headline times by which it may be too large.
 InstrumentPart largest_part_of(const RunResult& run,
                                std::initializer_list<std::pair<double, std::string_view>> percentiles) {
     InstrumentPart largest;
-    for (const std::string_view tag : {"ttft", "tpot", "e2e"}) {
+    for (const std::string_view tag : {"ttft", "itl", "tpot", "e2e"}) {
         const MetricSummary* const metric = run.metric(headline_key(tag, run.open_loop()));
-        if (metric == nullptr) continue;
+        if (metric == nullptr || (tag == "itl" && !gaps_are_doubtful(run, *metric))) continue;
         for (const auto& [p, label] : percentiles) {
             const PercentileValue* const held = metric->at(p);
             if (held == nullptr || !held->value || held->instrument.value_or(0) < kDelayFloor) continue;
-            const double part = *held->instrument / *held->value;
-            if (part > largest.part) largest = {part, fmt::format("{} of {}", label, metric->key)};
+            keep_larger(largest, *held->instrument / *held->value,
+                        fmt::format("{} of {}", label, metric->key), "lower");
         }
     }
     return largest;
 }
 
-/// Returns a reason if the client's own delays may have made a headline time too large. A p99 that they spoil
-/// leaves the other figures usable.
+/// Returns a reason if the client's own delays may have made a headline figure worse. A p99 or a goodput that
+/// they spoil leaves the other figures usable.
 std::optional<Reason> instrument_of(const RunResult& run, const ValidityOptions& options) {
     constexpr double kWarn = 0.02;
     constexpr double kInvalid = 0.10;
@@ -344,13 +367,13 @@ std::optional<Reason> instrument_of(const RunResult& run, const ValidityOptions&
     if (largest.part <= kWarn) {
         limit = kInvalid;
         largest = largest_part_of(run, {{0.99, "p99"}});
+        keep_larger(largest, run, figure::kGoodput);
         if (largest.part <= limit) return std::nullopt;
     }
-    return of_host(
-        {is_invalid ? Verdict::invalid : Verdict::warn, "instrument",
-         fmt::format("the client may have read or sent late: {} could truly be {} lower (limit {})",
-                     largest.name, percent_text(largest.part), percent_text(limit))},
-        options);
+    return of_host({is_invalid ? Verdict::invalid : Verdict::warn, "instrument",
+                    fmt::format("the client may have read or sent late: {} (limit {})", largest.figure,
+                                percent_text(limit))},
+                   options);
 }
 
 /// Counts how often the readings reverse after a change by more than `step`.
@@ -676,7 +699,10 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options) {
 }
 
 InstrumentPart largest_instrument_part(const RunResult& run) {
-    return largest_part_of(run, {{0.5, "median"}, {0.95, "p95"}});
+    InstrumentPart largest = largest_part_of(run, {{0.5, "median"}, {0.95, "p95"}});
+    keep_larger(largest, run, figure::kOutputTokens);
+    keep_larger(largest, run, figure::kRequests);  // the same share, if output tokens are not known
+    return largest;
 }
 
 bool is_of_host(std::string_view check) {

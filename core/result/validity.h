@@ -30,13 +30,13 @@ struct ValidityOptions {
 /// request, two busy intervals of 100 ms, a mean length off by a few tokens), pass their checks.
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
-/// The share of a headline time by which it may be too large because of the client's own delays.
+/// The share of a headline figure by which the client's own delays may have made it worse.
 struct InstrumentPart {
-    double part = 0;  ///< PercentileValue::instrument ÷ the percentile; 0 if there is none that matters
-    std::string name = {};  ///< "p95 of ttft_s"
+    double part = 0;          ///< `instrument` ÷ the value; 0 if there is none that matters
+    std::string figure = {};  ///< "p95 of ttft_s could truly be 3.1 % lower"
 };
 
-/// Returns the largest such share of the medians and p95s of the headline times.
+/// Returns the largest such share of throughput and of the medians and p95s of the headline times.
 InstrumentPart largest_instrument_part(const RunResult& result);
 
 /// Returns whether a check is about the client and its host, and says nothing against the server.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/record/client_delays.h"
 #include "core/statistics.h"
 
 namespace paretoken {
@@ -45,18 +46,11 @@ void add_lateness(ClientHealth& health, const RequestRows& records, bool open_lo
     }
 }
 
-/// Returns the requests handed to the kernel inside the window ÷ the requests due inside it. Waits that
-/// others caused are left out, and so are requests without a connection, which the server held back.
+/// Returns HeldBackLoad::achieved_rate() of all requests.
 std::optional<double> achieved_rate(const RequestTable& records, const TimeSpan& window) {
-    double due = 0;
-    double sent = 0;
-    for (const RequestRecord& r : records) {
-        if (r.warmup || r.outcome == Outcome::cancelled) continue;
-        if (!r.sent && is_failure(r.outcome)) continue;
-        if (window.contains(r.scheduled)) ++due;
-        if (const auto lag = loop_lag_of(r); lag && window.contains(r.scheduled + *lag)) ++sent;
-    }
-    return ratio(sent, due);
+    HeldBackLoad load(window);
+    for (const RequestRecord& record : records) load.add(record);
+    return load.achieved_rate();
 }
 
 void add_reading(ClientHealth& health, const ClientReport& client) {

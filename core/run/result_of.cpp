@@ -37,6 +37,18 @@ std::vector<Slo> request_slos_of(const std::vector<std::string>& texts) {
     return goodput_slos_of(texts, false);
 }
 
+/// Returns how late events were read. The gap before a read that was late and brought k events is spread over
+/// k values. At least one of the true ones is not smaller, so that at most k − 1 are.
+LateReading late_reading_of(const ClientReport& client) {
+    constexpr double kFewUnstamped = 0.01;
+    const auto events = static_cast<double>(client.chunks.chunks);
+    if (events <= 0) return {};
+    LateReading late{.share = static_cast<double>(client.chunks.late_grouped_chunks) / events};
+    if (static_cast<double>(client.chunks.stamped_chunks) < (1 - kFewUnstamped) * events)
+        late.delay_s = seconds(client.unstamped_delay.percentile(.99));
+    return late;
+}
+
 RunSummary summary_of(const Recorded& recorded, const Judging& judging) {
     const LoadShape& shape = recorded.begun.shape;
     SummaryOptions options{.open_loop = shape.open_loop,
@@ -46,7 +58,8 @@ RunSummary summary_of(const Recorded& recorded, const Judging& judging) {
                            .last_dispatch = recorded.observed.ran_dry,
                            .slos = request_slos_of(judging.goodput),
                            .percentiles = judging.percentiles,
-                           .unknown = Facts(recorded.begun.unknown_facts)};
+                           .unknown = Facts(recorded.begun.unknown_facts),
+                           .late_reading = late_reading_of(recorded.observed.client)};
     for (const auto& [name, texts] : judging.class_goodput)
         options.class_slos.emplace(name, request_slos_of(texts));
     const NoEvents none;

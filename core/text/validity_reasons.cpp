@@ -15,8 +15,8 @@ constexpr std::string_view kLonger = "Make the run longer (--num-prompts, --dura
 constexpr std::array kReasons = {
     // The client and its host.
     ValidityReason{"instrument",
-                   "The client's own delays may have changed a headline time by more than 2 %, or its p99 by "
-                   "more than 10 %.",
+                   "The client's own delays may have changed throughput or a headline time by more than 2 %, "
+                   "or a p99 or the goodput by more than 10 %.",
                    kFreeTheHost},
     ValidityReason{"loop_lag", "Requests were sent late for the client's own reasons.", kFreeTheHost},
     ValidityReason{"refill_lag",

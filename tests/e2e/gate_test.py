@@ -128,6 +128,13 @@ class Gate(Case):
         self.fails_clearly(paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, "--limit", "ttft<1"), 2,
                            "--limit", "ttft")
 
+    def test_a_limit_that_the_candidate_is_within_without_that_being_shown_does_not_pass(self):
+        done = paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, "--virtual", "--isl", 256, "--osl", 16,
+                         "--concurrency", 2, "--num-prompts", 400, "--limit", "ttft_p999<10s", "--out", self.directory / "gate")
+        rows = {row["metric"]: row["verdict"] for row in gate_json(self.directory / "gate")["rows"]}
+        self.assertEqual((done.returncode, rows.pop("ttft_p999<10000ms"), set(rows.values())), (5, "inconclusive", {"pass"}),
+                         done.stdout + done.stderr)
+
     def test_sides_that_are_missing_twice_or_unlike_are_refused(self):
         for words in ((), ("--baseline-url", SERVER), ("--baseline-url", SERVER, "--candidate", "."),
                       ("--baseline-url", SERVER, "--baseline-cmd", "x", "--candidate-url", SERVER)):

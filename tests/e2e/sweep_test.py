@@ -267,6 +267,16 @@ class Limits(Case):
         self.fails_clearly(paretoken(*self.RUN, "--require", "met"), 2, "--require met", "--slo")
         self.fails_clearly(paretoken(*self.RUN, "--require", "within", "--slo", "ttft:5"), 2, "--require", "expected met")
 
+    def test_a_limit_that_is_missed_without_that_being_shown_leaves_the_answer_open(self):
+        self.succeeds(paretoken(*self.RUN, "--out", self.directory / "first"))
+        ttft = run_json(self.directory / "first")["metrics"]["ttft_s"]
+        for limit, code in ((.5 * (ttft["decided"]["p90"][0] + ttft["p90"]), 5), (.99 * ttft["decided"]["p90"][0], 1)):
+            out = self.directory / str(code)
+            done = paretoken(*self.RUN, "--slo", f"ttft:{1e3 * limit}", "--out", out)
+            slo = run_json(out)["slo"][0]
+            self.assertEqual((done.returncode, slo["verdict"], slo["shown"]), (code, "missed", code == 1), done.stderr)
+        self.assertLess(ttft["decided"]["p90"][0], ttft["p90"])
+
     def test_a_ladder_ends_with_the_loads_within_the_limits_and_the_run_that_certifies_the_highest(self):
         out = self.directory / "sweep"
         ladder = ("sweep", "sim:llama3-8b/h100-sxm/fp8", "--virtual", "--isl", 1024, "--osl", 128, "--concurrency", "16..128",

@@ -77,7 +77,7 @@ Condition own_error(std::span<const GateRun> baseline, std::span<const GateRun> 
     constexpr double kLarge = .02;
     const double before = largest_part(baseline);
     const double after = largest_part(candidate);
-    return {"largest error of the client itself, of a median or p95", percent_text(before),
+    return {"largest error of the client itself, of a median, a p95 or throughput", percent_text(before),
             percent_text(after),
             std::max(before, after) > kLarge && std::max(before, after) > 2 * std::min(before, after)};
 }

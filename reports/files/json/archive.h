@@ -103,6 +103,7 @@ auto& as_scope(T& result) {
 }
 
 inline constexpr std::string_view kIntervalSuffix = "_ci95";
+inline constexpr std::string_view kInstrumentSuffix = "_instrument";
 
 /// The label of a percentile: "p50" for .5, "p999" for .999.
 std::string percentile_label(double p);
@@ -214,6 +215,8 @@ class Writer {
             for (const FigureValue& figure : value.values) {
                 object[figure.key] = json_of(figure.value);
                 if (figure.ci95) object[figure.key + std::string(kIntervalSuffix)] = json_of(*figure.ci95);
+                if (figure.instrument)
+                    object[figure.key + std::string(kInstrumentSuffix)] = json_of(*figure.instrument);
             }
             return object;
         } else if constexpr (kIsVector<T>) {
@@ -478,11 +481,15 @@ class Reader {
         if (!json.is_object()) refuse(json, path, "an object");
         figures.values.clear();
         for (const auto& [key, element] : json.items()) {
-            if (key.ends_with(kIntervalSuffix)) continue;
+            if (key.ends_with(kIntervalSuffix) || key.ends_with(kInstrumentSuffix)) continue;
             FigureValue figure{key, 0, std::nullopt};
             fill(element, path + "." + key, figure.value);
-            const std::string interval = key + std::string(kIntervalSuffix);
-            if (json.contains(interval)) fill(json.at(interval), path + "." + interval, figure.ci95);
+            const auto fill_note = [&](std::string_view suffix, auto& value) {
+                const std::string note = key + std::string(suffix);
+                if (json.contains(note)) fill(json.at(note), path + "." + note, value);
+            };
+            fill_note(kIntervalSuffix, figure.ci95);
+            fill_note(kInstrumentSuffix, figure.instrument);
             figures.values.push_back(std::move(figure));
         }
     }

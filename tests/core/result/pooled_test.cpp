@@ -142,6 +142,21 @@ TEST(PooledFold, does_not_depend_on_the_order_of_the_values) {
     EXPECT_EQ(before->percentiles, after->percentiles);
 }
 
+TEST(PooledFold, says_how_much_lower_percentiles_could_be_if_some_values_are_unknown) {
+    const auto values = random_values(8, 2000);
+    const auto all = written_out(values);
+    PooledOptions options = steady_options();
+    EXPECT_FALSE(summary_of_values(values, options)->at(0.5)->instrument);
+    options.late = {.share = 0.04, .delay_s = 1e-4};
+    const auto summary = summary_of_values(values, options);
+    for (const double p : {0.5, 0.95, 0.99}) {
+        const double least = std::max(0.0, percentile(all, p - 0.04) - 1e-4);
+        EXPECT_NEAR(summary->at(p)->instrument.value_or(0), percentile(all, p) - least, 1e-12) << p;
+    }
+    options.steady = false;
+    EXPECT_EQ(summary_of_values(values, options)->at(0.95)->instrument, summary->at(0.95)->instrument);
+}
+
 TEST(PooledFold, of_equal_values_has_no_interval) {
     std::vector<PooledValue> values;
     values.reserve(1000);

@@ -319,6 +319,46 @@ TEST(Instrument, is_by_how_much_a_percentile_could_be_lower_if_the_client_had_no
         << "a speed could be higher";
 }
 
+/// Returns a figure's FigureValue::instrument; 0 if it has none.
+double instrument_of(const RunSummary& summary, std::string_view key) {
+    const auto found = std::ranges::find(summary.throughput.values, key, &FigureValue::key);
+    return found->instrument.value_or(0);
+}
+
+TEST(Instrument, of_a_rate_is_what_slots_would_have_served_that_the_client_left_empty) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 100; ++i) {  // 200 ms each
+        records.push_back(script::answered(kStart + i * 220ms, {}));
+        if (i > 0) records.back().scheduled = records[static_cast<std::size_t>(i - 1)].closed;
+        records.back().started = records.back().ready = records.back().scheduled;
+    }
+    const auto summary = summarize(records, closed(1));
+    for (const auto key : {figure::kOutputTokens, figure::kRequests, figure::kMeanInFlight})
+        EXPECT_NEAR(instrument_of(summary, key), 0.1 * *summary.throughput.at(key),
+                    0.002 * *summary.throughput.at(key))
+            << key;
+    EXPECT_EQ(instrument_of(summarize(script::closed_loop(1, 100, {}), closed(1)), figure::kOutputTokens), 0);
+    for (const FigureValue& held : summary.whole_run.values) EXPECT_FALSE(held.instrument) << held.key;
+}
+
+TEST(Instrument, of_goodput_counts_requests_that_only_the_client_may_have_made_bad) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 100; ++i) {
+        records.push_back(script::answered(kStart + i * 1s, {}));
+        if (i < 30) records.back().first_early = 10ms;  // its first token may have come after 90 ms
+    }
+    SummaryOptions options = closed(1);
+    options.slos = {{"ttft", 0.095}, {"tpot", 0.0101}};
+    const auto summary = summarize(records, options);
+    EXPECT_EQ(summary.throughput.at(figure::kGoodputRatio), 0);
+    EXPECT_NEAR(instrument_of(summary, figure::kGoodputRatio), 0.3, 0.01);
+    EXPECT_NEAR(instrument_of(summary, figure::kGoodput), 0.3, 0.01);
+    EXPECT_GT(instrument_of(summary, figure::kGoodOutputTokens), 3);
+    EXPECT_EQ(instrument_of(summary, figure::kOutputTokens), 0);
+    options.slos[0].limit = 0.085;
+    EXPECT_EQ(instrument_of(summarize(records, options), figure::kGoodputRatio), 0) << "bad in any case";
+}
+
 TEST(Certified, counts_equal_values_as_one_sample) {
     std::vector<RequestRecord> records;
     Random random(1);

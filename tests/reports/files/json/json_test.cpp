@@ -52,7 +52,7 @@ class Maker {
     Figures throughput() {
         Figures held;
         for (const Figure& figure : figures())
-            if (coin()) held.values.push_back({std::string(figure.key), number(), interval()});
+            if (coin()) held.values.push_back({std::string(figure.key), number(), interval(), maybe()});
         return held;
     }
     Totals totals() {
