@@ -2,6 +2,7 @@
 // loads in virtual time, for docs/statistics.md.
 //     paretoken-coverage [SEEDS] [THREADS] [TRUTH_RUNS] [PART OF A LOAD'S NAME] [FIRST SEED]
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <atomic>
 #include <cstdio>
@@ -17,6 +18,18 @@ namespace {
 
 constexpr std::array<std::uint64_t, 3> kLengths = {300, 1000, 3000};
 constexpr std::uint64_t kTruthRequests = 20'000;
+/// The lengths of runs of closed loops in rounds, and the part of the seeds that measures each.
+constexpr std::array<std::pair<std::uint64_t, std::uint64_t>, 4> kRounds = {
+    {{20, 1}, {60, 1}, {120, 2}, {600, 4}}};
+/// From how many rounds on a limit at twice a percentile is to be shown as met, and the smallest share of
+/// runs.
+constexpr std::array<std::uint64_t, kLevels> kRoundsToMeet = {20, 60, 120, 600};
+constexpr double kLeastMet = 0.9;
+constexpr double kLeastPerCell = 0.9;   // coverage of a cell
+constexpr double kLeastPerLoad = 0.95;  // coverage of a load's intervals together
+constexpr double kMostFalsePasses = 0.03;
+constexpr double kMostWithheld = 0.15;  // of p50 to p95 of steady runs with enough requests
+constexpr double kLeastOfRates = 0.91;  // coverage of a load's rates from 60 rounds on
 
 struct Options {
     std::uint64_t seeds = 200;
@@ -42,7 +55,7 @@ Measured measured(const Load& load, const Truth& truth, const RateTruth& rates, 
         threads.emplace_back([&] {
             for (std::uint64_t seed = next++; seed < options.seeds; seed = next++) {
                 const auto outcome = run_of_load(load, requests, options.first_seed + seed);
-                const auto summary = summary_of(load, outcome);
+                const auto summary = summary_of(load, outcome, rates.slos);
                 const auto cells = cells_of(truth, outcome, summary);
                 const auto of_rates = rate_cells_of(summary, rates);
                 const std::lock_guard lock(guard);
@@ -68,13 +81,15 @@ std::string text_of(const Cell& cell) {
 /// The values for the text below the table.
 struct Pooled {
     Cell all;
-    std::array<std::array<Cell, 3>, 3> light;  ///< cells by length and percentile
-    std::uint64_t cells = 0;                   ///< number of cells with at least half of their intervals
-    std::vector<std::string> below;            ///< cells that cover less than 91 %
-    std::vector<std::string> passing;          ///< cells with more than 2 % false passes
+    std::array<std::array<Cell, kLevels>, 3> light;  ///< cells by length and percentile
+    std::array<Cell, kLevels> steady;                ///< cells by percentile
+    std::uint64_t cells = 0;         ///< number of cells with at least half of their intervals
+    std::vector<std::string> below;  ///< cells and loads that cover less than kLeastPerCell and kLeastPerLoad
+    std::vector<std::string> passing;      ///< cells with more than kMostFalsePasses
+    std::vector<std::string> withholding;  ///< cells up to p95 that withhold more than kMostWithheld
     /// Number of intervals withheld in cells of light loads whose runs are worth fewer independent samples
     /// than an interval needs, by length and percentile.
-    std::array<std::array<std::uint64_t, 3>, 3> impossible = {};
+    std::array<std::array<std::uint64_t, kLevels>, 3> impossible = {};
     std::vector<std::string> avoidable;  ///< other cells of light, longer loads that withhold more than 10 %
 };
 
@@ -93,42 +108,49 @@ void note_withheld(const std::string& name, std::size_t length, std::size_t i, c
 }
 
 void pool(const Load& load, std::size_t length, const Cells& cells, Pooled& pooled) {
-    constexpr double kLeast = 0.91;
-    constexpr double kMost = 0.02;
     for (const auto& [tag, of_percentiles] : cells) {
         for (std::size_t i = 0; i < of_percentiles.size(); ++i) {
             const Cell& cell = of_percentiles[i];
             const auto name =
                 fmt::format("{}, n = {}, {} p{:g}", load.name, kLengths[length], tag, 100 * percentiles()[i]);
             pooled.all += cell;
+            pooled.steady[i] += cell;
+            if (2 * cell.enough >= cell.runs && cell.withheld_though_enough() > kMostWithheld &&
+                percentiles()[i] <= 0.95)
+                pooled.withholding.push_back(
+                    fmt::format("{}: {:.0f} %", name, percent(cell.withheld_though_enough())));
             if (load.is_light) note_withheld(name, length, i, cell, pooled);
             if (2 * cell.given < cell.runs) continue;
             ++pooled.cells;
             const auto runs = static_cast<double>(cell.runs);
-            if (cell.coverage() < kLeast)
+            if (cell.coverage() < kLeastPerCell)
                 pooled.below.push_back(fmt::format("{}: {:.1f} %", name, percent(cell.coverage())));
             const double false_passes = static_cast<double>(cell.false_passes) / runs;
-            if (false_passes > kMost)
+            if (false_passes > kMostFalsePasses)
                 pooled.passing.push_back(fmt::format("{}: {:.1f} %", name, percent(false_passes)));
         }
     }
 }
 
-void print_rows(const Load& load, std::uint64_t requests, const Cells& cells) {
-    for (std::size_t i = 0; i < percentiles().size(); ++i) {
-        fmt::print("| {} | {} | p{:g} |", load.name, requests, 100 * percentiles()[i]);
-        double worst_pass = 0;
-        double worst_fail = 0;
-        for (const auto& tag : headline_tags(load.open())) {
-            const Cell& cell = cells.at(tag)[i];
-            fmt::print(" {} |", text_of(cell));
-            worst_pass =
-                std::max(worst_pass, static_cast<double>(cell.false_passes) / static_cast<double>(cell.runs));
-            worst_fail =
-                std::max(worst_fail, static_cast<double>(cell.false_fails) / static_cast<double>(cell.runs));
+/// Prints the row of a load's runs of one length, with the metrics taken together.
+void print_row(const Load& load, std::uint64_t requests, const Cells& cells) {
+    fmt::print("| {} | {} |", load.name, requests);
+    double worst_pass = 0;
+    double worst_fail = 0;
+    for (std::size_t i = 0; i < kLevels; ++i) {
+        Cell all;
+        double lowest = 1;
+        for (const auto& [tag, of_percentiles] : cells) {
+            const Cell& cell = of_percentiles[i];
+            const auto runs = static_cast<double>(cell.runs);
+            all += cell;
+            if (2 * cell.given >= cell.runs) lowest = std::min(lowest, cell.coverage());
+            worst_pass = std::max(worst_pass, static_cast<double>(cell.false_passes) / runs);
+            worst_fail = std::max(worst_fail, static_cast<double>(cell.false_fails) / runs);
         }
-        fmt::print(" {:.1f} / {:.1f} |\n", percent(worst_pass), percent(worst_fail));
+        fmt::print(" {}{} |", text_of(all), lowest < 1 ? fmt::format(" · {:.1f}", percent(lowest)) : "");
     }
+    fmt::print(" {:.1f} / {:.1f} |\n", percent(worst_pass), percent(worst_fail));
     std::fflush(stdout);
 }
 
@@ -141,9 +163,8 @@ void print_pooled(const Pooled& pooled) {
         percent(static_cast<double>(pooled.all.false_passes) / runs),
         percent(static_cast<double>(pooled.all.false_fails) / runs));
     fmt::print(
-        "- Cells with at least half of their intervals given: {}. Below 91 %: {}. More than 2 % false "
-        "passes: "
-        "{}.\n",
+        "- Cells with at least half of their intervals given: {}. Cells that cover less than 90 %, and loads "
+        "less than 95 %: {}. More than 3 % false passes: {}.\n",
         pooled.cells, pooled.below.size(), pooled.passing.size());
     for (const auto& name : pooled.below) fmt::print("  - covers too little: {}\n", name);
     for (const auto& name : pooled.passing) fmt::print("  - passes falsely: {}\n", name);
@@ -165,29 +186,99 @@ void print_pooled(const Pooled& pooled) {
         }
         fmt::print("{}", length + 1 < kLengths.size() ? ";" : ".\n");
     }
+    fmt::print("- Withheld in steady runs with at least 500 requests and 16 beyond the percentile:");
+    for (std::size_t i = 0; i < percentiles().size(); ++i)
+        fmt::print(" p{:g} {:.0f} %{}", 100 * percentiles()[i],
+                   percent(pooled.steady[i].withheld_though_enough()),
+                   i + 1 < percentiles().size() ? "," : ".\n");
+    for (const auto& name : pooled.withholding) fmt::print("  - withheld in steady runs: {}\n", name);
     for (const auto& name : pooled.avoidable) fmt::print("  - withheld though enough: {}\n", name);
 }
 
+std::string texts_of(const RateCells& rates) {
+    std::string texts;
+    for (const Cell& cell : rates) texts += cell.runs == 0 ? " |" : fmt::format(" {} |", text_of(cell));
+    return texts;
+}
+
+/// Prints rows that begin with the columns of `heading` and end with those of the rates.
+void print_table(std::string_view heading, const std::vector<std::string>& rows) {
+    std::string rule;
+    for (const char c : heading) rule += c == '|' ? "|---" : "";
+    fmt::print("\n{} {} |\n{}", heading, fmt::join(kRateKeys, " | "), rule.substr(0, rule.size() - 3));
+    for (std::size_t i = 0; i < kRateKeys.size(); ++i) fmt::print("---|");
+    fmt::print("\n");
+    for (const std::string& row : rows) fmt::print("{}\n", row);
+}
+
+/// Measures the runs of a closed loop by their number of rounds, in steady runs: which share of them shows
+/// that a limit at twice the true percentile is met, for the metric with the fewest, and which is at least
+/// within.
+void measure_rounds(const Load& load, Truth truth, const RateTruth& rates, const Options& options,
+                    std::vector<std::string>& rows) {
+    constexpr std::uint64_t kMostRequests = 20'000;  // per run
+    constexpr std::uint64_t kFewestPerRound = 4;     // as samples_of() in core/result/rounds.h
+    truth.erase("itl");                              // no limit can be set on it
+    for (const auto& [rounds, part] : kRounds) {
+        // A tenth of the rounds is left out at the start, and some after the steady window.
+        const std::uint64_t requests = std::max(load.concurrency, kFewestPerRound) * (rounds * 5 / 4 + 4);
+        if (requests > kMostRequests) break;
+        Options own = options;
+        own.seeds = std::max<std::uint64_t>(1, options.seeds / part);
+        const auto cells = measured(load, truth, rates, requests, own);
+        std::string texts;
+        for (std::size_t i = 0; i < kLevels; ++i) {
+            double met = 1;
+            double within = 1;
+            for (const auto& [tag, of_percentiles] : cells.percentiles) {
+                const Cell& cell = of_percentiles[i];
+                const auto steady = static_cast<double>(cell.steady);
+                met = std::min(met, static_cast<double>(cell.met_twice) / steady);
+                within = std::min(within, static_cast<double>(cell.met_twice + cell.within_twice) / steady);
+            }
+            texts += fmt::format("{}p{:g} {:.0f}, {:.0f}{}", i > 0 ? " · " : "", 100 * percentiles()[i],
+                                 percent(met), percent(within),
+                                 rounds >= kRoundsToMeet[i] && met < kLeastMet ? " (missed)" : "");
+        }
+        for (std::size_t i = 0; i < kRateKeys.size(); ++i)
+            if (cells.rates[i].given > 0 && rounds > kRounds[0].first &&
+                cells.rates[i].coverage() < kLeastOfRates)
+                texts += fmt::format(" ({} missed)", kRateKeys[i]);
+        const Cell& any = cells.percentiles.begin()->second[0];
+        rows.push_back(fmt::format("| {} | {} ({} of {} runs steady) | {} |", load.name, rounds, any.steady,
+                                   any.runs, texts) +
+                       texts_of(cells.rates));
+        fmt::print(stderr, "{}\n", rows.back());
+    }
+}
+
 void measure(const Options& options) {
-    fmt::print("| load | n | | TTFT | TPOT | end to end | interactivity | ITL | false passes / fails |\n");
-    fmt::print("|---|---|---|---|---|---|---|---|---|\n");
+    fmt::print("| load | n | p50 | p90 | p95 | p99 | false passes / fails |\n");
+    fmt::print("|---|---|---|---|---|---|---|\n");
     Pooled pooled;
     std::vector<std::string> rate_rows;
+    std::vector<std::string> round_rows;
     for (const Load& load : loads()) {
         if (load.name.find(options.name) == std::string::npos) continue;
         const auto truth = truth_of(load, options.truth_runs, kTruthRequests);
-        const auto rates = rate_truth_of(load, options.truth_runs, kTruthRequests);
+        const auto rates = rate_truth_of(load, truth, options.truth_runs, kTruthRequests);
+        Cell of_load;
         for (std::size_t length = 0; length < kLengths.size(); ++length) {
             const auto cells = measured(load, truth, rates, kLengths[length], options);
-            print_rows(load, kLengths[length], cells.percentiles);
+            print_row(load, kLengths[length], cells.percentiles);
             pool(load, length, cells.percentiles, pooled);
-            rate_rows.push_back(fmt::format("| {} | {} | {} | {} |", load.name, kLengths[length],
-                                            text_of(cells.rates[0]), text_of(cells.rates[1])));
+            for (const auto& [tag, of_percentiles] : cells.percentiles)
+                for (const Cell& cell : of_percentiles) of_load += cell;
+            rate_rows.push_back(fmt::format("| {} | {} |", load.name, kLengths[length]) +
+                                texts_of(cells.rates));
         }
+        if (of_load.given > 0 && of_load.coverage() < kLeastPerLoad)
+            pooled.below.push_back(fmt::format("{}: {:.1f} %", load.name, percent(of_load.coverage())));
+        if (!load.open()) measure_rounds(load, truth, rates, options, round_rows);
     }
     print_pooled(pooled);
-    fmt::print("\n| load | n | output tokens per second | requests per second |\n|---|---|---|---|\n");
-    for (const std::string& row : rate_rows) fmt::print("{}\n", row);
+    print_table("| load | n |", rate_rows);
+    print_table("| load | rounds | limit at twice the percentile: met, met or within |", round_rows);
 }
 
 }  // namespace

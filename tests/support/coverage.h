@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/result/summary.h"
+#include "core/result/window.h"
+#include "core/spec.h"
 #include "core/statistics.h"
 #include "datasets/catalog.h"
 #include "loadgen/progress.h"
@@ -32,7 +35,10 @@ struct Load {
     std::string arrivals = "at_once";
     std::string isl = "lognormal:mean=512;cv=1";
     std::string osl = "lognormal:mean=128;cv=1";
-    bool is_light = true;  ///< whether it is a closed loop, or an open one at up to 60 % of capacity
+    std::string second_isl = {};  ///< lengths of a second class, which has half of the slots and requests
+    std::string second_osl = {};
+    std::string dataset = {};  ///< dataset in place of random prompts of these lengths
+    bool is_light = true;      ///< whether it is a closed loop, or an open one at up to 60 % of capacity
 
     bool open() const { return concurrency == 0; }
 };
@@ -52,7 +58,24 @@ inline const std::vector<Load>& loads() {
         {.name = "closed 4, fixed lengths", .profile = fp8, .concurrency = 4, .isl = "1024", .osl = "128"},
         {.name = "closed 64", .profile = fp8, .concurrency = 64},
         {.name = "closed 64, fixed lengths", .profile = fp8, .concurrency = 64, .isl = "1024", .osl = "128"},
+        {.name = "closed 64, two classes",
+         .profile = fp8,
+         .concurrency = 64,
+         .isl = "1024",
+         .osl = "128",
+         .second_isl = "256",
+         .second_osl = "160"},
+        {.name = "closed 128, fixed lengths",
+         .profile = fp8,
+         .concurrency = 128,
+         .isl = "1024",
+         .osl = "128"},
         {.name = "closed 256", .profile = fp8, .concurrency = 256},
+        {.name = "closed 16, shared prefixes",
+         .profile = fp8,
+         .concurrency = 16,
+         .dataset =
+             "shared_prefix:groups=8,levels=512,unique=lognormal:mean=256;cv=1,osl=lognormal:mean=128;cv=1"},
         {.name = "open 30 %", .profile = bf16, .arrivals = "poisson:rate=4"},
         {.name = "open 30 %, bursts", .profile = bf16, .arrivals = "gamma:rate=4,burstiness=0.25"},
         {.name = "open 60 %", .profile = bf16, .arrivals = "poisson:rate=8"},
@@ -70,8 +93,9 @@ inline const std::vector<Load>& loads() {
 }
 
 /// Returns the levels of the percentiles that are judged.
-inline const std::array<double, 3>& percentiles() {
-    static constexpr std::array<double, 3> kHeld = {0.5, 0.9, 0.99};
+inline constexpr std::size_t kLevels = 4;
+inline const std::array<double, kLevels>& percentiles() {
+    static constexpr std::array<double, kLevels> kHeld = {0.5, 0.9, 0.95, 0.99};
     return kHeld;
 }
 
@@ -84,14 +108,25 @@ inline std::vector<std::string> headline_tags(bool open_loop) {
 
 /// Makes one run of `requests` requests in virtual time. `seed` determines its dataset and its arrivals.
 inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
-    const auto dataset = datasets::make_dataset(
-        {.spec = {.name = "synthetic", .fields = {{"isl", load.isl}, {"osl", load.osl}}}, .seed = seed});
+    const auto random_prompts = [](const std::string& isl, const std::string& osl) {
+        return Spec{.name = "synthetic", .fields = {{"isl", isl}, {"osl", osl}}};
+    };
+    std::vector<Spec> specs = {load.dataset.empty() ? random_prompts(load.isl, load.osl)
+                                                    : parse_spec(load.dataset)};
+    if (!load.second_isl.empty()) specs.push_back(random_prompts(load.second_isl, load.second_osl));
+    std::vector<std::unique_ptr<datasets::Dataset>> kept;
     loadgen::LoadOptions options;
-    options.classes = {{.arrivals = loadgen::parse_arrivals(load.arrivals),
-                        .concurrency = load.open() ? std::nullopt : std::optional(load.concurrency),
-                        .limits = {.requests = requests},
-                        .seed = seed,
-                        .dataset = dataset.get()}};
+    options.classes.clear();
+    for (const Spec& spec : specs) {
+        kept.push_back(datasets::make_dataset({.spec = spec, .seed = seed + kept.size() * 10'000'000}));
+        options.classes.push_back(
+            {.name = specs.size() > 1 ? std::string(1, static_cast<char>('a' + kept.size() - 1)) : "",
+             .arrivals = loadgen::parse_arrivals(load.arrivals),
+             .concurrency = load.open() ? std::nullopt : std::optional(load.concurrency / specs.size()),
+             .limits = {.requests = requests / specs.size()},
+             .seed = seed,
+             .dataset = kept.back().get()});
+    }
     options.worker.id_prefix = "v-";
     loadgen::Progress progress;
     return testing::kept_outcome([&](RecordSink& sink) {
@@ -100,8 +135,10 @@ inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests
     });
 }
 
-inline RunSummary summary_of(const Load& load, const testing::KeptOutcome& outcome) {
+inline RunSummary summary_of(const Load& load, const testing::KeptOutcome& outcome,
+                             const std::vector<Slo>& slos = {}) {
     SummaryOptions options;
+    options.slos = slos;
     options.open_loop = load.open();
     options.last_dispatch = outcome.ran_dry;
     if (!load.open()) options.concurrency = load.concurrency;
@@ -109,7 +146,7 @@ inline RunSummary summary_of(const Load& load, const testing::KeptOutcome& outco
 }
 
 /// The true values at `percentiles()`, by the tag of the metric.
-using Truth = std::map<std::string, std::array<double, 3>>;
+using Truth = std::map<std::string, std::array<double, kLevels>>;
 
 /// Returns the metric's values for these requests in ascending order. A pooled metric (PooledValue) such as
 /// "itl" has one value for each token after the first arrival of a request.
@@ -130,18 +167,26 @@ inline std::vector<double> settled_values(const Metric& metric,
     return values;
 }
 
-/// Estimates the true values from `runs` long runs of `requests` requests each. The first and the last
-/// twentieth of each run's requests are left out. The values are the percentiles over the requests of all
-/// runs together; for pooled metrics they are the means of the runs' percentiles.
+/// Returns the requests of the time in which the load is complete, without its first and last twentieth.
+inline std::vector<const RequestRecord*> settled_of(const testing::KeptOutcome& outcome) {
+    const TimeSpan run = run_of(outcome.records);
+    const TimePoint end = outcome.ran_dry.value_or(run.end);
+    const Duration edge = (end - run.begin) / 20;
+    std::vector<const RequestRecord*> settled;
+    for (const auto& record : outcome.records)
+        if (TimeSpan{run.begin + edge, end - edge}.contains(record.scheduled)) settled.push_back(&record);
+    return settled;
+}
+
+/// Estimates the true values from `runs` long runs of `requests` requests each. The values are the
+/// percentiles over the requests of all runs together; for pooled metrics they are the means of the runs'
+/// percentiles.
 inline Truth truth_of(const Load& load, std::uint64_t runs, std::uint64_t requests) {
     Truth truth;
     std::map<std::string, std::vector<double>> of_requests;
     for (std::uint64_t run = 0; run < runs; ++run) {
         const auto outcome = run_of_load(load, requests, 1'000'000 + run);
-        std::vector<const RequestRecord*> settled;
-        for (const auto& record : outcome.records)
-            if (record.index >= requests / 20 && record.index < requests - requests / 20)
-                settled.push_back(&record);
+        const auto settled = settled_of(outcome);
         for (const auto& tag : headline_tags(load.open())) {
             const auto& metric = *metric_named(tag);
             const auto& base = metric.inverse_of.empty() ? metric : *metric_named(metric.inverse_of);
@@ -172,6 +217,11 @@ struct Cell {
     std::uint64_t covered = 0;       ///< runs with an interval that contains the true value
     std::uint64_t false_passes = 0;  ///< runs that pass an SLO whose limit is the true value
     std::uint64_t false_fails = 0;   ///< runs that fail it
+    std::uint64_t met_twice = 0;     ///< runs that meet a limit at twice the true value
+    std::uint64_t within_twice = 0;  ///< runs that are only within it
+    std::uint64_t steady = 0;        ///< runs with a steady window
+    std::uint64_t enough = 0;        ///< of these, runs with many requests, also beyond the percentile
+    std::uint64_t given_enough = 0;  ///< of these, runs with an interval
     double widths = 0;               ///< Σ width of the interval ÷ true value
     // Over the runs that have values in their measured window, whether the window is steady or not:
     double measured = 0;       ///< number of these runs
@@ -184,6 +234,11 @@ struct Cell {
         covered += other.covered;
         false_passes += other.false_passes;
         false_fails += other.false_fails;
+        met_twice += other.met_twice;
+        within_twice += other.within_twice;
+        steady += other.steady;
+        enough += other.enough;
+        given_enough += other.given_enough;
         widths += other.widths;
         measured += other.measured;
         shares += other.shares;
@@ -194,6 +249,10 @@ struct Cell {
     double coverage() const { return static_cast<double>(covered) / static_cast<double>(given); }
     /// Returns the share of runs without an interval; NaN without runs.
     double withheld() const { return 1 - static_cast<double>(given) / static_cast<double>(runs); }
+    /// Returns the share without an interval of the runs that are steady and have enough requests.
+    double withheld_though_enough() const {
+        return 1 - static_cast<double>(given_enough) / static_cast<double>(enough);
+    }
     /// Returns the mean width of an interval ÷ true value; NaN without intervals.
     double width() const { return widths / static_cast<double>(given); }
     /// Returns the effective sample size of a run. It is the number n of independent values for which the
@@ -209,7 +268,7 @@ struct Cell {
 };
 
 /// One cell for each of `percentiles()`, by the tag of the metric.
-using Cells = std::map<std::string, std::array<Cell, 3>>;
+using Cells = std::map<std::string, std::array<Cell, kLevels>>;
 
 /// Returns the cell of one run, without the share of values above the true value, which add_share() adds.
 /// `held` is the run's percentile; null if the run has none.
@@ -224,6 +283,10 @@ inline Cell judged(const PercentileValue* held, double truth, bool higher_is_bet
     const auto shown = shown_on(*held, truth, higher_is_better);
     cell.false_passes = shown == true ? 1 : 0;
     cell.false_fails = shown == false ? 1 : 0;
+    const double easy = higher_is_better ? truth / 2 : truth * 2;
+    const bool is_within = held->value && (higher_is_better ? *held->value >= easy : *held->value <= easy);
+    cell.met_twice = shown_on(*held, easy, higher_is_better) == true ? 1 : 0;
+    cell.within_twice = cell.met_twice == 0 && is_within ? 1 : 0;
     return cell;
 }
 
@@ -239,22 +302,25 @@ inline void add_share(Cell& cell, const std::vector<double>& values, double trut
 }
 
 /// Returns the keys of the rates that are judged (core/result/figures.h).
-inline const std::array<std::string_view, 2>& rate_keys() {
-    static constexpr std::array kHeld{figure::kOutputTokens, figure::kRequests};
-    return kHeld;
-}
+inline constexpr std::array kRateKeys{figure::kOutputTokens, figure::kRequests, figure::kGoodput,
+                                      figure::kGoodputRatio, figure::kCachedPromptRatio};
 
-/// One value for each of `rate_keys()`.
-using RateTruth = std::array<double, 2>;
-using RateCells = std::array<Cell, 2>;
+/// One value for each of `kRateKeys`; a figure that the load does not have is 0.
+struct RateTruth {
+    std::vector<Slo> slos;  ///< limits of goodput
+    std::array<double, kRateKeys.size()> values{};
+};
+using RateCells = std::array<Cell, kRateKeys.size()>;
 
-/// Estimates the true rates as the means over `runs` runs of `requests` requests each.
-inline RateTruth rate_truth_of(const Load& load, std::uint64_t runs, std::uint64_t requests) {
-    RateTruth truth{};
+/// Estimates the true rates as the means over `runs` runs of `requests` requests each. Good requests are
+/// those whose end-to-end time is at most its true p90.
+inline RateTruth rate_truth_of(const Load& load, const Truth& times, std::uint64_t runs,
+                               std::uint64_t requests) {
+    RateTruth truth{{{"e2e", times.at(load.open() ? "e2e_intended" : "e2e")[1]}}};
     for (std::uint64_t run = 0; run < runs; ++run) {
-        const auto summary = summary_of(load, run_of_load(load, requests, 2'000'000 + run));
-        for (std::size_t i = 0; i < truth.size(); ++i)
-            truth[i] += summary.throughput.at(rate_keys()[i]).value_or(0) / static_cast<double>(runs);
+        const auto summary = summary_of(load, run_of_load(load, requests, 2'000'000 + run), truth.slos);
+        for (std::size_t i = 0; i < kRateKeys.size(); ++i)
+            truth.values[i] += summary.throughput.at(kRateKeys[i]).value_or(0) / static_cast<double>(runs);
     }
     return truth;
 }
@@ -263,14 +329,26 @@ inline RateTruth rate_truth_of(const Load& load, std::uint64_t runs, std::uint64
 inline RateCells rate_cells_of(const RunSummary& summary, const RateTruth& truth) {
     RateCells cells;
     for (std::size_t i = 0; i < cells.size(); ++i) {
+        const double value = truth.values[i];
+        if (value == 0) continue;
         cells[i].runs = 1;
-        const auto interval = summary.throughput.interval(rate_keys()[i]);
+        const auto interval = summary.throughput.interval(kRateKeys[i]);
         if (!interval) continue;
         cells[i].given = 1;
-        cells[i].covered = interval->low <= truth[i] && truth[i] <= interval->high ? 1 : 0;
-        cells[i].widths = (interval->high - interval->low) / truth[i];
+        cells[i].covered = interval->low <= value && value <= interval->high ? 1 : 0;
+        cells[i].widths = (interval->high - interval->low) / value;
     }
     return cells;
+}
+
+/// Notes whether the run is steady and has enough requests that an interval can be expected: 500, and 16
+/// beyond the percentile after the start, which rounds leave out.
+inline void add_steadiness(Cell& cell, const RunSummary& summary, double requests, double p) {
+    constexpr double kFewest = 500;
+    constexpr double kFewestBeyond = 16;
+    cell.steady = summary.window_report.steady ? 1 : 0;
+    cell.enough = cell.steady == 1 && requests >= kFewest && .9 * requests * (1 - p) >= kFewestBeyond ? 1 : 0;
+    cell.given_enough = cell.enough * cell.given;
 }
 
 /// Returns the cells of one run.
@@ -289,7 +367,8 @@ inline Cells cells_of(const Truth& truth, const testing::KeptOutcome& outcome, c
                                        [&](const auto& candidate) { return candidate.key == key; });
         for (std::size_t i = 0; i < percentiles().size(); ++i) {
             const auto* value = held == summary.metrics.end() ? nullptr : held->at(percentiles()[i]);
-            cells[tag][i] = judged(value, values[i], metric->better == Better::higher);
+            Cell& cell = cells[tag][i] = judged(value, values[i], metric->better == Better::higher);
+            add_steadiness(cell, summary, static_cast<double>(in_window.size()), percentiles()[i]);
             add_share(cells[tag][i], measured, inverse ? 1 / values[i] : values[i]);
         }
     }
