@@ -249,9 +249,10 @@ struct Cell {
     double coverage() const { return static_cast<double>(covered) / static_cast<double>(given); }
     /// Returns the share of runs without an interval; NaN without runs.
     double withheld() const { return 1 - static_cast<double>(given) / static_cast<double>(runs); }
-    /// Returns the share without an interval of the runs that are steady and have enough requests.
+    /// Returns the share without an interval of the runs that are steady and have enough requests; 0 without
+    /// any.
     double withheld_though_enough() const {
-        return 1 - static_cast<double>(given_enough) / static_cast<double>(enough);
+        return enough == 0 ? 0 : 1 - static_cast<double>(given_enough) / static_cast<double>(enough);
     }
     /// Returns the mean width of an interval ÷ true value; NaN without intervals.
     double width() const { return widths / static_cast<double>(given); }
