@@ -12,7 +12,7 @@ constexpr std::uint64_t kSeeds = 60;
 Cells cells_of_load(const std::string& name, std::uint64_t requests) {
     const auto load =
         std::find_if(loads().begin(), loads().end(), [&](const Load& row) { return row.name == name; });
-    const auto truth = truth_of(*load, 2, 10'000);
+    const auto truth = truth_of(*load, 6, 10'000);
     Cells cells;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) add(cells, cells_of(*load, truth, requests, seed));
     return cells;
