@@ -117,20 +117,27 @@ void translate(const std::vector<std::string>& words) {
     std::vector<std::string> notes;
     for (std::vector<std::string>& command : commands)
         for (std::string& note : read_configuration(command)) notes.push_back(std::move(note));
-    Translation translation = translation_of(commands);
-    translation.notes.insert(translation.notes.begin(), notes.begin(), notes.end());
-    std::vector<std::string>& options = translation.words;
-    if (const auto key = std::ranges::find(options, "--api-key"); key != options.end()) {
-        options.erase(key, key + 2);
-        translation.notes.emplace_back(
-            "the key belongs into the variable OPENAI_API_KEY, where no list of processes shows it");
+    std::vector<std::string> complaints;
+    for (Translation& translation : translations_of(commands, complaints)) {
+        std::vector<std::string>& options = translation.words;
+        if (const auto key = std::ranges::find(options, "--api-key"); key != options.end()) {
+            options.erase(key, key + 2);
+            translation.notes.emplace_back(
+                "the key belongs into the variable OPENAI_API_KEY, where no list of processes shows it");
+        }
+        print("{}\n", shown_line(translation));
+        for (const std::string& note : notes) print("# {}\n", note);
+        for (const std::string& note : translation.notes) print("# {}\n", note);
+        if (const std::string text = unneeded_text(translation); !text.empty()) print("# {}\n", text);
+        if (std::string text = complaint_of(translation, "paretoken"); !text.empty())
+            complaints.push_back(std::move(text));
+        notes.clear();
     }
-    const std::string complaint = complaint_of(translation, "paretoken");
-    print("{}\n", shown_line(translation));
-    for (const std::string& note : translation.notes) print("# {}\n", note);
-    if (const std::string text = unneeded_text(translation); !text.empty()) print("# {}\n", text);
     std::fflush(stdout);
-    if (!complaint.empty()) throw UsageError(complaint);
+    if (complaints.size() == 1) throw UsageError(complaints.front());
+    for (std::size_t i = 0; i < complaints.size(); ++i)
+        complaints[i] = fmt::format("({}) {}", i + 1, complaints[i]);
+    if (!complaints.empty()) throw UsageError(fmt::format("{}", fmt::join(complaints, " ")));
 }
 
 /// Prints every option of the other tools as rows of a table.

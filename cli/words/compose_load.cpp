@@ -75,6 +75,7 @@ void set_profile(const Composing& now, const std::string& kind, std::vector<std:
     if (kind == "throughput") {
         if (!rates.empty()) return parts.set("concurrency", rates.front());
         if (parts.has("num_prompts")) return parts.set("request_rate", "inf");
+        if (parts.has("concurrency")) return;
         now.note("profile throughput keeps 512 requests in flight, as guidellm does");
         return parts.set("concurrency", "512");
     }
@@ -332,6 +333,7 @@ void compose_end_of_aiperf(const Composing& now) {
     if (!now.whole(Tool::aiperf) || now.origin.form == Form::genai_perf || now.out.several) return;
     if (parts.has("num_prompts") || parts.has("duration") || parts.has("dataset_path")) return;
     const std::string slots = parts.has("concurrency") ? parts.value("concurrency") : "1";
+    if (is_place(slots)) return;
     parts.set("num_prompts", has_shell_variable(slots)
                                  ? fmt::format("$((2 * {}))", slots)  // the shell computes it
                                  : text_of_number(std::max(10.0, 2 * number("--concurrency", slots))));

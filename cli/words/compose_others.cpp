@@ -193,18 +193,27 @@ void set_range(const Composing& now, const char* part, const char* field) {
     now.out.several = true;
 }
 
+/// The options of perf_analyzer, also of the tools that start it. These send Triton's own protocol, too,
+/// which they mean by a backend without an endpoint's type.
 void compose_perf_analyzer(const Composing& now) {
     Parts& parts = now.parts;
-    if (const auto kind = parts.take("service_kind"); !kind || *kind != "openai")
+    const bool names_backend = parts.take("triton_backend") && !parts.has("backend");
+    const auto given = parts.take("service_kind");
+    const bool means_triton = now.is(Tool::perf_analyzer) || names_backend;
+    const std::string kind = given.value_or(means_triton ? "triton" : "openai");
+    if (kind != "openai")
         now.absent(
             fmt::format("--service-kind {}: only OpenAI's and Anthropic's protocols are sent; give the "
                         "server's OpenAI-compatible address with --service-kind openai",
-                        kind.value_or("triton")));
+                        kind));
+    else if (given)
+        now.out.unneeded.emplace_back("--service-kind");
     set_range(now, "concurrency_range", "concurrency");
     set_range(now, "rate_range", "request_rate");
-    if (parts.has("request_rate") && !parts.has("pattern")) parts.set("pattern", "constant");
     const std::string data = parts.value("dataset_path");
     if (data == "random" || data == "zero") parts.take("dataset_path");
+    if (now.is(Tool::perf_analyzer) && parts.has("request_rate") && !parts.has("pattern"))
+        parts.set("pattern", "constant");
 }
 
 }  // namespace
@@ -221,11 +230,11 @@ void compose_other_tools(const Composing& now) {
         case Tool::inference_benchmarker:
             return compose_benchmarker(now);
         case Tool::perf_analyzer:
+        case Tool::aiperf:
             return compose_perf_analyzer(now);
         case Tool::vllm:
         case Tool::sglang:
         case Tool::guidellm:
-        case Tool::aiperf:
         case Tool::inference_perf:
             return;
     }

@@ -211,8 +211,8 @@ void set_columns(const Composing& now, Columns columns) {
 
 /// The fields of GuideLLM's data that name columns, and those that a load here does not have or need.
 void set_other_data_fields(const Composing& now, Fields& fields, Columns& columns) {
-    constexpr std::array kUnneeded = {"seed",  "random_seed", "split", "name", "hash_id_block_size",
-                                      "count", "type"};
+    constexpr std::array kUnneeded = {"seed",  "random_seed", "split",  "name", "hash_id_block_size",
+                                      "count", "type",        "samples"};
     for (const std::string& key : fields.unread()) {
         if (take_column(key, fields.value(key), columns)) {
         } else if (key.starts_with("load_kwargs") || std::ranges::find(kUnneeded, key) != kUnneeded.end()) {
@@ -242,6 +242,11 @@ void set_data(const Composing& now, Group group, Columns& columns) {
     if (kind == "synthetic_image" || kind == "synthetic_video" || kind == "synthetic_audio")
         return now.absent(fmt::format("--data kind={}: {}", kind, kPictures));
     std::string file = value("path").empty() ? value("source") : value("path");
+    if (!value("prompt_tokens").empty() && !value("source").empty()) {
+        now.note(fmt::format("prompts are random words, not parts of {}; --text FILE gives a text",
+                             value("source")));
+        file.clear();
+    }
     if (file.empty()) file = value("data_files");
     if (!file.empty()) {
         (void)value("from");
@@ -254,7 +259,8 @@ void set_data(const Composing& now, Group group, Columns& columns) {
         set_other_data_fields(now, fields, columns);
         if (kind == "mooncake" || kind == "trace_synthetic") parts.set_if_absent("dataset", "mooncake");
         if (kind == "weka") parts.set_if_absent("dataset", "weka");
-        if (!is_file(file) && !kind.ends_with("_file")) return need_rows(now, "--data " + file, file);
+        const bool names_file = is_file(file) || kind.ends_with("_file") || !value("path").empty();
+        if (!names_file) return need_rows(now, "--data " + file, file);
         return parts.set_if_absent("dataset_path", file);
     }
     if (value("prompt_tokens").empty())
@@ -385,7 +391,8 @@ void compose_pairs(const Composing& now) {
 void compose_sglang_lengths(const Composing& now, std::string_view dataset) {
     Parts& parts = now.parts;
     const auto given = parts.take("sglang_ratio");
-    const bool drawn = dataset == "random" || dataset == "random-ids";
+    const bool drawn =
+        (dataset == "random" || dataset == "random-ids") && now.origin.form != Form::sglang_static;
     if (!given && !(now.whole(Tool::sglang) && drawn)) return;
     const double ratio = given ? number("--random-range-ratio", *given) : 0;
     if (!(ratio >= 0 && ratio <= 1))
@@ -534,6 +541,12 @@ void set_text_dataset(const Composing& now, bool is_poem) {
 void set_dataset(const Composing& now, const std::string& name) {
     Parts& parts = now.parts;
     if (name == "custom" && now.is(Tool::sglang)) return;  // the format is recognised
+    if (name == "custom" && now.whole(Tool::vllm)) parts.set_if_absent("osl", "256");
+    if (has_shell_variable(name)) {
+        if (!parts.has("isl")) return now.absent(fmt::format("dataset {}: {}", name, kValueNeeded));
+        now.note(fmt::format("dataset {} is taken to be random, because the lengths are given", name));
+        return set_dataset(now, "random");
+    }
     const ForeignValue* const row = row_named(kDatasets, name);
     const std::string_view own = std::string_view(name).substr(0, name.find(':'));
     if (row == nullptr && own.find('/') != std::string_view::npos && !is_file(own))
@@ -553,7 +566,7 @@ void set_dataset(const Composing& now, const std::string& name) {
     if (row->ours == "synthetic" && now.is(Tool::vllm) && parts.take("dataset_path"))
         now.out.unneeded.emplace_back("--dataset-path (prompts are random)");
     if (row->ours == "synthetic" && now.is(Tool::sglang))
-        if (const auto file = parts.take("dataset_path"))
+        if (const auto file = parts.take("dataset_path"); file && name == "random")
             now.note(
                 fmt::format("sglang cuts random prompts from the texts in {}; here they are random words, "
                             "or cut from a file of text (--text)",
@@ -601,8 +614,7 @@ void set_dataset(const Composing& now, const std::string& name) {
 /// The dataset that a whole line means if it names none.
 std::string usual_dataset(const Composing& now) {
     if (now.parts.has("dataset_path") || now.parts.has("data")) return {};
-    if (now.origin.starts_server() && !now.parts.has("isl")) return {};
-    if (now.origin.form == Form::sglang_static) return {};
+    if (now.origin.form == Form::vllm_static || now.origin.form == Form::sglang_static) return {};
     if (now.whole(Tool::vllm)) return "random";
     if (!now.whole(Tool::sglang)) return {};
     return now.parts.has("isl") ? "random" : "sharegpt";
@@ -700,6 +712,8 @@ void compose_requests(const Composing& now) {
         parts.set("dataset_path", file);  // benchmark_serving.py --dataset ShareGPT.json
         dataset = "sharegpt";
     }
+    if (now.origin.form == Form::sglang_static && dataset.empty() && parts.take("dataset_path"))
+        now.out.unneeded.emplace_back("--dataset-path (prompts are random)");
     if (dataset.empty()) {
         dataset = usual_dataset(now);
         if (dataset == "random" && now.is(Tool::sglang))

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kNative =
     "its own protocol is not sent; give the server's OpenAI-compatible address and leave this out";
+constexpr std::string_view kProcess = "a server is measured, not a Python process";
 constexpr std::array kBackends = {
     ForeignValue{"openai", "completions"},
     ForeignValue{"vllm", "completions"},
@@ -39,6 +40,7 @@ constexpr std::array kBackends = {
     ForeignValue{"text_completions", "completions"},
     ForeignValue{"/v1/completions", "completions"},
     ForeignValue{"/v1/responses", "responses"},
+    ForeignValue{"anthropic-messages", "messages"},
     ForeignValue{"openai-audio", "", kText},
     ForeignValue{"openai-embeddings", "", kText},
     ForeignValue{"openai-embeddings-chat", "", kText},
@@ -55,7 +57,9 @@ constexpr std::array kBackends = {
     ForeignValue{"/v1/audio/transcriptions", "", kText},
     ForeignValue{"/v1/audio/translations", "", kText},
     ForeignValue{"openai_websocket", "", kText},
-    ForeignValue{"vllm_python", "", "a server is measured, not a Python process"},
+    ForeignValue{"vllm_python", "", kProcess},
+    ForeignValue{"hf", "", kProcess},
+    ForeignValue{"mii", "", kProcess},
     ForeignValue{"vision", "chat", "requests have texts only"},
     ForeignValue{"multimodal", "chat", "requests have texts only"},
     ForeignValue{"image_retrieval", "", kText},
@@ -100,8 +104,8 @@ void set_backend(const Composing& now, const Group& group) {
             now.parts.set_if_absent("osl", value);
         } else if (key == "stream") {
             if (value == "false") now.note(std::string(kStreams));
-        } else if (key.starts_with("extras.body.")) {
-            set_body_field(now, key.substr(12), value);
+        } else if (key.starts_with("extras.body.") || key.starts_with("extra_body.")) {
+            set_body_field(now, key.substr(key.find("body.") + 5), value);
         } else if (key.starts_with("extras.headers.")) {
             now.parts.add("header", fmt::format("{}: {}", key.substr(15), value));
         } else if (key == "server_history" || key == "tool_call_missing_behavior" ||
@@ -181,6 +185,7 @@ void compose_started_server(const Composing& now) {
         return;
     }
     const std::string model = parts.value("model").empty() ? "MODEL" : parts.value("model");
+    if (model == "MODEL") now.note("the line names no model; write one in place of MODEL");
     const std::string start = now.is(Tool::sglang) ? "python3 -m sglang.launch_server --model-path " + model
                                                    : "vllm serve " + model;
     parts.set("server_cmd",
@@ -217,7 +222,9 @@ void compose_server(const Composing& now) {
     compose_addresses(now);
     if (parts.take("unstreamed")) now.note(std::string(kStreams));
     if (now.origin.starts_server()) {
-        parts.take("backend");
+        const std::string backend = parts.take("backend").value_or("");
+        if (const ForeignValue* const row = backend_named(backend); row != nullptr && row->why == kProcess)
+            now.absent(fmt::format("--backend {}: {}", backend, kProcess));
         compose_started_server(now);
     }
     for (const char* const part : {"backend_args", "backend"}) {
@@ -244,14 +251,17 @@ void compose_server(const Composing& now) {
         const std::string usual_port = address.substr(colon + 1);
         std::string name = host.value_or(address.substr(0, colon));
         if (name == "0.0.0.0") name = "127.0.0.1";
-        parts.set("url", fmt::format("{}:{}", with_scheme(name), port.value_or(usual_port)));
+        const bool has_scheme = name.find("://") != std::string::npos || name.starts_with("sim:");
+        parts.set("url",
+                  fmt::format("{}{}:{}", has_scheme ? "" : "http://", name, port.value_or(usual_port)));
     }
     if (parts.has("url")) parts.set("url", with_scheme(parts.value("url")));
     for (const std::string& url : parts.take_list("metrics_urls"))
         if (url != "true") parts.add("scrape", with_scheme(url));  // an option without a value
     if (parts.take("no_server_metrics")) parts.set("scrape", "none");
     compose_routing(now);
-    if (const std::string path = parts.value("endpoint"); !path.empty() && !path.starts_with('/'))
+    if (const std::string path = parts.value("endpoint");
+        !path.empty() && !path.starts_with('/') && !path.starts_with('$'))
         parts.set("endpoint", "/" + path);
     const std::string path = parts.value("endpoint");
     if (!path.empty() && !parts.has("endpoint_type")) {

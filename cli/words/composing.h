@@ -66,6 +66,8 @@ inline constexpr std::string_view kValueNeeded =
 inline constexpr std::string_view kStreams =
     "every answer is read as a stream, because the times of tokens are what is measured";
 
+/// Whether a text is a place to fill in: "<rate>", "{{ rate }}".
+bool is_place(std::string_view text);
 /// Reads the number that an option has. Throws UsageError naming the option.
 double number(std::string_view option, const std::string& text);
 std::string text_of_number(double value);

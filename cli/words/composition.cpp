@@ -115,7 +115,7 @@ void compose_result(const Composing& now) {
         const std::string stem = std::filesystem::path(*name).replace_extension();
         parts.set("out", (std::filesystem::path(parts.value("out")) / stem).string());
     }
-    if (const std::string out = parts.value("out"); out == "." || out == "./") {
+    if (const std::string out = parts.value("out"); out == "." || out == "./" || out == "/dev/null") {
         parts.take("out");
         now.note("each result has a directory of its own; without --out it is runs/TIME");
     }
@@ -158,8 +158,13 @@ const ForeignValue* row_named(std::span<const ForeignValue> rows, std::string_vi
     return found == rows.end() ? nullptr : &*found;
 }
 
+bool is_place(std::string_view text) {
+    return text.starts_with('<') || text.starts_with("{{");
+}
+
 double number(std::string_view option, const std::string& text) {
-    if (has_shell_variable(text)) throw UsageError(fmt::format("{} {}: {}", option, text, kValueNeeded));
+    if (has_shell_variable(text) || is_place(text))
+        throw UsageError(fmt::format("{} {}: {}", option, text, kValueNeeded));
     return naming(std::string(option), [&] { return parse_number(text); });
 }
 

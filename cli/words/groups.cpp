@@ -108,7 +108,9 @@ std::vector<std::string> list_of(std::string_view text) {
 std::string with_json_field(const std::string& body, const std::string& name, const std::string& value) {
     Json object = object_in(body);
     const Json read = parsed(value);
-    object[name] = read.is_discarded() ? Json(value) : read;
+    std::string place = "/" + name;
+    std::ranges::replace(place, '.', '/');  // "a.b" is a field of an inner object
+    object[Json::json_pointer(place)] = read.is_discarded() ? Json(value) : read;
     return object.dump();
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/text/command_secrets.h"
@@ -19,6 +21,18 @@ bool is_letter(char c) {
 
 bool is_of_name(char c) {
     return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+/// Returns the place behind the brace or parenthesis that closes the one at `open`.
+std::size_t end_of(std::string_view text, std::size_t open) {
+    const char opening = text[open];
+    const char closing = opening == '{' ? '}' : ')';
+    int depth = 0;
+    for (std::size_t at = open; at < text.size(); ++at) {
+        depth += static_cast<int>(text[at] == opening) - static_cast<int>(text[at] == closing);
+        if (depth == 0) return at + 1;
+    }
+    return text.size();
 }
 
 /// Reads the characters of a text one after another.
@@ -41,7 +55,9 @@ class Splitting {
         const char c = text_[at_];
         if (c == '\'' || c == '"') return read_quoted(c);
         if (c == '$') return read_dollar();
-        if (c == '<' && text_.find('>', at_) != std::string_view::npos) return read_place();
+        if (c == '<' && text_.find('>', at_) != std::string_view::npos) return read_place('>');
+        if (c == '{' && next_is(1, '{') && text_.find("}}", at_) != std::string_view::npos)
+            return read_place('}');
         if (c == '\\') return read_backslash();
         if (c == '#' && !begun_) return skip_to_end_of_line();
         if (c == '>') return skip_redirection();
@@ -112,23 +128,19 @@ class Splitting {
     /// "$(date +%s)" and "${PORT:-8000}", in which blanks end no word; another "$" is a character.
     void read_dollar() {
         const char open = at_ + 1 < text_.size() ? text_[at_ + 1] : ' ';
-        const char close = open == '(' ? ')' : '}';
         add(text_[at_++]);
         if (open != '(' && open != '{') return;
-        int depth = 0;
-        do {
-            depth += static_cast<int>(text_[at_] == open) - static_cast<int>(text_[at_] == close);
-            add(text_[at_++]);
-        } while (depth > 0 && at_ < text_.size());
+        for (const std::size_t end = end_of(text_, at_); at_ < end;) add(text_[at_++]);
     }
 
-    /// "<your data path>", which is one word.
-    void read_place() {
-        const std::size_t end = text_.find('>', at_);
+    /// "<your data path>" and "{{ model }}", which are one word.
+    void read_place(char close) {
+        const std::size_t end = text_.find(close, at_) + (close == '}' ? 1 : 0);
         for (; at_ <= end; ++at_) add(text_[at_]);
     }
 
     void read_backslash() {
+        if (next_is(1, '\\') && next_is(2, '\n')) ++at_;  // of a line inside a text of a program
         const std::size_t next = text_.find_first_not_of(" \t\r", at_ + 1);
         const bool ends_line = next == std::string_view::npos || text_[next] == '\n';
         if (ends_line) {
@@ -178,74 +190,196 @@ std::string without_comment_marks(std::string_view text) {
 }
 
 using Variables = std::map<std::string, std::string, std::less<>>;
-using Arrays = std::map<std::string, Words, std::less<>>;
+
+std::string with_values(std::string_view text, const Variables& variables);
+
+/// Replaces the names in a computation of the shell, which has no "$" before them: $((10 * CONCURRENCY)).
+std::string with_values_of_names(std::string_view text, const Variables& variables) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t end = at;
+        while (end < text.size() && is_of_name(text[end])) ++end;
+        const auto known = variables.find(text.substr(at, end - at));
+        if (end == at)
+            out += text[at++];
+        else
+            out += known == variables.end() ? text.substr(at, end - at) : std::string_view(known->second);
+        at = std::max(at, end);
+    }
+    return out;
+}
+
+/// Returns the value of the variable in "${NAME:-8}" or "${NAME}", or the default; else the text as it is.
+std::string value_in_braces(std::string_view braces, const Variables& variables) {
+    const std::string_view inner = braces.substr(2, braces.size() - 3);
+    const std::size_t end =
+        static_cast<std::size_t>(std::ranges::find_if_not(inner, is_of_name) - inner.begin());
+    const std::string_view rest = inner.substr(end);  // ":-8000"
+    const std::size_t operation = rest.starts_with(':') ? 1 : 0;
+    const bool has_default = rest.size() > operation && (rest[operation] == '-' || rest[operation] == '=');
+    const auto known = variables.find(inner.substr(0, end));
+    if (known != variables.end() && (rest.empty() || has_default)) return known->second;
+    if (!has_default) return std::string(braces);
+    std::string_view value = rest.substr(operation + 1);
+    const bool has_quotes =
+        value.size() > 1 && value.front() == value.back() && (value.front() == '"' || value.front() == '\'');
+    if (has_quotes) value = value.substr(1, value.size() - 2);
+    return with_values(value, variables);
+}
 
 /// Replaces variables whose values are known, and "${NAME:-8}" by 8 where none is.
 std::string with_values(std::string_view text, const Variables& variables) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
-        const bool braces = text.substr(at).starts_with("${");
-        const std::size_t begin = at + (braces ? 2 : 1);
-        if (text[at] != '$' || begin >= text.size() || !is_letter(text[begin])) {
+        const std::string_view rest = text.substr(at);
+        if (rest.starts_with("$((")) {
+            const std::size_t end = end_of(text, at + 1);
+            const std::string inner = with_values(text.substr(at + 3, end - at - 3), variables);
+            out += "$((" + with_values_of_names(inner, variables);
+            at = end;
+        } else if (rest.starts_with("${")) {
+            const std::size_t end = end_of(text, at + 1);
+            out += text[end - 1] == '}' ? value_in_braces(text.substr(at, end - at), variables)
+                                        : std::string(text.substr(at, end - at));
+            at = end;
+        } else if (rest.size() > 1 && rest[0] == '$' && is_letter(rest[1])) {
+            std::size_t end = at + 1;
+            while (end < text.size() && is_of_name(text[end])) ++end;
+            const auto known = variables.find(text.substr(at + 1, end - at - 1));
+            out += known == variables.end() ? text.substr(at, end - at) : std::string_view(known->second);
+            at = end;
+        } else {
             out += text[at++];
-            continue;
         }
-        std::size_t end = begin;
-        while (end < text.size() && is_of_name(text[end])) ++end;
-        const std::size_t close = braces ? text.find('}', end) : end;
-        if (close == std::string_view::npos) return out.append(text.substr(at));
-        const std::size_t after = close + (braces ? 1 : 0);
-        const std::string_view rest = text.substr(end, close - end);  // ":-8000"
-        const auto known = variables.find(text.substr(begin, end - begin));
-        const bool has_default = rest.starts_with(":-") || rest.starts_with('-');
-        if (known != variables.end() && (rest.empty() || has_default))
-            out += known->second;
-        else if (has_default)
-            out += rest.substr(rest.find('-') + 1);
-        else
-            out += text.substr(at, after - at);
-        at = after;
     }
     return out;
 }
 
-/// Takes the variables that a command sets, if it does nothing else: "export MODEL=m PORT=${PORT:-9000}".
-bool take_variables(const Words& command, Variables& variables) {
-    constexpr std::array kWordsBefore = {"export", "local", "readonly", "declare"};
-    const std::size_t first = std::ranges::find(kWordsBefore, command.front()) != kWordsBefore.end() ? 1 : 0;
-    const auto name_of = [](const std::string& word) { return word.substr(0, word.find('=')); };
-    const bool sets = first < command.size() &&
-                      std::all_of(command.begin() + static_cast<std::ptrdiff_t>(first), command.end(),
-                                  [&](const std::string& word) {
-                                      return word.find('=') != std::string::npos && is_letter(word.front()) &&
-                                             std::ranges::all_of(name_of(word), is_of_name);
-                                  });
-    if (!sets) return false;
-    for (std::size_t i = first; i < command.size(); ++i) {
-        const std::string name = name_of(command[i]);
-        const std::string value = with_values(command[i].substr(name.size() + 1), variables);
-        // What only a shell knows stays a variable, and so does what is not to be shown.
-        if (value.find('$') == std::string::npos && !is_secret_option(name)) variables[name] = value;
-    }
-    return true;
-}
-
-/// Takes the words of an array: "local -a args=(…)", "args+=(…)".
-void take_array(const Words& command, Arrays& arrays) {
-    const auto name = std::ranges::find_if(command, [](const std::string& word) {
-        return word.size() > 1 && word.ends_with('=') && is_letter(word.front());
-    });
-    if (name == command.end()) return;
-    Words& words = arrays["${" + name->substr(0, name->find_first_of("+=")) + "[@]}"];
-    if (!name->ends_with("+=")) words.clear();
-    words.insert(words.end(), name + 1, command.end());
-}
-
-/// Whether a word is nothing but a variable whose value holds several words.
-bool is_several_words(const std::string& word, const std::string& value, bool of_loop) {
+/// Whether a word is nothing but a variable whose value holds several words: options, or, where a list or a
+/// command stands, any.
+bool is_several_words(const std::string& word, const std::string& value, bool is_list) {
     const bool alone = word.starts_with('$') && word.find_first_of(" /:.,=", 1) == std::string::npos;
-    return alone && value.find(' ') != std::string::npos && (of_loop || value.starts_with('-'));
+    return alone && value.find(' ') != std::string::npos && (is_list || value.starts_with('-'));
 }
+
+/// Returns the words NAME=VALUE of a command that does nothing else: "export MODEL=m PORT=${PORT:-9000}".
+Words assignments_of(const Words& command) {
+    constexpr std::array kWordsBefore = {"export", "local", "readonly", "declare", "do", "then", "else"};
+    const auto first = std::ranges::find_if(command, [&](const std::string& word) {
+        return std::ranges::find(kWordsBefore, word) == kWordsBefore.end();
+    });
+    const bool sets =
+        first != command.end() && std::all_of(first, command.end(), [](const std::string& word) {
+            const std::size_t equals = word.find('=');
+            return equals != std::string::npos && is_letter(word.front()) &&
+                   std::ranges::all_of(word.substr(0, equals), is_of_name);
+        });
+    return sets ? Words(first, command.end()) : Words();
+}
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+    return std::ranges::find(words, word) != words.end();
+}
+
+/// What the text says of its variables. What only a shell knows stays a variable: a value that a command
+/// computes, that depends on a condition, or that changes inside a loop.
+class KnownValues {
+  public:
+    explicit KnownValues(const std::vector<Words>& commands) {
+        int loops = 0;
+        std::set<std::string> set;
+        for (const Words& command : commands) {
+            loops += change_of(command.front(), {"for", "while", "until"}, {"done"});
+            for (const std::string& word : assignments_of(command)) {
+                const std::string name = word.substr(0, word.find('='));
+                const bool is_again = !set.insert(name).second;
+                if (loops > 0 && (is_again || word.find('$') != std::string::npos)) changing_.insert(name);
+            }
+        }
+    }
+
+    /// Returns a command with the values that are known where it stands.
+    Words known(const Words& command) const {
+        Words words;
+        const std::string* const program =
+            command.data() + static_cast<int>(is_one_of(command.front(), {"eval", "exec"}));
+        for (const std::string& word : command) {
+            std::string value = with_values(word, variables_);
+            if (const auto array = arrays_.find(word); array != arrays_.end())
+                words.insert(words.end(), array->second.begin(), array->second.end());
+            else if (is_several_words(word, value, &word == program || command.front() == "for"))
+                for (const Words& part : Splitting(value).commands())
+                    words.insert(words.end(), part.begin(), part.end());
+            else
+                words.push_back(std::move(value));
+        }
+        return words;
+    }
+
+    /// Learns what a command sets. `commands` are the earlier ones, to which COMMAND+="…" may add. Returns
+    /// whether it only adds.
+    bool learn(const Words& command, std::vector<Words>& commands) {
+        ifs_ += change_of(command.front(), {"if", "case"}, {"fi", "esac"});
+        const bool is_conditional = ifs_ > 0 || after_test_;
+        after_test_ = is_one_of(command.front(), {"[", "[[", "test"});
+        if (command.front() == "for" && command.size() > 1) variables_.erase(command[1]);
+        const Words assignments = assignments_of(command);
+        for (const std::string& word : assignments) {
+            const std::string name = word.substr(0, word.find('='));
+            std::string value = with_values(word.substr(name.size() + 1), variables_);
+            const bool is_computed = value.find("$(") != std::string::npos &&
+                                     !(value.starts_with("$((") && std::ranges::none_of(value, is_letter));
+            const bool is_argument = value.size() == 2 && value.front() == '$';  // "$1"
+            const bool is_known = !is_computed && !is_argument;
+            variables_.erase(name);
+            if (is_known && !is_conditional && !changing_.contains(name) && !is_secret_option(name))
+                variables_[name] = std::move(value);
+        }
+        if (!assignments.empty()) return false;
+        const Words words = known(command);
+        take_array(words, is_conditional);
+        return words.size() == 1 && extend_assignment(words.front(), is_conditional, commands);
+    }
+
+  private:
+    static int change_of(std::string_view word, std::initializer_list<std::string_view> opening,
+                         std::initializer_list<std::string_view> closing) {
+        return static_cast<int>(is_one_of(word, opening)) - static_cast<int>(is_one_of(word, closing));
+    }
+
+    /// Takes the words of an array: "local -a args=(…)", "args+=(…)". Words that depend on a condition are
+    /// left out, and the array's name takes their place.
+    void take_array(const Words& command, bool is_conditional) {
+        const auto name = std::ranges::find_if(command, [](const std::string& word) {
+            return word.size() > 1 && word.ends_with('=') && is_letter(word.front());
+        });
+        if (name == command.end()) return;
+        const std::string all = "${" + name->substr(0, name->find_first_of("+=")) + "[@]}";
+        Words& words = arrays_[all];
+        if (!name->ends_with("+=")) words.clear();
+        if (is_conditional)
+            words.push_back(all);
+        else
+            words.insert(words.end(), name + 1, command.end());
+    }
+
+    /// Appends the value of COMMAND+="…" to the earlier COMMAND="…"; returns whether the word is one.
+    bool extend_assignment(const std::string& word, bool is_conditional, std::vector<Words>& commands) {
+        const std::string name = word.substr(0, word.find("+="));
+        if (name.empty() || name == word || !std::ranges::all_of(name, is_of_name)) return false;
+        const std::string more = is_conditional ? " $" + name : word.substr(name.size() + 2);
+        for (Words& command : commands)
+            if (command.size() == 1 && command.front().starts_with(name + "=")) command.front() += more;
+        if (const auto value = variables_.find(name); value != variables_.end()) value->second += more;
+        return true;
+    }
+
+    Variables variables_;
+    std::map<std::string, Words, std::less<>> arrays_;
+    std::set<std::string> changing_;
+    int ifs_ = 0;
+    bool after_test_ = false;
+};
 
 }  // namespace
 
@@ -258,24 +392,12 @@ bool has_shell_variable(std::string_view text) {
 }
 
 std::vector<Words> commands_in(std::string_view text) {
-    Variables variables;
-    Arrays arrays;
+    const std::vector<Words> written = Splitting(without_comment_marks(text)).commands();
+    KnownValues values(written);
     std::vector<Words> commands;
-    for (const Words& command : Splitting(without_comment_marks(text)).commands()) {
-        Words known;
-        const bool is_loop = command.front() == "for";
-        for (const std::string& word : command) {
-            std::string value = with_values(word, variables);
-            if (const auto array = arrays.find(word); array != arrays.end())
-                known.insert(known.end(), array->second.begin(), array->second.end());
-            else if (is_several_words(word, value, is_loop))
-                for (const Words& part : Splitting(value).commands())
-                    known.insert(known.end(), part.begin(), part.end());
-            else
-                known.push_back(std::move(value));
-        }
-        if (!take_variables(command, variables)) take_array(known, arrays);
-        commands.push_back(std::move(known));
+    for (const Words& command : written) {
+        Words known = values.known(command);
+        if (!values.learn(command, commands)) commands.push_back(std::move(known));
     }
     return commands;
 }

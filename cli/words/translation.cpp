@@ -111,14 +111,18 @@ Meaning meaning_of(const std::string& name, std::optional<Tool> tool, const std:
 }
 
 Meaning meaning_or_completion(const std::string& name, std::optional<Tool> tool, const std::string& value) {
-    if (const Meaning known = meaning_of(name, tool, value)) return known;
+    const Meaning known = meaning_of(name, tool, value);
+    // A name that only other tools have may be an abbreviation of one that this tool has.
+    const bool only_of_others =
+        tool && known && !known.is_ours && foreign_option(name, tool) == nullptr && !synonym_of(name, tool);
     constexpr std::size_t kShortest = 6;
-    if (name.size() < kShortest) return {};
+    if ((known && !only_of_others) || name.size() < kShortest) return known;
     auto names = completions_of(name, tool);
     // "--random-input" completes --random-input-len, and not the longer names that begin with it.
     if (names.size() > 1)
         std::erase_if(names, [&](const std::string& other) { return other != name + "-len"; });
-    return names.size() == 1 ? meaning_of(names.front(), tool, value) : Meaning{};
+    const Meaning full = names.size() == 1 ? meaning_of(names.front(), tool, value) : known;
+    return only_of_others && full.is_ours ? known : full;
 }
 
 Values values_of(const PlanField& field) {
@@ -172,9 +176,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOfDatase
 }};
 
 /// Returns the dataset with which alone an option of vLLM or SGLang acts, if the line names another one.
-std::string_view other_dataset_of(const std::string& option, std::string_view named) {
-    constexpr std::array kAlsoWithTheirs = {"image", "custom", "openai"};  // of sglang
-    if (named.empty() || std::ranges::find(kAlsoWithTheirs, named) != kAlsoWithTheirs.end()) return {};
+std::string_view other_dataset_of(const std::string& option, std::string_view named,
+                                  std::optional<Tool> tool) {
+    constexpr std::array kAlsoWithTheirs = {"image", "custom", "openai"};
+    const bool takes_all =
+        tool == Tool::sglang && std::ranges::find(kAlsoWithTheirs, named) != kAlsoWithTheirs.end();
+    if (named.empty() || takes_all || has_shell_variable(named)) return {};
     const auto* const row =
         std::ranges::find_if(kOfDatasets, [&](const auto& one) { return option.starts_with(one.first); });
     return row == kOfDatasets.end() || named.starts_with(row->second) ? "" : row->second;
@@ -232,7 +239,7 @@ class Reading {
             (meaning.foreign->treatment == Treatment::nothing || (!whole_ && says_nothing(*meaning.foreign))))
             return keep(*own);
         if (!meaning) return unknown(name);
-        if (const auto only = other_dataset_of(name, dataset_); whole_ && !only.empty()) {
+        if (const auto only = other_dataset_of(name, dataset_, tool_); whole_ && !only.empty()) {
             (void)take(meaning.field != nullptr ? values_of(*meaning.field) : meaning.foreign->values);
             return out_.unneeded.push_back(fmt::format("{} (only for dataset {})", name, only));
         }
@@ -247,14 +254,19 @@ class Reading {
             set_foreign(*meaning.foreign, name, take(meaning.foreign->values));
     }
 
-    /// The options of perf_analyzer, which genai-perf starts. Of these, headers change the load.
+    /// The options of perf_analyzer, which genai-perf starts.
     void read_further_program() {
-        for (++at_; at_ < words_.size(); ++at_) {
-            const bool is_header = words_[at_] == "-H" || words_[at_] == "--header";
-            if (is_header && at_ + 1 < words_.size())
-                parts_.add("headers", words_[++at_]);
-            else if (is_option(words_[at_]))
-                out_.unneeded.push_back(name_in(words_[at_]));
+        for (++at_; at_ < words_.size();) {
+            const std::string name = name_in(words_[at_]);
+            const bool is_header = name == "-H" || name == "--header";
+            const ForeignOption* const option =
+                foreign_option(name, is_header ? Tool::aiperf : Tool::perf_analyzer);
+            if (option != nullptr && option->treatment == Treatment::part) {
+                set_foreign(*option, name, take(option->values));
+            } else {
+                if (is_option(words_[at_])) out_.unneeded.push_back(name);
+                ++at_;
+            }
         }
     }
 
@@ -283,8 +295,12 @@ class Reading {
             return texts;
         }
         if (values == Values::one && texts.empty() && at_ < words_.size()) texts.push_back(words_[at_++]);
+        const auto goes_on = [&](const std::string& next) {
+            const bool may_be_options = next == "$@" || next.ends_with("[@]}");
+            return !is_option(next) && next != "--" && (texts.empty() || !may_be_options);
+        };
         if (values == Values::many)
-            while (at_ < words_.size() && !is_option(words_[at_])) texts.push_back(words_[at_++]);
+            while (at_ < words_.size() && goes_on(words_[at_])) texts.push_back(words_[at_++]);
         // AIPerf's telemetry takes any number of values, and also none.
         if (texts.empty() && (word == "--server-metrics" || word == "--gpu-telemetry")) return texts;
         if (texts.empty()) throw UsageError(fmt::format("{}: its value is missing", word));

@@ -35,9 +35,13 @@ using OwnOptions = std::function<std::optional<Values>(const std::string& name)>
 Translation translated(const std::vector<std::string>& words, std::string_view command,
                        const OwnOptions& own);
 
-/// Translates the first of these commands that is one of another tool, with the tool's defaults where ours
-/// differ. Words before the tool's name are left out. Throws UsageError if there is none, if another command
-/// of ours does the same (it is named), or as above.
+/// Translates each of these commands that is one of another tool, with the tool's defaults where ours differ.
+/// Words before the tool's name are left out. `complaints` gets why a command has no translation, such as the
+/// command of ours that does the same, or that no command is of a known tool.
+std::vector<Translation> translations_of(const std::vector<std::vector<std::string>>& commands,
+                                         std::vector<std::string>& complaints);
+
+/// Returns the first translation. Throws UsageError with the first complaint.
 Translation translation_of(const std::vector<std::vector<std::string>>& commands);
 
 /// Returns our command line, without secrets.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/words/composing.h"
 #include "cli/words/pasted_line.h"
 #include "cli/words/reading.h"
 #include "core/error.h"
@@ -45,12 +46,12 @@ const std::vector<Start>& starts() {
         {Tool::sglang, {".bench_serving"}},  // also of engines that took SGLang's over
         {Tool::sglang, {"sglang.benchmark.serving"}},
         {Tool::sglang, {"*bench_serving.py"}},
-        {Tool::sglang, {"sglang.bench_offline_throughput"}, Form::sglang_batch},
+        {Tool::sglang, {".bench_offline_throughput"}, Form::sglang_batch},
         {Tool::sglang, {"sglang.benchmark.offline_throughput"}, Form::sglang_batch},
-        {Tool::sglang, {"sglang.bench_one_batch_server"}, Form::sglang_static},
+        {Tool::sglang, {".bench_one_batch_server"}, Form::sglang_static},
         {Tool::sglang, {"sglang.benchmark.one_batch_server"}, Form::sglang_static},
-        {Tool::sglang, {"sglang.bench_one_batch"}, Form::sglang_static},
-        {Tool::sglang, {"sglang.bench_latency"}, Form::sglang_static},
+        {Tool::sglang, {".bench_one_batch"}, Form::sglang_static},
+        {Tool::sglang, {".bench_latency"}, Form::sglang_static},
         {Tool::guidellm, {"guidellm", "benchmark", "run"}},
         {Tool::guidellm, {"guidellm", "benchmark"}},
         {Tool::guidellm, {"guidellm", "run"}},
@@ -176,29 +177,47 @@ bool begins_with(const Words& line, std::size_t begin, const std::vector<std::st
                       });
 }
 
-/// The options of GuideLLM that stand as variables before the program: "-e GUIDELLM_MAX_SECONDS=30".
-Words options_of_environment(const Words& before) {
-    constexpr std::string_view kPrefix = "GUIDELLM_";
+/// A variable from which a tool takes what an option gives.
+struct Setting {
+    Tool tool;
+    std::string_view variable;
+    std::string_view option;
+};
+constexpr std::array kSettings = {
+    Setting{Tool::guidellm, "GUIDELLM__MAX_CONCURRENCY", "--max-concurrency"},
+    Setting{Tool::guidellm, "GUIDELLM__PREFERRED_ROUTE", "--request-format"},
+    Setting{Tool::guidellm, "GUIDELLM__REQUEST_TIMEOUT", "--request-timeout"},
+    Setting{Tool::llmperf, "OPENAI_API_BASE", "--url"},
+};
+
+/// The options that a tool takes from variables, of those that are set before it: "-e
+/// GUIDELLM_MAX_SECONDS=30", "export OPENAI_API_BASE=http://h:8000/v1".
+Words options_of_environment(Tool tool, const Words& before) {
+    constexpr std::string_view kOfGuidellm = "GUIDELLM_";
     Words options;
     for (const std::string& word : before) {
         const auto equals = word.find('=');
-        // Names with two underscores are settings of the program.
-        if (!word.starts_with(kPrefix) || equals == std::string::npos || word[kPrefix.size()] == '_')
-            continue;
-        options.push_back(
-            "--" +
-            lower_case(name_in("--" + word.substr(kPrefix.size(), equals - kPrefix.size())).substr(2)));
-        options.push_back(word.substr(equals + 1));
+        if (equals == std::string::npos) continue;
+        const std::string_view variable = std::string_view(word).substr(0, equals);
+        const auto* const setting = std::ranges::find_if(
+            kSettings, [&](const Setting& one) { return one.tool == tool && one.variable == variable; });
+        std::string name;
+        if (setting != kSettings.end())
+            name = setting->option;
+        else if (tool == Tool::guidellm && variable.starts_with(kOfGuidellm) &&
+                 variable[kOfGuidellm.size()] != '_')  // those of two underscores are settings
+            name = lower_case(name_in("--" + std::string(variable.substr(kOfGuidellm.size()))));
+        if (!name.empty()) options.insert(options.end(), {name, word.substr(equals + 1)});
     }
     return options;
 }
 
-Translation translated_from(const Start& start, const Words& line, std::size_t begin) {
+/// `before` are the words before the program, and those of earlier commands.
+Translation translated_from(const Start& start, const Words& line, std::size_t begin, const Words& before) {
     const OwnOptions own = [](const std::string&) { return std::optional<Values>(); };
-    const auto first = line.begin() + static_cast<std::ptrdiff_t>(begin);
-    Words words;
-    if (start.tool == Tool::guidellm) words = options_of_environment({line.begin(), first});
-    words.insert(words.end(), first + static_cast<std::ptrdiff_t>(start.words.size()), line.end());
+    Words words = options_of_environment(start.tool, before);
+    words.insert(words.end(), line.begin() + static_cast<std::ptrdiff_t>(begin + start.words.size()),
+                 line.end());
     return composed(words, {.tool = start.tool, .whole = true, .form = start.form}, "run", own);
 }
 
@@ -256,6 +275,8 @@ VllmSweep vllm_sweep_of(const Words& words) {
 Translation translated_sweep(const Words& words) {
     const VllmSweep asked = vllm_sweep_of(words);
     if (asked.bench.empty()) throw UsageError("vllm bench sweep: --bench-cmd is missing");
+    if (asked.bench.starts_with('$'))
+        throw UsageError(fmt::format("vllm bench sweep: --bench-cmd {}: {}", asked.bench, kValueNeeded));
     Translation out = translation_of(commands_in(asked.bench));
     out.command = "sweep";
     out.several = true;
@@ -316,52 +337,78 @@ Translation translated_sweep(const Words& words) {
     return out;
 }
 
-/// Returns the translation of one command; nothing if it is none of a known tool.
-std::optional<Translation> translation_of_command(const Words& line) {
+/// Whether the words before `end` say that a command does not run the program that it names: "pip install
+/// guidellm", "cd guidellm".
+bool only_names_program(const Words& line, std::size_t end) {
+    static constexpr std::array kOthers = {"install", "add",   "pull", "clone", "build",
+                                           "cd",      "mkdir", "echo", "printf"};
+    return std::any_of(
+        line.begin(), line.begin() + static_cast<std::ptrdiff_t>(end),
+        [](const std::string& word) { return std::ranges::find(kOthers, word) != kOthers.end(); });
+}
+
+/// Returns the translation of one command; nothing if it is none of a known tool. `before` are the words of
+/// earlier commands.
+std::optional<Translation> translation_of_command(const Words& line, Words before) {
     constexpr std::size_t kMostBefore = 80;  // "docker run … aiperf profile"
     const auto rest = [&](std::size_t from) {
         return Words(line.begin() + static_cast<std::ptrdiff_t>(from), line.end());
     };
+    // One word may also be the name of a container or a directory.
+    const auto is_run = [&](std::size_t begin, const std::vector<std::string_view>& words) {
+        const std::size_t end = begin + words.size();
+        const bool goes_on = end < line.size() && (line[end].starts_with('-') || line[end] == "run");
+        const bool ends = end >= line.size() && line[begin].find('/') != std::string::npos;
+        return begins_with(line, begin, words) && (words.size() > 1 || begin == 0 || goes_on || ends);
+    };
     for (std::size_t begin = 0; begin < line.size() && begin < kMostBefore; ++begin) {
+        if (only_names_program(line, begin)) return std::nullopt;
         for (const char* const kind : {"serve", "serve_workload", "serve_sla"})
             if (begins_with(line, begin, {"bench", "sweep", kind})) return translated_sweep(rest(begin + 3));
-        if (begins_with(line, begin, {"inference-perf"})) return translated_inference_perf(rest(begin + 1));
+        if (is_run(begin, {"inference-perf"})) return translated_inference_perf(rest(begin + 1));
         const Elsewhere* other = nullptr;  // the longest
         for (const Elsewhere& one : elsewhere())
-            if (begins_with(line, begin, one.words) &&
-                (other == nullptr || one.words.size() > other->words.size()))
+            if (is_run(begin, one.words) && (other == nullptr || one.words.size() > other->words.size()))
                 other = &one;
         if (other != nullptr)
             throw UsageError(fmt::format("{}: {}", fmt::join(other->words, " "), other->here));
-        for (const Start& start : starts()) {
-            const std::size_t end = begin + start.words.size();
-            // A name alone may also be that of a container. Options follow a program.
-            const bool is_program =
-                start.words.size() > 1 || end >= line.size() || line[end].starts_with('-');
-            if (is_program && begins_with(line, begin, start.words))
-                return translated_from(start, line, begin);
-        }
+        for (const Start& start : starts())
+            if (is_run(begin, start.words)) return translated_from(start, line, begin, before);
+        before.push_back(line[begin]);
     }
     return std::nullopt;
 }
 
-/// Returns the translation of the first command that is one of a known tool, or of such a command inside a
-/// word: ssh HOST "…", COMMAND="…", RESULT=$(…).
-std::optional<Translation> translation_in(const std::vector<Words>& commands) {
-    for (const Words& command : commands)
-        if (auto translation = translation_of_command(command)) return translation;
-    for (const Words& command : commands)
+enum class Inside : std::uint8_t { commands, assignments };
+
+/// Adds the translations of the commands that are of a known tool, or of such a command inside a word: ssh
+/// HOST "…", RESULT=$(…). Commands that are only kept for later, COMMAND="…", are those of `assignments`.
+void add_translations(const std::vector<Words>& commands, Inside inside_of,
+                      std::vector<Translation>& translations, Words& complaints) {
+    Words before;
+    for (const Words& command : commands) {
+        const std::size_t found = translations.size() + complaints.size();
+        try {
+            if (auto one = translation_of_command(command, before)) translations.push_back(*std::move(one));
+        } catch (const UsageError& error) {
+            complaints.emplace_back(error.what());
+        }
+        before.insert(before.end(), command.begin(), command.end());
+        if (found < translations.size() + complaints.size() || only_names_program(command, 1)) continue;
         for (std::string word : command) {
             if (word.find(' ') == std::string::npos) continue;
+            const auto equals = word.find('=');
             if (const auto inner = word.find("$("); inner < word.find(' ') && word.ends_with(')'))
                 word = word.substr(inner + 2, word.size() - inner - 3);
-            else if (const auto equals = word.find('='); equals < word.find(' '))
+            else if (equals < word.find(' ') && inside_of == Inside::commands)
+                continue;
+            else if (equals < word.find(' '))
                 word.erase(0, equals + 1);
             const auto inside = commands_in(word);
-            if (inside.size() == 1 && inside.front() == command) continue;
-            if (auto translation = translation_in(inside)) return translation;
+            if (inside.size() != 1 || inside.front() != command)
+                add_translations(inside, inside_of, translations, complaints);
         }
-    return std::nullopt;
+    }
 }
 
 /// Says how one sweep measures all levels of a loop around the command: "for c in 1 2 4; do …".
@@ -384,16 +431,27 @@ void note_loop(const std::vector<Words>& commands, Translation& translation) {
 
 }  // namespace
 
+std::vector<Translation> translations_of(const std::vector<std::vector<std::string>>& commands,
+                                         std::vector<std::string>& complaints) {
+    std::vector<Translation> translations;
+    for (const Inside inside : {Inside::commands, Inside::assignments})
+        if (translations.empty() && complaints.empty())
+            add_translations(commands, inside, translations, complaints);
+    for (Translation& translation : translations) note_loop(commands, translation);
+    if (translations.empty() && complaints.empty())
+        complaints.emplace_back(
+            "the line begins with no known tool; expected vllm bench serve …, python3 -m "
+            "sglang.bench_serving …, guidellm benchmark … or guidellm run …, aiperf profile … or genai-perf "
+            "profile …, genai-bench benchmark …, token_benchmark_ray.py …, evalscope perf …, "
+            "inference-benchmarker …, or perf_analyzer …");
+    return translations;
+}
+
 Translation translation_of(const std::vector<std::vector<std::string>>& commands) {
-    if (auto translation = translation_in(commands)) {
-        note_loop(commands, *translation);
-        return *std::move(translation);
-    }
-    throw UsageError(
-        "the line begins with no known tool; expected vllm bench serve …, python3 -m sglang.bench_serving …, "
-        "guidellm benchmark … or guidellm run …, aiperf profile … or genai-perf profile …, genai-bench "
-        "benchmark …, token_benchmark_ray.py …, evalscope perf …, inference-benchmarker …, or perf_analyzer "
-        "…");
+    std::vector<std::string> complaints;
+    auto translations = translations_of(commands, complaints);
+    if (!complaints.empty()) throw UsageError(complaints.front());
+    return std::move(translations.front());
 }
 
 }  // namespace paretoken::cli

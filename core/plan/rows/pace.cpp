@@ -289,7 +289,7 @@ constexpr std::array kPaceRows = {
                   "(one in N). Inter-token and inter-chunk latency are computed from these requests only",
               .value = checked<known_events, &LoadPlan::events>},
     PlanField{.name = "timeout",
-              .synonyms = "--request-timeout-seconds:aiperf",
+              .synonyms = "--request-timeout-seconds:aiperf --request-timeout:guidellm",
               .kind = load,
               .help = "Give up on a request after this time",
               .value = checked<above_zero, &LoadPlan::request_timeout>},

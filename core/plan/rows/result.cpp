@@ -75,7 +75,7 @@ constexpr std::array kResultRows = {
                       "for values to be found in long texts. The share of right answers is the run's quality",
               .value = member<&LoadPlan::probe>},
     PlanField{.name = "out",
-              .synonyms = "--result-dir:vllm --artifact-dir:aiperf --output-artifact-dir:aiperf",
+              .synonyms = "--result-dir:vllm --artifact-dir:aiperf --output-artifact-dir:aiperf -o:aiperf",
               .help = "Directory for the result, new or without a result: run and sweep do not replace a "
                       "result, and a sweep continues its own [runs/TIME]",
               .value = member<&LoadPlan::out>},

@@ -81,5 +81,34 @@ TEST(PastedLine, has_the_values_of_the_variables_that_it_sets) {
     EXPECT_THAT(commands_in("M=$1; a $M"), ElementsAre(ElementsAre("M=$1"), ElementsAre("a", "$M")));
 }
 
+TEST(PastedLine, reads_the_defaults_of_variables) {
+    EXPECT_THAT(commands_in("P=${P:-\"9 0\"}; a \"$P\" ${1:-x} ${M:=org/m} ${A:-${B:-c}}"),
+                ElementsAre(ElementsAre("P=9 0"), ElementsAre("a", "9 0", "x", "org/m", "c")));
+    EXPECT_THAT(commands_in("C=4; N=$((C * 2)); a --n $N --m $((C*D))"),
+                ElementsAre(ElementsAre("C=4"), ElementsAre("N=$((4 * 2))"),
+                            ElementsAre("a", "--n", "$((4 * 2))", "--m", "$((4*D))")));
+}
+
+TEST(PastedLine, keeps_variables_whose_value_depends_on_what_runs) {
+    EXPECT_THAT(commands_in("M=m; N=1\nif [ $M = x ]; then N=2; fi\na $M $N").back(),
+                ElementsAre("a", "m", "$N"));
+    EXPECT_THAT(commands_in("N=1; [ \"$R\" = 1 ] && N=2; a $N").back(), ElementsAre("a", "$N"));
+    EXPECT_THAT(commands_in("N=1\nwhile b; do a $N\nN=2; done")[2], ElementsAre("do", "a", "$N"));
+    EXPECT_THAT(commands_in("N=$(b); a $N").back(), ElementsAre("a", "$N"));
+}
+
+TEST(PastedLine, reads_a_command_that_is_put_together_in_a_variable) {
+    EXPECT_THAT(commands_in("C=\"a --b\"\nC+=\" --c d\"\n$C").back(), ElementsAre("a", "--b", "--c", "d"));
+    EXPECT_THAT(commands_in("A=(--b c)\na \"${A[@]}\"").back(), ElementsAre("a", "--b", "c"));
+    EXPECT_THAT(commands_in("if [ $X ]; then A+=(--b c); fi\na \"${A[@]}\" --d").back(),
+                ElementsAre("a", "${A[@]}", "--d"));
+}
+
+TEST(PastedLine, keeps_a_place_of_a_template_as_one_word_and_reads_doubled_backslashes) {
+    EXPECT_THAT(commands_in("a --m {{ id }} --n {{n}}"),
+                ElementsAre(ElementsAre("a", "--m", "{{ id }}", "--n", "{{n}}")));
+    EXPECT_THAT(commands_in("a --b \\\\\n --c"), ElementsAre(ElementsAre("a", "--b", "--c")));
+}
+
 }  // namespace
 }  // namespace paretoken::cli

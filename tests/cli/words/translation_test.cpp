@@ -522,6 +522,41 @@ TEST(Translation, a_program_that_is_not_translated_is_answered_with_the_command_
                 HasSubstr("no known tool"));
 }
 
+TEST(Translation, every_command_of_a_script_is_translated) {
+    const auto lines_of = [](const std::string& script) {
+        std::vector<std::string> complaints, lines;
+        for (const Translation& translation : translations_of(commands_in(script), complaints))
+            lines.push_back(shown_line(translation));
+        lines.insert(lines.end(), complaints.begin(), complaints.end());
+        return lines;
+    };
+    EXPECT_THAT(
+        lines_of("pip install guidellm\ncd vllm\nvllm bench serve --model A\nvllm bench latency --model B"),
+        ElementsAre(HasSubstr("--model A"), HasSubstr("--model B")));
+    EXPECT_THAT(lines_of("vllm bench serve --model A; k6 run s.js"),
+                ElementsAre(HasSubstr("--model A"), HasSubstr("--concurrency N")));
+    EXPECT_THAT(
+        lines_of("export GUIDELLM__MAX_CONCURRENCY=7\nguidellm benchmark --target http://h --rate-type "
+                 "throughput --data prompt_tokens=9,output_tokens=3"),
+        ElementsAre(HasSubstr("--concurrency 7")));
+}
+
+TEST(Translation, options_behind_a_line_of_two_dashes_are_those_of_perf_analyzer) {
+    EXPECT_THAT(
+        ours("genai-perf profile -m M --endpoint-type chat -- --request-count 40 --concurrency-range 8"),
+        AllOf(HasSubstr("--num-prompts 40"), HasSubstr("--concurrency 8")));
+}
+
+TEST(Translation, a_server_of_another_kind_is_named) {
+    const auto complaint = [](const std::string& line) {
+        return complaint_of(translation_of(commands_in(line)), "paretoken");
+    };
+    EXPECT_THAT(complaint("genai-perf profile -m gpt2 --backend tensorrtllm"),
+                HasSubstr("--service-kind triton: only OpenAI's"));
+    EXPECT_THAT(complaint("python3 -m sglang.bench_one_batch --model-path M --batch 1"),
+                ::testing::Not(HasSubstr("unknown")));
+}
+
 TEST(Translation, every_part_of_an_option_becomes_something_or_is_named) {
     for (const ForeignOption& option : foreign_options()) {
         if (option.treatment != Treatment::part) continue;
