@@ -249,6 +249,7 @@ class ByTheHour(Case):
             self.assertIn(words, text)
         self.assertIn("Servers by hour", (out / "plan.html").read_text())
         self.assertIn("Servers by hour", (out / "plan.md").read_text())
+        self.assertNotRegex((out / "plan.md").read_text(), r"\b1 (?:to 1 )?servers")
 
     def test_the_bounds_of_the_autoscaler_are_those_of_the_hours_or_as_asked(self):
         file = self.hours([10, 200])

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 namespace paretoken::reports {
 namespace {
@@ -51,6 +53,15 @@ std::string reason_without_best(const DeploymentPlan& plan) {
 
 namespace {
 
+/// "1 server", "3 servers", "1 to 3 servers"
+std::string servers_text(double count, std::optional<double> most = std::nullopt) {
+    const auto text = [](double value) {
+        return value == std::floor(value) ? fmt::format("{:.0f}", value) : significant(value);
+    };
+    const std::string range = most && *most != count ? " to " + text(*most) : "";
+    return fmt::format("{}{} server{}", text(count), range, most.value_or(count) == 1 ? "" : "s");
+}
+
 std::string fleet_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
     const PlannedFleet& fleet = *cell.fleet;
     std::string bill = fleet.usd_per_month ? fmt::format("${} per month", dollars(*fleet.usd_per_month))
@@ -59,7 +70,8 @@ std::string fleet_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
         fmt::format("{} × {}, {} weights, {} cache: {} for {}, {:.0f} % utilized", fleet.gpus, cell.gpu,
                     cell.weights, cell.kv, bill, demand_text(plan.demand), 100 * fleet.utilization);
     if (cell.gpus() > 1)
-        text += fmt::format(", {} servers of {} GPUs{}", fleet.replicas, cell.gpus(), division_of(cell));
+        text +=
+            fmt::format(", {} of {} GPUs{}", servers_text(fleet.replicas), cell.gpus(), division_of(cell));
     if (fleet.usd_per_m_output)
         text += fmt::format(", ${} per M output tokens", dollars(*fleet.usd_per_m_output));
     return text;
@@ -198,8 +210,8 @@ Facts hours_facts(const DeploymentPlan& plan) {
     if (stairs.usd_of_peak_per_month)
         bill += fmt::format("; ${} with the busiest hour's servers always on demand",
                             dollars(*stairs.usd_of_peak_per_month));
-    Facts facts{{{"Servers by hour", fmt::format("{} to {}", least, most)},
-                 {"Reserved", fmt::format("{} servers (median of the hours)", stairs.reserved)},
+    Facts facts{{{"Servers by hour", servers_text(least, most)},
+                 {"Reserved", fmt::format("{} (median of the hours)", servers_text(stairs.reserved))},
                  {"On demand", fmt::format("up to {} more (95 % of the hours), {} on average",
                                            stairs.on_demand, significant(stairs.on_demand_per_hour))},
                  {"Spot", fmt::format("up to {} more, for requests that can wait; {} on average", stairs.spot,
@@ -207,16 +219,16 @@ Facts hours_facts(const DeploymentPlan& plan) {
                  {"Bill by hour", bill}}};
     if (!plan.autoscaled) return facts;
     const ScaledServers& scaled = *plan.autoscaled;
-    facts.items.emplace_back(
-        "Autoscaler",
-        fmt::format("{} requests in flight per server, {} to {} servers, a start takes {} s ({})",
-                    significant(scaled.rule.in_flight_target), scaled.rule.least, scaled.rule.most,
-                    significant(scaled.rule.cold_start_s), plan.cold_start_from));
+    facts.items.emplace_back("Autoscaler",
+                             fmt::format("{} requests in flight per server, {}, a start takes {} s ({})",
+                                         significant(scaled.rule.in_flight_target),
+                                         servers_text(scaled.rule.least, scaled.rule.most),
+                                         significant(scaled.rule.cold_start_s), plan.cold_start_from));
     std::string outcome = fmt::format(
-        "{} % of the requests wait for a server, {} s at most; {} % of the capacity is idle; {} servers on "
+        "{} % of the requests wait for a server, {} s at most; {} % of the capacity is idle; {} on "
         "average, {} at most",
         significant(100 * scaled.missed), significant(scaled.longest_wait_s), significant(100 * scaled.idle),
-        significant(scaled.servers_per_hour), scaled.most_servers);
+        servers_text(scaled.servers_per_hour), scaled.most_servers);
     if (scaled.usd_per_month)
         outcome += fmt::format("; ${} per month on demand", dollars(*scaled.usd_per_month));
     if (scaled.kw) outcome += fmt::format("; {} kW on average", significant(*scaled.kw));
