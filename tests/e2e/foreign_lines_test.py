@@ -29,7 +29,7 @@ FILES = {
     "burstgpt": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n" +
                 "".join(f"{i},M,64,4,68,API log\n" for i in range(9)),
 }
-UNREACHABLE = {"--server-profile": 0, "--reset-cache": 0, "--scrape": 1, "--push": 1, "--ready-timeout": 1, "--endpoint": 1}  # in virtual time
+UNREACHABLE = {"--server-profile": 0, "--reset-cache": 0, "--scrape": 1, "--push": 1, "--ready-timeout": 1, "--endpoint": 1}  # if virtual
 
 
 def words_of(line):
