@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace paretoken::cli {
@@ -466,7 +467,7 @@ constexpr std::array kOptions = {
 };
 
 /// What the parts become here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 163> kParts = {{
+constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"host", "the URL"},
     {"port", "the URL"},
     {"url", "the URL"},
@@ -631,7 +632,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 163> kParts 
     {"top_p", "`--extra-body`"},
     {"top_k", "`--extra-body`"},
     {"logprobs", "`--extra-body`"},
-}};
+};
 
 constexpr std::string_view word(std::string_view& rest, char separator) {
     const std::string_view first = rest.substr(0, rest.find(separator));
@@ -681,7 +682,7 @@ std::string_view what_becomes_of(const ForeignOption& option) {
     }
     const auto* const found =
         std::ranges::find_if(kParts, [&](const auto& part) { return part.first == option.about; });
-    return found == kParts.end() ? "`--extra-body`" : found->second;
+    return found == std::end(kParts) ? "`--extra-body`" : found->second;
 }
 
 }  // namespace paretoken::cli
