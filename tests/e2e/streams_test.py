@@ -158,7 +158,8 @@ class Streams(Case):
         self.assertEqual(result["whole_run_totals"]["decoded_tokens"], REQUESTS * (TOKENS - 1))
         once = result["metrics"]["ttft_s"]["p50"] + (TOKENS - 1) * result["metrics"]["itl_s"]["mean"]
         self.assertLess(result["metrics"]["e2e_s"]["p50"], 1.5 * once)
-        self.assertAlmostEqual(result["metrics"]["tpot_s"]["mean"] / result["metrics"]["itl_s"]["mean"], 1, delta=0.01)
+        # It is 2 if the second time counts; on a busy host the requests of the window and the gaps in it differ.
+        self.assertAlmostEqual(result["metrics"]["tpot_s"]["mean"] / result["metrics"]["itl_s"]["mean"], 1, delta=0.5)
 
     def test_a_prompt_that_usage_counts_as_output_is_left_out(self):
         self.check_tokens(with_the_prompt_as_output, TOKENS, TOKENS - 1, present=("disputed_counts",), absent=())
