@@ -101,7 +101,7 @@ class InfiniteCache {
 
     void add(const Row& row, std::int64_t block_tokens) {
         const std::int64_t input = row.input_tokens.value_or(0);
-        if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_.forget();
+        if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_ = {};
         scope_ = row.scope;
         const std::size_t known = fronts_.known(row, row.conversation);
         blocks_ += static_cast<double>(row.blocks.size());

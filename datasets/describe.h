@@ -1,6 +1,6 @@
 #pragma once
 // Describes a file of requests by figures for planning a load and a server. The file is read in one pass. A
-// row costs about 32 bytes of memory, and a block of a prompt that was not seen before 16 to 32.
+// row costs about 32 bytes of memory, and a block of a prompt that was not seen before 10 to 21.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,10 +1,10 @@
 #pragma once
 // What a prefix cache of unlimited size would find of the prompts of a file, by the names of their blocks.
 #include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "datasets/files/file_dataset.h"
@@ -33,51 +33,8 @@ class Fronts {
     std::unordered_map<Agent, std::vector<std::uint64_t>> last_;
 };
 
-/// Names of blocks that were seen: a hash table with open addressing, because there are millions of them.
-class SeenBlocks {
-  public:
-    bool contains(std::uint64_t name) const {
-        if (name == kFree) return has_free_name_;
-        return !slots_.empty() && slots_[slot_of(name)] == name;
-    }
-    template <class Iterator>
-    void insert(Iterator begin, Iterator end) {
-        for (; begin != end; ++begin) insert(*begin);
-    }
-    void forget() { *this = {}; }
-
-  private:
-    static constexpr std::uint64_t kFree = UINT64_MAX;
-
-    void insert(std::uint64_t name) {
-        has_free_name_ = has_free_name_ || name == kFree;
-        if (name == kFree) return;
-        if (2 * (count_ + 1) > slots_.size()) grow();
-        std::uint64_t& slot = slots_[slot_of(name)];
-        if (slot == kFree) ++count_;
-        slot = name;
-    }
-    /// Returns the slot that has the name, or else the free one that it would take.
-    std::size_t slot_of(std::uint64_t name) const {
-        constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
-        std::size_t slot = (name * kGoldenRatio) >> shift_;
-        while (slots_[slot] != kFree && slots_[slot] != name) slot = (slot + 1) & (slots_.size() - 1);
-        return slot;
-    }
-    void grow() {
-        constexpr int kFirstShift = 54;  // 1,024 slots
-        shift_ = slots_.empty() ? kFirstShift : shift_ - 1;
-        const auto before =
-            std::exchange(slots_, std::vector<std::uint64_t>(std::size_t{1} << (64 - shift_), kFree));
-        for (const std::uint64_t name : before)
-            if (name != kFree) slots_[slot_of(name)] = name;
-    }
-
-    std::vector<std::uint64_t> slots_;  ///< twice as many as names, or more
-    int shift_ = 0;                     ///< 64 - the logarithm of their number
-    std::size_t count_ = 0;
-    bool has_free_name_ = false;  ///< whether the name kFree was seen
-};
+/// Names of blocks that were seen, of which a large job has millions.
+using SeenBlocks = boost::unordered_flat_set<std::uint64_t>;
 
 /// Returns the number of tokens in the first blocks of a prompt.
 inline std::int64_t end_of(std::size_t blocks, std::int64_t block_tokens) {
@@ -102,7 +59,7 @@ class JobCache {
         any_ = true;
     }
     void next_job() {
-        seen_.forget();
+        seen_ = {};
         fronts_ = {};
     }
     std::optional<double> hit() const {

@@ -153,7 +153,7 @@ TEST(SeenBlocks, AreThoseThatWereInserted) {
             expected.insert(one);
         }
     }
-    seen.forget();
+    seen = {};
     for (const std::uint64_t one : expected) ASSERT_FALSE(seen.contains(one));
 }
 

@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-from harness import Case, http_server, paretoken, run_json
+from harness import Case, http_server, paretoken, request_lines, run_json
 from hostile_server import DONE, END, STREAM_HEAD, Closed, HostileServer, event, usage, whole, word, words
 
 TOKENS, REQUESTS = 32, 12
@@ -156,6 +156,7 @@ class Streams(Case):
         _, result, checks = self.run_of(twice)
         self.assertIn("uncounted_output", checks)
         self.assertEqual(result["whole_run_totals"]["decoded_tokens"], REQUESTS * (TOKENS - 1))
+        self.assertEqual({line["chunks"] for line in request_lines(self.directory / "run")}, {TOKENS})
         once = result["metrics"]["ttft_s"]["p50"] + (TOKENS - 1) * result["metrics"]["itl_s"]["mean"]
         self.assertLess(result["metrics"]["e2e_s"]["p50"], 1.5 * once)
         # It is 2 if the second time counts; on a busy host the requests of the window and the gaps in it differ.

@@ -131,7 +131,10 @@ WekaObject read_object(ondemand::object object, const RowPlace& place, const Vis
                 ondemand::object request;
                 if (value.get_object().get(request)) place.refuse("a request is not an object");
                 WekaObject inner = read_object(request, place);
-                visit ? visit(std::move(inner)) : found.requests->push_back(std::move(inner));
+                if (visit)
+                    visit(std::move(inner));
+                else
+                    found.requests->push_back(std::move(inner));
             }
         } else if (std::ranges::find(kFacts, key) != kFacts.end()) {
             std::string_view raw;
@@ -143,6 +146,7 @@ WekaObject read_object(ondemand::object object, const RowPlace& place, const Vis
     found.facts.reserve(found.facts.size() + RowFile::kPadding);
     return found;
 }
+
 /// Reads a job, calling `visit` with each of its requests.
 WekaObject read_job(std::string_view text, const RowPlace& place, const VisitRequest& visit) {
     ondemand::parser parser;
