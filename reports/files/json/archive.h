@@ -1,6 +1,7 @@
 #pragma once
 // The archives that turn a value into JSON and back. `fields(archive, value)` names every field of a value
 // once: Writer makes JSON of it, LineWriter the text of a line, Reader fills the value from JSON.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -274,20 +275,20 @@ class LineWriter {
     }
 
   private:
-    void separate() {
+    void add_key(const char* key) {
         if (out_.back() != '{') out_ += ',';
+        out_.append(1, '"').append(key).append("\":");
     }
     template <class T>
     void add(const char* key, const T& value) {
-        separate();
-        fmt::format_to(std::back_inserter(out_), "\"{}\":{}", key, value);
+        add_key(key);
+        fmt::format_to(std::back_inserter(out_), FMT_COMPILE("{}"), value);
     }
     void add_text(const char* key, std::string_view text) {
-        separate();
-        fmt::format_to(std::back_inserter(out_), "\"{}\":", key);
+        add_key(key);
         const auto is_plain = [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
         if (std::ranges::all_of(text, is_plain))
-            fmt::format_to(std::back_inserter(out_), "\"{}\"", text);
+            out_.append(1, '"').append(text) += '"';
         else
             out_ += text_of(Json(text), -1);
     }
