@@ -49,6 +49,10 @@ std::optional<std::int64_t> optional_count(std::int32_t count) {
     if (count == kAbsentCount) return std::nullopt;
     return count;
 }
+/// Copies a text only if it differs: the texts of consecutive rows are nearly always the same.
+void assign(std::string& to, const std::string& text) {
+    if (to != text) to = text;
+}
 
 }  // namespace
 
@@ -152,15 +156,15 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.job = std::nullopt;
     if (row.job_turns != 0)
         record.job = JobPart{row.index - row.job_back, row.job_turns, row.background, row.inside};
-    record.request_class = classes_[row.request_class];
-    record.slo = slos_[row.slo];
+    assign(record.request_class, classes_[row.request_class]);
+    assign(record.slo, slos_[row.slo]);
     record.worker = row.worker;
     record.warmup = row.warmup;
     record.outcome = row.outcome;
-    record.error = errors_[row.error];
+    assign(record.error, errors_[row.error]);
     record.http_status = row.http_status;
-    record.finish_reason = finish_reasons_[row.finish_reason];
-    record.answered_model = models_[row.answered_model];
+    assign(record.finish_reason, finish_reasons_[row.finish_reason]);
+    assign(record.answered_model, models_[row.answered_model]);
     record.scheduled = time_of(row.scheduled);
     record.slot_wait = Duration(row.slot_wait);
     record.started = time_of(row.started);
