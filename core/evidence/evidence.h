@@ -45,8 +45,12 @@ struct LoadMemory {
     /// The number of independent samples that these rounds are worth. A series has at least as much evidence
     /// as this, even if the dependence of its values cannot be estimated.
     double round_samples = 0;
+    /// The length that the window needs to decide limits, if it has too few rounds and its requests run in
+    /// step (kDependsOnRounds): intervals are wide then, but limits would often be called missed falsely.
+    double decides_s = 0;
 
     bool operator==(const LoadMemory&) const = default;
+    bool decides() const { return window_s >= decides_s; }
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
 };
 

@@ -134,10 +134,11 @@ void add_evidence_of_rounds(std::vector<PercentileValue>& percentiles, std::span
 }
 
 /// The same for loads without rounds, from the values of the whole window.
-void add_evidence(std::vector<PercentileValue>& percentiles, std::span<const double> sorted) {
+void add_evidence(std::vector<PercentileValue>& percentiles, std::span<const double> sorted,
+                  const LoadMemory& memory) {
     for (PercentileValue& held : percentiles) {
         held.ci95 = effective_interval(sorted, held.p, *held.effective_n);
-        held.decided = decided_limits(sorted, held.p, *held.effective_n);
+        if (memory.decides()) held.decided = decided_limits(sorted, held.p, *held.effective_n);
     }
 }
 
@@ -160,10 +161,11 @@ std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, st
         const auto kept = static_cast<std::size_t>(std::round(memory.round_share * n));
         if (kept > 0) add_evidence_of_rounds(percentiles, in_order.last(kept), memory);
     } else if (memory.is_enough()) {
-        add_evidence(percentiles, sorted);
+        add_evidence(percentiles, sorted, memory);
     }
     for (PercentileValue& held : percentiles)
-        if (!held.ci95) held.enough_n = enough_values(held.p, n, *held.effective_n, memory);
+        if (!held.ci95 || !memory.decides())
+            held.enough_n = enough_values(held.p, n, *held.effective_n, memory);
     set_certified(percentiles);
     return percentiles;
 }
@@ -274,8 +276,9 @@ std::optional<MetricSummary> inverse_summary(const Values& values, const MetricS
 
 std::optional<std::uint64_t> enough_values(double p, double n, double effective_n, const LoadMemory& memory) {
     if (!(effective_n > 0)) return std::nullopt;
-    const double longer = std::max(samples_for_interval(p) / effective_n,
-                                   memory.window_s > 0 ? memory.enough_s / memory.window_s : 1);
+    const double longer =
+        std::max(samples_for_interval(p) / effective_n,
+                 memory.window_s > 0 ? std::max(memory.enough_s, memory.decides_s) / memory.window_s : 1);
     return static_cast<std::uint64_t>(std::ceil(n * std::max(1.0, longer)));
 }
 

@@ -4,14 +4,22 @@
 #include <cmath>
 
 namespace paretoken {
+namespace {
+
+constexpr std::uint64_t kFewestThatCount = 10;
+constexpr std::uint64_t kFewestAtStart = 2;
+
+}  // namespace
+
+std::uint64_t requests_for_rounds(std::uint64_t in_flight) {
+    return (kFewestAtStart + kFewestThatCount) * in_flight;
+}
 
 Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_flight) {
-    constexpr std::uint64_t kFewest = 10;
-    constexpr std::uint64_t kFewestAtStart = 2;
     constexpr std::uint64_t kShareAtStart = 10;  // one in ten
     const std::uint64_t whole = measured.size() / in_flight;
     const std::uint64_t at_start = std::max(kFewestAtStart, whole / kShareAtStart);
-    if (whole < at_start + kFewest) return {};
+    if (measured.size() < requests_for_rounds(in_flight)) return {};
     Rounds rounds;
     rounds.count = whole - at_start;
     const std::uint64_t first = measured.size() - rounds.count * in_flight;

@@ -28,6 +28,13 @@ struct Rounds {
 /// requests. There are none (count 0) if fewer than 10 would be left.
 Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_flight);
 
+/// Returns the smallest number of requests in the window of which rounds_of() makes rounds.
+std::uint64_t requests_for_rounds(std::uint64_t in_flight);
+
+/// From this value of in_step() on, the requests of a round depend on each other so much that fewer rounds
+/// than rounds_of() needs decide no limit (docs/statistics.md).
+inline constexpr double kDependsOnRounds = 0.25;
+
 /// Returns the number of independent samples that the rounds are worth. Rounds of fewer than 4 requests are
 /// taken together, because a server with so few requests is influenced by earlier ones for longer.
 double samples_of(const Rounds& rounds, std::uint64_t in_flight);

@@ -480,6 +480,10 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
         fold.memory.rounds = fold.rounds.count;
         fold.memory.round_share = fold.rounds.share;
         fold.memory.round_samples = samples_of(fold.rounds, *options.concurrency);
+        if (fold.rounds.count == 0 && summary.window_report.in_step.value_or(0) >= kDependsOnRounds)
+            fold.memory.decides_s = fold.memory.window_s *
+                                    static_cast<double>(requests_for_rounds(*options.concurrency)) /
+                                    static_cast<double>(measured.size());
     }
     const auto seconds = seconds_of(summary.run);
     std::optional<TotalsTimeline> per_second;

@@ -9,12 +9,15 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 60;
 
+const Load& load_named(std::string_view name) {
+    return *std::ranges::find(loads(), name, &Load::name);
+}
+
 Cells cells_of_load(const std::string& name, std::uint64_t requests) {
-    const auto load =
-        std::find_if(loads().begin(), loads().end(), [&](const Load& row) { return row.name == name; });
-    const auto truth = truth_of(*load, 6, 10'000);
+    const Load& load = load_named(name);
+    const auto truth = truth_of(load, 6, 10'000);
     Cells cells;
-    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) add(cells, cells_of(*load, truth, requests, seed));
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) add(cells, cells_of(load, truth, requests, seed));
     return cells;
 }
 
@@ -54,6 +57,19 @@ TEST(Coverage, of_a_closed_loop_in_step_is_what_intervals_say) {
     for (const auto* tag : {"ttft", "tpot", "e2e"})
         for (std::size_t p50_or_p90 = 0; p50_or_p90 < 2; ++p50_or_p90)
             EXPECT_LE(cells.at(tag)[p50_or_p90].withheld(), 0.05) << tag;
+}
+
+TEST(Coverage, of_fewer_than_twelve_rounds_in_step_decides_no_limit) {
+    const Load& load = load_named("closed 128, fixed lengths");
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        const RunSummary summary = summary_of(load, run_of_load(load, 1000, seed));
+        ASSERT_TRUE(summary.window_report.steady) << seed;
+        for (const MetricSummary& metric : summary.metrics) {
+            for (const PercentileValue& held : metric.percentiles)
+                EXPECT_FALSE(held.decided.has_value()) << metric.key << " " << held.p;
+        }
+        EXPECT_GE(summary.metric("ttft_s")->at(.9)->enough_n, 12U * 128) << seed;
+    }
 }
 
 TEST(Coverage, of_an_open_loop_at_three_quarters_of_capacity_is_what_intervals_say) {
