@@ -70,16 +70,6 @@ std::string how_far_to_trust(const Configuration& configuration) {
     return date.empty() ? text + "." : text + ", " + date + ".";
 }
 
-/// Returns a text such as "; c=64: too few requests to tell whether the SLO on ttft_p95 is met", about the
-/// cheapest point; empty if no point has a reason.
-std::string why_none_can_be_used(const Configuration& configuration) {
-    const ReportPoint* cheapest = nullptr;
-    for (const ReportPoint& point : configuration.points)
-        if (!point.why_not.empty() && (cheapest == nullptr || cost_of(point) < cost_of(*cheapest)))
-            cheapest = &point;
-    return cheapest == nullptr ? "" : fmt::format("; {}: {}", cheapest->load_label, cheapest->why_not);
-}
-
 }  // namespace
 
 const ReportPoint* answer_point(const Configuration& configuration) {
@@ -93,8 +83,8 @@ std::string answer_sentence(const Configuration& configuration, const AnswerInpu
     const ReportPoint* point = answer_point(configuration);
     const std::string trust = how_far_to_trust(configuration);
     if (point == nullptr)
-        return fmt::format("{}: no point can be used{}. {}", configuration.title,
-                           why_none_can_be_used(configuration), trust);
+        return fmt::format("{}: no point can be used; {}. {}", configuration.title,
+                           why_none_fits(configuration, inputs.slos), trust);
     std::string text = configuration.title + ": " + what_it_delivers(*point);
     if (inputs.floor) text += what_the_hardware_could(*point, *inputs.floor);
     if (point->gap) text += where_the_gap_goes(*point->gap);

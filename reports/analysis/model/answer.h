@@ -3,7 +3,9 @@
 // limit, and how far the runs can be trusted.
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/result/slo.h"
 #include "reports/analysis/model/report_model.h"
 
 namespace paretoken::reports {
@@ -16,6 +18,7 @@ struct AnswerInputs {
     /// The point of the hard limit with the tokens/s per user of answer_point(), below whose price no server
     /// on this hardware can be. Absent without a limit.
     std::optional<LimitPoint> floor;
+    std::vector<Slo> slos;  ///< the limits that a usable point keeps
 };
 
 /// The sentence for the head of the report. It starts with the configuration's title.

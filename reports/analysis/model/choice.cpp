@@ -66,7 +66,7 @@ std::string missed_text(const ReportPoint& point, const std::vector<Slo>& slos) 
     return load_and_cost(point) + ": " + missed_slo(point, slos);
 }
 
-/// Returns the limit that the smallest load misses, if it misses one: no larger load will meet it.
+/// Returns the limit that the smallest load misses; empty if it misses none. No larger load will meet it.
 std::string missed_by_smallest(const Configuration& configuration, const std::vector<Slo>& slos) {
     const ReportPoint* smallest = nullptr;
     for (const ReportPoint& point : configuration.points)
@@ -84,7 +84,7 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     Choice choice{.configuration = index};
     const ReportPoint* shown = nullptr;
     const ReportPoint* within = nullptr;
-    const ReportPoint* nearest = nullptr;  // the cheapest point that does not fit, to give the reason
+    const ReportPoint* nearest = nullptr;  // the cheapest point that does not fit
     for (const ReportPoint& point : configuration.points) {
         if (!point.output_tokens_per_s) continue;
         const bool is_fit = unfit_because(point, slos).empty();
@@ -95,11 +95,7 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     }
     const ReportPoint* const best = shown != nullptr ? shown : within;
     if (best == nullptr) {
-        choice.why_not = missed_by_smallest(configuration, slos);
-        if (choice.why_not.empty())
-            choice.why_not = nearest != nullptr
-                                 ? fmt::format("{}: {}", nearest->load_label, unfit_because(*nearest, slos))
-                                 : "no run with output tokens";
+        choice.why_not = why_none_fits(configuration, slos);
         return choice;
     }
     choice.shown = shown != nullptr;
@@ -118,6 +114,17 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
 }
 
 }  // namespace
+
+std::string why_none_fits(const Configuration& configuration, const std::vector<Slo>& slos) {
+    if (std::string missed = missed_by_smallest(configuration, slos); !missed.empty()) return missed;
+    const ReportPoint* cheapest = nullptr;
+    for (const ReportPoint& point : configuration.points)
+        if (!unfit_because(point, slos).empty() &&
+            (cheapest == nullptr || cost_of(point) < cost_of(*cheapest)))
+            cheapest = &point;
+    if (cheapest == nullptr) return "no run with output tokens";
+    return fmt::format("{}: {}", cheapest->load_label, unfit_because(*cheapest, slos));
+}
 
 SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos) {
     SloVerdict all = SloVerdict::met;

@@ -20,6 +20,10 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 /// output tokens or no tokens/s per user, or missed_slo() gives one. Empty if there is no reason.
 std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos);
 
+/// The reason why no point of a configuration can be used: the limit that even the smallest load misses, else
+/// what is wrong with the cheapest point.
+std::string why_none_fits(const Configuration& configuration, const std::vector<Slo>& slos);
+
 /// The verdict on all limits together (worst_of()) of a point that is usable.
 SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos);
 

@@ -159,8 +159,10 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
                                                          .anyway = options.anyway});
     for (std::size_t i = 0; i < model.configurations.size(); ++i) {
         Configuration& configuration = model.configurations[i];
-        configuration.answer = answer_sentence(
-            configuration, limits[i] ? answer_inputs(configuration, *limits[i], prices[i]) : AnswerInputs{});
+        AnswerInputs inputs =
+            limits[i] ? answer_inputs(configuration, *limits[i], prices[i]) : AnswerInputs{};
+        inputs.slos = slos;
+        configuration.answer = answer_sentence(configuration, inputs);
     }
     model.choice = choices_of(model.configurations, slos, slo_texts);
     if (options.demand) {
