@@ -75,7 +75,8 @@ int main(int argc, char** argv) {
                                  paretoken::commit(), paretoken::build_type(), paretoken::cpu_kernels()));
     app.footer(
         "paretoken COMMAND --help shows the options of a command, and paretoken help TOPIC explains metrics, "
-        "figures, validity, exit-codes, loads, datasets or limits.");
+        "figures, validity, exit-codes, loads, datasets or limits, and finds examples and options by any "
+        "other word.");
     for (const auto add :
          {paretoken::cli::add_try,       paretoken::cli::add_run,     paretoken::cli::add_sweep,
           paretoken::cli::add_micro,     paretoken::cli::add_report,  paretoken::cli::add_cost,

@@ -313,7 +313,7 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
         "--baseline", command.baseline,
         "Runs of the baseline: directories, or the name of a stored baseline; with --candidate-url "
         "or --candidate-cmd, the candidate is measured as often as the verdict needs");
-    sub.add_option("--candidate", command.candidate, "Runs of the candidate: directories");
+    sub.add_option("--candidate", command.candidate, "Runs of the candidate, three or more: directories");
     sub.add_option("--history", command.history,
                    "With --baseline: earlier baselines, as directories or names. Their variation between "
                    "days widens the intervals, and metrics that become worse over time are named");

@@ -1,6 +1,7 @@
 // paretoken help: explains a topic, and prints manual pages and completions. Also answers --help and
 // --help-all.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -34,16 +35,16 @@ void help(const CLI::App& app, const std::vector<std::string>& words) {
             throw UsageError(fmt::format("there is no command '{}'; see --help", words[1]));
         return print("{}", manual_page(*command, words.size() > 1 ? "paretoken " + words[1] : "paretoken"));
     }
-    if (words.size() > 1) throw UsageError(fmt::format("help: '{}' is one word too many", words[1]));
-    if (const auto text = topic_text(first, terminal_width())) return print("{}", *text);
-    if (const CLI::App* const command = command_named(app, first))
+    if (const auto text = topic_text(first, terminal_width()); text && words.size() == 1)
+        return print("{}", *text);
+    if (const CLI::App* const command = command_named(app, first); command != nullptr && words.size() == 1)
         return print("{}", help_text(*command, "paretoken " + first, false, terminal_width()));
-    if (const std::string text = mentions_of(app, first, terminal_width()); !text.empty())
+    if (const std::string text = mentions_of(app, words, terminal_width()); !text.empty())
         return print("{}", text);
     std::string known;
     for (const Topic& topic : topics()) known += fmt::format("{}{}", known.empty() ? "" : ", ", topic.name);
-    throw UsageError(
-        fmt::format("help: there is no topic '{}'; known are {}, and the names of commands", first, known));
+    throw UsageError(fmt::format("help: nothing has the word '{}'; topics are {}, and the names of commands",
+                                 fmt::join(words, " "), known));
 }
 
 }  // namespace
@@ -54,8 +55,8 @@ void add_help(CLI::App& app) {
         app.add_subcommand("help", "Explain a topic or a command; print manual pages and completions");
     sub->add_option(
         "topic", *words,
-        "metrics, figures, validity, exit-codes, loads, datasets, limits, the name of a command, or a word "
-        "that is looked up in all examples and options; `man [COMMAND]` prints a manual page, and "
+        "metrics, figures, validity, exit-codes, loads, datasets, limits, the name of a command, or words "
+        "that are looked up in all examples, options and commands; `man [COMMAND]` prints a manual page, and "
         "`completion bash|zsh|fish` a script for the shell");
     sub->callback([&app, words] { help(app, *words); });
 }

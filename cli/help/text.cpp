@@ -9,9 +9,11 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <vector>
 
+#include "cli/help/topics.h"
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
 #include "core/text/letter_case.h"
@@ -28,8 +30,8 @@ constexpr std::string_view kWhole[] = {
     "paretoken sweep http://localhost:8000 --concurrency 1..64 --gpu h100 --out runs/mine",
     "What a million tokens costs, and how far that is from the hardware's limit",
     "paretoken report runs/mine --price 2026-11-cloud",
-    "Is the new version slower than a stored baseline?",
-    "paretoken gate --baseline main --candidate runs/new",
+    "Is the server slower than a baseline kept by `paretoken baseline save`?",
+    "paretoken gate --baseline main --candidate-url http://localhost:8000",
     "The same as a command line of another tool",
     "paretoken translate 'vllm bench serve --model M --dataset-name random'",
 };
@@ -52,9 +54,9 @@ constexpr std::string_view kRun[] = {
     "paretoken run http://localhost:8000 --request-rate 4 --duration 2m",
     "Does the server meet a limit? (in ms; exit code 1 if not)",
     "paretoken run http://localhost:8000 --concurrency 16 --slo ttft_p95:800",
-    "A trace at its own times",
+    "A trace, replayed at its own times",
     "paretoken run http://localhost:8000 --dataset mooncake --dataset-path trace.jsonl",
-    "A header, and the result as JSON",
+    "A header with each request, and the result saved as JSON",
     "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json",
 };
 constexpr std::string_view kSweep[] = {
@@ -70,16 +72,16 @@ constexpr std::string_view kSweep[] = {
     "paretoken sweep http://a:8000 --against http://b:8000 --concurrency 1..64",
 };
 constexpr std::string_view kGate[] = {
-    "Runs of a candidate against a baseline that was stored with `paretoken baseline`",
-    "paretoken gate --baseline main --candidate runs/new",
+    "A server against a baseline that was stored with `paretoken baseline save`",
+    "paretoken gate --baseline main --candidate-url http://localhost:8000",
+    "The same with runs of the candidate that exist, three or more",
+    "paretoken gate --baseline main --candidate runs/4 runs/5 runs/6",
     "Two servers that run: pairs of runs until there is a verdict",
     "paretoken gate --baseline-url http://a:8000 --candidate-url http://b:8000",
     "Two versions that are started for it",
     "paretoken gate --baseline-cmd './v1 --port {port}' --candidate-cmd './v2 --port {port}'",
     "A limit that every run of the candidate must meet, too",
-    "paretoken gate --baseline main --candidate runs/new --limit ttft_p95:800",
-    "What would be measured, and how long it takes",
-    "paretoken gate --baseline-url http://a:8000 --candidate-url http://b:8000 --dry-run",
+    "paretoken gate --baseline main --candidate-url http://localhost:8000 --limit ttft_p95:800",
 };
 constexpr std::string_view kReport[] = {
     "A page of a sweep: cost against speed",
@@ -246,12 +248,100 @@ std::string examples_of(const HelpPage& page, std::size_t width) {
     return text;
 }
 
-/// Whether one of the words of `text` begins with `start`, which is in lower case.
-bool has_word(std::string_view text, std::string_view start) {
-    const std::string lower = lower_case(text);
-    for (std::size_t at = lower.find(start); at != std::string::npos; at = lower.find(start, at + 1))
-        if (at == 0 || std::isalnum(static_cast<unsigned char>(lower[at - 1])) == 0) return true;
-    return false;
+/// The words that someone looks for, in lower case.
+struct Wanted {
+    std::vector<std::string> words;
+    bool may_go_on = false;  ///< whether the words may be any beginnings: "quant" of "quantization"
+
+    /// Whether a text has each of the words, with at most an ending.
+    bool are_in(std::string_view text) const {
+        static constexpr std::array<std::string_view, 6> kEndings = {"", "s", "es", "d", "ed", "ing"};
+        const std::string lower = lower_case(text);
+        const auto is_letter = [&](std::size_t at) {
+            return at < lower.size() && std::isalnum(static_cast<unsigned char>(lower[at])) != 0;
+        };
+        return std::ranges::all_of(words, [&](const std::string& word) {
+            for (std::size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
+                std::size_t end = at + word.size();
+                while (is_letter(end)) ++end;
+                const std::string_view ending =
+                    std::string_view(lower).substr(at + word.size(), end - at - word.size());
+                if ((at == 0 || !is_letter(at - 1)) &&
+                    (may_go_on || std::ranges::find(kEndings, ending) != kEndings.end()))
+                    return true;
+            }
+            return false;
+        });
+    }
+};
+
+/// An option or a command that has the words.
+struct Mention {
+    int rank;  ///< the lower, the more probably it is what is looked for
+    std::string name;
+    std::string text;
+    std::vector<std::string> commands;  ///< the commands that have the option
+};
+
+/// Adds the options of the commands below `app` and these commands themselves. `path` is "paretoken
+/// baseline".
+void add_mentions(const CLI::App& app, const std::string& path, const Wanted& wanted,
+                  std::vector<Mention>& mentions) {
+    const auto add = [&](int rank, std::string name, std::string text, const std::string& command) {
+        for (const char* const end : {". ", "; ", " ["}) text.resize(std::min(text.find(end), text.size()));
+        auto found = std::ranges::find(mentions, name, &Mention::name);
+        if (found == mentions.end())
+            found = mentions.insert(found, {rank, std::move(name), std::move(text), {}});
+        if (!command.empty()) found->commands.push_back(command);
+    };
+    for (const CLI::App* const command : commands_of(app)) {
+        const std::string& name = command->get_name();
+        const std::string here = fmt::format("{} {}", path, name);
+        if (wanted.are_in(fmt::format("{} {}", here, command->get_description())))
+            add(1, here, command->get_description(), "");
+        const HelpPage* const page = app.get_parent() == nullptr ? page_of(name) : nullptr;
+        const std::string before = wanted.words.size() > 1 ? here + " " : "";  // "run header"
+        for (const CLI::Option* const option : command->get_options()) {
+            if (option->get_lnames().empty()) continue;
+            const std::string long_name = "--" + option->get_lnames().front();
+            const int is_rare =
+                page != nullptr && std::ranges::find(page->most_used, long_name) != page->most_used.end() ? 0
+                                                                                                          : 1;
+            if (wanted.are_in(before + long_name))
+                add(2 * is_rare, title_of(*option), description_of(*option), name);
+            else if (wanted.are_in(fmt::format("{}{} {}", before, long_name, description_of(*option))))
+                add(3 + is_rare, title_of(*option), description_of(*option), name);
+        }
+        add_mentions(*command, here, wanted, mentions);
+    }
+}
+
+/// Returns the examples, options, commands and topics that have the words.
+std::string mentions(const CLI::App& app, const Wanted& wanted, std::size_t width) {
+    constexpr std::size_t kMost = 6;
+    constexpr std::size_t kMostRare = 3;  // options of which only the explanation has the words
+    std::string text;
+    for (const HelpPage& page : kPages)
+        for (std::size_t i = 0; i + 1 < page.examples.size(); i += 2)
+            if (wanted.are_in(fmt::format("{} {}", page.examples[i], page.examples[i + 1])) &&
+                text.find(page.examples[i + 1]) == std::string::npos)
+                text += example_of(page, i, width);
+    if (!text.empty()) text.insert(0, "Examples:\n");
+    std::vector<Mention> found;
+    add_mentions(app, "paretoken", wanted, found);
+    std::ranges::stable_sort(found, {}, &Mention::rank);
+    found.resize(std::min(found.size(), kMost));
+    while (found.size() > kMostRare && found.back().rank > 3) found.pop_back();
+    if (!found.empty()) text += "Options and commands:\n";
+    for (const auto& [rank, name, explained, commands] : found) {
+        const std::string of = commands.empty() ? "" : fmt::format(" ({})", fmt::join(commands, ", "));
+        text += broken(name + of, 2, width) + broken(explained, 6, width);
+    }
+    std::vector<std::string> about;
+    for (const Topic& topic : topics())
+        if (wanted.are_in(topic.text(width))) about.push_back(fmt::format("paretoken help {}", topic.name));
+    if (!about.empty()) text += broken(fmt::format("See also: {}", fmt::join(about, ", ")), 0, width);
+    return text;
 }
 
 }  // namespace
@@ -260,22 +350,16 @@ std::span<const HelpPage> help_pages() {
     return kPages;
 }
 
-std::string mentions_of(const CLI::App& app, std::string_view word, std::size_t width) {
-    std::string start = lower_case(word);
-    if (start.size() > 3 && start.ends_with('s')) start.pop_back();
-    std::string text;
-    for (const HelpPage& page : kPages)
-        for (std::size_t i = 0; i + 1 < page.examples.size(); i += 2)
-            if (has_word(page.examples[i], start) && text.find(page.examples[i + 1]) == std::string::npos)
-                text += example_of(page, i, width);
-    if (!text.empty()) text.insert(0, "Examples:\n");
-    std::vector<std::string> options;
-    for (const CLI::App* const command : commands_of(app))
-        for (const CLI::Option* const option : command->get_options())
-            if (!option->get_lnames().empty() && has_word(option->get_lnames().front(), start))
-                options.push_back(fmt::format("{} --{}", command->get_name(), option->get_lnames().front()));
-    if (options.empty()) return text;
-    return text + "Options:\n" + broken(fmt::format("{}", fmt::join(options, ", ")), 2, width);
+std::string mentions_of(const CLI::App& app, const std::vector<std::string>& words, std::size_t width) {
+    Wanted wanted;
+    for (const std::string& word : words) {
+        wanted.words.push_back(lower_case(word));
+        std::string& last = wanted.words.back();
+        if (last.size() > 3 && last.ends_with('s')) last.pop_back();
+    }
+    const std::string text = mentions(app, wanted, width);
+    wanted.may_go_on = true;
+    return text.empty() ? mentions(app, wanted, width) : text;
 }
 
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width) {

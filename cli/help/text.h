@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -26,9 +27,9 @@ std::span<const HelpPage> help_pages();
 /// command that has a page with most used options shows these; otherwise, or with `all`, every option.
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width);
 
-/// Returns the examples and the options of all commands whose words begin with `word`; empty if there are
-/// none.
-std::string mentions_of(const CLI::App& app, std::string_view word, std::size_t width);
+/// Returns the examples, the options and commands, and the topics in which each of `words` is the beginning
+/// of a word; empty if there are none.
+std::string mentions_of(const CLI::App& app, const std::vector<std::string>& words, std::size_t width);
 
 /// Returns the manual page of a command in the language of man(7): "paretoken-run.1".
 std::string manual_page(const CLI::App& command, const std::string& path);

@@ -113,10 +113,10 @@ constexpr std::array kPaceRows = {
               .synonyms = "--max-concurrency:vllm,sglang",
               .kind = load,
               .levels = true,
-              .help =
-                  "Number of requests in flight (closed loop), or of live jobs if the dataset has jobs or "
-                  "conversations; with a request rate or --arrivals: largest number of requests in "
-                  "flight [1]",
+              .help = "Number of requests in flight (a closed loop of so many users), or of live jobs if the "
+                      "dataset has jobs or conversations; with a request rate or --arrivals: largest number "
+                      "of requests in "
+                      "flight [1]",
               .value = with_set(member<&RequestClass::concurrency>, set_concurrency)},
     PlanField{.name = "max_in_flight",
               .kind = load,

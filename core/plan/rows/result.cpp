@@ -76,8 +76,9 @@ constexpr std::array kResultRows = {
               .value = member<&LoadPlan::probe>},
     PlanField{.name = "out",
               .synonyms = "--result-dir:vllm --artifact-dir:aiperf --output-artifact-dir:aiperf -o:aiperf",
-              .help = "Directory for the result, new or without a result: run and sweep do not replace a "
-                      "result, and a sweep continues its own [runs/TIME]",
+              .help =
+                  "Directory to save the result in, new or without a result: run and sweep do not replace a "
+                  "result, and a sweep continues its own [runs/TIME]",
               .value = member<&LoadPlan::out>},
     PlanField{.name = "overwrite",
               .help = "Replace the result that --out holds",

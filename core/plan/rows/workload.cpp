@@ -138,8 +138,8 @@ constexpr std::array kWorkloadRows = {
     PlanField{.name = "dataset_path",
               .synonyms = "--input-file:aiperf",
               .help =
-                  "File of requests, whose format is recognised unless --dataset names one; for custom: JSON "
-                  "lines with prompt or messages",
+                  "File of requests or a trace, whose format is recognised unless --dataset names one; for "
+                  "custom: JSON lines with prompt or messages",
               .value = {.get = member<&RequestClass::dataset_path>.get,
                         .set = set_dataset_path,
                         .clear = clear_dataset_path,

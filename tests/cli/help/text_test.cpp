@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "core/error.h"
@@ -31,6 +33,7 @@ class Help : public ::testing::Test {
     std::string of(const std::string& command, bool all = false, std::size_t width = 80) {
         return help_text(*app_.get_subcommand(command), "paretoken " + command, all, width);
     }
+    std::string mentions(const std::vector<std::string>& words) { return mentions_of(app_, words, 80); }
     CLI::App app_{"Measures.", "paretoken"};
 };
 
@@ -60,12 +63,32 @@ TEST_F(Help, OfReportNamesTheCommandForOnePricePerHour) {
     EXPECT_THAT(of("report"), HasSubstr("paretoken cost"));
 }
 
-TEST_F(Help, FindsTheExamplesAndOptionsThatHaveAWord) {
-    const std::string trace = mentions_of(app_, "Traces", 80);
-    EXPECT_THAT(trace, HasSubstr("paretoken run http://localhost:8000 --dataset mooncake --dataset-path"));
-    EXPECT_THAT(mentions_of(app_, "header", 80), HasSubstr("run --header"));
-    EXPECT_THAT(mentions_of(app_, "quantization", 80), HasSubstr("paretoken compare runs/fp8 runs/awq"));
-    EXPECT_EQ(mentions_of(app_, "xyzzy", 80), "");
+TEST_F(Help, FindsTheExamplesOptionsCommandsAndTopicsThatHaveAWord) {
+    const std::pair<const char*, const char*> found[] = {
+        {"Traces", "paretoken run http://localhost:8000 --dataset mooncake --dataset-path"},
+        {"replay", "paretoken run http://localhost:8000 --dataset mooncake --dataset-path"},
+        {"save", "  paretoken baseline save\n"},
+        {"json", "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json"},
+        {"header", "  -H, --header TEXT (try, run, sweep, gate)\n"},
+        {"price", "  paretoken cost per-million\n"},
+        {"slo", "See also: paretoken help figures, paretoken help loads, paretoken help limits\n"},
+        {"users", "  --concurrency COUNT (run, gate)\n"},
+        {"prompts", "paretoken run http://localhost:8000 --concurrency 8 --isl 1000 --osl 200"},
+        {"quant", "paretoken compare runs/fp8 runs/awq"},
+    };
+    for (const auto& [word, line] : found) EXPECT_THAT(mentions({word}), HasSubstr(line)) << word;
+    EXPECT_EQ(mentions({"xyzzy"}), "");
+}
+
+TEST_F(Help, FindsWhatHasEachOfSeveralWords) {
+    EXPECT_THAT(mentions({"run", "header"}), HasSubstr("  -H, --header TEXT (run)\n"));
+    EXPECT_THAT(mentions({"save", "json"}), HasSubstr("--json > result.json"));
+    EXPECT_EQ(mentions({"header", "xyzzy"}), "");
+}
+
+TEST_F(Help, TakesABeginningOfAWordOnlyIfNothingHasTheWholeWord) {
+    EXPECT_THAT(mentions({"slo"}), Not(HasSubstr("slower")));
+    EXPECT_THAT(mentions({"slowe"}), HasSubstr("slower"));
 }
 
 TEST_F(Help, TheMostUsedOptionsExist) {
