@@ -79,11 +79,11 @@ void set_profile(const Composing& now, const std::string& kind, std::vector<std:
         now.note("profile throughput keeps 512 requests in flight, as guidellm does");
         return parts.set("concurrency", "512");
     }
+    if (has_shell_variable(kind)) return now.absent(fmt::format("profile {}: {}", kind, kValueNeeded));
     if (rates.empty()) throw UsageError(fmt::format("profile '{}': --rate is missing", kind));
-    if (kind == "concurrent") return set_levels(now, "concurrency", rates);
+    if (kind == "concurrent" || kind == "concurrency") return set_levels(now, "concurrency", rates);
     if (kind == "constant" || kind == "async") return set_constant_rate(now, rates);
     if (kind == "poisson") return set_levels(now, "request_rate", rates);
-    if (has_shell_variable(kind)) return now.absent(fmt::format("profile {}: {}", kind, kValueNeeded));
     now.absent(
         fmt::format("profile {}: known are synchronous, concurrent, throughput, constant, poisson, sweep, "
                     "goodput, knee and replay",
@@ -128,8 +128,12 @@ void compose_override(const Composing& now) {
 void compose_profile(const Composing& now) {
     Parts& parts = now.parts;
     compose_override(now);
-    const auto profile = parts.take("profile");
+    auto profile = parts.take("profile");
     Texts rates = parts.take_list("rate");  // an option that is given again adds a rate
+    constexpr std::array kWithoutRate = {"sweep", "throughput", "synchronous"};
+    const bool is_profile =
+        rates.size() == 1 && std::ranges::find(kWithoutRate, rates.front()) != kWithoutRate.end();
+    if (is_profile && !profile) profile = std::exchange(rates, {}).front();  // "--rate sweep"
     if (profile) {
         Fields fields(profile->find('=') != std::string::npos || profile->starts_with('{')
                           ? group_of(*profile).value_or(Group{})
@@ -414,6 +418,16 @@ void compose_load(const Composing& now) {
     compose_search(now);
     compose_interval(now);
     compose_rate_ramp(now);
+    if (const auto range = list_of(parts.take("multi_rates").value_or("")); parts.take("multi")) {
+        const Texts all = range.empty() ? Texts{"2", "34", "2"} : range;
+        now.out.several = true;
+        if (all.size() == 3)  // as range() of Python, without its end
+            parts.set("request_rate",
+                      fmt::format("{}..{}:{}", all[0],
+                                  text_of_number(number("--request-rate-range", all[1]) - 1), all[2]));
+        else
+            set_levels(now, "request_rate", all);
+    }
     auto pattern = parts.take("pattern");
     if (!pattern && now.origin.form == Form::genai_perf && now.origin.whole && parts.has("request_rate"))
         pattern = "constant";  // as perf_analyzer, which it starts, does

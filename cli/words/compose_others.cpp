@@ -212,6 +212,7 @@ void compose_perf_analyzer(const Composing& now) {
     set_range(now, "rate_range", "request_rate");
     const std::string data = parts.value("dataset_path");
     if (data == "random" || data == "zero") parts.take("dataset_path");
+    if (now.is(Tool::perf_analyzer) && data.ends_with(".json")) parts.set("file_kind", "inputs_json");
     if (now.is(Tool::perf_analyzer) && parts.has("request_rate") && !parts.has("pattern"))
         parts.set("pattern", "constant");
 }

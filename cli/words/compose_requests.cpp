@@ -574,8 +574,9 @@ void set_dataset(const Composing& now, const std::string& name) {
     const std::string path = parts.value("dataset_path");
     if (name == "inputs_json" && is_file(path)) {
         const std::string file = std::filesystem::path(path).stem().string() + ".jsonl";
-        now.absent(fmt::format("dataset {}: write its requests as lines: jq -c '.data[].payloads[]' {} > {}",
-                               name, path, file));
+        now.absent(fmt::format(
+            "dataset {}: write its requests as lines: jq -c '.data[] | (.payloads // .payload)[]' {} > {}",
+            name, path, file));
         parts.set("dataset_path", file);
         now.out.file = file;
     }
@@ -765,7 +766,8 @@ void compose_requests(const Composing& now) {
         if (!fields.empty()) parts.set("dataset", "mooncake:" + fields);
     }
     drop_lengths_of_files(now);
-    parts.take("entries");
+    if (parts.take("entries") && now.origin.whole)
+        now.out.unneeded.emplace_back("--num-prompts (the number of different prompts)");
     if (parts.value("num_prompts") == "-1" || number_or_0(parts.value("num_prompts")) >= 1e7)
         parts.set("num_prompts", "all");
     if ((now.whole(Tool::vllm) || now.whole(Tool::sglang)) && !parts.has("num_prompts") &&

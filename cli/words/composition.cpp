@@ -103,7 +103,8 @@ void compose_result(const Composing& now) {
     const auto name = parts.take("result_name");
     const auto file = parts.take("result_file");
     for (const std::string& output : parts.take_all("outputs")) {
-        const Group group = group_of(output).value_or(Group{});
+        Group group = group_of(output).value_or(Group{});
+        if (!file && (is_file(output) || has_shell_variable(output))) group.emplace("path", output);
         if (const auto path = group.find("path"); path != group.end() && !parts.has("out"))
             parts.set("out", std::filesystem::path(path->second).replace_extension());
     }

@@ -142,7 +142,12 @@ constexpr std::array kOptions = {
                   "--no-vary-seed-per-trial --parameter-sweep-same-seed --no-parameter-sweep-same-seed",
                   "aiperf", none},
     ForeignOption{"--search-recipe --search-space", "aiperf", one, part, "search", true},
-    ForeignOption{"--search-sla --search-sla-tier", "aiperf", one, part, "search_limit", true},
+    ForeignOption{"--search-sla --search-sla-tier --adaptive-scale-sla", "aiperf", one, part, "search_limit",
+                  true},
+    ForeignOption{"--adaptive-scale", "aiperf", none, part, "search", true},
+    ForeignOption{"--adaptive-sustain-duration --adaptive-assessment-period --adaptive-control-min "
+                  "--adaptive-control-max --adaptive-control-variable",
+                  "aiperf"},
     ForeignOption{"--ttft-sla-ms", "aiperf", one, part, "ttft_limit", true},
     ForeignOption{"--tpot-sla-ms --itl-sla-ms", "aiperf", one, part, "tpot_limit", true},
     ForeignOption{"--e2e-sla-ms", "aiperf", one, part, "e2e_limit", true},
@@ -344,6 +349,11 @@ constexpr std::array kOptions = {
     ForeignOption{"--cache-hit-rate", "sglang", one, absent,
                   "`paretoken cache URL` measures shares of hits in the prefix cache"},
     ForeignOption{"--data-type", "guidellm"},
+    ForeignOption{"--prompt-tokens --emulated-prompt-tokens", "guidellm", one, part, "isl"},
+    ForeignOption{"--output-tokens --generated-tokens --emulated-generated-tokens", "guidellm", one, part,
+                  "osl"},
+    ForeignOption{"--multi", "sglang", none, part, "multi"},
+    ForeignOption{"--request-rate-range", "sglang", one, part, "multi_rates"},
     ForeignOption{"--prompt-suffix", "sglang", one, absent, "prompts are sent as they are"},
     ForeignOption{"--accuracy-benchmark --accuracy-tasks --accuracy-n-shots --accuracy-grader "
                   "--accuracy-system-prompt",
@@ -460,10 +470,17 @@ constexpr std::array kOptions = {
     ForeignOption{"--warmup-request-count", "perf-analyzer", one, part, "num_warmups"},
     ForeignOption{"--measurement-interval -p", "perf-analyzer", one, part, "interval"},
     ForeignOption{"--profile-export-file -f --stability-percentage -s --max-threads --measurement-mode "
-                  "--measurement-request-count --latency-threshold --percentile -i",
+                  "--measurement-request-count --latency-threshold -l --percentile -i -b -r",
                   "perf-analyzer"},
-    ForeignOption{"--async --sync --streaming -v --verbose --verbose-csv --collect-metrics", "perf-analyzer",
-                  none},
+    ForeignOption{"--async -a --sync --streaming -v --verbose --verbose-csv --collect-metrics -d",
+                  "perf-analyzer", none},
+    ForeignOption{"-t", "perf-analyzer", one, part, "concurrency_range"},
+    ForeignOption{"-c", "perf-analyzer", one, absent, "levels are given with --concurrency-range 1:8"},
+    ForeignOption{"--periodic-concurrency-range --request-period", "perf-analyzer", one, absent,
+                  "a load that rises is --ramp-up 60s, or --arrivals ramp:from=1,to=10,over=60s"},
+    ForeignOption{"--string-data --string-length --shape --input-tensor-format --output-tensor-format "
+                  "--shared-memory --model-repository --model-signature-name -x",
+                  "perf-analyzer", one, absent, kOpenAi},
 };
 
 /// What the parts become here.
@@ -490,6 +507,8 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"sweep_values", "`paretoken sweep --concurrency`, `--request-rate`, `--grid`"},
     {"search", "`paretoken sweep --search slo`"},
     {"search_limit", "`--slo`"},
+    {"multi", "`paretoken sweep --request-rate`"},
+    {"multi_rates", "`paretoken sweep --request-rate`"},
     {"ttft_limit", "`--slo ttft_p95:MS`"},
     {"tpot_limit", "`--slo tpot_p95:MS`"},
     {"e2e_limit", "`--slo e2e_p99:MS`"},

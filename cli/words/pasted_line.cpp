@@ -146,7 +146,9 @@ class Splitting {
         if (ends_line) {
             at_ = next == std::string_view::npos ? text_.size() : next + 1;
             if (next_is(0, '>')) ++at_;  // the mark with which a shell or a page begins a further line
-            return end_word();
+            // A shell joins the two parts of a word. An option without its indentation begins a new one.
+            const bool joins = begun_ && (words_.back() == "-" || !next_is(0, '-'));
+            return joins ? void() : end_word();
         }
         if (text_[at_ + 1] != ' ') add(text_[at_ + 1]);
         at_ += 2;

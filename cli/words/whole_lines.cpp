@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cli/words/composing.h"
@@ -390,7 +392,11 @@ void add_translations(const std::vector<Words>& commands, Inside inside_of,
     for (const Words& command : commands) {
         const std::size_t found = translations.size() + complaints.size();
         try {
-            if (auto one = translation_of_command(command, before)) translations.push_back(*std::move(one));
+            auto one = translation_of_command(command, before);
+            // A script that keeps a command in an array first sets it and then runs it.
+            const bool is_again = one && !translations.empty() && translations.back().words == one->words;
+            if (is_again) continue;
+            if (one) translations.push_back(*std::move(one));
         } catch (const UsageError& error) {
             complaints.emplace_back(error.what());
         }
@@ -412,22 +418,61 @@ void add_translations(const std::vector<Words>& commands, Inside inside_of,
     }
 }
 
-/// Says how one sweep measures all levels of a loop around the command: "for c in 1 2 4; do …".
+/// Whether a text has one of the variables, as "$C", "${C}" or, in a computation, "C".
+bool has_any_variable(std::string_view text, const std::set<std::string>& variables) {
+    std::string name;
+    for (const char c : has_shell_variable(text) ? std::string(text) + ' ' : std::string())
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')
+            name += c;
+        else if (variables.contains(std::exchange(name, {})))
+            return true;
+    return false;
+}
+
+/// Says how one sweep measures all levels of a loop around the command, "for c in 1 2 4; do …", or that the
+/// command stays inside the loop.
 void note_loop(const std::vector<Words>& commands, Translation& translation) {
+    constexpr std::array kAxes = {"--concurrency", "--request-rate", "--isl", "--osl"};
+    std::set<std::string> set;  // in the loop
+    Words loop;
     for (const Words& command : commands) {
-        if (command.size() < 4 || command[0] != "for" || command[2] != "in") continue;
-        const Words levels(command.begin() + 3, command.end());
-        if (std::ranges::any_of(levels, has_shell_variable)) continue;
-        for (std::size_t i = 0; i + 1 < translation.words.size(); ++i) {
-            const std::string& option = translation.words[i];
-            const std::string& value = translation.words[i + 1];
-            if (option != "--concurrency" && option != "--request-rate") continue;
-            if (value == "$" + command[1] || value == "${" + command[1] + "}")
-                translation.notes.push_back(fmt::format(
-                    "one `paretoken sweep` with {} {} in place of {} measures all levels of the loop", option,
-                    fmt::join(levels, ","), value));
+        const auto equals = command.front().find('=');
+        if (command.front() == "for" && command.size() > 3 && command[2] == "in") {
+            loop = command;
+            set = {command[1]};
+        } else if (!loop.empty() && command.size() == 1 && equals != std::string::npos) {
+            set.insert(command.front().substr(0, equals));
         }
     }
+    if (loop.empty()) return;
+    const Words levels(loop.begin() + 3, loop.end());
+    const bool knows_levels = std::ranges::none_of(levels, has_shell_variable);
+    std::string sweep;
+    std::string place;
+    Words others;  // the other options that change from level to level
+    for (std::size_t i = 0; i + 1 < translation.words.size(); ++i) {
+        const std::string& option = translation.words[i];
+        const std::string& value = translation.words[i + 1];
+        if (!has_any_variable(value, set)) continue;
+        const bool is_axis = std::ranges::find(kAxes, option) != kAxes.end() && knows_levels &&
+                             sweep.empty() && (value == "$" + loop[1] || value == "${" + loop[1] + "}");
+        if (!is_axis) {
+            others.push_back(option);
+            continue;
+        }
+        const std::string values = fmt::format("{}", fmt::join(levels, ","));
+        const bool is_length = option.ends_with("sl");
+        place = is_length ? fmt::format("{} {}", option, value) : value;
+        sweep = is_length ? fmt::format("--grid {}={}", option.substr(2), values)
+                          : fmt::format("{} {}", option, values);
+    }
+    if (!sweep.empty())
+        translation.notes.push_back(fmt::format(
+            "one `paretoken sweep` with {} in place of {}{} measures all levels of the loop", sweep, place,
+            others.empty() ? "" : fmt::format(", and without {},", fmt::join(others, " and "))));
+    else if (!others.empty())
+        translation.notes.push_back(
+            fmt::format("the line stays inside the loop, which sets {}", fmt::join(set, ", ")));
 }
 
 }  // namespace

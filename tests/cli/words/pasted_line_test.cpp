@@ -26,6 +26,9 @@ TEST(PastedLine, goes_on_behind_a_backslash_even_where_blanks_follow_it) {
     EXPECT_THAT(commands_in("a --b \\\n  c \\  \n--d \\"), ElementsAre(ElementsAre("a", "--b", "c", "--d")));
     EXPECT_THAT(commands_in("a \\  --b"), ElementsAre(ElementsAre("a", "--b")))
         << "a page joined the lines of a command";
+    EXPECT_THAT(commands_in("a -\\\n-b c\\\nd e\\\n--f"),
+                ElementsAre(ElementsAre("a", "--b", "cd", "e", "--f")))
+        << "a word goes on, but an option that lost its indentation is one of its own";
 }
 
 TEST(PastedLine, has_several_commands_and_leaves_out_where_their_output_goes) {

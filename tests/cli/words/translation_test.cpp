@@ -419,6 +419,21 @@ const std::vector<Meaning>& meanings() {
         {"python sgl_bench_serving.py --backend vllm --dataset-name random --random-input 9 "
          "--random-range-ratio 1",
          {"run http://127.0.0.1:30000", "--isl 9"}},
+        {"python3 -m sglang.bench_serving --dataset-name random --multi --request-rate-range 2,34,2",
+         {"sweep ", "--request-rate 2..33:2"}},
+        {"python3 -m sglang.bench_serving --dataset-name random --max-concurrency 4 --request-rate-range 4",
+         {"run ", "--concurrency 4", "!--request-rate"}},
+        {"guidellm --target http://h --rate sweep", {"sweep http://h --request-rate auto:10"}},
+        {"guidellm benchmark --target h --rate-type constant --rate 4 --data prompt_tokens=9 --output "
+         "r/a.json",
+         {"--out r/a"}},
+        {"guidellm benchmark --target h --rate-type constant --rate 4 --data prompt_tokens=9 --output-dir r "
+         "--outputs a.json,html",
+         {"--out r"}},
+        {"guidellm --target h --prompt-tokens 512 --max-tokens 128", {"--isl 512 --osl 128"}},
+        {"aiperf profile -m M --concurrency 9 --adaptive-scale --adaptive-sustain-duration 60 "
+         "--adaptive-scale-sla request_latency:p95:le:30000",
+         {"sweep ", "--slo e2e_p95:30000 --search slo", "!--concurrency"}},
         // a line as it was copied
         {"for c in 1 2; do docker exec x vllm bench serve --model M --dataset-name random --max-concurrency "
          "2 "
@@ -458,8 +473,25 @@ TEST(Translation, a_shell_replaces_the_variables_of_the_printed_line) {
     EXPECT_THAT(shown_line(translation),
                 AllOf(HasSubstr("--model \"$M\" --concurrency \"$c\" --num-prompts \"$((c * 2))\""),
                       HasSubstr(R"(--extra-body "{\"min_tokens\":$O,\"user\":\"a b\"}")")));
-    EXPECT_THAT(fmt::format("{}", fmt::join(translation.notes, ";")),
-                HasSubstr("`paretoken sweep` with --concurrency 1,2,8 in place of $c"));
+    EXPECT_THAT(
+        fmt::format("{}", fmt::join(translation.notes, ";")),
+        HasSubstr("`paretoken sweep` with --concurrency 1,2,8 in place of $c, and without --num-prompts, "
+                  "measures all levels of the loop"));
+}
+
+TEST(Translation, a_line_of_a_loop_says_how_it_is_to_be_run) {
+    const auto notes = [](const std::string& line) {
+        return fmt::format("{}", fmt::join(translation_of(commands_in(line)).notes, ";"));
+    };
+    EXPECT_THAT(
+        notes("for n in 128 256; do\nvllm bench serve --model M --dataset-name random "
+              "--random-input-len ${n} --max-concurrency 1\ndone"),
+        HasSubstr("`paretoken sweep` with --grid isl=128,256 in place of --isl ${n} measures all levels"));
+    EXPECT_THAT(notes("for c in $LEVELS; do\nn=$((c * 2))\nvllm bench serve --model M --dataset-name random "
+                      "--max-concurrency $c --num-prompts $n\ndone"),
+                HasSubstr("the line stays inside the loop, which sets c, n"));
+    EXPECT_THAT(notes("for c in 1 2; do echo $c; done\nvllm bench serve --model M --max-concurrency 3"),
+                ::testing::Not(HasSubstr("loop")));
 }
 
 TEST(Translation, what_a_variable_holds_is_asked_for_where_the_translation_depends_on_it) {
@@ -473,7 +505,7 @@ TEST(Translation, what_a_variable_holds_is_asked_for_where_the_translation_depen
                 HasSubstr("--random-range-ratio $R: the value is needed here"));
     EXPECT_THAT(complaint("guidellm benchmark --data \"$D\" --rate-type concurrent --rate 3"),
                 HasSubstr("--data $D: the value is needed here"));
-    EXPECT_THAT(complaint("guidellm benchmark --data prompt_tokens=9 --rate-type $T --rate 3"),
+    EXPECT_THAT(complaint("guidellm benchmark --data prompt_tokens=9 --rate-type $T"),
                 HasSubstr("profile $T: the value is needed here"));
 }
 
@@ -484,9 +516,11 @@ TEST(Translation, a_dataset_that_is_not_known_here_is_named) {
     EXPECT_THAT(complaint("aiperf profile -m M --input-file x.jsonl --custom-dataset-type nothing_known"),
                 HasSubstr("dataset nothing_known"));
     EXPECT_THAT(complaint("aiperf profile -m M --input-file d/inputs.json --custom-dataset-type inputs-json"),
-                AllOf(HasSubstr("jq -c '.data[].payloads[]' d/inputs.json > inputs.jsonl"),
+                AllOf(HasSubstr("jq -c '.data[] | (.payloads // .payload)[]' d/inputs.json > inputs.jsonl"),
                       HasSubstr("then: paretoken run http://localhost:8000 --model M --dataset custom "
                                 "--dataset-path inputs.jsonl")));
+    EXPECT_THAT(complaint("perf_analyzer -m M --service-kind openai --input-data d/inputs.json"),
+                HasSubstr("d/inputs.json > inputs.jsonl; then: paretoken run"));
     EXPECT_THAT(complaint("aiperf profile -m M --public-dataset cc_traces_weka_1 --concurrency 2"),
                 HasSubstr("--dataset weka --dataset-path cc_traces_weka_1.jsonl"));
     EXPECT_THAT(complaint("aiperf profile -m M --input-file x.jsonl --shared-system-prompt-length 9"),
@@ -533,6 +567,8 @@ TEST(Translation, every_command_of_a_script_is_translated) {
     EXPECT_THAT(
         lines_of("pip install guidellm\ncd vllm\nvllm bench serve --model A\nvllm bench latency --model B"),
         ElementsAre(HasSubstr("--model A"), HasSubstr("--model B")));
+    EXPECT_THAT(lines_of("args=(vllm bench serve --model A)\n\"${args[@]}\""),
+                ElementsAre(HasSubstr("--model A")));
     EXPECT_THAT(lines_of("vllm bench serve --model A; k6 run s.js"),
                 ElementsAre(HasSubstr("--model A"), HasSubstr("--concurrency N")));
     EXPECT_THAT(
@@ -547,12 +583,21 @@ TEST(Translation, options_behind_a_line_of_two_dashes_are_those_of_perf_analyzer
         AllOf(HasSubstr("--num-prompts 40"), HasSubstr("--concurrency 8")));
 }
 
+TEST(Translation, a_number_of_different_prompts_is_not_lost_without_a_word) {
+    const Translation translation = translation_of(commands_in("genai-perf profile -m M --num-prompts 100"));
+    EXPECT_THAT(unneeded_text(translation), HasSubstr("--num-prompts (the number of different prompts)"));
+    EXPECT_THAT(shown_line(translation), ::testing::Not(HasSubstr("--num-prompts")));
+}
+
 TEST(Translation, a_server_of_another_kind_is_named) {
     const auto complaint = [](const std::string& line) {
         return complaint_of(translation_of(commands_in(line)), "paretoken");
     };
     EXPECT_THAT(complaint("genai-perf profile -m gpt2 --backend tensorrtllm"),
                 HasSubstr("--service-kind triton: only OpenAI's"));
+    EXPECT_THAT(complaint("perf_analyzer -m t -u h:8000 -p3000 -d -l3000 -t1 -c5 -b1 --shape a:1"),
+                AllOf(HasSubstr("-c: levels are given with --concurrency-range"),
+                      HasSubstr("--shape: only OpenAI's"), ::testing::Not(HasSubstr("no option"))));
     EXPECT_THAT(complaint("python3 -m sglang.bench_one_batch --model-path M --batch 1"),
                 ::testing::Not(HasSubstr("unknown")));
 }
