@@ -270,6 +270,8 @@ constexpr std::array kOptions = {
     ForeignOption{"--prefix-prompt-length --prompt-prefix-length", "aiperf", one, part, "prefix", true},
     ForeignOption{"--shared-system-prompt-length", "aiperf", one, part, "prefix", true},
     ForeignOption{"--user-context-prompt-length", "aiperf", one, part, "context", true},
+    ForeignOption{"--input-sequence-length", "aiperf", one, part, "isl", true},
+    ForeignOption{"--output-sequence-length", "aiperf", one, part, "osl", true},
     ForeignOption{"--isl-stddev --prompt-input-tokens-stddev --synthetic-input-tokens-stddev", "aiperf", one,
                   part, "isl_stddev", true},
     ForeignOption{"--osl-stddev --output-tokens-stddev --prompt-output-tokens-stddev", "aiperf", one, part,

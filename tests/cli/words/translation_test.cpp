@@ -434,6 +434,8 @@ const std::vector<Meaning>& meanings() {
         {"aiperf profile -m M --concurrency 9 --adaptive-scale --adaptive-sustain-duration 60 "
          "--adaptive-scale-sla request_latency:p95:le:30000",
          {"sweep ", "--slo e2e_p95:30000 --search slo", "!--concurrency"}},
+        {"genai-perf --service-kind openai -m M --input-sequence-length 512 --output-sequence-length 256",
+         {"--isl 512 --osl 256"}},
         // a line as it was copied
         {"for c in 1 2; do docker exec x vllm bench serve --model M --dataset-name random --max-concurrency "
          "2 "
