@@ -42,8 +42,13 @@ bool is_same_model(std::string_view asked, std::string_view answered) {
 
 constexpr std::string_view kNoBlankLine = "no blank line ends the events of the stream";
 
+/// Returns whether a line ends with } and the next line that is not empty begins with {.
 bool are_lines_of_objects(std::string_view text) {
-    return text.find("}\n{") != std::string_view::npos;
+    for (std::size_t end = text.find('}'); end != std::string_view::npos; end = text.find('}', end + 1)) {
+        const std::size_t next = text.find_first_not_of("\r\n", end + 1);
+        if (next != std::string_view::npos && next > end + 1 && text[next] == '{') return true;
+    }
+    return false;
 }
 
 std::string asked_for(const AnswerLimits& limits) {
@@ -88,7 +93,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     log_.clear();
     log_.reserve(options.expected_chunks);
     facts_ = {};
-    events_ = unknown_outputs_ = foreign_ = text_until_end_ = 0;
+    events_ = unknown_outputs_ = foreign_ = text_until_end_ = text_before_last_ = 0;
     any_own_ = false;
     record.unseen_output = record.uncounted_output = record.disputed_cache = false;
     choices_seen_ = choices_finished_ = 0;
@@ -183,12 +188,16 @@ void AnswerReader::on_delta(const Delta& delta) {
                             " events with output came, and of tokens " + asked_for(options_.limits));
         }
         on_output(delta);
+        text_before_last_ = text_.size();
         if (options_.keep_text) parser_->append_text(delta, text_);
     } else {
         note_event(delta);
     }
     if (!parser_->model().empty() && !model_known_) note_model(parser_->model());
     if (delta.usage) {
+        const std::int64_t prompt = delta.usage->prompt.value_or(0);
+        if (facts_.first_prompt == 0) facts_.first_prompt = prompt;
+        facts_.prompt_growths += prompt > record_->usage.prompt.value_or(prompt) ? 1 : 0;
         update(record_->usage, *delta.usage);
         facts_.largest_count = std::max(facts_.largest_count, delta.usage->completion.value_or(0));
     }
@@ -286,6 +295,13 @@ void AnswerReader::check_counts() {
     TokenUsage& usage = record_->usage;
     std::int64_t output = std::max(usage.completion.value_or(0), usage.reasoning.value_or(0));
     for (const Chunk& chunk : log_) output = std::max<std::int64_t>(output, chunk.counted);
+    const bool is_summed = output > limits.output_tokens && counts_grow(log_);
+    if (is_summed) {
+        usage.completion.reset();
+        usage.reasoning.reset();
+        all_counted_along_ = false;
+        output = 0;
+    }
     const std::int64_t prompt = std::max(usage.prompt.value_or(0), usage.cached_prompt.value_or(0));
     if (output > limits.output_tokens) {
         fail(Outcome::malformed, "the server's usage counts " + std::to_string(output) +
@@ -328,9 +344,10 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (done_) return;  // the answer was too long
     const auto answer = parse_whole_answer(whole_body_.view(), parser_->secrets(), parser_->protocol());
     if (!answer && are_lines_of_objects(whole_body_.view()))
-        return fail(
-            Outcome::malformed,
-            "the answer is JSON objects in lines, as Ollama's own API sends them, and no event stream");
+        return fail(Outcome::malformed,
+                    "the answer is JSON objects in lines, as Ollama's own API sends them, and no event "
+                    "stream: " +
+                        beginning());
     if (!answer)
         return fail(Outcome::malformed, "the answer is neither a stream nor a JSON object: " + beginning());
     if (answer->impossible_count) {
@@ -361,15 +378,16 @@ void AnswerReader::finish_stream(bool http_complete) {
         }
     }
     record_->answer = text_.view();
-    const std::size_t last_bytes = log_.empty() ? 0 : log_.back().text_bytes;
-    if (leave_out_repeated_text(log_))
-        record_->answer.erase(0, record_->answer.size() - std::min(record_->answer.size(), last_bytes));
+    if (leave_out_repeated_text(log_)) record_->answer.erase(0, text_before_last_);
+    leave_out_summed_prompts(facts_, record_->usage);
     const bool counts_prompt = leave_out_prompt(log_, facts_, *record_);
     check_counts();
-    const bool goes_on = goes_on_after_end(log_, facts_, *record_);
+    const std::size_t kept = events_before_repeat(log_, facts_, *record_);
+    const bool goes_on = kept < log_.size();
     if (goes_on) {
-        log_.resize(facts_.until_end);
-        record_->answer.resize(text_until_end_);
+        const bool is_half = facts_.until_end != kept;
+        record_->answer.resize(is_half ? record_->answer.size() / 2 : text_until_end_);
+        log_.resize(kept);
     }
     write_events();
     // A single event may hold anything, such as a note of the gateway.
@@ -388,13 +406,14 @@ void AnswerReader::finish_stream(bool http_complete) {
     } else if (log_.empty() && foreign_ > 0 && !any_own_) {
         fail(Outcome::malformed, "the events of the stream are of another kind: " + beginning());
     } else if (!done_ && !all_choices_finished()) {
-        fail(Outcome::truncated, "the stream ended before a finish_reason");
+        fail(Outcome::truncated,
+             "the stream ended before a finish_reason" + (log_.empty() ? "; " + beginning() : std::string()));
     } else if (record_->events.empty()) {
         const std::string& reason = record_->finish_reason;
         fail(Outcome::empty,
              "the stream contained no token" +
                  (reason.empty() ? std::string() : " (finish_reason " + reason + ")") +
-                 (unknown_outputs_ > 0 ? ", but text under names that are not known: " + beginning() : ""));
+                 (unknown_outputs_ > 0 ? ", but text under names that are not known: " : ": ") + beginning());
     }
 }
 

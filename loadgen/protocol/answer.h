@@ -113,14 +113,15 @@ class AnswerReader {
     std::uint64_t choices_finished_ = 0;
     RequestRecord* record_ = nullptr;
     AnswerOptions options_;
-    PaddedBuffer whole_body_;          ///< an answer that is no stream; of a stream, its beginning
-    PaddedBuffer text_;                ///< text of the answer, if it is kept
-    std::size_t text_until_end_ = 0;   ///< length of `text_` when the answer's end was first stated
-    StreamFacts facts_;                ///< what is known of the stream besides its events with output
-    std::size_t events_ = 0;           ///< number of events with output
-    std::size_t unknown_outputs_ = 0;  ///< events with text under unknown names alone
-    std::size_t foreign_ = 0;          ///< events that are objects of another kind
-    bool any_own_ = false;             ///< whether an event was one of the protocol
+    PaddedBuffer whole_body_;           ///< an answer that is no stream; of a stream, its beginning
+    PaddedBuffer text_;                 ///< text of the answer, if it is kept
+    std::size_t text_until_end_ = 0;    ///< length of `text_` when the answer's end was first stated
+    std::size_t text_before_last_ = 0;  ///< length of `text_` before the last event with output
+    StreamFacts facts_;                 ///< what is known of the stream besides its events with output
+    std::size_t events_ = 0;            ///< number of events with output
+    std::size_t unknown_outputs_ = 0;   ///< events with text under unknown names alone
+    std::size_t foreign_ = 0;           ///< events that are objects of another kind
+    bool any_own_ = false;              ///< whether an event was one of the protocol
 };
 
 }  // namespace paretoken::protocol

@@ -35,11 +35,15 @@ std::string_view only_output_in(std::string_view event, const Holes& holes) {
     return output;
 }
 
+/// The names under which servers and gateways send counts of tokens.
+constexpr std::array<std::string_view, 4> kUsageKeys = {"usage", "usageMetadata", "usage_metadata",
+                                                        "amazon-bedrock-invocationMetrics"};
+
 /// Reads the fields that all protocols share, and leaves the others to the protocol.
 bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta, Reading& reading) {
     return for_each_field(event, [&](Key key, Value value) {
         reading.any_field = true;
-        if (key == "usage" || key == "amazon-bedrock-invocationMetrics") {
+        if (is_one_of(kUsageKeys, key)) {
             reading.known = true;
             return read_usage(value, delta);
         }
@@ -140,12 +144,14 @@ bool succeeded(dom::element status) {
     return status["status_code"].get(code) || code == 0;
 }
 
-/// Returns the error of an answer that the server gave up although its HTTP status is that of a success;
-/// empty if the reason is none of a failure. vLLM and SGLang end a dropped request with "abort", DeepSeek
-/// with "insufficient_system_resource", GLM with "network_error".
+/// Returns the error of an answer that was given up although its HTTP status is that of a success; empty if
+/// the reason is none of a failure. vLLM and SGLang end a dropped request with "abort", DeepSeek with
+/// "insufficient_system_resource", GLM with "network_error"; filters cut answers off with "content_filter",
+/// "SAFETY", "sensitive" or "guardrail_intervened".
 std::string error_of_reason(std::string_view reason, std::string_view message = {}) {
-    constexpr std::array<std::string_view, 9> kOfFailures = {
-        "error", "abort", "cancel", "timeout", "timed", "fail", "insufficient", "interrupt", "overload"};
+    constexpr std::array<std::string_view, 16> kOfFailures = {
+        "error",    "abort",  "cancel", "timeout",    "timed",      "fail",      "insufficient", "interrupt",
+        "overload", "filter", "safety", "recitation", "prohibited", "blocklist", "sensitive",    "guardrail"};
     const std::string small = lower_case(reason);
     if (std::none_of(kOfFailures.begin(), kOfFailures.end(),
                      [&](std::string_view word) { return small.find(word) != std::string::npos; }))

@@ -62,6 +62,9 @@ bool is_impossible(const TokenUsage& usage) {
            is_impossible(usage.completion) || is_impossible(usage.reasoning);
 }
 
+/// The names of the text in a part of a message; that of speech is its transcript.
+constexpr std::array<std::string_view, 4> kTextNames = {"text", "content", "value", "transcript"};
+
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking) {
     switch (type_of(value)) {
         case ondemand::json_type::string:
@@ -71,8 +74,7 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
             return for_each_element(value, [&](Value part) { return add_text(part, bytes, thinking); });
         case ondemand::json_type::object:
             return for_each_field(value, [&](Key key, Value inner) {
-                if (key == "text" || key == "content" || key == "value")
-                    return add_text(inner, bytes, thinking);
+                if (is_one_of(kTextNames, key)) return add_text(inner, bytes, thinking);
                 if (key == "thinking" || key == "summary") return add_text(inner, thinking, thinking);
                 return true;
             });
@@ -123,9 +125,16 @@ void add_tokens_left_out(TokenUsage& usage, std::optional<std::int64_t> written,
 }
 
 /// The names of counts, as servers and gateways spell them.
-constexpr std::array<std::string_view, 7> kCachedNames = {
+constexpr std::array<std::string_view, 3> kPromptNames = {"prompt_tokens", "promptTokens",
+                                                          "promptTokenCount"};
+constexpr std::array<std::string_view, 3> kTotalNames = {"total_tokens", "totalTokens", "totalTokenCount"};
+constexpr std::array<std::string_view, 6> kOutputNames = {
+    "completion_tokens", "output_tokens",    "completionTokens",
+    "outputTokens",      "outputTokenCount", "candidatesTokenCount",
+};
+constexpr std::array<std::string_view, 8> kCachedNames = {
     "cached_tokens",        "cachedTokens",      "cachedInputTokens",   "prompt_cache_hit_tokens",
-    "promptCacheHitTokens", "cache_read_tokens", "cached_input_tokens",
+    "promptCacheHitTokens", "cache_read_tokens", "cached_input_tokens", "cachedContentTokenCount",
 };
 constexpr std::array<std::string_view, 3> kWrittenNames = {
     "cache_creation_input_tokens", "cacheWriteInputTokens", "cache_write_input_tokens"};
@@ -142,13 +151,11 @@ bool read_usage(ondemand::value& value, Delta& delta) {
     TokenUsage news;
     std::optional<std::int64_t> input, cache_read, cache_written, written_detail, rejected, total;
     const bool whole = for_each_field(value, [&](Key key, Value inner) {
-        if (key == "prompt_tokens" || key == "promptTokens") return read_count(inner, news.prompt);
+        if (is_one_of(kPromptNames, key)) return read_count(inner, news.prompt);
         if (key == "input_tokens" || key == "inputTokens" || key == "inputTokenCount")
             return read_count(inner, input);
-        if (key == "total_tokens" || key == "totalTokens") return read_count(inner, total);
-        if (key == "completion_tokens" || key == "output_tokens" || key == "completionTokens" ||
-            key == "outputTokens" || key == "outputTokenCount")
-            return read_count(inner, news.completion);
+        if (is_one_of(kTotalNames, key)) return read_count(inner, total);
+        if (is_one_of(kOutputNames, key)) return read_count(inner, news.completion);
         if (key == "prompt_tokens_details" || key == "input_tokens_details" || key == "promptTokensDetails")
             return for_each_field(inner, [&](Key name, Value count) {
                 if (is_one_of(kCachedNames, name)) return read_count(count, news.cached_prompt);
@@ -174,6 +181,8 @@ bool read_usage(ondemand::value& value, Delta& delta) {
         news.prompt = possible ? *input + cache_read.value_or(0) + cache_written.value_or(0) : kAboveAll;
     }
     if (cache_read && !news.cached_prompt) news.cached_prompt = cache_read;
+    if (total && news.prompt && !news.completion && *total > *news.prompt && !is_impossible(total))
+        news.completion = *total - *news.prompt;
     add_tokens_left_out(news, cache_written ? cache_written : written_detail, total);
     if (rejected > 0 && news.completion > rejected) *news.completion -= *rejected;
     if (news != TokenUsage{}) {

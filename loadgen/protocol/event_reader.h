@@ -150,8 +150,8 @@ bool is_impossible(const std::optional<std::int64_t>& count);
 bool is_impossible(const TokenUsage& usage);
 
 /// Adds the bytes of the texts in a value, which is a string, a list of parts ([{"type": "text", "text":
-/// "…"}]) or one part, whose text may also be named "content", or be an object with a "value". Texts under
-/// the key "thinking" are added to `thinking`, all others to `bytes`.
+/// "…"}]) or one part, whose text may also be named "content" or "transcript", or be an object with a
+/// "value". Texts under the key "thinking" are added to `thinking`, all others to `bytes`.
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking);
 
 /// Notes text under a name that is not known, if the value has any.

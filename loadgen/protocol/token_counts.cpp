@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <queue>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -149,6 +150,34 @@ std::int64_t total_of(std::int64_t last, std::int64_t events, std::int64_t most,
         return facts.first_alone;
     const bool larger_fits = facts.largest_count >= events && facts.largest_count <= most;
     return last < events && larger_fits ? facts.largest_count : last;
+}
+
+/// Returns `tokens` without the reasoning, if they count it twice: the events, of which those with reasoning
+/// are as many as its tokens, are as many as the others.
+std::int64_t without_second_reasoning(std::int64_t tokens, std::span<const Chunk> chunks,
+                                      std::int64_t reasoning) {
+    const auto events = static_cast<std::int64_t>(chunks.size());
+    const auto thoughts = std::ranges::count(chunks, EventKind::reasoning, &Chunk::kind);
+    const bool is_twice = thoughts >= kFewestEvents && agree(thoughts, reasoning) && !agree(events, tokens) &&
+                          agree(events, tokens - reasoning);
+    return is_twice ? tokens - reasoning : tokens;
+}
+
+/// Returns the tokens of an answer that the limit of the request ended, if its count is above this limit: it
+/// has tokens of attempts that failed before, for example, or of drafts that were rejected. They are as many
+/// as the events, or as the limit if the text has no more. Nothing if the count may be right.
+std::optional<std::int64_t> tokens_within_limit(std::int64_t tokens, std::span<const Chunk> chunks,
+                                                const RequestRecord& record) {
+    constexpr std::int64_t kLongestToken = 8;  // bytes in the mean
+    const auto events = static_cast<std::int64_t>(chunks.size());
+    const std::int64_t limit = record.wanted_output_tokens.value_or(0);
+    if (limit <= 0 || tokens <= limit || agree(tokens, limit) || agree(events, tokens) ||
+        record.usage.reasoning > 0 || record.finish_reason != "length" || events < kFewestEvents)
+        return std::nullopt;
+    if (agree(events, limit)) return events;
+    std::int64_t bytes = 0;
+    for (const Chunk& chunk : chunks) bytes += chunk.text_bytes;
+    return events < limit && bytes <= kLongestToken * limit ? std::optional(limit) : std::nullopt;
 }
 
 /// Returns the number of choices if `tokens` are those of one of several: each has as many events.
@@ -301,22 +330,40 @@ bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, 
 
 bool leave_out_repeated_text(std::span<Chunk> chunks) {
     constexpr std::size_t kFewest = 6;
+    constexpr std::size_t kMostKinds = 2;
     if (chunks.size() < kFewest) return false;
     std::uint64_t before_last = 0;
+    std::size_t kinds = 1;  // runs of events of one kind, each of which may begin with a text of its own
     bool grows = true;
     for (std::size_t i = 0; i < chunks.size(); ++i) {
-        if (chunks[i].kind != EventKind::content || chunks[i].choice != chunks[0].choice) return false;
-        if (i > 0) grows &= chunks[i].text_bytes > chunks[i - 1].text_bytes;
+        if (chunks[i].choice != chunks[0].choice) return false;
+        if (i > 0 && chunks[i].kind != chunks[i - 1].kind)
+            ++kinds;
+        else if (i > 0)
+            grows &= chunks[i].text_bytes > chunks[i - 1].text_bytes;
         if (i + 1 < chunks.size()) before_last += chunks[i].text_bytes;
     }
-    if (grows) {
-        for (std::size_t i = chunks.size() - 1; i > 0; --i) chunks[i].text_bytes -= chunks[i - 1].text_bytes;
-    } else if (chunks.back().text_bytes == before_last) {
+    const bool is_answer = kinds == 1 && chunks[0].kind == EventKind::content;
+    if (grows && kinds <= kMostKinds) {
+        for (std::size_t i = chunks.size() - 1; i > 0; --i)
+            if (chunks[i].text_bytes > chunks[i - 1].text_bytes)
+                chunks[i].text_bytes -= chunks[i - 1].text_bytes;
+    } else if (is_answer && chunks.back().text_bytes == before_last) {
         chunks.back().text_bytes = 0;
     } else {
         return false;
     }
     return true;
+}
+
+bool counts_grow(std::span<const Chunk> chunks) {
+    const std::size_t growths = counts_along(chunks).growths;
+    return growths >= static_cast<std::size_t>(kFewestEvents) && 2 * growths >= chunks.size();
+}
+
+void leave_out_summed_prompts(const StreamFacts& facts, TokenUsage& usage) {
+    constexpr std::size_t kFewest = 3;
+    if (facts.prompt_growths >= kFewest) usage.prompt = facts.first_prompt;
 }
 
 bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord& record) {
@@ -341,17 +388,32 @@ bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord
     return true;
 }
 
-bool goes_on_after_end(std::span<const Chunk> chunks, const StreamFacts& facts, const RequestRecord& record) {
-    const std::size_t first = facts.until_end;
+std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFacts& facts,
+                                 const RequestRecord& record) {
+    constexpr std::size_t kFewestSizes = 4;      // of texts, where no end tells the two answers apart
+    constexpr std::uint64_t kShortestToken = 3;  // bytes in the mean
+    const std::size_t count = chunks.size();
     const std::int64_t tokens = record.usage.completion.value_or(0);
-    if (first < static_cast<std::size_t>(kFewestEvents) || first >= chunks.size()) return false;
     const auto other = [&](const Chunk& chunk) { return chunk.choice != chunks.front().choice; };
-    if (std::ranges::any_of(chunks, other) || agree(static_cast<std::int64_t>(chunks.size()), tokens))
-        return false;
-    if (agree(static_cast<std::int64_t>(first), tokens)) return true;
-    return record.finish_reason == "length" && record.wanted_output_tokens == tokens &&
-           std::ranges::equal(chunks.first(first), chunks.subspan(first), {}, &Chunk::text_bytes,
-                              &Chunk::text_bytes);
+    if (std::ranges::any_of(chunks, other) || agree(static_cast<std::int64_t>(count), tokens)) return count;
+    const bool has_ended = facts.until_end != 0 && facts.until_end < count;
+    const std::size_t first = has_ended ? facts.until_end : count / 2;
+    if (first < static_cast<std::size_t>(kFewestEvents)) return count;
+    if (has_ended && agree(static_cast<std::int64_t>(first), tokens)) return first;
+    if (!std::ranges::equal(chunks.first(first), chunks.subspan(first), {}, &Chunk::text_bytes,
+                            &Chunk::text_bytes))
+        return count;
+    if (has_ended && record.finish_reason == "length" && record.wanted_output_tokens == tokens) return first;
+    std::set<std::uint32_t> sizes;
+    std::uint64_t bytes = 0;
+    for (const Chunk& chunk : chunks.first(first)) {
+        sizes.insert(chunk.text_bytes);
+        bytes += chunk.text_bytes;
+    }
+    // A model that repeats itself mostly goes on until the limit, and its tokens count.
+    const bool is_told = has_ended || (sizes.size() >= kFewestSizes && record.finish_reason != "length");
+    const bool counts_one = tokens > 0 && bytes >= kShortestToken * static_cast<std::uint64_t>(tokens);
+    return is_told && counts_one ? first : count;
 }
 
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record) {
@@ -365,10 +427,19 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
 
     const auto count = static_cast<std::int64_t>(events.size());
     const std::int64_t most = most_tokens(chunks, facts);
-    if (usage.completion) usage.completion = total_of(*usage.completion, count, most, facts);
+    if (usage.completion) {
+        usage.completion = total_of(*usage.completion, count, most, facts);
+        usage.completion = without_second_reasoning(*usage.completion, chunks, usage.reasoning.value_or(0));
+    }
     if (usage.completion && uncounted_choices(*usage.completion, chunks) > 1) {
         usage.completion = count;
         record.token_source = TokenSource::disputed;
+        return;
+    }
+    if (const auto within = tokens_within_limit(usage.completion.value_or(0), chunks, record)) {
+        usage.completion = within;
+        record.token_source = TokenSource::disputed;
+        if (*within != count) spread_by_text(chunks, static_cast<std::uint64_t>(*within), events);
         return;
     }
     const std::int64_t reasoning = unseen_reasoning(chunks, record);

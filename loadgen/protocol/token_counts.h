@@ -31,30 +31,42 @@ struct StreamFacts {
     std::size_t empty_first = 0;   ///< those of them that came before the first output
     std::int64_t largest_count = 0;          ///< the largest count of output tokens that any event had
     std::optional<std::int64_t> total = {};  ///< the sum of prompt and output tokens that was stated last
-    std::size_t until_end = 0;     ///< events with output before the first that stated a reason of the end
-    std::int64_t first_alone = 0;  ///< the first count above zero of an event without output; 0 if none
+    std::size_t until_end = 0;       ///< events with output before the first that stated a reason of the end
+    std::int64_t first_alone = 0;    ///< the first count above zero of an event without output; 0 if none
+    std::int64_t first_prompt = 0;   ///< the first count of the prompt's tokens above zero; 0 if none
+    std::size_t prompt_growths = 0;  ///< counts of the prompt's tokens above the one before
 };
 
 /// Leaves out of `chunks` the text that came before: some servers send all text so far with each event, or
 /// all of it again at the end. Returns whether they did; the last event then had the whole text. The bytes
-/// tell it, of content of one choice in at least six events: they grow with each event, or the last one has
-/// as many as all others.
+/// tell it, of one choice in at least six events: they grow with each event of a kind, or the last one has as
+/// many as all others.
 bool leave_out_repeated_text(std::span<Chunk> chunks);
+
+/// Returns whether the counts along the stream grow with most of at least eight events.
+bool counts_grow(std::span<const Chunk> chunks);
+
+/// Takes the first count of the prompt's tokens if later ones grew: some gateways add the prompt of each
+/// event to those before.
+void leave_out_summed_prompts(const StreamFacts& facts, TokenUsage& usage);
 
 /// Takes the prompt's tokens out of all counts of output, if these include them: they are above the limit of
 /// the request (record.wanted_output_tokens) by the prompt, or the usage states a total that is no larger,
 /// and the events are as many as the other tokens. Returns whether they did.
 bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord& record);
 
-/// Returns whether events with output that the usage does not count follow the end of the only choice
-/// (facts.until_end): some gateways send an answer again after a failure, or twice. The events before the end
-/// are as many as the tokens; or they are repeated one by one, and were ended by the limit of the request.
-bool goes_on_after_end(std::span<const Chunk> chunks, const StreamFacts& facts, const RequestRecord& record);
+/// Returns the number of events before an answer of one choice comes again: some gateways send it again after
+/// a failure, or twice, and the usage counts it once. If an end was stated (facts.until_end), the events
+/// before it are as many as the tokens, or are repeated one by one; else the second half repeats the first
+/// one. Returns the number of all events if nothing is repeated.
+std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFacts& facts,
+                                 const RequestRecord& record);
 
 /// Sets the tokens of record.events, which belong one to one to `chunks`, and record.token_source. Corrects
 /// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
 /// than the text can hold, less than it must have, or the number of its bytes; counts per event become their
-/// sum, and that of one of several choices becomes the number of events. Tokens that were generated before
+/// sum, and that of one of several choices becomes the number of events; one above the limit of the request
+/// becomes the number of events, or the limit. Tokens that were generated before
 /// the first output, unseen, are left out of the events: record.unseen_output tells of them.
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
 

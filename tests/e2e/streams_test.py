@@ -78,6 +78,29 @@ def with_the_prompt_as_output(x):
     in_groups(x, 1, end=(event({"choices": [], "usage": counts(16, 16 + x.count, 16 + x.count)}),))
 
 
+def with_a_total_only(x):
+    in_groups(x, 4, end=(event({"choices": [], "usage": {"prompt_tokens": 16, "total_tokens": 16 + x.count}}),))
+
+
+def with_two_attempts_counted(x):
+    in_groups(x, 4, end=(usage(2 * x.count),))
+
+
+def with_sums_of_running_totals(x):
+    """The gateway adds up what the server counted so far; the last sum is beyond all limits of the request."""
+    in_groups(x, 1, usage_of=lambda x, now: counts(16 * now, 200 * now))
+
+
+def twice_in_groups(x):
+    """Both times in groups of four words of various lengths, without an end between them and without a limit."""
+    groups = [" ".join("w" * (2 + (i + k) % 5) for k in range(4)) for i in range(x.count // 4)]
+    x.send(STREAM_HEAD)
+    for text in 2 * groups:
+        x.send(event(word(None, text)))
+        time.sleep(0.001)
+    x.send(event(word("stop", "")), usage(x.count), DONE, END)
+
+
 def twice(x):
     x.send(STREAM_HEAD)
     for piece in 2 * words(x.count):
@@ -165,6 +188,20 @@ class Streams(Case):
     def test_a_prompt_that_usage_counts_as_output_is_left_out(self):
         self.check_tokens(with_the_prompt_as_output, TOKENS, TOKENS - 1, present=("disputed_counts",), absent=())
 
+    def test_a_total_of_prompt_and_output_tells_the_output(self):
+        self.check_tokens(with_a_total_only, TOKENS, TOKENS - 1)
+
+    def test_tokens_beyond_the_limit_that_ended_an_answer_are_not_counted(self):
+        self.check_tokens(with_two_attempts_counted, TOKENS, TOKENS - 1, present=("disputed_counts",), absent=("output_length",))
+
+    def test_sums_of_running_totals_are_no_failure(self):
+        self.check_tokens(with_sums_of_running_totals, TOKENS, TOKENS - 1, present=("disputed_counts",), absent=("output_length",))
+
+    def test_a_text_that_comes_twice_in_groups_is_measured_once(self):
+        _, result, checks = self.run_of(twice_in_groups)
+        self.assertIn("uncounted_output", checks)
+        self.assertEqual({line["chunks"] for line in request_lines(self.directory / "run")}, {TOKENS // 4})
+
     def test_thoughts_that_usage_does_not_count_are_tokens(self):
         self.check_tokens(thoughts_that_are_not_counted, 2 * TOKENS, 2 * TOKENS - 1, present=("disputed_counts",), absent=())
 
@@ -183,7 +220,8 @@ class Streams(Case):
 
     def test_answers_that_the_server_gave_up_are_failures_with_its_words(self):
         for reason, words in (({"type": "abort", "message": "Input too long"}, "Input too long"),
-                              ("insufficient_system_resource", "insufficient_system_resource")):
+                              ("insufficient_system_resource", "insufficient_system_resource"),
+                              ("content_filter", "content_filter")):
             done, result, _ = self.run_of(ended_by(reason), good_first=GOOD_FIRST)
             self.assertEqual(done.returncode, 4, done.stderr)
             self.assertGreater(result["counts"]["by_outcome"]["stream_error"], 0)

@@ -597,6 +597,24 @@ TEST(Answer, TextThatComesAgainWithEachEventOrAtTheEndCountsOnce) {
     EXPECT_EQ(other.read(2, kStop + kDone).end().answer, "abbcddeff");
 }
 
+TEST(Answer, TextSoFarOfReasoningAndThenOfTheAnswerCountsOnce) {
+    for (const bool keeps_reasoning : {true, false}) {
+        Answer answer({.keep_text = true});
+        std::string thoughts, said;
+        for (int i = 1; i <= 8; ++i) {
+            (i <= 4 ? thoughts : said) += "four tokens a time ";
+            const std::string content = i <= 4 ? "" : R"("content":")" + said + "\"";
+            const std::string reasoning =
+                i <= 4 || keeps_reasoning ? R"("reasoning_content":")" + thoughts + "\"" : "";
+            const bool both = !content.empty() && !reasoning.empty();
+            answer.read(10 * i, chunk("{" + reasoning + (both ? "," : "") + content + "}"));
+        }
+        const RequestRecord record = answer.read(81, kStop + usage(1, 32) + kDone).end();
+        EXPECT_THAT(tokens_of(record), ::testing::Each(4U));
+        EXPECT_EQ(record.answer, said);
+    }
+}
+
 TEST(Answer, SaysThatOutputCameUnderUnknownNames) {
     const std::string unknown = chunk(R"({"content":"","inner_voice":"hm"})");
     EXPECT_TRUE(Answer().read(1, unknown + unknown).read(2, text("a") + kStop).end().unseen_output);
@@ -647,8 +665,10 @@ TEST(Outcome, AReasonOfTheEndThatNamesAFailureIsOne) {
     for (const std::string reason : {"insufficient_system_resource", "network_error", "FAILED", "timed_out"})
         EXPECT_EQ(Answer().read(1, text("a") + ended_by(reason)).end().outcome, Outcome::stream_error)
             << reason;
-    for (const std::string reason :
-         {"stop", "length", "tool_calls", "MAX_TOKENS", "content_filter", "eos_token"})
+    for (const std::string reason : {"content_filter", "SAFETY", "sensitive", "guardrail_intervened"})
+        EXPECT_EQ(Answer().read(1, text("a") + ended_by(reason)).end().outcome, Outcome::stream_error)
+            << "a filter cut the answer off: " << reason;
+    for (const std::string reason : {"stop", "length", "tool_calls", "MAX_TOKENS", "eos_token"})
         EXPECT_EQ(Answer().read(1, text("a") + ended_by(reason)).end().outcome, Outcome::ok) << reason;
     const RequestRecord aborted =
         Answer().read(1, text("a") + chunk("{}", R"({"type":"abort","message":"Input too long"})")).end();
@@ -684,6 +704,20 @@ TEST(Outcome, WhatAnotherApiSendsIsQuoted) {
               "too many words (336003)");
     EXPECT_EQ(error_of("data: {\"error_code\":18,\"error_msg\":\"too fast\"}\n\n"), "too fast (18)");
     EXPECT_THAT(error_of(R"({"choices":[],"note":"nothing"})"), HasSubstr("nothing"));
+}
+
+TEST(Outcome, LinesOfObjectsAreNamedWhateverEndsALine) {
+    for (const std::string end : {"\n", "\r\n", "\n\n"}) {
+        const std::string line = R"({"choices":[{"delta":{"content":"a"}}]})" + end;
+        EXPECT_THAT(Answer().read(1, line + line).end().error, HasSubstr("JSON objects in lines")) << end;
+    }
+}
+
+TEST(Outcome, AnAnswerWithoutOutputIsQuoted) {
+    EXPECT_THAT(Answer().read(1, "data: {\"choices\":null,\"status_text\":\"too many\"}\n\n").end().error,
+                AllOf(HasSubstr("before a finish_reason"), HasSubstr("too many")));
+    EXPECT_THAT(Answer().read(1, chunk(R"({"audio":{"transcript":"hi"}})") + kStop + kDone).end().error,
+                AllOf(HasSubstr("names that are not known"), HasSubstr("transcript")));
 }
 
 TEST(Outcome, AKeyThatAServerEchoesIsNotQuoted) {
@@ -1117,6 +1151,19 @@ TEST(Answer, far_more_tokens_than_were_asked_for_are_malformed) {
     EXPECT_EQ(with(R"({"prompt_tokens":1000000,"completion_tokens":2})").outcome, Outcome::malformed);
     EXPECT_EQ(with(R"({"prompt_tokens":900,"completion_tokens":300})").outcome, Outcome::ok)
         << "wrong, perhaps, and not absurd";
+}
+
+TEST(Answer, running_totals_far_above_the_limit_are_an_estimate) {
+    Answer answer({.limits = limits_for(32, 2000)});
+    for (int i = 1; i <= 32; ++i)
+        answer.read(10 * i, text("word ", R"(,"usage":{"prompt_tokens":)" + std::to_string(32 * i) +
+                                              R"(,"completion_tokens":)" + std::to_string(400 * i) + "}"));
+    const RequestRecord record = answer.read(330, kStop + usage(32 * 32, 12800) + kDone).end();
+    EXPECT_EQ(record.outcome, Outcome::ok) << record.error;
+    EXPECT_EQ(record.token_source, TokenSource::one_per_chunk);
+    EXPECT_EQ(record.streamed_tokens, 32);
+    EXPECT_EQ(record.usage.completion, std::nullopt);
+    EXPECT_EQ(record.usage.prompt, 32) << "the prompt of each event is added to those before";
 }
 
 TEST(Answer, a_count_along_the_stream_is_held_to_the_same_limit) {

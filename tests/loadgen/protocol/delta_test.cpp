@@ -189,6 +189,19 @@ TEST(Delta, UsageMayHaveItsNamesInCamelCase) {
               (TokenUsage{32, std::nullopt, 4, std::nullopt}));
 }
 
+TEST(Delta, UsageMayHaveGeminisNames) {
+    EXPECT_EQ(parse(R"({"choices":[],"usageMetadata":{"promptTokenCount":32,"candidatesTokenCount":4,
+                        "thoughtsTokenCount":6,"cachedContentTokenCount":16,"totalTokenCount":42}})")
+                  .usage,
+              (TokenUsage{32, 16, 10, 6}));
+}
+
+TEST(Delta, UsageMayStateTheOutputByItsTotalAlone) {
+    EXPECT_EQ(parse(R"({"usage":{"prompt_tokens":32,"total_tokens":36}})").usage,
+              (TokenUsage{32, std::nullopt, 4, std::nullopt}));
+    EXPECT_EQ(parse(R"({"usage":{"prompt_tokens":32,"total_tokens":32}})").usage->completion, std::nullopt);
+}
+
 TEST(Delta, NumbersInUsageMayBeStringsOrFractions) {
     const auto usage = parse(R"({"usage":{"prompt_tokens":"32","completion_tokens":4.0}})").usage;
     EXPECT_EQ(usage, (TokenUsage{32, std::nullopt, 4, std::nullopt}));

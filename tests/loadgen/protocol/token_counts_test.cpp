@@ -273,7 +273,7 @@ TEST(TokenCounts, of_an_answer_that_had_ended_do_not_count_what_follows) {
         record.usage.completion = tokens;
         record.finish_reason = std::move(reason);
         record.wanted_output_tokens = wanted;
-        return goes_on_after_end(chunks, {.until_end = before}, record);
+        return events_before_repeat(chunks, {.until_end = before}, record) == before && after > 0;
     };
     EXPECT_TRUE(goes_on(32, 32, 32, "stop", 64));
     EXPECT_TRUE(goes_on(32, 7, 32, "length", 32));
@@ -283,6 +283,67 @@ TEST(TokenCounts, of_an_answer_that_had_ended_do_not_count_what_follows) {
     EXPECT_TRUE(goes_on(8, 8, 32, "length", 32)) << "four tokens in an event, which come again one by one";
     EXPECT_FALSE(goes_on(8, 8, 32, "stop", 64)) << "both may be counted";
     EXPECT_FALSE(goes_on(8, 9, 32, "length", 32)) << "other text";
+    EXPECT_TRUE(goes_on(12, 12, 18, "stop", 64)) << "the text of both is too long for the tokens";
+}
+
+TEST(TokenCounts, of_a_text_that_comes_twice_before_its_end_are_those_of_the_first) {
+    const auto kept = [](std::uint32_t sizes, std::int64_t tokens, std::string reason, std::size_t events) {
+        std::vector<Chunk> chunks(events);
+        for (std::size_t i = 0; i < events; ++i)
+            chunks[i].text_bytes = 12 + static_cast<std::uint32_t>(i % (events / 2)) % sizes;
+        RequestRecord record;
+        record.usage.completion = tokens;
+        record.finish_reason = std::move(reason);
+        return events_before_repeat(chunks, {.until_end = events}, record);
+    };
+    EXPECT_EQ(kept(5, 24, "stop", 16), 8U);
+    EXPECT_EQ(kept(5, 48, "stop", 16), 16U) << "the usage counts both";
+    EXPECT_EQ(kept(5, 24, "length", 16), 16U) << "a model that repeats itself";
+    EXPECT_EQ(kept(2, 24, "stop", 16), 16U) << "events of equal length show nothing";
+    EXPECT_EQ(kept(5, 24, "stop", 15), 15U);
+}
+
+TEST(TokenCounts, above_the_limit_that_ended_the_answer_are_those_of_the_events_or_the_limit) {
+    const auto limited = [](std::size_t events, std::int64_t tokens, std::string reason) {
+        std::vector<Chunk> chunks(events);
+        RequestRecord record;
+        for (Chunk& chunk : chunks) {
+            chunk.text_bytes = 10;
+            record.events.emplace_back();
+        }
+        record.usage.completion = tokens;
+        record.wanted_output_tokens = 24;
+        record.finish_reason = std::move(reason);
+        decide_tokens(chunks, {}, record);
+        return record;
+    };
+    for (const std::size_t events : {24U, 12U}) {  // a failed attempt is counted, too; drafts are
+        const RequestRecord record = limited(events, 60, "length");
+        EXPECT_EQ(record.token_source, TokenSource::disputed);
+        EXPECT_EQ(record.usage.completion, 24);
+        EXPECT_THAT(tokens_of(record), Each(24U / events));
+    }
+    EXPECT_EQ(limited(12, 60, "stop").usage.completion, 60) << "the server does not know the limit";
+    EXPECT_EQ(limited(60, 60, "length").usage.completion, 60);
+}
+
+TEST(TokenCounts, that_have_the_reasoning_twice_lose_it_once) {
+    const RequestRecord twice =
+        decided({.events = 24, .thoughts = 16}, {.largest_count = 40}, counting(40, 16));
+    EXPECT_EQ(twice.token_source, TokenSource::one_per_event);
+    EXPECT_EQ(twice.usage.completion, 24);
+    EXPECT_EQ(
+        decided({.events = 40, .thoughts = 16}, {.largest_count = 40}, counting(40, 16)).usage.completion,
+        40);
+}
+
+TEST(TokenCounts, of_a_prompt_that_grows_with_the_events_are_the_first) {
+    TokenUsage usage{.prompt = 768};
+    leave_out_summed_prompts({.first_prompt = 32, .prompt_growths = 23}, usage);
+    EXPECT_EQ(usage.prompt, 32);
+    usage.prompt = 40;
+    leave_out_summed_prompts({.first_prompt = 8, .prompt_growths = 1}, usage);
+    EXPECT_EQ(usage.prompt, 40) << "the first count may leave out cached tokens";
 }
 
 TEST(TokenCounts, that_sum_up_running_totals_are_not_used) {
