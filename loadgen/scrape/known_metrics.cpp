@@ -24,12 +24,26 @@ std::string_view without_total(std::string_view name) {
     return name;
 }
 
-/// Returns the samples with vLLM's own names for those that Ray Serve exports as ray_vllm:… or ray_vllm_….
-std::vector<Sample> without_ray(std::vector<Sample> samples) {
-    constexpr std::string_view kPrefix = "ray_vllm";
+/// Returns an engine's own name of a metric that another exporter renamed: Ray Serve exports ray_vllm:… or
+/// ray_vllm_…, and exporters that allow no colon in names, or put one everywhere, sglang_… or trtllm:….
+std::string own_name_of(std::string_view name) {
+    constexpr std::string_view kRay = "ray_";
+    const std::string_view plain = name.substr(name.starts_with(kRay) ? kRay.size() : 0);
+    for (const std::string& engine : engines()) {
+        if (!plain.starts_with(engine) || plain.size() < engine.size() + 2) continue;
+        if (plain[engine.size()] != ':' && plain[engine.size()] != '_') continue;
+        const std::string rest(plain.substr(engine.size() + 1));
+        return engine_of_metric(engine + ":" + rest).empty() ? engine + "_" + rest : engine + ":" + rest;
+    }
+    return std::string(name);
+}
+
+/// Returns the samples with the engines' own names. A page that has a metric under both names keeps both.
+std::vector<Sample> with_own_names(std::vector<Sample> samples) {
+    std::set<std::string> names;
+    for (const Sample& sample : samples) names.insert(sample.name);
     for (Sample& sample : samples)
-        if (sample.name.starts_with(kPrefix) && sample.name.size() > kPrefix.size() + 1)
-            sample.name = "vllm:" + sample.name.substr(kPrefix.size() + 1);
+        if (std::string own = own_name_of(sample.name); !names.contains(own)) sample.name = std::move(own);
     return samples;
 }
 
@@ -79,12 +93,15 @@ bool is_known(const Sample& sample) {
 /// Returns the samples without those of known quantities of other models, if any is of `model`. A name that
 /// no series has may be an alias or an adapter of the model that is served.
 std::vector<Sample> of_model(std::vector<Sample> samples, std::string_view model) {
-    constexpr std::string_view kModel = "model_name";
+    const auto model_of = [](const Sample& sample) {
+        const std::string_view name = sample.label("model_name");
+        return name.empty() ? sample.label("model") : name;
+    };
     const auto is_named = std::ranges::any_of(
-        samples, [&](const Sample& sample) { return is_known(sample) && sample.label(kModel) == model; });
+        samples, [&](const Sample& sample) { return is_known(sample) && model_of(sample) == model; });
     if (model.empty() || !is_named) return samples;
     std::erase_if(samples, [&](const Sample& sample) {
-        const std::string_view of = sample.label(kModel);
+        const std::string_view of = model_of(sample);
         return is_known(sample) && !of.empty() && of != model;
     });
     return samples;
@@ -95,8 +112,9 @@ std::vector<Sample> without_ranks(std::vector<Sample> samples) {
     std::set<std::pair<std::string, Labels>> seen;
     std::erase_if(samples, [&](const Sample& sample) {
         Labels labels = sample.labels;
-        std::erase_if(labels,
-                      [](const auto& label) { return label.first == "tp_rank" || label.first == "pp_rank"; });
+        std::erase_if(labels, [](const auto& label) {
+            return label.first == "tp_rank" || label.first == "pp_rank" || label.first == "moe_ep_rank";
+        });
         if (labels.size() == sample.labels.size() || !is_known(sample)) return false;
         return !seen.emplace(sample.name, std::move(labels)).second;
     });
@@ -171,8 +189,8 @@ std::map<std::string, std::string> config_of(std::span<const Sample> samples) {
 
 ServerScrape server_scrape_of(const Scrape& text, TimePoint at, std::string_view model) {
     ServerScrape known{.at = at, .engine = {}};
-    const Scrape scrape{
-        .samples = possible_ones(without_ranks(of_model(without_ray(text.samples), model)), known.left_out)};
+    const Scrape scrape{.samples = possible_ones(without_ranks(of_model(with_own_names(text.samples), model)),
+                                                 known.left_out)};
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
         std::optional<std::string> name;

@@ -49,6 +49,27 @@ TEST(ServerMetrics, of_the_ranks_of_one_engine_count_once) {
     EXPECT_EQ(parallel.by_engine.at("running"), (std::map<std::string, double>{{"0", 4}, {"1", 8}}));
 }
 
+TEST(ServerMetrics, of_ranks_of_experts_count_once) {
+    const ServerScrape ranks = scraped(
+        "sglang:num_running_reqs{tp_rank=\"0\",moe_ep_rank=\"0\"} 4\n"
+        "sglang:num_running_reqs{tp_rank=\"1\",moe_ep_rank=\"1\"} 4\n");
+    EXPECT_EQ(ranks.values.at("running"), 4);
+}
+
+TEST(ServerMetrics, are_known_under_the_names_that_other_exporters_give_them) {
+    for (const auto& [name, engine] :
+         {std::pair("sglang_num_running_reqs", "sglang"), std::pair("vllm_num_requests_running", "vllm"),
+          std::pair("ray_vllm_num_requests_running", "vllm"),
+          std::pair("trtllm:num_requests_running", "trtllm")}) {
+        const ServerScrape scrape = scraped(std::string(name) + "{model_name=\"m\"} 4\n");
+        EXPECT_EQ(scrape.engine, engine);
+        EXPECT_EQ(scrape.values.at("running"), 4) << name;
+    }
+    const ServerScrape both = scraped("sglang:num_running_reqs 4\nsglang_num_running_reqs 4\n");
+    EXPECT_EQ(both.values.at("running"), 4);
+    EXPECT_TRUE(both.left_out.empty());
+}
+
 TEST(ServerMetrics, of_other_models_are_left_out) {
     const std::string text =
         "vllm:generation_tokens_total{model_name=\"m\"} 100\n"
@@ -61,6 +82,10 @@ TEST(ServerMetrics, of_other_models_are_left_out) {
     EXPECT_EQ(of("m").at("running"), 3) << "of no model in particular";
     EXPECT_EQ(of("adapter").at("generation_tokens"), 1000) << "the name may be an alias";
     EXPECT_EQ(of("").at("generation_tokens"), 1000);
+    const auto router = parse_prometheus(
+        "llamacpp:tokens_predicted_total{model=\"m\"} 100\n"
+        "llamacpp:tokens_predicted_total{model=\"other\"} 900\n");
+    EXPECT_EQ(server_scrape_of(router, kStart, "m").values.at("generation_tokens"), 100);
 }
 
 // The names are those that each engine documents; the values are invented.
