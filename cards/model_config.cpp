@@ -415,7 +415,11 @@ PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>&
 
 std::optional<LatentAttention> latent_attention(const JsonCursor& config) {
     const std::uint64_t kv_rank = count_or_none(config, {"kv_lora_rank"});
-    if (kv_rank == 0) return {};
+    if (kv_rank == 0) {
+        if (const auto keys = config.find("qk_nope_head_dim"); keys && !keys->is_null())
+            keys->complain("kv_lora_rank beside it, without which the width of the cache is not known");
+        return {};
+    }
     LatentAttention mla;
     mla.kv_rank = kv_rank;
     mla.rope_dim = extent(config, {"qk_rope_head_dim"}, "the width of rotary keys");
@@ -475,6 +479,11 @@ std::vector<bool> chunked_layers(const JsonCursor& config, std::uint64_t layers)
             list->complain(fmt::format("an empty list or one number for each of {} layers", layers));
     }
     if (!chunked.empty()) return chunked;
+    const auto type = config.find("model_type");
+    const bool is_llama4 = type && type->is_string() && type->string().starts_with("llama4");
+    if (!is_llama4 && !config.find("no_rope_layers") && !config.find("no_rope_layer_interval"))
+        config.at("attention_chunk_size", "a size")
+            .complain("layer_types or no_rope_layers beside it, which say the layers that see a chunk only");
     const std::uint64_t interval = extent_or(config, {"no_rope_layer_interval"}, 4);
     for (std::uint64_t i = 0; i < layers; ++i) chunked.push_back((i + 1) % interval != 0);
     return chunked;

@@ -174,6 +174,11 @@ TEST(ModelCard, CountsChunksOfTheContextInAllLayersButEveryFourth) {
     EXPECT_NE(complaint_about_config(config(R"(, "attention_chunk_size": 8, "no_rope_layers": [1])"))
                   .find("no_rope_layers: expected an empty list or one number for each of 4 layers"),
               std::string::npos);
+    EXPECT_NE(complaint_about_config(config(R"(, "attention_chunk_size": 8)")).find("attention_chunk_size"),
+              std::string::npos)
+        << "only Llama 4 is known to have a layer of another kind after every third";
+    EXPECT_NE(complaint_about_config(config(R"(, "qk_nope_head_dim": 128)")).find("kv_lora_rank"),
+              std::string::npos);
 }
 
 TEST(ModelCard, LayersThatShareACacheHaveNoneOfTheirOwn) {
