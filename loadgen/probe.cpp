@@ -150,6 +150,8 @@ class Asker {
                             options_.url.text(), what, head.status, words, advice));
         }
         if (head.status == 404 || head.status == 405) words += not_found_note(options_.url, path, said);
+        if (options_.body.protocol->chat_template && said.find("chat template") != std::string::npos)
+            words += "; a model without one is measured with --endpoint-type completions";
         const GatewayReport gateway = report_of(answer);
         if (!gateway.fact.empty())
             words += fmt::format("; {}: {}", gateway.fact, gateway.remedy);
