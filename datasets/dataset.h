@@ -64,6 +64,9 @@ class Dataset {
     /// Returns the number of openings after which their prompts repeat word for word; nothing if all are new.
     virtual std::optional<std::uint64_t> repeats_after() const { return std::nullopt; }
 
+    /// Returns the number of different prompts among those openings; nothing if all differ.
+    virtual std::optional<std::uint64_t> different_prompts() const { return std::nullopt; }
+
     /// Returns the recorded time of the opening of job `index`, counted from the first opening;
     /// nothing in a dataset without times. Times never descend. `index` must be below size().
     virtual std::optional<Duration> recorded_time(std::uint64_t /*index*/) const { return std::nullopt; }

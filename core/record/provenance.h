@@ -110,7 +110,12 @@ struct Workload {
     /// their prompts repeat word for word. Absent if every prompt is new, or if there are several classes.
     std::optional<std::uint64_t> repeats_after = {};
     std::map<std::string, std::uint64_t> class_repeats_after = {};  ///< the same for each class that repeats
-    /// The share of the openings whose prompts this run had sent before. Absent if every prompt is new.
+    /// The number of different prompts among these; absent if all differ.
+    std::optional<std::uint64_t> different_prompts = {};
+    std::map<std::string, std::uint64_t> class_different_prompts = {};  ///< the same for each such class
+    std::map<std::string, std::string> class_prompts_of = {};  ///< earlier class whose file a class has, too
+    /// The share of the openings whose prompts this run had sent before; an estimate for a part of a file
+    /// with equal prompts. Absent if every prompt is new.
     std::optional<double> repeated_share = {};
     /// prompt_growth_of() of core/run/prompt_growth.h: the mean growth of prompts from turn to turn.
     std::optional<Asked> prompt_growth = {};

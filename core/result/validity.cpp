@@ -561,18 +561,24 @@ std::optional<Reason> repeated_prompts_of(const RunResult& run, const ValidityOp
     if (again.value_or(0) <= kFew || (share && *share <= kFew)) return std::nullopt;
     const std::string_view unit = run.jobs ? "jobs" : run.turns.size() > 1 ? "conversations" : "requests";
     const auto rows = run.workload.repeats_after;
+    const auto different = run.workload.different_prompts;
+    const std::string why =
+        !rows       ? "the files of the classes have fewer of them, hold equal ones, or are the same"
+        : different ? fmt::format("the file has {} different ones in {} rows", *different, *rows)
+                    : fmt::format("the file has {} of them", *rows);
+    const std::string remedy = !rows       ? "send fewer"
+                               : different ? "leave out the rows of the file that are alike"
+                                           : fmt::format("send at most {} {}", *rows, unit);
     return Reason{
         Verdict::warn, "repeated_prompts",
         fmt::format("{} of the {} {} a prompt that this run had sent before, because {}, and {}: the "
                     "times to first token are those of a warm cache; --salt-prompts makes each prompt new, "
-                    "or send {}",
-                    percent_text(*again), unit, unit == "requests" ? "had" : "began with",
-                    rows ? fmt::format("the file has {} of them", *rows)
-                         : std::string("the files of the classes have fewer of them"),
+                    "or {}",
+                    percent_text(*again), unit, unit == "requests" ? "had" : "began with", why,
                     share
                         ? fmt::format("the prefix cache served {} of all prompt tokens", percent_text(*share))
                         : "the prefix cache may have served them (the server reports no cached tokens)",
-                    rows ? fmt::format("at most {} {}", *rows, unit) : std::string("fewer"))};
+                    remedy)};
 }
 
 /// Returns a reason if the text is unlike that in real use, and the server drafts tokens or the model routes

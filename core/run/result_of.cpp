@@ -112,22 +112,45 @@ bool knows(const Begun& begun, Fact fact) {
     return !Facts(begun.unknown_facts).overlaps({fact});
 }
 
-/// Returns the share of the openings that were sent after all different prompts of their dataset.
+/// Returns the number of different prompts among the first `sent` of `rows`, which hold `different` ones. For
+/// a part of the rows it is an estimate, as if rows were drawn at random and each prompt was equally
+/// frequent.
+double different_among(double sent, double rows, double different) {
+    if (sent >= rows || different >= rows) return std::min(sent, different);
+    return different * (1 - std::pow(1 - sent / rows, rows / different));
+}
+
+/// Returns the share of the openings whose prompts were sent before. Each class begins with the first row of
+/// its file, which several classes may have.
 std::optional<double> repeated_share_of(const Workload& workload, const RequestTable& records) {
     if (!workload.repeats_after && workload.class_repeats_after.empty()) return std::nullopt;
     std::map<std::string, std::uint64_t> openings;
     std::uint64_t all = 0;
-    std::uint64_t again = 0;
     for (const RequestRecord& record : records) {
         if (!is_opening(record)) continue;
-        const auto found = workload.class_repeats_after.find(record.request_class);
-        const bool has_class = found != workload.class_repeats_after.end();
-        const std::uint64_t number = ++openings[has_class ? found->first : std::string()];
         ++all;
-        again += number > (has_class ? found->second : workload.repeats_after.value_or(number)) ? 1 : 0;
+        const bool has_class = workload.class_repeats_after.contains(record.request_class);
+        if (has_class || workload.repeats_after) ++openings[has_class ? record.request_class : std::string()];
     }
     if (all == 0) return std::nullopt;
-    return static_cast<double>(again) / static_cast<double>(all);
+    std::map<std::string, double> different;  // by the first class of a file
+    double again = 0;
+    for (const auto& [name, sent] : openings) {
+        const auto at = workload.class_repeats_after.find(name);
+        const bool has_class = at != workload.class_repeats_after.end();
+        const std::uint64_t rows = has_class ? at->second : *workload.repeats_after;
+        const auto own = workload.class_different_prompts.find(name);
+        const std::uint64_t prompts = own != workload.class_different_prompts.end() ? own->second
+                                      : has_class                                   ? rows
+                                                  : workload.different_prompts.value_or(rows);
+        const auto first = workload.class_prompts_of.find(name);
+        double& seen = different[first == workload.class_prompts_of.end() ? name : first->second];
+        const double mine = different_among(static_cast<double>(sent), static_cast<double>(rows),
+                                            static_cast<double>(prompts));
+        again += static_cast<double>(sent) - std::max(mine - seen, 0.0);
+        seen = std::max(seen, mine);
+    }
+    return again / static_cast<double>(all);
 }
 
 /// Returns the workload with the lengths that were achieved.

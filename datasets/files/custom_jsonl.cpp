@@ -153,11 +153,14 @@ Row common_fields_in(const dom::element& object, const RowPlace& place) {
     return row;
 }
 
-/// Returns whether the row has a prompt without a content: null or "".
+/// Returns whether the row has a prompt without a content: null or "", or messages that are null or [].
 bool has_empty_prompt(const dom::element& object) {
     dom::element value;
+    dom::array messages;
     std::string_view text;
-    if (!object["messages"].get(value) || object["prompt"].get(value)) return false;
+    if (!object["messages"].get(value))
+        return value.is_null() || (!value.get(messages) && messages.size() == 0);
+    if (object["prompt"].get(value)) return false;
     return value.is_null() || (!value.get(text) && text.empty());
 }
 

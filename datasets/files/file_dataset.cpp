@@ -31,7 +31,27 @@ struct Seen {
     double input_tokens = 0;
     double output_tokens = 0;
     std::unordered_set<std::string> slos = {};
+    SeenBlocks prompts = {};  ///< hashes of the prompts of rows without a time that belong to no conversation
+    std::size_t again = 0;    ///< such rows whose prompt was there before
 };
+
+/// Returns a hash of a prompt and of what else decides the request, but its length.
+std::uint64_t hash_of(const Row& row) {
+    std::uint64_t hash = derived_seed(0, row.model);
+    const auto add = [&](std::string_view text) { hash = derived_seed(hash, text); };
+    add(row.body);
+    if (const auto* const text = std::get_if<std::string>(&*row.prompt)) add(*text);
+    if (const auto* const ids = std::get_if<TokenIds>(&*row.prompt))
+        add({reinterpret_cast<const char*>(ids->data()), ids->size() * sizeof(ids->front())});
+    if (const auto* const messages = std::get_if<Messages>(&*row.prompt))
+        for (const Message& message : *messages) {
+            add(message.role);
+            add(message.content);
+            add(message.parts);
+            add(message.fields);
+        }
+    return hash;
+}
 
 void add(Seen& seen, const Row& row, const RowPlace& place) {
     if (row.is_reply) return;
@@ -88,8 +108,11 @@ class FileDataset final : public Dataset {
           file_(format.generate ? options.path : file_of(options.spec, options.path), format,
                 !options.live_replies, [&](const Row& row, const RowPlace& place) {
                     add_turn(row, place);
+                    if (row.prompt && !row.at_s && row.conversation.empty() && row.job == RowJob{})
+                        seen_.again += seen_.prompts.insert(hash_of(row)).second ? 0 : 1;
                     for (const Row& turn : row.further) add_turn(turn, place);
                 }) {
+        seen_.prompts = {};
         if (osl_ && seen_.with_output == seen_.turns)
             throw UsageError(
                 fmt::format("--osl {}: every row of '{}' has a number of output tokens of its own, so that "
@@ -125,6 +148,11 @@ class FileDataset final : public Dataset {
     std::optional<std::uint64_t> repeats_after() const override {
         const bool repeats = (seen_.any_prompt && !salt_prompts_) || seen_.any_block;
         return repeats ? std::optional(jobs().size()) : std::nullopt;
+    }
+
+    std::optional<std::uint64_t> different_prompts() const override {
+        if (!repeats_after() || seen_.again == 0) return std::nullopt;
+        return jobs().size() - seen_.again;
     }
 
     std::string description() const override {

@@ -64,13 +64,21 @@ Workload workload_of(const Load& load, const Target& target) {
     w.length_source = length_source_of(target);
     w.text = text_of(load, target.facts().prompt_form);
     if (shares_nothing(load.plan)) w.cached_by_template = target.facts().cached_by_template;
-    if (load.datasets.size() > 1) {  // a mean over classes would depend on their rates
-        for (const loadgen::ClassLoad& of : load.options.classes)
-            if (const auto openings = of.dataset->repeats_after())
-                w.class_repeats_after.emplace(of.name, *openings);
+    if (load.datasets.size() > 1) {                  // a mean over classes would depend on their rates
+        std::map<std::string, std::string> classes;  // the first class by the content of its file
+        for (const loadgen::ClassLoad& of : load.options.classes) {
+            const auto openings = of.dataset->repeats_after();
+            if (!openings) continue;
+            w.class_repeats_after.emplace(of.name, *openings);
+            if (const auto different = of.dataset->different_prompts())
+                w.class_different_prompts.emplace(of.name, *different);
+            const auto [first, is_new] = classes.emplace(of.dataset->content(), of.name);
+            if (!is_new) w.class_prompts_of.emplace(of.name, first->second);
+        }
         return w;
     }
     w.repeats_after = load.datasets.front()->repeats_after();
+    w.different_prompts = load.datasets.front()->different_prompts();
     w.wanted_input_tokens = load.datasets.front()->mean_input_tokens();
     w.wanted_output_tokens = load.datasets.front()->mean_output_tokens();
     w.best_possible_cached_ratio = load.datasets.front()->best_possible_hit();

@@ -49,7 +49,8 @@ void fields(auto& a, Is<Workload> auto& v) {
     PARETOKEN_FIELDS(a, v, fingerprint, dataset, endpoint, seed, salt, prompt_form, length_source, text,
                      wanted_input_tokens, wanted_output_tokens, achieved_input_tokens, achieved_output_tokens,
                      input_length, output_length, cached_by_template, repeats_after, class_repeats_after,
-                     repeated_share, prompt_growth, best_possible_cached_ratio);
+                     different_prompts, class_different_prompts, class_prompts_of, repeated_share,
+                     prompt_growth, best_possible_cached_ratio);
 }
 
 void fields(auto& a, Is<Reason> auto& v) {

@@ -49,5 +49,27 @@ TEST(RepeatedPrompts, of_a_mix_are_counted_for_each_class_with_the_rows_of_its_f
     EXPECT_EQ(repeated_share(workload, "aabbbb"), 0.5);
 }
 
+TEST(RepeatedPrompts, of_a_file_with_equal_rows_are_all_but_the_different_ones) {
+    Workload workload;
+    workload.repeats_after = 4;
+    workload.different_prompts = 2;
+    EXPECT_EQ(repeated_share(workload, "aaaa"), 0.5);
+    EXPECT_EQ(repeated_share(workload, "aaaaaaaa"), 0.75);
+    EXPECT_EQ(repeated_share(workload, "aa"), 0.25)
+        << "an estimate, because the order of the rows is not known";
+    workload.different_prompts = 1;
+    EXPECT_NEAR(*repeated_share(workload, "aaa"), 2.0 / 3, 0.01);
+}
+
+TEST(RepeatedPrompts, of_classes_with_one_file_are_those_that_another_class_sent) {
+    Workload workload;
+    workload.class_repeats_after = {{"a", 4}, {"b", 4}, {"c", 4}};
+    EXPECT_EQ(repeated_share(workload, "aabb"), 0) << "files of their own";
+    workload.class_prompts_of = {{"b", "a"}};
+    EXPECT_EQ(repeated_share(workload, "aabb"), 0.5);
+    EXPECT_EQ(repeated_share(workload, "abbb"), 0.25);
+    EXPECT_EQ(repeated_share(workload, "aabbcc"), 2.0 / 6);
+}
+
 }  // namespace
 }  // namespace paretoken

@@ -370,6 +370,8 @@ TEST(Validity, prompts_that_were_sent_again_are_told_if_a_cache_may_have_served_
     ASSERT_EQ(checks_of(validity), std::vector<std::string>{"repeated_prompts"});
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("50 % of the requests"));
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("reports no cached tokens"));
+    run.workload.different_prompts = 3;
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("the file has 3 different ones in"));
     run.workload.repeats_after = std::nullopt;
     EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("the files of the classes"));
     run.turns.resize(2);

@@ -95,6 +95,20 @@ TEST(CustomJsonl, prompts_repeat_unless_they_are_salted_or_made_up) {
               1U);
 }
 
+TEST(CustomJsonl, rows_with_equal_prompts_are_counted_unless_their_times_or_conversations_make_them_traffic) {
+    const auto different = [](const std::string& further, std::string_view last = "a") {
+        std::string rows;
+        for (const std::string_view prompt : {std::string_view("a"), std::string_view("b"), last})
+            rows += R"({"output_tokens":3,"prompt":")" + std::string(prompt) + "\"" + further + "}\n";
+        const File file(rows);
+        return make_dataset({.spec = parse_spec("custom"), .path = file.path()})->different_prompts();
+    };
+    EXPECT_EQ(different(""), 2U);
+    EXPECT_EQ(different("", "c"), std::nullopt);
+    EXPECT_EQ(different(R"(,"at_s":1)"), std::nullopt);
+    EXPECT_EQ(different(R"(,"conversation":"x")"), std::nullopt);
+}
+
 TEST(CustomJsonl, times_that_may_be_seconds_are_told) {
     std::string rows;
     for (int i = 0; i < 20; ++i)
@@ -138,7 +152,7 @@ TEST(CustomJsonl, ReadsAnArrayOfRowsAsOtherProgramsWriteIt) {
 
 TEST(CustomJsonl, RowsWithoutAPromptOrWithoutOutputAreLeftOutAndCounted) {
     const auto dataset = dataset_of(
-        "{\"prompt\": null}\n{\"prompt\": \"\"}\n{\"prompt\": \"a\"}\n"
+        "{\"prompt\": null}\n{\"messages\": []}\n{\"prompt\": \"a\"}\n"
         "{\"prompt\": \"b\", \"output_tokens\": 0}\n");
     ASSERT_EQ(dataset->size(), 1U);
     EXPECT_EQ(dataset->request(0).prompt, Prompt("a"));
