@@ -86,78 +86,24 @@ void refuse_other_architectures(const JsonCursor& config, const std::string& whe
 // ---------------------------------------------------------------------------------
 
 /// Settings of attention that are read, or that change neither which keys and values a layer keeps nor their
-/// size.
-constexpr std::array<std::string_view, 23> kUnderstoodAttentionKeys{"attention_chunk_size",
-                                                                    "decoder_sparse_step",
-                                                                    "kv_channels",
-                                                                    "kv_lora_rank",
-                                                                    "layer_types",
-                                                                    "max_window_layers",
-                                                                    "multi_query_attention",
-                                                                    "multi_query_group_num",
-                                                                    "no_rope_layers",
-                                                                    "num_attention_heads",
-                                                                    "num_key_value_heads",
-                                                                    "num_kv_heads",
-                                                                    "num_kv_shared_layers",
-                                                                    "sliding_window",
-                                                                    "sliding_window_pattern",
-                                                                    "use_sliding_window",
-                                                                    "no_rope_layer_interval",
-                                                                    "kv_cache_scheme",
-                                                                    "kv_cache_dtype",
-                                                                    "kv_cache_quant_algo",
-                                                                    "num_key_value_groups",
-                                                                    "n_head",
-                                                                    "n_heads"};
-constexpr std::array<std::string_view, 48> kHarmlessAttentionKeys{"_attn_implementation",
-                                                                  "_attn_implementation_autoset",
-                                                                  "_attn_implementation_internal",
-                                                                  "add_attention_bias",
-                                                                  "attention_bias",
-                                                                  "attention_dropout",
-                                                                  "attention_dropout_prob",
-                                                                  "attention_input_bias",
-                                                                  "attention_layernorm",
-                                                                  "attention_logits_soft_cap",
-                                                                  "attention_multiplier",
-                                                                  "attention_out_bias",
-                                                                  "attention_out_proj_bias",
-                                                                  "attention_output_bias",
-                                                                  "attention_probs_dropout_prob",
-                                                                  "attention_qkv_bias",
-                                                                  "attention_softmax_in_fp32",
-                                                                  "attn_bias",
-                                                                  "attn_dropout",
-                                                                  "attn_factor",
-                                                                  "attn_implementation",
-                                                                  "attn_logit_softcapping",
-                                                                  "attn_out_bias",
-                                                                  "attn_pdrop",
-                                                                  "attn_qkv_bias",
-                                                                  "attn_scale",
-                                                                  "attn_temperature_tuning",
-                                                                  "chunk_size_feed_forward",
-                                                                  "compression_config",
-                                                                  "cross_attention_hidden_size",
-                                                                  "dual_chunk_attention_config",
-                                                                  "num_ln_in_parallel_attn",
-                                                                  "parallel_attn",
-                                                                  "use_logn_attn",
-                                                                  "flash_attention",
-                                                                  "global_rope_theta",
-                                                                  "output_attentions",
-                                                                  "query_pre_attn_scalar",
-                                                                  "reorder_and_upcast_attn",
-                                                                  "scale_attention_softmax_in_fp32",
-                                                                  "scale_attn_by_inverse_layer_idx",
-                                                                  "scale_attn_weights",
-                                                                  "scale_attention_scores",
-                                                                  "use_attention_bias",
-                                                                  "use_bidirectional_attention",
-                                                                  "use_flash_attention",
-                                                                  "use_flash_attn",
-                                                                  "attention_scale"};
+/// size. Each has a space before and after it.
+constexpr std::string_view kUnderstoodAttentionKeys =
+    " "
+    "attention_chunk_size decoder_sparse_step kv_channels kv_lora_rank layer_types max_window_layers "
+    "multi_query_attention multi_query_group_num no_rope_layers num_attention_heads num_key_value_heads "
+    "num_kv_heads num_kv_shared_layers sliding_window sliding_window_pattern use_sliding_window "
+    "no_rope_layer_interval kv_cache_scheme kv_cache_dtype kv_cache_quant_algo num_key_value_groups "
+    "n_head n_heads _attn_implementation _attn_implementation_autoset _attn_implementation_internal "
+    "add_attention_bias attention_bias attention_dropout attention_dropout_prob attention_input_bias "
+    "attention_layernorm attention_logits_soft_cap attention_multiplier attention_out_bias "
+    "attention_out_proj_bias attention_output_bias attention_probs_dropout_prob attention_qkv_bias "
+    "attention_softmax_in_fp32 attn_bias attn_dropout attn_factor attn_implementation "
+    "attn_logit_softcapping attn_out_bias attn_pdrop attn_qkv_bias attn_scale attn_temperature_tuning "
+    "chunk_size_feed_forward compression_config cross_attention_hidden_size dual_chunk_attention_config "
+    "num_ln_in_parallel_attn parallel_attn use_logn_attn flash_attention global_rope_theta "
+    "output_attentions query_pre_attn_scalar reorder_and_upcast_attn scale_attention_softmax_in_fp32 "
+    "scale_attn_by_inverse_layer_idx scale_attn_weights scale_attention_scores use_attention_bias "
+    "use_bidirectional_attention use_flash_attention use_flash_attn attention_scale ";
 
 /// Whether a key of a config describes which keys and values the layers keep: by one of its words, which
 /// are separated by "_", or by its beginning.
@@ -245,13 +191,10 @@ bool changes_the_cache(std::string_view key) {
 /// Throws for a setting of attention that is not understood. It may change the size of the KV cache, which
 /// would then be a guess.
 void refuse_unknown_attention(const JsonCursor& config, const std::string& where) {
-    const auto listed = [](const auto& keys, const std::string& key) {
-        return std::ranges::find(keys, key) != keys.end();
-    };
     for (const auto& [key, value] : config.members()) {
-        if (!is_attention_key(key) || listed(kUnderstoodAttentionKeys, key) ||
-            listed(kHarmlessAttentionKeys, key) || is_off(value) || is_neutral(config, key, value))
-            continue;
+        const bool understood =
+            kUnderstoodAttentionKeys.find(fmt::format(" {} ", key)) != std::string_view::npos;
+        if (!is_attention_key(key) || understood || is_off(value) || is_neutral(config, key, value)) continue;
         const std::string_view remedy =
             changes_the_cache(key)
                 ? ""
