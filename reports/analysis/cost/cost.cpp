@@ -16,7 +16,6 @@ namespace {
 
 constexpr double kMillion = 1e6;
 constexpr double kSecondsPerMonth = cards::kHoursPerMonth * 3600;
-constexpr double kJoulesPerKwh = 3.6e6;
 
 std::optional<double> per_million(double usd_per_s, double tokens_per_s) {
     if (!(tokens_per_s > 0) || !std::isfinite(tokens_per_s)) return {};
@@ -207,61 +206,11 @@ std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result) {
     return cards::MeasuredPower{.watts = *power->mean_w, .source = power->source, .devices = power->devices};
 }
 
-double joules_per_token(double watts, double tokens_per_s) {
-    return watts / tokens_per_s;
-}
-
-double usd_of_energy_per_m(double joules, double usd_per_kwh) {
-    return joules * kMillion / kJoulesPerKwh * usd_per_kwh;
-}
-
 std::optional<double> self_host_break_even_tokens(double usd_per_month, double api_usd_per_m,
                                                   double capacity_tokens_per_s) {
     const double tokens = usd_per_month / api_usd_per_m * kMillion;
     if (tokens > capacity_tokens_per_s * kSecondsPerMonth) return {};
     return tokens;
-}
-
-double prompt_cache_break_even_requests(double write, double read, double base) {
-    return (write - read) / (base - read);
-}
-
-double usd_without_prompt_cache(const SharedPrefix& prefix) {
-    return prefix.requests * prefix.tokens * prefix.base / 1e6;
-}
-
-double usd_with_prompt_cache(const SharedPrefix& prefix, double writes) {
-    return (writes * prefix.write + (prefix.requests - writes) * prefix.read) * prefix.tokens / 1e6;
-}
-
-double most_cache_writes(const SharedPrefix& prefix, double ttl_s) {
-    constexpr double kDay = 86400;
-    return std::min(prefix.requests, std::ceil(kDay / ttl_s));
-}
-
-double cascade_price(double cheap, double dear, double escalated_share, bool pays_both) {
-    return (pays_both ? 1 : 1 - escalated_share) * cheap + escalated_share * dear;
-}
-
-double provider_cache_hit_rate(double uncached_input, double cache_writes, double cache_reads) {
-    return cache_reads / (uncached_input + cache_writes + cache_reads);
-}
-
-Capacity single_stream_capacity(double requests_per_s, double input_tokens, double output_tokens,
-                                double hit_share, double prefill_s_per_1k, double s_per_output_token,
-                                double headroom) {
-    Capacity capacity;
-    capacity.seconds_per_request =
-        input_tokens * (1 - hit_share) / 1000 * prefill_s_per_1k + output_tokens * s_per_output_token;
-    capacity.in_flight = requests_per_s * capacity.seconds_per_request;
-    capacity.with_headroom = capacity.in_flight * headroom;
-    constexpr double kMostGpus = 1e18;  // fits the type
-    capacity.gpus = static_cast<std::uint64_t>(std::ceil(std::min(capacity.with_headroom, kMostGpus)));
-    return capacity;
-}
-
-double speculative_speedup(double acceptance, double drafts, double draft_cost) {
-    return speculative_tokens_per_pass(acceptance, drafts) / (drafts * draft_cost + 1);
 }
 
 }  // namespace paretoken::reports

@@ -11,7 +11,6 @@
 
 #include "cards/price.h"
 #include "core/result/result.h"
-#include "core/result/speculation.h"
 #include "core/units.h"
 
 namespace paretoken::reports {
@@ -100,60 +99,10 @@ bool is_simulated(const Provenance& provenance);
 /// or if the server is simulated: the power of its host is not that of the hardware that it imitates.
 std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result);
 
-/// The energy per token in joules. `watts` is that of the deployment. Infinite without tokens.
-double joules_per_token(double watts, double tokens_per_s);
-/// The price in dollars of the energy for a million tokens.
-double usd_of_energy_per_m(double joules_per_token, double usd_per_kwh);
-
 /// The number of tokens per month (720 hours) above which a machine is cheaper than an API that costs
 /// `api_usd_per_m` per million tokens. Nothing if that is more than it can process at
 /// `capacity_tokens_per_s`.
 std::optional<double> self_host_break_even_tokens(double usd_per_month, double api_usd_per_m,
                                                   double capacity_tokens_per_s);
-
-/// The number of requests that must share a prompt before caching it is cheaper than sending it each time: n
-/// where n · base = write + (n − 1) · read, the API's prices of a token that is not cached, written to its
-/// cache, or read from it.
-double prompt_cache_break_even_requests(double write, double read, double base);
-
-/// A day's requests that begin with the same prefix, and the prices of its tokens per million.
-struct SharedPrefix {
-    double requests = 0;  ///< requests per day
-    double tokens = 0;    ///< tokens of the prefix
-    double write = 0;
-    double read = 0;
-    double base = 0;  ///< without a cache
-};
-/// The dollars per day for the prefix without a cache, and with one that is written `writes` times.
-double usd_without_prompt_cache(const SharedPrefix& prefix);
-double usd_with_prompt_cache(const SharedPrefix& prefix, double writes);
-/// The most writes of a day: one at the end of every time to live, at most one per request.
-double most_cache_writes(const SharedPrefix& prefix, double ttl_s);
-
-/// The mean price when the share `escalated_share` of the requests goes to the more expensive model, with
-/// `pays_both` after the cheap one has answered it, too.
-double cascade_price(double cheap, double dear, double escalated_share, bool pays_both = false);
-
-/// The share of prompt tokens that were read from the cache. APIs report three counts of prompt tokens that
-/// do not overlap: neither written to the cache nor read from it, written to it, and read from it.
-double provider_cache_hit_rate(double uncached_input, double cache_writes, double cache_reads);
-
-/// The number of GPUs that a rate of requests needs if each GPU serves one request at a time.
-struct Capacity {
-    double seconds_per_request = 0;  ///< time to process one request
-    double in_flight = 0;            ///< mean requests in flight: rate × seconds_per_request (Little's law)
-    double with_headroom = 0;        ///< in_flight × the factor `headroom`
-    std::uint64_t gpus = 0;          ///< with_headroom, rounded up
-};
-/// Requests have `input_tokens` and `output_tokens`. The share `hit_share` of the input tokens comes from a
-/// cache and takes no time; a thousand of the others take `prefill_s_per_1k` seconds.
-Capacity single_stream_capacity(double requests_per_s, double input_tokens, double output_tokens,
-                                double hit_share, double prefill_s_per_1k, double s_per_output_token,
-                                double headroom);
-
-/// The speedup of speculative decoding over one token per pass: (1 − a^(drafts + 1)) ÷ ((1 − a) · (drafts ·
-/// draft_cost + 1)) for a = `acceptance`, the probability that a draft token is accepted (Leviathan et al.
-/// 2023). `draft_cost` is the time of one draft token ÷ that of a pass.
-double speculative_speedup(double acceptance, double drafts, double draft_cost);
 
 }  // namespace paretoken::reports

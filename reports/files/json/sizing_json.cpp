@@ -125,7 +125,24 @@ OrderedJson cell_json(const DeploymentPlan& plan, const PlannedCell& cell) {
     return json;
 }
 
+OrderedJson answer_json(const CostQuestion& question, const CostAnswer& answer) {
+    OrderedJson json{{"question", question.name}};
+    for (const auto& [figure, formula] : question.formulas) json["formulas"][figure] = formula;
+    for (const auto& [name, number] : answer.inputs)
+        json["inputs"][name] = {{"value", number.value}, {"source", number.source}};
+    json["figures"] = answer.figures;
+    put(json, "result", answer.result);
+    put(json, "verdict", answer.verdict);
+    return json;
+}
+
 }  // namespace
+
+std::string cost_answer_json(const CostQuestion& question, const CostAnswer& answer) {
+    OrderedJson json{{"schema", "paretoken/cost/1"}};
+    json.update(answer_json(question, answer));
+    return json.dump(2);
+}
 
 std::string sizing_json(const DeploymentPlan& plan) {
     OrderedJson json{{"schema", kSizingSchema}, {"version", version()},

@@ -1,8 +1,10 @@
 #pragma once
-// plan.json ("paretoken/plan/1"), the file of `paretoken plan`. It is written and never read.
+// plan.json ("paretoken/plan/1"), the file of `paretoken plan`, and what `paretoken cost --json` prints. Both
+// are written and never read.
 #include <string>
 #include <string_view>
 
+#include "reports/analysis/cost/questions.h"
 #include "reports/analysis/plan/plan.h"
 
 namespace paretoken::reports {
@@ -11,5 +13,6 @@ inline constexpr std::string_view kSizingSchema = "paretoken/plan/1";
 inline constexpr std::string_view kSizingFileName = "plan.json";
 
 std::string sizing_json(const DeploymentPlan& plan);
+std::string cost_answer_json(const CostQuestion& question, const CostAnswer& answer);
 
 }  // namespace paretoken::reports

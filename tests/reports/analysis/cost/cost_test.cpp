@@ -131,48 +131,12 @@ TEST(Cost, InvertsTheIntervalOfTheRate) {
     EXPECT_NEAR(interval.high, 1.1671, 5e-5);
 }
 
-TEST(Cost, OfEnergyFollowsFromPower) {
-    EXPECT_DOUBLE_EQ(joules_per_token(1370, 1000), 1.37);
-    EXPECT_NEAR(usd_of_energy_per_m(1.37, 1.0), 0.3806, 5e-5);  // kWh per million tokens
-    EXPECT_NEAR(usd_of_energy_per_m(1.37, 0.10), 0.0381, 5e-5);
-}
-
 TEST(Cost, OfSelfHostingNeverBreaksEvenBeyondCapacity) {
     const auto tokens = self_host_break_even_tokens(2520, 0.90, 1200);
     ASSERT_TRUE(tokens);
     EXPECT_NEAR(*tokens / 1e9, 2.8, 1e-9);
     EXPECT_NEAR(*tokens / (720 * kHour), 1080, 0.5);
     EXPECT_FALSE(self_host_break_even_tokens(2520, 0.90, 1000));
-}
-
-TEST(Cost, OfPromptCachingBreaksEvenAtTheSecondRequest) {
-    EXPECT_NEAR(prompt_cache_break_even_requests(3.75, 0.30, 3.00), 1.2778, 5e-5);
-    const double tokens_per_day = 10000 * 4000.0 / 1e6;
-    EXPECT_DOUBLE_EQ(tokens_per_day * 3.00, 120.00);
-    const auto a_day = [](double writes) { return (writes * 3.75 + (10000 - writes) * 0.30) * 4000 / 1e6; };
-    EXPECT_NEAR(a_day(1), 12.0138, 5e-5);
-    EXPECT_NEAR(a_day(288), 15.97, 5e-3);
-}
-
-TEST(Cost, CountsCacheHitsAsProvidersDo) {
-    EXPECT_NEAR(provider_cache_hit_rate(150, 2000, 2000), 0.482, 5e-4);
-}
-
-TEST(Cost, OfACascadeIsTheMeanOfWhatAnswers) {
-    EXPECT_NEAR(cascade_price(0.10, 0.80, 0.4), 0.38, 1e-12);
-    EXPECT_NEAR(0.80 / cascade_price(0.10, 0.80, 0.4), 2.105, 5e-4);
-}
-
-TEST(Cost, CapacityFollowsLittlesLaw) {
-    const Capacity capacity = single_stream_capacity(10, 2000, 300, 0.7, 0.050, 0.150, 1.2);
-    EXPECT_NEAR(capacity.seconds_per_request, 45.03, 1e-9);
-    EXPECT_NEAR(capacity.in_flight, 450.3, 1e-9);
-    EXPECT_NEAR(capacity.with_headroom, 540.36, 1e-9);
-    EXPECT_EQ(capacity.gpus, 541u);
-}
-
-TEST(Cost, SpeculationPaysForItsDrafts) {
-    EXPECT_NEAR(speculative_speedup(0.9, 4, 1.0 / 30), 3.613, 5e-4);
 }
 
 TEST(Split, IsReadFromARatioAnApiAShareOrTheMixes) {

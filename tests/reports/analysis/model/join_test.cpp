@@ -191,7 +191,7 @@ TEST(Join, PricesMeasuredJoulesInPlaceOfTheCardsWatts) {
     EXPECT_NEAR(points[0].cost->power_w.value(), 780, 1e-9);
     // 0.6 J per token at the board are 0.78 J at the plug; the cost beyond the rent is the cost of these
     // joules.
-    EXPECT_NEAR(points[0].cost->usd_per_m_output - 3.50 / 3.6, usd_of_energy_per_m(0.6 * 1.3, 0.10), 1e-9);
+    EXPECT_NEAR(points[0].cost->usd_per_m_output - 3.50 / 3.6, 0.6 * 1.3 / 3.6 * 0.10, 1e-9);
     EXPECT_NEAR(points[1].cost->usd_per_m_output, (3.50 + 0.700 * 1.3 * 0.10) / 3.6, 1e-9);
     EXPECT_EQ(points[1].cost->power, "card");
     ASSERT_TRUE(model.price);

@@ -1,0 +1,87 @@
+#pragma once
+// The questions of `paretoken cost`, one row each: options, help, text and JSON follow from the row, and a
+// deployment plan answers those whose inputs it knows. Prices are in dollars, those of tokens per million.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cards/model.h"
+#include "cards/price.h"
+
+namespace paretoken::reports {
+
+/// One number that a question needs, which is also an option of its command.
+struct CostInput {
+    enum class Takes : std::uint8_t {
+        amount,    ///< a number of at least 0
+        positive,  ///< a number above 0
+        share,     ///< a number from 0 to 1
+        ratio,     ///< input ÷ output, written as 8:1
+        flag       ///< 1 if it is given, else 0
+    };
+    const char* name;  ///< as in formulas; the option has "-" in place of "_"
+    const char* help;
+    Takes takes = Takes::amount;
+    std::optional<double> otherwise = {};  ///< its value if it is not given; required if absent
+    /// The price of a hosted API that may be taken; nothing if the API has no such price.
+    std::optional<double> (*of_api)(const cards::ApiPrice&) = nullptr;
+
+    std::string option() const;  ///< "--usd-per-h"
+};
+
+/// A number, and where it comes from: "given", "default" or "api:NAME".
+struct CostValue {
+    double value = 0;
+    std::string source = "given";
+
+    bool operator==(const CostValue&) const = default;
+};
+
+/// What is known when a question is answered.
+struct CostGiven {
+    std::map<std::string, CostValue> numbers = {};  ///< by the names of inputs
+    std::optional<cards::ModelCard> model = {};
+};
+
+struct CostAnswer {
+    std::map<std::string, CostValue> inputs = {};
+    std::map<std::string, double> figures = {};  ///< the values of the formulas
+    std::string result = {};                     ///< the figures in words; may be empty
+    std::string verdict = {};                    ///< what follows from them; may be empty
+
+    std::string text() const;  ///< both in one line
+    bool operator==(const CostAnswer&) const = default;
+};
+
+struct CostQuestion {
+    /// A figure and its formula, which uses inputs and the figures before it.
+    struct Formula {
+        const char* figure;
+        const char* formula;
+    };
+    /// The words for a condition, a formula that is not 0 ("" always holds). "{figure:2}" stands for a number
+    /// with two decimals, or with three significant digits if the decimals are not given or would hide them.
+    struct Words {
+        const char* condition;
+        const char* result;
+        const char* verdict = "";
+    };
+    const char* name;
+    const char* help;
+    std::vector<CostInput> inputs;
+    std::vector<Formula> formulas;
+    std::vector<Words> words;          ///< the first whose condition holds
+    std::vector<Words> refusals = {};  ///< conditions for which there is no answer, and why
+    /// Adds numbers that come from the model card; null if the question needs none.
+    void (*of_model)(CostGiven& given) = nullptr;
+};
+
+const std::vector<CostQuestion>& cost_questions();
+
+/// Throws UsageError naming an input that is missing or outside its range, or why there is no answer.
+CostAnswer answer_of(const CostQuestion& question, CostGiven given);
+
+}  // namespace paretoken::reports
