@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,8 +13,11 @@
 #include "cli/console/print.h"
 #include "cli/options/invocation.h"
 #include "core/error.h"
+#include "core/result/metrics.h"
 #include "reports/analysis/cost/questions.h"
+#include "reports/files/file_io.h"
 #include "reports/files/json/sizing_json.h"
+#include "reports/files/records.h"
 
 namespace paretoken::cli {
 namespace {
@@ -40,6 +44,7 @@ double ratio_in(const CostInput& input, const std::string& text) {
 struct Asked {
     std::map<std::string, std::string> numbers;  ///< by the names of inputs
     std::string model_card;
+    std::string run;
     std::string api;
     bool json = false;
 };
@@ -47,18 +52,22 @@ struct Asked {
 void answer(const reports::CostQuestion& question, const Asked& asked) {
     reports::CostGiven given;
     if (question.of_model != nullptr) given.model = cards::model_card(asked.model_card);
-    std::optional<cards::ApiPrice> api;
-    if (!asked.api.empty()) api = cards::api_price_named(asked.api, {});
+    if (question.of_run != nullptr)
+        (void)reports::for_each_record(std::filesystem::path(asked.run) / reports::kRecordsFileName,
+                                       TimePoint{}, [&](RequestRecord&& record) {
+                                           if (const auto ttft = metric_named("ttft")->of_request(record))
+                                               given.latencies_s.push_back(*ttft);
+                                       });
+    given.api_name = asked.api;
+    if (!asked.api.empty()) given.api = cards::api_price_named(asked.api, {});
     for (const CostInput& input : question.inputs) {
         if (const std::string& text = asked.numbers.at(input.name); !text.empty())
             given.numbers[input.name].value = input.takes == CostInput::Takes::ratio
                                                   ? ratio_in(input, text)
                                                   : std::strtod(text.c_str(), nullptr);
-        else if (const auto price = api && input.of_api != nullptr ? input.of_api(*api) : std::nullopt)
-            given.numbers[input.name] = {*price, "api:" + asked.api};
     }
     const reports::CostAnswer found = reports::answer_of(question, std::move(given));
-    print("{}\n", asked.json ? reports::cost_answer_json(question, found) : found.text());
+    print("{}\n", asked.json ? reports::cost_answer_json(found) : found.text());
 }
 
 void add_question(CLI::App& cost, const reports::CostQuestion& question) {
@@ -71,6 +80,8 @@ void add_question(CLI::App& cost, const reports::CostQuestion& question) {
     if (question.of_model != nullptr)
         command->add_option("--model-card", asked->model_card, "A known model, a config.json or a GGUF file")
             ->required();
+    if (question.of_run != nullptr)
+        command->add_option("--run", asked->run, "Directory of a run, for its times")->required();
     bool of_api = false;
     for (const CostInput& input : question.inputs) {
         of_api = of_api || input.of_api != nullptr;

@@ -52,7 +52,7 @@ ROOMS = {
     },
     "reports/analysis": {
         "cost": set(),
-        "plan": set(),
+        "plan": {"cost"},
         "sweep": set(),
         "micro": set(),
         "cache": {"cost"},

@@ -62,6 +62,7 @@ struct PlanCommand {
     std::optional<double> sequences;
     std::string price;
     std::string price_basis;
+    std::string api;
     std::string emit;
     std::string out;
     std::uint64_t seed = 0;
@@ -287,6 +288,22 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
     }
 }
 
+/// Answers the questions of `paretoken cost` that follow from the best cell.
+void decide(DeploymentPlan& plan, const PlanCommand& command) {
+    const PlannedCell& cell = plan.cells[*plan.best];
+    cards::ModelCardOptions types;
+    if (cell.kv != "auto") types.kv_dtype = cell.kv;
+    reports::CostGiven known = reports::known_to_cost(
+        plan, cell, cards::model_card(command.cells.model_card, types), cards::find_gpu(cell.gpu));
+    if (!command.api.empty()) {
+        known.api = cards::api_price_named(command.api, {});
+        known.api_name = command.api;
+        const double mix = known.numbers.at("mix").value;
+        known.numbers["api_usd_per_m"] = {known.api->output + mix * known.api->input, "api:" + command.api};
+    }
+    plan.decisions = reports::answers_from(known);
+}
+
 void write_files(const DeploymentPlan& plan, const std::filesystem::path& directory) {
     reports::ensure_directory(directory);
     reports::write_file_atomically(directory / reports::kSizingFileName, reports::sizing_json(plan) + "\n");
@@ -364,6 +381,7 @@ void plan(const PlanCommand& command) {
     }
     plan.best = best_of(plan.cells, !slos.empty());
     plan_hours(plan, scaling);
+    if (plan.best) decide(plan, command);
     if (!command.out.empty()) write_files(plan, command.out);
     if (!command.emit.empty()) return print("{}", emitted(plan, command.emit));
     if (command.json) return print("{}\n", reports::sizing_json(plan));
@@ -462,6 +480,8 @@ void add_plan(CLI::App& app) {
     sub->add_option("--price", command->price, "Price card, by its name or as a file [the shipped cards]");
     sub->add_option("--price-basis", command->price_basis,
                     "on_demand, reserved_1y, spot, … [the card's mix or on_demand]");
+    sub->add_option("--api", command->api,
+                    "Hosted API to compare the cost with, by its name in a price card");
     sub->add_option("--emit", command->emit,
                     "Print what starts the servers of the best cell: the command of vllm, sglang, trtllm or "
                     "llamacpp, or the files of compose or k8s with --engine");

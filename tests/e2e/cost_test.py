@@ -1,10 +1,11 @@
 """Runs every example in the table of docs/cost.md on the command line and compares the results."""
 
+import json
 import re
 import shlex
 import unittest
 
-from harness import ROOT, Case, paretoken
+from harness import ROOT, Case, paretoken, run_json
 
 ROW = re.compile(r"^\| `(paretoken cost [^`]*)` \| (.*) \|$")
 
@@ -36,6 +37,30 @@ class Costs(Case):
     def test_small_results_keep_their_leading_digits(self):
         done = self.succeeds(paretoken("cost", "energy", "--watts", 1, "--tokens-per-s", 3000))
         self.assertEqual(done.stdout, "0.000333 J per token, $9.26e-06 per million tokens\n")
+
+    def test_the_help_of_a_question_has_its_formulas_and_json_where_each_input_comes_from(self):
+        self.assertIn("usd_per_m = usd_per_h / 3600 * 1e6 / tokens_per_s", self.succeeds(paretoken("cost", "per-million", "--help")).stdout)
+        done = self.succeeds(paretoken("cost", "prompt-cache", "--api", "claude-sonnet-4.6", "--base", 6, "--json"))
+        path = self.directory / "answer.json"
+        path.write_text(done.stdout)
+        self.matches_schema(path, "cost_answer")
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["inputs"]["write"], {"value": 3.75, "source": "api:claude-sonnet-4.6"})
+        self.assertEqual(answer["inputs"]["base"], {"value": 6, "source": "given"})
+        self.assertAlmostEqual(answer["figures"]["requests"], (3.75 - 0.3) / (6 - 0.3))
+        self.assertEqual(answer["verdict"], "caching pays from 1 requests on")
+
+    def test_hedging_takes_the_times_of_a_run(self):
+        run = self.directory / "run"
+        self.measures(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--isl", "lognormal:mean=512,cv=2", "--osl", 16,
+                                "--num-prompts", 400, "--concurrency", 4, "--out", run))
+        ttft = run_json(run)["metrics"]["ttft_s"]
+        done = self.succeeds(paretoken("cost", "hedging", "--run", run, "--after", 0.9, "--json"))
+        figures = json.loads(done.stdout)["figures"]
+        self.assertLess(1000 * ttft["p90"], figures["p99_ms"])
+        self.assertLessEqual(figures["p99_ms"], 1000 * ttft["max"] + 1e-6)
+        self.assertAlmostEqual(figures["more_percent"], 10, delta=1)
+        self.assertLessEqual(figures["hedged_p99_ms"], figures["p99_ms"])
 
     def test_questions_without_an_answer_are_refused_in_one_line(self):
         for arguments, words in (

@@ -28,11 +28,12 @@ struct CostInput {
     std::optional<double> otherwise = {};  ///< its value if it is not given; required if absent
     /// The price of a hosted API that may be taken; nothing if the API has no such price.
     std::optional<double> (*of_api)(const cards::ApiPrice&) = nullptr;
+    const char* known_as = nullptr;  ///< its name among the numbers of a plan, if it is another
 
     std::string option() const;  ///< "--usd-per-h"
 };
 
-/// A number, and where it comes from: "given", "default" or "api:NAME".
+/// A number, and where it comes from: "given", "default", "api:NAME" or a part of a plan.
 struct CostValue {
     double value = 0;
     std::string source = "given";
@@ -44,9 +45,15 @@ struct CostValue {
 struct CostGiven {
     std::map<std::string, CostValue> numbers = {};  ///< by the names of inputs
     std::optional<cards::ModelCard> model = {};
+    std::vector<double> latencies_s = {};  ///< times to first token of a run
+    std::optional<cards::ApiPrice> api = {};
+    std::string api_name = {};
 };
 
+struct CostQuestion;
+
 struct CostAnswer {
+    const CostQuestion* question = nullptr;  ///< one of cost_questions()
     std::map<std::string, CostValue> inputs = {};
     std::map<std::string, double> figures = {};  ///< the values of the formulas
     std::string result = {};                     ///< the figures in words; may be empty
@@ -75,13 +82,17 @@ struct CostQuestion {
     std::vector<Formula> formulas;
     std::vector<Words> words;          ///< the first whose condition holds
     std::vector<Words> refusals = {};  ///< conditions for which there is no answer, and why
-    /// Adds numbers that come from the model card; null if the question needs none.
+    /// Add the numbers that come from the model card or the run; null if the question needs none.
     void (*of_model)(CostGiven& given) = nullptr;
+    void (*of_run)(CostGiven& given) = nullptr;
 };
 
 const std::vector<CostQuestion>& cost_questions();
 
 /// Throws UsageError naming an input that is missing or outside its range, or why there is no answer.
 CostAnswer answer_of(const CostQuestion& question, CostGiven given);
+
+/// The answers to all questions whose inputs are known or have a default.
+std::vector<CostAnswer> answers_from(const CostGiven& known);
 
 }  // namespace paretoken::reports

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cards/price.h"
+#include "core/formats.h"
 #include "core/statistics.h"
 
 namespace paretoken::reports {
@@ -114,6 +115,40 @@ void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& dem
                              ? mean_load(demand) * output_tokens_per_request
                              : speed.output_tokens_per_s * count * std::min(1.0, fleet.utilization);
     if (per_s > 0) fleet.usd_per_m_output = *usd_per_h * count / kSecondsPerHour / per_s * kMillion;
+}
+
+CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, const cards::ModelCard& model,
+                        const std::optional<cards::GpuCard>& gpu) {
+    CostGiven known{.model = model};
+    const auto add = [&](const char* name, double value, const char* source) {
+        known.numbers[name] = {value, source};
+    };
+    const double servers = cell.fleet ? static_cast<double>(cell.fleet->replicas) : 1;
+    const double gpus = cell.gpus();
+    const NumberFormat* const format = find_format(cell.weights);
+    add("context", plan.lengths.total_p99, "lengths");
+    add("input", plan.lengths.input_mean, "lengths");
+    add("output", plan.lengths.output_mean, "lengths");
+    add("mix", plan.lengths.input_mean / plan.lengths.output_mean, "lengths");
+    add("billion_parameters", static_cast<double>(model.active_parameters) / 1e9, "model card");
+    if (format != nullptr) add("bits", 8 * bytes_per_value(*format), "weights");
+    if (gpu) {
+        add("gb_per_s", gpus * gpu->memory_bytes_per_s / 1e9, "GPU card");
+        if (const auto flops = cards::flops_for_weights(*gpu, cell.weights))
+            add("tflops", gpus * flops->per_s / 1e12, "GPU card");
+        if (gpu->tdp_w) add("watts", servers * gpus * *gpu->tdp_w, "GPU card");
+    }
+    if (cell.usd_per_h) {
+        add("usd_per_h", servers * *cell.usd_per_h, "price card");
+        add("usd_per_month", servers * *cell.usd_per_h * cards::kHoursPerMonth, "price card");
+    }
+    if (plan.demand.requests_per_s) add("requests_per_s", *plan.demand.requests_per_s, "demand");
+    if (!cell.speed) return known;
+    const double rate = servers * cell.speed->output_tokens_per_s;
+    add("tokens_per_s", rate, "simulated runs");
+    add("all_tokens_per_s", rate * (1 + plan.lengths.input_mean / plan.lengths.output_mean),
+        "simulated runs");
+    return known;
 }
 
 std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells, bool needs_speed) {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "cards/fit.h"
+#include "cards/gpu.h"
 #include "cards/model.h"
+#include "reports/analysis/cost/questions.h"
 #include "reports/analysis/plan/hours.h"
 
 namespace paretoken::reports {
@@ -126,7 +128,8 @@ struct DeploymentPlan {
     std::optional<Staircase> staircase = {};       ///< of the best cell, if the demand is by hour
     std::optional<ScaledServers> autoscaled = {};  ///< likewise
     std::string cold_start_from = {};              ///< where its time to start a server comes from
-    std::optional<std::size_t> best = {};  ///< cheapest cell for the demand, else per token, else that fits
+    std::optional<std::size_t> best = {};    ///< cheapest cell for the demand, else per token, else that fits
+    std::vector<CostAnswer> decisions = {};  ///< questions of `paretoken cost` about the best cell
 
     bool operator==(const DeploymentPlan&) const = default;
 };
@@ -148,6 +151,11 @@ double load_of_server(const Demand& demand, const PlannedCell& cell);
 void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& demand,
                   const PlannedSpeed& speed, std::uint32_t gpus, const std::optional<double>& usd_per_h,
                   double output_tokens_per_request);
+
+/// What a cell tells `paretoken cost`. Cost, tokens and power are those of all its servers together (of one
+/// if the demand is not known), and bandwidth and arithmetic those of one.
+CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, const cards::ModelCard& model,
+                        const std::optional<cards::GpuCard>& gpu);
 
 /// The cheapest cell for the demand; without a demand the one with the cheapest tokens; without speeds the
 /// first one that fits on the fewest GPUs. With `needs_speed`, only cells with a speed count.

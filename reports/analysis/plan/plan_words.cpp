@@ -263,6 +263,13 @@ Section hours_section(const DeploymentPlan& plan) {
 
 }  // namespace
 
+Facts decision_facts(const DeploymentPlan& plan) {
+    Facts facts;
+    for (const CostAnswer& answer : plan.decisions)
+        facts.items.emplace_back(answer.question->name, answer.text());
+    return facts;
+}
+
 std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
     std::vector<Section> sections;
     Section answer{.id = "plan", .title = "The answer"};
@@ -294,6 +301,13 @@ std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
     sections.push_back({.id = "memory",
                         .title = "Memory of " + name_of_cell(cell),
                         .blocks = {{memory_table(cell)}, {cache_facts(plan, cell)}}});
+    if (!plan.decisions.empty())
+        sections.push_back(
+            {.id = "decisions",
+             .title = "Costs and decisions",
+             .blocks = {{Paragraph{.text = "paretoken cost QUESTION answers each with other numbers, "
+                                           "and its --help has the formulas."}},
+                        {decision_facts(plan)}}});
     return sections;
 }
 

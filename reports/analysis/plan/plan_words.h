@@ -29,6 +29,9 @@ Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell);
 /// Names and values about the servers by hour and the autoscaler; empty for a demand that does not change.
 Facts hours_facts(const DeploymentPlan& plan);
 
+/// The answers of `paretoken cost` about the best cell, by the names of the questions.
+Facts decision_facts(const DeploymentPlan& plan);
+
 /// The plan as sections of a page.
 std::vector<Section> sizing_sections(const DeploymentPlan& plan);
 

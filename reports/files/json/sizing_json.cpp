@@ -125,9 +125,9 @@ OrderedJson cell_json(const DeploymentPlan& plan, const PlannedCell& cell) {
     return json;
 }
 
-OrderedJson answer_json(const CostQuestion& question, const CostAnswer& answer) {
-    OrderedJson json{{"question", question.name}};
-    for (const auto& [figure, formula] : question.formulas) json["formulas"][figure] = formula;
+OrderedJson answer_json(const CostAnswer& answer) {
+    OrderedJson json{{"question", answer.question->name}};
+    for (const auto& [figure, formula] : answer.question->formulas) json["formulas"][figure] = formula;
     for (const auto& [name, number] : answer.inputs)
         json["inputs"][name] = {{"value", number.value}, {"source", number.source}};
     json["figures"] = answer.figures;
@@ -138,9 +138,9 @@ OrderedJson answer_json(const CostQuestion& question, const CostAnswer& answer) 
 
 }  // namespace
 
-std::string cost_answer_json(const CostQuestion& question, const CostAnswer& answer) {
+std::string cost_answer_json(const CostAnswer& answer) {
     OrderedJson json{{"schema", "paretoken/cost/1"}};
-    json.update(answer_json(question, answer));
+    json.update(answer_json(answer));
     return json.dump(2);
 }
 
@@ -163,6 +163,7 @@ std::string sizing_json(const DeploymentPlan& plan) {
     put(json, "best", plan.best);
     if (plan.staircase) json["staircase"] = staircase_json(*plan.staircase);
     if (plan.autoscaled) json["autoscaler"] = autoscaler_json(*plan.autoscaled, plan.cold_start_from);
+    for (const CostAnswer& decision : plan.decisions) json["decisions"].push_back(answer_json(decision));
     return json.dump(2);
 }
 

@@ -13,6 +13,6 @@ inline constexpr std::string_view kSizingSchema = "paretoken/plan/1";
 inline constexpr std::string_view kSizingFileName = "plan.json";
 
 std::string sizing_json(const DeploymentPlan& plan);
-std::string cost_answer_json(const CostQuestion& question, const CostAnswer& answer);
+std::string cost_answer_json(const CostAnswer& answer);
 
 }  // namespace paretoken::reports

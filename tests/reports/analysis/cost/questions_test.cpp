@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "core/error.h"
@@ -91,6 +93,43 @@ TEST(Questions, RefuseWhatIsMissingOrOutOfRange) {
               "--fresh + --writes + --reads must be above 0");
 }
 
+TEST(Questions, TakePricesOfAnApiWhereNoneIsGiven) {
+    CostGiven given{.api = cards::api_price_named("claude-sonnet-4.6", {}), .api_name = "claude-sonnet-4.6"};
+    given.numbers["base"].value = 6;
+    const CostAnswer found = answer_of(question("prompt-cache"), given);
+    EXPECT_EQ(found.inputs.at("write"), (CostValue{3.75, "api:claude-sonnet-4.6"}));
+    EXPECT_EQ(found.inputs.at("base"), (CostValue{6, "given"}));
+    EXPECT_DOUBLE_EQ(found.figures.at("requests"), 3.45 / 5.7);
+}
+
+TEST(Questions, AreAnsweredIfAllTheirInputsAreKnown) {
+    const CostGiven known{.numbers = {{"usd_per_h", {3.5, "price card"}},
+                                      {"tokens_per_s", {1000, "simulated runs"}},
+                                      {"all_tokens_per_s", {9000, "simulated runs"}}}};
+    const std::vector<CostAnswer> answers = answers_from(known);
+    ASSERT_EQ(answers.size(), 2U);
+    EXPECT_EQ(answers[0].question, &question("per-million"));
+    EXPECT_EQ(answers[0].text(), "$0.9722 per million tokens");
+    EXPECT_EQ(answers[1].question, &question("split"));
+    EXPECT_EQ(answers[1].inputs.at("tokens_per_s"), (CostValue{9000, "simulated runs"}));
+}
+
+TEST(Questions, HedgeByTheTimesOfARun) {
+    CostGiven given{.latencies_s = std::vector<double>(950, .1)};
+    given.latencies_s.resize(1000, 1.0);
+    given.numbers["after"].value = .9;
+    // 5 % are slower than 0.1 s. A second request at 0.1 s is slow in 5 % of them, that is, in 0.25 % of all.
+    const CostAnswer found = answer_of(question("hedging"), given);
+    EXPECT_NEAR(found.figures.at("p99_ms"), 1000, 1e-6);
+    EXPECT_NEAR(found.figures.at("hedged_p99_ms"), 200, 1e-6);
+    EXPECT_NEAR(found.figures.at("more_percent"), 5, 1e-9);
+    EXPECT_EQ(found.verdict, "");
+    given.latencies_s.assign(1000, .1);
+    EXPECT_EQ(answer_of(question("hedging"), given).verdict, "hedging does not pay");
+    given.latencies_s.resize(99);
+    EXPECT_THROW((void)answer_of(question("hedging"), given), UsageError);
+}
+
 TEST(Questions, CanAllBeComputed) {
     for (const CostQuestion& row : cost_questions()) {
         CostGiven given;
@@ -99,6 +138,7 @@ TEST(Questions, CanAllBeComputed) {
         given.numbers["base"].value = 2;
         given.numbers["requests"].value = 10;
         given.model = cards::model_card("llama-3.1-8b");
+        given.latencies_s.assign(100, .5);
         const CostAnswer found = answer_of(row, given);
         EXPECT_FALSE(found.text().empty()) << row.name;
         EXPECT_THAT(found.text(), testing::Not(HasSubstr("nan"))) << row.name;

@@ -61,6 +61,28 @@ TEST(Plan, TheFewestReplicasCarryTheDemandAndOneFewerDoesNot) {
         }
 }
 
+TEST(Plan, AnswersQuestionsOfCostForAllServersTogether) {
+    DeploymentPlan plan = plan_with({cell_on("h100-sxm", 2, 7.0)});
+    PlannedCell& cell = plan.cells.front();
+    cell.speed = PlannedSpeed{.load = 10, .output_tokens_per_s = 1000};
+    cell.fleet = PlannedFleet{.replicas = 3, .gpus = 6};
+    const cards::GpuCard gpu = cards::gpu_card("h100-sxm");
+    const CostGiven known = known_to_cost(plan, cell, cards::model_card("llama-3.1-8b"), gpu);
+    EXPECT_EQ(known.numbers.at("usd_per_h"), (CostValue{21, "price card"}));
+    EXPECT_EQ(known.numbers.at("tokens_per_s"), (CostValue{3000, "simulated runs"}));
+    EXPECT_EQ(known.numbers.at("all_tokens_per_s").value, 33000) << "10 input tokens for each output token";
+    EXPECT_DOUBLE_EQ(known.numbers.at("gb_per_s").value, 2 * gpu.memory_bytes_per_s / 1e9)
+        << "a step runs on one server";
+    EXPECT_DOUBLE_EQ(known.numbers.at("watts").value, 6 * gpu.tdp_w.value());
+    plan.decisions = answers_from(known);
+    const Facts facts = decision_facts(plan);
+    EXPECT_EQ(facts.items.front(),
+              std::pair(std::string("per-million"), std::string("$1.9444 per million tokens")));
+    EXPECT_THAT(sizing_console(plan), HasSubstr("$1.9444 per million tokens"));
+    const auto json = nlohmann::json::parse(sizing_json(plan));
+    EXPECT_EQ(json.at("decisions").at(0).at("inputs").at("usd_per_h").at("source"), "price card");
+}
+
 TEST(Plan, TheBillIsThatOfEveryGpuAroundTheClock) {
     const Demand demand{.requests_per_s = 20};
     PlannedFleet fleet = fleet_for(demand, {.load = 10}, 1);
