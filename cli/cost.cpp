@@ -29,13 +29,11 @@ const AmountWithin kAmount{.least = 1e-12, .most = 1e15};
 
 /// A ratio of input to output such as "8:1".
 double ratio_in(const CostInput& input, const std::string& text) {
-    const auto colon = text.find(':');
     char* end = nullptr;
     const double in = std::strtod(text.c_str(), &end);
-    const bool read_in = end == text.c_str() + colon;
-    const double out = colon == std::string::npos ? 0 : std::strtod(text.c_str() + colon + 1, &end);
-    if (colon == std::string::npos || !read_in || *end != '\0' || !(in >= 0) || !(out > 0) ||
-        !std::isfinite(in / out))
+    const bool has_both = end != text.c_str() && *end == ':';
+    const double out = has_both ? std::strtod(end + 1, &end) : 0;
+    if (!has_both || *end != '\0' || !(in >= 0) || !(out > 0) || !std::isfinite(in / out))
         throw UsageError(fmt::format("{} {}: expected INPUT:OUTPUT, e.g. 8:1", input.option(), text));
     return in / out;
 }
@@ -55,6 +53,7 @@ void answer(const reports::CostQuestion& question, const Asked& asked) {
     if (question.of_run != nullptr)
         (void)reports::for_each_record(std::filesystem::path(asked.run) / reports::kRecordsFileName,
                                        TimePoint{}, [&](RequestRecord&& record) {
+                                           if (record.warmup || record.outcome != Outcome::ok) return;
                                            if (const auto ttft = metric_named("ttft")->of_request(record))
                                                given.latencies_s.push_back(*ttft);
                                        });

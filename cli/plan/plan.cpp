@@ -289,17 +289,25 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
 }
 
 /// Answers the questions of `paretoken cost` that follow from the best cell.
-void decide(DeploymentPlan& plan, const PlanCommand& command) {
+void decide(DeploymentPlan& plan, const PlanCommand& command, const std::optional<cards::ApiPrice>& api) {
     const PlannedCell& cell = plan.cells[*plan.best];
     cards::ModelCardOptions types;
     if (cell.kv != "auto") types.kv_dtype = cell.kv;
     reports::CostGiven known = reports::known_to_cost(
         plan, cell, cards::model_card(command.cells.model_card, types), cards::find_gpu(cell.gpu));
-    if (!command.api.empty()) {
-        known.api = cards::api_price_named(command.api, {});
+    if (api) {
+        known.api = api;
         known.api_name = command.api;
+        if (!cards::caches_prompts_of(*api, plan.lengths.input_mean)) known.api->cache_read.reset();
         const double mix = known.numbers.at("mix").value;
-        known.numbers["api_usd_per_m"] = {known.api->output + mix * known.api->input, "api:" + command.api};
+        known.numbers["api_usd_per_m"] = {(api->output + mix * api->input) / (1 + mix), "api:" + command.api};
+    }
+    if (!plan.price_card.empty()) {
+        const cards::PriceCard card =
+            cards::price_card(command.price.empty() ? plan.price_card : command.price);
+        if (card.usd_per_kwh) known.numbers["usd_per_kwh"] = {*card.usd_per_kwh, "price card"};
+        if (const auto watts = known.numbers.find("watts"); watts != known.numbers.end())
+            watts->second.value *= card.pue;
     }
     plan.decisions = reports::answers_from(known);
 }
@@ -345,6 +353,11 @@ void plan(const PlanCommand& command) {
     if (!command.emit.empty() && !is_file_of_servers(command.emit))
         (void)reports::engine_to_emit(command.emit);
     reports::Demand demand = demand_of(command);
+    std::optional<cards::ApiPrice> api;
+    if (!command.api.empty())
+        api = cards::api_price_named(command.api, command.price.empty()
+                                                      ? std::vector<cards::PriceCard>{}
+                                                      : std::vector{cards::price_card(command.price)});
     std::vector<std::string> slos;
     for (const std::string& text : command.slos)
         for (std::string& one : slo_texts(text)) slos.push_back(std::move(one));
@@ -381,7 +394,7 @@ void plan(const PlanCommand& command) {
     }
     plan.best = best_of(plan.cells, !slos.empty());
     plan_hours(plan, scaling);
-    if (plan.best) decide(plan, command);
+    if (plan.best) decide(plan, command, api);
     if (!command.out.empty()) write_files(plan, command.out);
     if (!command.emit.empty()) return print("{}", emitted(plan, command.emit));
     if (command.json) return print("{}\n", reports::sizing_json(plan));

@@ -46,7 +46,12 @@ using Formula = CostQuestion::Formula;
 constexpr CostInput kUsdPerHour{"usd_per_h", "Price of the whole deployment per hour"};
 constexpr CostInput kRate{"tokens_per_s", "Tokens per second of the whole deployment", positive};
 constexpr CostInput kHit{"hit", "Share of input tokens that come from a cache", share, 0};
-constexpr CostInput kCachedRatio{"cached_ratio", "Price of a cached input token ÷ price of a fresh one", amount, .1};
+constexpr CostInput kCachedRatio{"cached_ratio", "Price of a cached input token ÷ price of a fresh one", amount, .1,
+                                 [](const Api& api) {
+                                     return api.cache_read && api.input > 0
+                                                ? std::optional(*api.cache_read / api.input)
+                                                : std::nullopt;
+                                 }};
 constexpr CostInput kBase{"base", "Dollars per million input tokens that are not cached", amount, {},
                           [](const Api& api) { return std::optional(api.input); }};
 constexpr CostInput kRead{"read", "Dollars per million tokens read from the cache", amount, {},
@@ -157,9 +162,10 @@ const std::vector<CostQuestion>& cost_questions() {
           {"quantized_step_ms", "quantized_gb / gb_per_s * 1000"},
           {"whole_gain_batch", "tflops * 1000 * quantized_bits / 16 / gb_per_s"},
           {"no_gain_batch", "tflops * 1000 * bits / 16 / gb_per_s"}},
-         {{"", "{gb:1} GB of weights become {quantized_gb:1}, steps of {step_ms:1} ms become {quantized_step_ms:1} ms",
-           "steps are so much shorter up to {whole_gain_batch:0} requests at once, and no shorter from "
-           "{no_gain_batch:0} on"}}},
+         {{"", "a step reads {quantized_gb:1} GB of weights instead of {gb:1}, and takes {quantized_step_ms:1} ms instead "
+               "of {step_ms:1}", "steps are so much shorter up to {whole_gain_batch:0} requests at once, and no "
+               "shorter from {no_gain_batch:0} on"}},
+         {{"quantized_bits >= bits", "--quantized-bits must be below --bits"}}},
         {"speculation", "Tokens per pass and speed-up of speculative decoding",
          {kDrafts, kAcceptance, kDraftCost},
          {kTokensPerPass, {"speedup", "tokens_per_pass / (drafts * draft_cost + 1)"}},
@@ -175,9 +181,10 @@ const std::vector<CostQuestion>& cost_questions() {
         {"prompt-cache", "Number of requests from which caching their common prompt is cheaper",
          {kWrite, kRead, kBase},
          {{"requests", "(write - read) / (base - read)"}, {"paying", "max(1, ceil(requests))"}},
-         {{"requests > 0", "break-even at {requests:4} requests", "caching pays from {paying:0} requests on"},
+         {{"requests > 1", "break-even at {requests:4} requests", "caching pays from {paying:0} requests on"},
+          {"requests > 0", "break-even at {requests:4} requests", "caching pays from the first request on"},
           {"", "no break-even",
-           "a write costs no more than a read, so that caching pays from 1 requests on"}},
+           "a write costs no more than a read, so that caching pays from the first request on"}},
          {{"read >= base", "--read must be below --base: such a cache never pays"}}},
         {"cache-ttl", "Price of a shared prefix with cache writes for 5 minutes and for an hour",
          {{"requests_per_h", "Requests per hour that begin with the prefix, at random times"}, kWrite, kWrite1h,
@@ -190,7 +197,8 @@ const std::vector<CostQuestion>& cost_questions() {
         {"shared-prefix", "A day's bill for a prefix that many requests share, with and without a cache",
          {{"requests", "Requests per day that begin with the prefix"}, {"tokens", "Tokens of the prefix"},
           kWrite, kRead, kBase,
-          {"ttl_s", "Seconds that the cache keeps the prefix; 3600 with an hour's writes", positive, 300}},
+          {"ttl_s", "Seconds that the cache keeps the prefix; 3600 with an hour's writes", positive, 300,
+           [](const Api& api) { return api.ttl_s; }}},
          {{"without", "requests * tokens * base / 1e6"}, {"writes", "min(requests, ceil(86400 / ttl_s))"},
           {"one_write", "(write + (requests - 1) * read) * tokens / 1e6"},
           {"most_writes", "(writes * write + (requests - writes) * read) * tokens / 1e6"}},
@@ -216,7 +224,9 @@ const std::vector<CostQuestion>& cost_questions() {
           {"stored", "Share of the requests that get a stored answer", share}},
          {{"usd", "lookup + (1 - stored) * request"}, {"times", "request / usd"},
           {"least", "100 * lookup / request"}},
-         {{"", "${usd:4} per request, {times:3} times cheaper", "it pays above {least:1} % of stored answers"}}},
+         {{"times > 1", "${usd:4} per request, {times:3} times cheaper", "it pays above {least:1} % of stored answers"},
+          {"least < 100", "${usd:4} per request", "it pays above {least:1} % of stored answers only"},
+          {"", "${usd:4} per request", "it never pays"}}},
         {"compression", "Price of a prompt that is made shorter before it is sent",
          {{"tokens", "Tokens of the prompt", positive}, {"kept", "Share of the tokens that is kept", share},
           {"compressor", "Dollars per million tokens that the compressor reads", positive}, kBase, kHit,
@@ -277,7 +287,8 @@ const std::vector<CostQuestion>& cost_questions() {
         {"self-host", "Number of tokens per month from which a deployment is cheaper than an API",
          {{"usd_per_month", "Price of the whole deployment per month of 720 h"},
           {"api_usd_per_m", "The API's dollars per million tokens", positive},
-          {"tokens_per_s", "Tokens per second that the deployment can generate"}},
+          {"tokens_per_s", "Tokens per second that the deployment can process", amount, {}, nullptr,
+           "all_tokens_per_s"}},
          {{"billion_tokens", "usd_per_month / api_usd_per_m / 1000"},
           {"needed", "billion_tokens * 1e9 / (720 * 3600)"}},
          {{"needed <= tokens_per_s",

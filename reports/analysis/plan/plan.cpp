@@ -133,9 +133,10 @@ CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, con
     add("billion_parameters", static_cast<double>(model.active_parameters) / 1e9, "model card");
     if (format != nullptr) add("bits", 8 * bytes_per_value(*format), "weights");
     if (gpu) {
-        add("gb_per_s", gpus * gpu->memory_bytes_per_s / 1e9, "GPU card");
+        const double at_once = cell.deployment.tensor_parallel;  // stages run one after another
+        add("gb_per_s", at_once * gpu->memory_bytes_per_s / 1e9, "GPU card");
         if (const auto flops = cards::flops_for_weights(*gpu, cell.weights))
-            add("tflops", gpus * flops->per_s / 1e12, "GPU card");
+            add("tflops", at_once * flops->per_s / 1e12, "GPU card");
         if (gpu->tdp_w) add("watts", servers * gpus * *gpu->tdp_w, "GPU card");
     }
     if (cell.usd_per_h) {
