@@ -433,16 +433,21 @@ bool has_any_variable(std::string_view text, const std::set<std::string>& variab
 /// command stays inside the loop.
 void note_loop(const std::vector<Words>& commands, Translation& translation) {
     constexpr std::array kAxes = {"--concurrency", "--request-rate", "--isl", "--osl"};
-    std::set<std::string> set;  // in the loop
-    Words loop;
+    std::vector<std::pair<Words, std::set<std::string>>> loops;  // with the variables that each sets
     for (const Words& command : commands) {
         const auto equals = command.front().find('=');
-        if (command.front() == "for" && command.size() > 3 && command[2] == "in") {
-            loop = command;
-            set = {command[1]};
-        } else if (!loop.empty() && command.size() == 1 && equals != std::string::npos) {
-            set.insert(command.front().substr(0, equals));
-        }
+        if (command.front() == "for" && command.size() > 3 && command[2] == "in")
+            loops.push_back({command, {command[1]}});
+        else if (!loops.empty() && command.size() == 1 && equals != std::string::npos)
+            loops.back().second.insert(command.front().substr(0, equals));
+    }
+    std::set<std::string> set;  // in the loops that change the line
+    Words loop;                 // the innermost of these
+    for (auto& [words, names] : loops) {
+        const auto changes = [&](const std::string& word) { return has_any_variable(word, names); };
+        if (std::ranges::none_of(translation.words, changes)) continue;
+        loop = words;
+        set.merge(names);
     }
     if (loop.empty()) return;
     const Words levels(loop.begin() + 3, loop.end());

@@ -492,6 +492,9 @@ TEST(Translation, a_line_of_a_loop_says_how_it_is_to_be_run) {
     EXPECT_THAT(notes("for c in $LEVELS; do\nn=$((c * 2))\nvllm bench serve --model M --dataset-name random "
                       "--max-concurrency $c --num-prompts $n\ndone"),
                 HasSubstr("the line stays inside the loop, which sets c, n"));
+    EXPECT_THAT(notes("for c in 1 2; do\nvllm bench serve --model M --max-concurrency $c\ndone\n"
+                      "for f in a b; do echo $f; done"),
+                HasSubstr("with --concurrency 1,2 in place of $c measures all levels"));
     EXPECT_THAT(notes("for c in 1 2; do echo $c; done\nvllm bench serve --model M --max-concurrency 3"),
                 ::testing::Not(HasSubstr("loop")));
 }
