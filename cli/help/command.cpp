@@ -43,8 +43,9 @@ void help(const CLI::App& app, const std::vector<std::string>& words) {
         return print("{}", text);
     std::string known;
     for (const Topic& topic : topics()) known += fmt::format("{}{}", known.empty() ? "" : ", ", topic.name);
-    throw UsageError(fmt::format("help: nothing has the word '{}'; topics are {}, and the names of commands",
-                                 fmt::join(words, " "), known));
+    throw UsageError(fmt::format("help: nothing has {} '{}'; topics are {}, and the names of commands",
+                                 words.size() > 1 ? "all of the words" : "the word", fmt::join(words, " "),
+                                 known));
 }
 
 }  // namespace

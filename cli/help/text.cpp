@@ -288,7 +288,12 @@ struct Mention {
 void add_mentions(const CLI::App& app, const std::string& path, const Wanted& wanted,
                   std::vector<Mention>& mentions) {
     const auto add = [&](int rank, std::string name, std::string text, const std::string& command) {
-        for (const char* const end : {". ", "; ", " ["}) text.resize(std::min(text.find(end), text.size()));
+        for (const char* const end : {". ", "; ", " ["}) {
+            std::size_t at = text.find(end);
+            while (at != std::string::npos && text.substr(0, at).ends_with("e.g"))
+                at = text.find(end, at + 1);
+            text.resize(std::min(at, text.size()));
+        }
         auto found = std::ranges::find(mentions, name, &Mention::name);
         if (found == mentions.end())
             found = mentions.insert(found, {rank, std::move(name), std::move(text), {}});

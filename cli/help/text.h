@@ -27,8 +27,8 @@ std::span<const HelpPage> help_pages();
 /// command that has a page with most used options shows these; otherwise, or with `all`, every option.
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width);
 
-/// Returns the examples, the options and commands, and the topics in which each of `words` is the beginning
-/// of a word; empty if there are none.
+/// Returns the examples, the options and commands, and the topics that have each of `words`, or, if there are
+/// none, words that begin with them; empty if there are none either.
 std::string mentions_of(const CLI::App& app, const std::vector<std::string>& words, std::size_t width);
 
 /// Returns the manual page of a command in the language of man(7): "paretoken-run.1".
