@@ -359,7 +359,7 @@ PartDtypes dtypes_of(const JsonCursor& config, const std::optional<std::string>&
 std::optional<LatentAttention> latent_attention(const JsonCursor& config) {
     const std::uint64_t kv_rank = count_or_none(config, {"kv_lora_rank"});
     if (kv_rank == 0) {
-        if (const auto keys = config.find("qk_nope_head_dim"); keys && !keys->is_null())
+        if (const auto keys = config.find("qk_nope_head_dim"); keys && !is_off(*keys))
             keys->complain("kv_lora_rank beside it, without which the width of the cache is not known");
         return {};
     }

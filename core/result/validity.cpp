@@ -566,9 +566,9 @@ std::optional<Reason> repeated_prompts_of(const RunResult& run, const ValidityOp
         !rows       ? "the files of the classes have fewer of them, hold equal ones, or are the same"
         : different ? fmt::format("the file has {} different ones in {} rows", *different, *rows)
                     : fmt::format("the file has {} of them", *rows);
-    const std::string remedy = !rows       ? "send fewer"
-                               : different ? "leave out the rows of the file that are alike"
-                                           : fmt::format("send at most {} {}", *rows, unit);
+    const std::string remedy = !rows ? "send fewer"
+                                     : fmt::format("send at most {} {}{}", different.value_or(*rows), unit,
+                                                   different ? ", without the rows that are alike" : "");
     return Reason{
         Verdict::warn, "repeated_prompts",
         fmt::format("{} of the {} {} a prompt that this run had sent before, because {}, and {}: the "

@@ -79,7 +79,7 @@ Prompt prompt_in(dom::element object, const RowPlace& place) {
     dom::element value;
     dom::array array;
     std::string_view text;
-    if (!object["messages"].get(value)) return messages_in(object, "messages", place);
+    if (!object["messages"].get(value) && !value.is_null()) return messages_in(object, "messages", place);
     const std::string_view name = prompt_name_in(object);
     if (object[name].get(value))
         place.refuse(
@@ -153,14 +153,15 @@ Row common_fields_in(const dom::element& object, const RowPlace& place) {
     return row;
 }
 
-/// Returns whether the row has a prompt without a content: null or "", or messages that are null or [].
+/// Returns whether the row has a prompt without a content: null or "", or messages that are [], or null
+/// without a prompt.
 bool has_empty_prompt(const dom::element& object) {
     dom::element value;
     dom::array messages;
     std::string_view text;
-    if (!object["messages"].get(value))
-        return value.is_null() || (!value.get(messages) && messages.size() == 0);
-    if (object["prompt"].get(value)) return false;
+    const bool has_messages = !object["messages"].get(value);
+    if (has_messages && !value.is_null()) return !value.get(messages) && messages.size() == 0;
+    if (object["prompt"].get(value)) return has_messages;
     return value.is_null() || (!value.get(text) && text.empty());
 }
 

@@ -108,7 +108,8 @@ class FileDataset final : public Dataset {
           file_(format.generate ? options.path : file_of(options.spec, options.path), format,
                 !options.live_replies, [&](const Row& row, const RowPlace& place) {
                     add_turn(row, place);
-                    if (row.prompt && !row.at_s && row.conversation.empty() && row.job == RowJob{})
+                    if (row.prompt && row.further.empty() && !row.at_s && row.conversation.empty() &&
+                        row.job == RowJob{})
                         seen_.again += seen_.prompts.insert(hash_of(row)).second ? 0 : 1;
                     for (const Row& turn : row.further) add_turn(turn, place);
                 }) {

@@ -188,8 +188,9 @@ void AnswerReader::on_delta(const Delta& delta) {
                             " events with output came, and of tokens " + asked_for(options_.limits));
         }
         on_output(delta);
-        text_before_last_ = text_.size();
+        const std::size_t before = text_.size();
         if (options_.keep_text) parser_->append_text(delta, text_);
+        if (text_.size() > before) text_before_last_ = before;
     } else {
         note_event(delta);
     }

@@ -331,6 +331,7 @@ bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, 
 bool leave_out_repeated_text(std::span<Chunk> chunks) {
     constexpr std::size_t kFewest = 6;
     constexpr std::size_t kMostKinds = 2;
+    constexpr std::size_t kMorePerKind = 2;  // so that chance grows as seldom in two runs as in one
     if (chunks.size() < kFewest) return false;
     std::uint64_t before_last = 0;
     std::size_t kinds = 1;  // runs of events of one kind, each of which may begin with a text of its own
@@ -344,7 +345,7 @@ bool leave_out_repeated_text(std::span<Chunk> chunks) {
         if (i + 1 < chunks.size()) before_last += chunks[i].text_bytes;
     }
     const bool is_answer = kinds == 1 && chunks[0].kind == EventKind::content;
-    if (grows && kinds <= kMostKinds) {
+    if (grows && kinds <= kMostKinds && chunks.size() >= kFewest + kMorePerKind * (kinds - 1)) {
         for (std::size_t i = chunks.size() - 1; i > 0; --i)
             if (chunks[i].text_bytes > chunks[i - 1].text_bytes)
                 chunks[i].text_bytes -= chunks[i - 1].text_bytes;

@@ -42,8 +42,13 @@ std::string own_name_of(std::string_view name) {
 std::vector<Sample> with_own_names(std::vector<Sample> samples) {
     std::set<std::string> names;
     for (const Sample& sample : samples) names.insert(sample.name);
-    for (Sample& sample : samples)
-        if (std::string own = own_name_of(sample.name); !names.contains(own)) sample.name = std::move(own);
+    std::map<std::string, std::string> sources;  // the only name whose samples get an own name
+    for (Sample& sample : samples) {
+        const std::string own = own_name_of(sample.name);
+        if (names.contains(own) || sources.try_emplace(own, sample.name).first->second != sample.name)
+            continue;
+        sample.name = own;
+    }
     return samples;
 }
 

@@ -179,6 +179,7 @@ TEST(ModelCard, CountsChunksOfTheContextInAllLayersButEveryFourth) {
         << "only Llama 4 is known to have a layer of another kind after every third";
     EXPECT_NE(complaint_about_config(config(R"(, "qk_nope_head_dim": 128)")).find("kv_lora_rank"),
               std::string::npos);
+    EXPECT_FALSE(card_of(R"(, "kv_lora_rank": null, "qk_nope_head_dim": 0)").mla.has_value());
 }
 
 TEST(ModelCard, LayersThatShareACacheHaveNoneOfTheirOwn) {

@@ -152,7 +152,7 @@ TEST(CustomJsonl, ReadsAnArrayOfRowsAsOtherProgramsWriteIt) {
 
 TEST(CustomJsonl, RowsWithoutAPromptOrWithoutOutputAreLeftOutAndCounted) {
     const auto dataset = dataset_of(
-        "{\"prompt\": null}\n{\"messages\": []}\n{\"prompt\": \"a\"}\n"
+        "{\"prompt\": null}\n{\"messages\": []}\n{\"messages\": null, \"prompt\": \"a\"}\n"
         "{\"prompt\": \"b\", \"output_tokens\": 0}\n");
     ASSERT_EQ(dataset->size(), 1U);
     EXPECT_EQ(dataset->request(0).prompt, Prompt("a"));
