@@ -338,7 +338,8 @@ TEST(TokenCounts, that_have_the_reasoning_twice_lose_it_once) {
 }
 
 TEST(TokenCounts, of_a_prompt_that_grows_with_the_events_are_the_first) {
-    TokenUsage usage{.prompt = 768};
+    TokenUsage usage;
+    usage.prompt = 768;
     leave_out_summed_prompts({.first_prompt = 32, .prompt_growths = 23}, usage);
     EXPECT_EQ(usage.prompt, 32);
     usage.prompt = 40;
