@@ -63,6 +63,7 @@ TEST(Plan, TheFewestReplicasCarryTheDemandAndOneFewerDoesNot) {
 
 TEST(Plan, AnswersQuestionsOfCostForAllServersTogether) {
     DeploymentPlan plan = plan_with({cell_on("h100-sxm", 2, 7.0)});
+    plan.demand.requests_per_s = 20;
     PlannedCell& cell = plan.cells.front();
     cell.speed = PlannedSpeed{.load = 10, .output_tokens_per_s = 1000};
     cell.fleet = PlannedFleet{.replicas = 3, .gpus = 6};
