@@ -33,7 +33,8 @@ std::string own_name_of(std::string_view name) {
         if (!plain.starts_with(engine) || plain.size() < engine.size() + 2) continue;
         if (plain[engine.size()] != ':' && plain[engine.size()] != '_') continue;
         const std::string rest(plain.substr(engine.size() + 1));
-        return engine_of_metric(engine + ":" + rest).empty() ? engine + "_" + rest : engine + ":" + rest;
+        std::string own = fmt::format("{}:{}", engine, rest);
+        return engine_of_metric(own).empty() ? fmt::format("{}_{}", engine, rest) : own;
     }
     return std::string(name);
 }

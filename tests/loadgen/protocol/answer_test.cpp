@@ -1,5 +1,6 @@
 #include "loadgen/protocol/answer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -603,11 +604,11 @@ TEST(Answer, TextSoFarOfReasoningAndThenOfTheAnswerCountsOnce) {
         std::string thoughts, said;
         for (int i = 1; i <= 8; ++i) {
             (i <= 4 ? thoughts : said) += "four tokens a time ";
-            const std::string content = i <= 4 ? "" : R"("content":")" + said + "\"";
+            const std::string content = i <= 4 ? "" : fmt::format(R"("content":"{}")", said);
             const std::string reasoning =
-                i <= 4 || keeps_reasoning ? R"("reasoning_content":")" + thoughts + "\"" : "";
+                i <= 4 || keeps_reasoning ? fmt::format(R"("reasoning_content":"{}")", thoughts) : "";
             const bool both = !content.empty() && !reasoning.empty();
-            answer.read(10 * i, chunk("{" + reasoning + (both ? "," : "") + content + "}"));
+            answer.read(10 * i, chunk(fmt::format("{{{}{}{}}}", reasoning, both ? "," : "", content)));
         }
         const RequestRecord record = answer.read(81, kStop + usage(1, 32) + kDone).end();
         EXPECT_THAT(tokens_of(record), ::testing::Each(4U));
