@@ -444,9 +444,7 @@ void note_loop(const std::vector<Words>& commands, Translation& translation) {
     std::set<std::string> set;  // in the loops that change the line
     Words loop;                 // the innermost of these
     for (auto& [words, names] : loops) {
-        const auto changes = [&own = names](const std::string& word) {
-            return has_any_variable(word, own);
-        };
+        const auto changes = [&own = names](const std::string& word) { return has_any_variable(word, own); };
         if (std::ranges::none_of(translation.words, changes)) continue;
         loop = words;
         set.merge(names);
