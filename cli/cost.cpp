@@ -50,13 +50,15 @@ struct Asked {
 void answer(const reports::CostQuestion& question, const Asked& asked) {
     reports::CostGiven given;
     if (question.of_model != nullptr) given.model = cards::model_card(asked.model_card);
-    if (question.of_run != nullptr)
+    if (question.of_run != nullptr) {
+        const Metric& metric = *metric_named("ttft");
         (void)reports::for_each_record(std::filesystem::path(asked.run) / reports::kRecordsFileName,
                                        TimePoint{}, [&](RequestRecord&& record) {
                                            if (record.warmup || record.outcome != Outcome::ok) return;
-                                           if (const auto ttft = metric_named("ttft")->of_request(record))
+                                           if (const auto ttft = metric.of_request(record))
                                                given.latencies_s.push_back(*ttft);
                                        });
+    }
     given.api_name = asked.api;
     if (!asked.api.empty()) given.api = cards::api_price_named(asked.api, {});
     for (const CostInput& input : question.inputs) {
