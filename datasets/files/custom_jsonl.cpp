@@ -161,7 +161,8 @@ bool has_empty_prompt(const dom::element& object) {
     std::string_view text;
     const bool has_messages = !object["messages"].get(value);
     if (has_messages && !value.is_null()) return !value.get(messages) && messages.size() == 0;
-    if (object["prompt"].get(value)) return has_messages;
+    if (object["prompt"].get(value))
+        return has_messages && object[prompt_name_in(object)].get(value) != simdjson::SUCCESS;
     return value.is_null() || (!value.get(text) && text.empty());
 }
 

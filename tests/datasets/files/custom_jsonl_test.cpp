@@ -161,6 +161,10 @@ TEST(CustomJsonl, RowsWithoutAPromptOrWithoutOutputAreLeftOutAndCounted) {
                                       HasSubstr("1 of 4 rows (25 %) left out, for they have 0 tokens")));
 }
 
+TEST(CustomJsonl, ReadsAPromptOfAnotherNameBesideMessagesThatAreNull) {
+    EXPECT_EQ(dataset_of(R"({"messages": null, "text": "a"})")->request(0).prompt, Prompt("a"));
+}
+
 TEST(CustomJsonl, ReadsTimesModelsAndBodies) {
     const auto dataset = dataset_of(
         R"({"prompt": "a", "at_s": 3, "model": "lora-a", "body": {"tools": [{"type": "function"}], "seed": null}})"

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "core/error.h"
+#include "core/result/speculation.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/analysis/cost/formula.h"
 
@@ -60,6 +61,11 @@ TEST(Questions, NeverBreakEvenBeyondCapacity) {
     EXPECT_FALSE(self_host_break_even_tokens(2520, .9, 1000));
     EXPECT_NEAR(answer("self-host", inputs).figures.at("billion_tokens") * 1e9,
                 self_host_break_even_tokens(2520, .9, 1200).value(), 1);
+}
+
+TEST(Questions, SpeculateAsSimulatedServersDo) {
+    EXPECT_DOUBLE_EQ(answer("speculation", {{"drafts", 4}, {"acceptance", .7}}).figures.at("tokens_per_pass"),
+                     speculative_tokens_per_pass(.7, 4));
 }
 
 TEST(Questions, SpeculateWithEveryDraftAccepted) {
