@@ -241,11 +241,11 @@ class PooledFolds {
 
     void add(const RequestRecord& record) {
         if (record.warmup || record.outcome != Outcome::ok) return;
-        if (is_first_pass_) part_from(record);
-        for (Fold& fold : folds_) {
-            fold.values.clear();
-            fold.metrics.front()->pool(record, fold.values);
-            fold.fold.add(fold.values);
+        for (std::size_t i = 0; i < folds_.size(); ++i) {  // part_from() adds folds
+            folds_[i].values.clear();
+            folds_[i].metrics.front()->pool(record, folds_[i].values);
+            if (is_first_pass_) part_from(i, record);
+            folds_[i].fold.add(folds_[i].values);
         }
     }
 
@@ -274,28 +274,20 @@ class PooledFolds {
         std::vector<PooledValue> values;
     };
 
-    /// Gives a metric whose values in this record differ its own fold, which begins as a copy of the shared
-    /// one.
-    void part_from(const RequestRecord& record) {
-        std::vector<PooledValue>& shared = values_;
-        std::vector<PooledValue>& own = other_values_;
-        for (std::size_t i = 0; i < folds_.size(); ++i) {
-            shared.clear();
-            if (folds_[i].metrics.size() < 2) continue;
-            folds_[i].metrics.front()->pool(record, shared);
-            for (std::size_t k = folds_[i].metrics.size() - 1; k > 0; --k) {
-                own.clear();
-                folds_[i].metrics[k]->pool(record, own);
-                if (own == shared) continue;
-                folds_.push_back({{folds_[i].metrics[k]}, folds_[i].fold, {}});
-                folds_[i].metrics.erase(folds_[i].metrics.begin() + static_cast<std::ptrdiff_t>(k));
-            }
+    /// Gives each metric of the fold `i` whose values in this record differ its own fold, which begins as a
+    /// copy of the shared one.
+    void part_from(std::size_t i, const RequestRecord& record) {
+        for (std::size_t k = folds_[i].metrics.size() - 1; k > 0; --k) {
+            values_.clear();
+            folds_[i].metrics[k]->pool(record, values_);
+            if (values_ == folds_[i].values) continue;
+            folds_.push_back({{folds_[i].metrics[k]}, folds_[i].fold, {}});
+            folds_[i].metrics.erase(folds_[i].metrics.begin() + static_cast<std::ptrdiff_t>(k));
         }
     }
 
     std::vector<Fold> folds_;
     std::vector<PooledValue> values_;
-    std::vector<PooledValue> other_values_;
     bool is_first_pass_ = true;
 };
 
