@@ -23,12 +23,14 @@
 #include "cli/options/invocation.h"
 #include "cli/report.h"
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 #include "core/spec.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/resolve.h"
 #include "experiments/session.h"
+#include "reports/analysis/gate/same_work.h"
 #include "reports/analysis/gate/sections.h"
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"
@@ -187,6 +189,43 @@ void add_stored(const GateCommand& command, GatePlan& plan) {
     reports::require_comparable(plan.stored_runs, {}, plan.across);
 }
 
+/// Returns whether the candidate takes the option from a stored baseline if the user does not give it.
+bool is_of_work(const PlanField& field, const std::set<reports::Across>& across) {
+    for (const char* const own :
+         {"url", "model", "seed", "salt", "shard", "shards", "rendezvous", "start_at"})
+        if (field.name == own) return false;
+    return field.kind == FieldKind::workload || field.name == "endpoint" || field.name == "endpoint_type" ||
+           (field.kind == FieldKind::load && !across.contains(reports::Across::load));
+}
+
+/// Returns `asked` with the work of a stored run where the user gives no options for it. Throws UsageError if
+/// the options that the user gives ask for other work.
+LoadPlan with_work_of(const RunResult& stored, const GateCommand& command,
+                      const std::set<reports::Across>& across) {
+    const PlanTexts given = texts_of(command.plan);
+    PlanEcho taken;
+    for (const auto& [name, value] : stored.plan) {
+        const PlanField* const field = plan_field_named(name);
+        if (field != nullptr && is_of_work(*field, across) && !given.contains(name))
+            taken.emplace(name, value);
+    }
+    PlanTexts texts = paretoken::texts_of(taken);
+    texts.insert(given.begin(), given.end());
+    const LoadPlan asked = plan_of(texts);
+    PlanEcho with_given = stored.plan;
+    for (const auto& [name, value] : echo_of(asked))
+        if (given.contains(name) && !name.starts_with("dataset") && name != "text")  // the same file may move
+            with_given[name] = value;
+    if (const auto found = reports::difference_of_plans(stored.plan, with_given, across))
+        throw UsageError(fmt::format(
+            "{}; the baseline was measured with other options: leave these out, and the candidate gets the "
+            "baseline's",
+            *found));
+    if (const std::string line = shell_line(arguments_of(taken)); !command.shown.quiet && !line.empty())
+        print(stderr, "the baseline's options: {}\n", line);
+    return asked;
+}
+
 GatePlan plan_of_gate(const GateCommand& command) {
     GatePlan plan{.asked = plan_of(texts_of(command.plan)),
                   .baseline = command.baseline_server,
@@ -195,6 +234,8 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .across = across_of(command),
                   .checklist = command.checklist};
     if (!command.baseline.empty()) add_stored(command, plan);
+    if (!plan.stored_runs.empty())
+        plan.asked = with_work_of(plan.stored_runs.front().result, command, plan.across);
     if (!command.max_time.empty())
         plan.max_time = naming("--max-time", [&] { return parse_duration(command.max_time); });
     if (plan.asked.virtual_time)
@@ -312,7 +353,8 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
     sub.add_option(
         "--baseline", command.baseline,
         "Runs of the baseline: directories, or the name of a stored baseline; with --candidate-url "
-        "or --candidate-cmd, the candidate is measured as often as the verdict needs");
+        "or --candidate-cmd, the candidate is measured as often as the verdict needs, with the options of "
+        "the baseline's first run for workload and load");
     sub.add_option("--candidate", command.candidate, "Runs of the candidate, three or more: directories");
     sub.add_option("--history", command.history,
                    "With --baseline: earlier baselines, as directories or names. Their variation between "

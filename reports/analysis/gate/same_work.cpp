@@ -16,16 +16,24 @@ namespace {
 constexpr std::array<std::string_view, 7> kOfOneSide{"url",  "model", "endpoint", "header",
                                                      "seed", "salt",  "timeout"};
 
+constexpr const char* kAllowsLoad = " (--across load)";
+
 std::string shown(const std::string& value) {
     return value.empty() ? "not given" : value;
 }
 
-std::optional<std::string> difference_in(const RunResult& first, const RunResult& second, FieldKind kind) {
-    const auto found = difference(first.plan, second.plan, [kind](const PlanField& field) {
-        return field.kind == kind && std::ranges::find(kOfOneSide, field.name) == kOfOneSide.end();
-    });
-    if (!found) return std::nullopt;
-    return fmt::format("{}: {} and {}", found->name, shown(found->before), shown(found->after));
+/// Returns all differences in fields of a kind: "--isl: 512 and 1000; --osl: 128 and 32".
+std::optional<std::string> differences_in(const PlanEcho& first, const PlanEcho& second, FieldKind kind) {
+    std::set<std::string_view> seen(kOfOneSide.begin(), kOfOneSide.end());
+    std::optional<std::string> all;
+    while (const auto found = difference(first, second, [&](const PlanField& field) {
+               return field.kind == kind && !seen.contains(field.name);
+           })) {
+        seen.insert(found->field->name);
+        all = fmt::format("{}{}: {} and {}", all ? *all + "; " : "", found->name, shown(found->before),
+                          shown(found->after));
+    }
+    return all;
 }
 
 std::string count_and_name(const RunResult& run) {
@@ -80,6 +88,15 @@ std::set<Across> parse_across(std::string_view text) {
     }
 }
 
+std::optional<std::string> difference_of_plans(const PlanEcho& first, const PlanEcho& second,
+                                               const std::set<Across>& across) {
+    auto found = differences_in(first, second, FieldKind::workload);
+    if (across.contains(Across::load)) return found;
+    if (const auto load = differences_in(first, second, FieldKind::load))
+        found = (found ? *found + "; " : "") + *load + kAllowsLoad;
+    return found;
+}
+
 std::string hardware_of(const RunResult& run) {
     const std::string& name = run.provenance.hardware;
     return name.starts_with("sim:") ? name.substr(0, name.find('?')) : name;
@@ -92,12 +109,14 @@ std::optional<std::string> difference_of_work(const RunResult& first, const RunR
                                               const std::set<Across>& across) {
     if (auto found = difference_of_tools(first, second)) return found;
     if (first.workload.fingerprint != second.workload.fingerprint) {
-        if (auto found = difference_in(first, second, FieldKind::workload)) return found;
+        if (differences_in(first.plan, second.plan, FieldKind::workload))
+            return difference_of_plans(first.plan, second.plan, across);
         return fmt::format("workload fingerprint: {} and {}", first.workload.fingerprint,
                            second.workload.fingerprint);
     }
     if (!across.contains(Across::load)) {
-        if (auto found = difference_in(first, second, FieldKind::load)) return *found + " (--across load)";
+        if (auto found = differences_in(first.plan, second.plan, FieldKind::load))
+            return *found + kAllowsLoad;
     }
     if (!across.contains(Across::model) && first.provenance.model != second.provenance.model)
         return fmt::format("model: {} and {} (--across model)", shown(first.provenance.model),

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/plan/plan_fields.h"
 #include "core/result/result.h"
 
 namespace paretoken::reports {
@@ -16,8 +17,13 @@ enum class Across : std::uint8_t { model, hardware, load, host };
 /// Parses names of differences, separated by commas: "model", "hardware", "load", "host". Throws UsageError.
 std::set<Across> parse_across(std::string_view text);
 
-/// Returns the first difference between the work of two runs, "--temperature: 0 and 0.7": workload, load,
-/// model, hardware and client CPU. The text ends with the value of `across` that would allow it.
+/// Returns the options for workload and load in which two plans differ, "--isl: 512 and 1000; --concurrency:
+/// 8 and 1 (--across load)"; nothing if there are none.
+std::optional<std::string> difference_of_plans(const PlanEcho& first, const PlanEcho& second,
+                                               const std::set<Across>& across);
+
+/// Returns how the work of two runs differs, "--temperature: 0 and 0.7": in options for workload and load, in
+/// the model, the hardware or the client's CPU. The text names the value of `across` that would allow it.
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 
