@@ -355,19 +355,22 @@ SteadyWindow overloaded(TimeSpan run, const std::string& why) {
 /// of 1 ÷ the number of rounds. In whole rounds, requests per second × mean time is the number in flight.
 TimeSpan whole_rounds(const RequestTable& records, TimeSpan span, std::uint64_t cap) {
     std::vector<TimePoint> ends;
-    TimePoint next = span.end;
+    bool ends_with_one = false;  // whether a request ended at the very end of the window
     for (const RequestRecord& record : records) {
         const TimePoint end = record.last_event.value_or(end_of(record));
         if (span.contains(end)) ends.push_back(end);
+        ends_with_one |= end == span.end;
     }
-    const std::size_t whole = ends.size() / cap * cap;
+    std::size_t whole = ends.size() / cap * cap;
+    if (whole == ends.size()) {
+        // The last of these ends lies before the end of the window, so that they took less time than it has.
+        if (whole == 0 || ends_with_one) return span;
+        whole -= cap;
+    }
     if (whole == 0) return span;
-    if (whole < ends.size()) {
-        const auto after = ends.begin() + static_cast<std::ptrdiff_t>(whole);
-        std::nth_element(ends.begin(), after, ends.end());
-        next = *after;
-    }
-    return {span.begin, next};
+    const auto after = ends.begin() + static_cast<std::ptrdiff_t>(whole);
+    std::nth_element(ends.begin(), after, ends.end());
+    return {span.begin, *after};
 }
 
 /// The texts that name a part of the run in which the plan keeps one rate of arrivals.
