@@ -63,7 +63,8 @@ Secrets secrets_of(const EndpointOptions& options) {
 
 /// Returns whether a server is loading its model or overloaded, so that it must be asked again.
 bool is_busy(const http::Fetched& answer) {
-    return !answer.failure && (answer.head.status == 429 || answer.head.status == 503);
+    return !answer.failure &&
+           (answer.head.status == 429 || answer.head.status == 503 || answer.head.status == 529);
 }
 
 /// Returns whether a stream has come to its [DONE]; not every server then ends the HTTP message.

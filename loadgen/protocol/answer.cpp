@@ -13,6 +13,17 @@
 namespace paretoken::protocol {
 namespace {
 
+/// Returns whether an event that holds no JSON object keeps the connection open: it has a name of its own
+/// ("ping"), or its text is one of the usual words.
+bool is_sign_of_life(const SseEvent& event) {
+    const std::string_view data = event.data;
+    if (data.starts_with('{')) return false;
+    if (!event.type.empty() && event.type != "message" && event.type != "data") return true;
+    for (const std::string_view word : {"ping", "pong", "heartbeat", "keepalive", "keep-alive"})
+        if (data == word) return true;
+    return false;
+}
+
 constexpr int kChoices = 64;
 constexpr std::size_t kKibi = 1024;
 constexpr std::size_t kMebi = kKibi * kKibi;
@@ -166,6 +177,7 @@ void AnswerReader::on_event(const SseEvent& event) {
     if (event.type == "error" && delta.error.empty())
         return fail(Outcome::stream_error, error_text_of(event.data, parser_->secrets()));
     if (!delta.malformed) return on_delta(delta);
+    if (is_sign_of_life(event)) return;
     constexpr std::size_t kShown = 60;
     fail(Outcome::malformed, are_lines_of_objects(event.data)
                                  ? std::string(kNoBlankLine)

@@ -53,6 +53,11 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
         }
         if (key == "error") return read_error(value, reading.error);
         if (key == "model") return read_model(value, reading);
+        if (key == "code") {
+            const std::int64_t code = count_of(value).value_or(0);
+            reading.code |= code != 0 && code != 200;
+            return true;
+        }
         if (key == "base_resp") return read_status(value, reading.error);
         if (key == "id" || key == "obfuscation") {
             reading.holes.add(ShapeHole::Kind::string, value);
@@ -164,25 +169,71 @@ std::string error_of_reason(std::string_view reason, std::string_view message = 
     return text;
 }
 
+/// Returns whether a value says nothing: null, false, 0, an empty text, or an object or a list of such
+/// values.
+bool is_nothing(dom::element element) {
+    dom::object object;
+    dom::array list;
+    double number = 0;
+    std::string_view text;
+    bool truth = false;
+    if (!element.get(object))
+        return std::all_of(object.begin(), object.end(),
+                           [](const auto& field) { return is_nothing(field.value); });
+    if (!element.get(list))
+        return std::all_of(list.begin(), list.end(), [](dom::element inner) { return is_nothing(inner); });
+    if (!element.get(number)) return number == 0;
+    if (!element.get(text)) return text.empty();
+    return element.is_null() || (!element.get(truth) && !truth);
+}
+
+/// What an object with a bare message says of its kind, by a code, a type or a status beside the message.
+enum class Says : std::uint8_t { nothing, success, failure };
+
+Says kind_of_message(dom::element whole) {
+    dom::element element;
+    Says says = Says::nothing;
+    for (const auto key : {"code", "status_code", "error_code", "errcode"}) {
+        if (whole[key].get(element)) continue;
+        const std::string value = lower_case(string_of(element));
+        if (!is_nothing(element) && value != "0" && value != "200" && value != "success" && value != "ok")
+            return Says::failure;
+        says = Says::success;
+    }
+    std::int64_t status = 0;
+    if (!whole["status"].get(status) && status >= 400) return Says::failure;
+    for (const auto key : {"type", "object", "status"}) {
+        if (whole[key].get(element)) continue;
+        const std::string value = lower_case(string_of(element));
+        for (const char* const word : {"error", "exception", "fail", "overload"})
+            if (value.find(word) != std::string::npos) return Says::failure;
+    }
+    return says;
+}
+
 /// Returns the error in a JSON object, or in the first object of a list, in any of the known places. Empty:
-/// none.
-std::string error_in(dom::element whole) {
+/// none. `in_stream`: whether it is an event of a stream, in which a bare message may be a note of a gateway:
+/// it is an error only if a code or a type says so.
+std::string error_in(dom::element whole, bool in_stream = false) {
     dom::element element;
     dom::array choices;
     std::string text;
-    if (whole.is_array()) return whole.at(0).get(element) ? std::string() : error_in(element);
-    if (!whole["error"].get(element)) text = error_of(element);
+    if (whole.is_array()) return whole.at(0).get(element) ? std::string() : error_in(element, in_stream);
+    if (!whole["error"].get(element) && !is_nothing(element)) text = error_of(element);
     if (text.empty() && !whole["errors"].get(element)) text = detail_of(element);
     if (text.empty() && !whole["choices"].get(choices)) {
         for (const dom::element choice : choices) {
-            if (text.empty() && !choice["error"].get(element)) text = error_of(element);
+            if (text.empty() && !choice["error"].get(element) && !is_nothing(element))
+                text = error_of(element);
         }
     }
     for (const auto key : {"x_groq", "response"}) {
         if (text.empty() && !whole[key]["error"].get(element)) text = error_of(element);
     }
     if (text.empty() && !whole["base_resp"].get(element) && !succeeded(element)) text = error_of(element);
-    if (text.empty() && !whole["detail"].get(element)) text = detail_of(element);
+    const Says says = text.empty() ? kind_of_message(whole) : Says::failure;
+    if (!text.empty() || says == Says::success || (in_stream && says == Says::nothing)) return text;
+    if (!whole["detail"].get(element)) text = detail_of(element);
     // Older vLLM sends {"object": "error", "message": …}, gateways send {"message": …}. A message that is not
     // text belongs to another protocol.
     std::string_view message;
@@ -344,12 +395,13 @@ void DeltaParser::read(std::string_view data) {
     if (format.complete != nullptr) format.complete(delta, reading);
     put_together(reading, delta);
     model_ = reading.model;
-    if (reading.error || !reading.known) {
+    if (reading.error || !reading.known || (reading.code && !delta.has_output)) {
         dom::parser slow;
         dom::element whole;
         if (!slow.parse(data.data(), data.size()).get(whole))
-            delta.error = short_line(error_in(whole), kLongestText, state_->secrets);
-        if (reading.error && delta.error.empty()) delta.error = "an error without a text";
+            delta.error = short_line(error_in(whole, true), kLongestText, state_->secrets);
+        else if (reading.error)
+            delta.error = "an error without a text";
     }
     if (delta.error.empty())
         delta.error = error_of_reason(delta.finish_reason,

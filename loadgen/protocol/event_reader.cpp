@@ -31,8 +31,13 @@ void Holes::add(ShapeHole::Kind kind, ondemand::value& value) {
 
 std::optional<std::string_view> text_of(ondemand::value& value) {
     std::string_view text;
-    if (type_of(value) != ondemand::json_type::string || value.get_string().get(text)) return std::nullopt;
-    return text;
+    if (type_of(value) != ondemand::json_type::string) return std::nullopt;
+    const std::string_view token = value.raw_json_token();
+    if (!value.get_string().get(text)) return text;
+    // Half of a surrogate pair ("\ud83d"), from a gateway that cuts UTF-16: it is output, and stays as
+    // written.
+    const std::size_t end = token.rfind('"');
+    return end == 0 || end == std::string_view::npos ? std::string_view() : token.substr(1, end - 1);
 }
 
 std::optional<std::int64_t> count_of(ondemand::value& value) {

@@ -77,6 +77,7 @@ struct Reading {
     bool any_field = false;           ///< whether the event has a field
     bool known = false;               ///< whether it is an event of the protocol, with or without output
     bool error = false;               ///< whether it has an error, whose text a second parse then reads
+    bool code = false;                ///< whether it has a "code" other than 0 and 200
     bool unknown_text = false;        ///< whether its delta has text under an unknown name
 };
 

@@ -163,18 +163,21 @@ std::int64_t without_second_reasoning(std::int64_t tokens, std::span<const Chunk
     return is_twice ? tokens - reasoning : tokens;
 }
 
-/// Returns the tokens of an answer that the limit of the request ended, if its count is above this limit: it
-/// has tokens of attempts that failed before, for example, or of drafts that were rejected. They are as many
-/// as the events, or as the limit if the text has no more. Nothing if the count may be right.
+/// Returns the tokens of an answer whose count cannot be true because of the request's limit: it is above the
+/// limit, because it has tokens of attempts that failed before, for example, or of drafts that were rejected;
+/// or it is below, although the limit ended the answer. They are as many as the events, or as the limit if
+/// the text has no more. Nothing if the count may be right.
 std::optional<std::int64_t> tokens_within_limit(std::int64_t tokens, std::span<const Chunk> chunks,
                                                 const RequestRecord& record) {
     constexpr std::int64_t kLongestToken = 8;  // bytes in the mean
     const auto events = static_cast<std::int64_t>(chunks.size());
     const std::int64_t limit = record.wanted_output_tokens.value_or(0);
-    if (limit <= 0 || tokens <= limit || agree(tokens, limit) || agree(events, tokens) ||
-        record.usage.reasoning > 0 || record.finish_reason != "length" || events < kFewestEvents)
+    const bool ended_by_limit = record.finish_reason == "length";
+    if (limit <= 0 || tokens <= 0 || agree(tokens, limit) || agree(events, tokens) ||
+        record.usage.reasoning > 0 || events < kFewestEvents || (tokens < limit && !ended_by_limit))
         return std::nullopt;
     if (agree(events, limit)) return events;
+    if (tokens < limit || !ended_by_limit) return std::nullopt;
     std::int64_t bytes = 0;
     for (const Chunk& chunk : chunks) bytes += chunk.text_bytes;
     return events < limit && bytes <= kLongestToken * limit ? std::optional(limit) : std::nullopt;

@@ -841,7 +841,7 @@ TEST(Tokens, OfOtherChoicesAreWantedToo) {
 }
 
 TEST(Outcome, TextThatIsNoJsonIsQuoted) {
-    EXPECT_THAT(Answer().read(1, "data: keep-alive\n\n").end().error, HasSubstr("\"keep-alive\""));
+    EXPECT_THAT(Answer().read(1, "data: it begins\n\n").end().error, HasSubstr("\"it begins\""));
     EXPECT_EQ(Answer().read(1, "data: null\n\n" + text("a") + kStop).end().outcome, Outcome::ok);
 }
 
@@ -903,6 +903,44 @@ TEST(Outcome, AnErrorInsideTheStreamFailsAndKeepsTheTimes) {
     EXPECT_EQ(record.first_event, at(1));
     EXPECT_EQ(Answer().read(1, text("a") + chunk("{}", R"("error")") + kDone).end().outcome,
               Outcome::stream_error);
+}
+
+TEST(Outcome, SignsOfLifeAndNotesOfGatewaysAreNoErrors) {
+    for (const std::string_view event :
+         {"event: ping\ndata: ping\n\n", "event: ping\ndata: 1712345678\n\n", "event: ping\ndata: []\n\n",
+          "data: ping\n\n", "data: keep-alive\n\n",
+          "event: ping\ndata: {\"type\":\"ping\",\"message\":\"still working\"}\n\n",
+          "data: {\"message\":\"processing\",\"progress\":0.4}\n\n", "data: {\"detail\":\"queued\"}\n\n",
+          "data: {\"code\":0,\"message\":\"Success\"}\n\n",
+          "data: {\"status\":\"running\",\"message\":\"x\"}\n\n", "data: {\"error\":{}}\n\n",
+          "data: {\"error\":{\"code\":0,\"message\":\"\"}}\n\n",
+          "data: {\"choices\":[],\"error\":{\"message\":null,\"type\":null}}\n\n"}) {
+        const RequestRecord record =
+            Answer().read(1, text("a") + std::string(event) + text("b") + kStop + kDone).end();
+        EXPECT_EQ(record.outcome, Outcome::ok) << event << record.error;
+        EXPECT_EQ(record.chunks, 2) << event;
+    }
+}
+
+TEST(Outcome, AMessageWithACodeOrATypeOfFailuresIsAnError) {
+    for (const std::string_view event : {"data: {\"code\":10019,\"message\":\"breach\",\"choices\":[]}\n\n",
+                                         "data: {\"code\":\"InvalidParameter\",\"message\":\"breach\"}\n\n",
+                                         "data: {\"object\":\"error\",\"message\":\"breach\"}\n\n",
+                                         "data: {\"status\":503,\"detail\":\"breach\"}\n\n"}) {
+        const RequestRecord record = Answer().read(1, text("a") + std::string(event) + kStop + kDone).end();
+        EXPECT_EQ(record.outcome, Outcome::stream_error) << event;
+        EXPECT_THAT(record.error, HasSubstr("breach"));
+    }
+    EXPECT_EQ(Answer().read(1, text("a", R"(,"code":200,"message":"ok")") + kStop + kDone).end().outcome,
+              Outcome::ok);
+}
+
+TEST(Outcome, HalvesOfASurrogatePairAreOutput) {
+    const RequestRecord record =
+        Answer().read(1, kRole + text(R"(a\ud83d)")).read(5, text(R"(\ude00b)") + kStop + kDone).end();
+    EXPECT_EQ(record.outcome, Outcome::ok);
+    EXPECT_EQ(record.first_event, at(1));
+    EXPECT_EQ(record.chunks, 2);
 }
 
 TEST(Outcome, AProperEndWithoutOneTokenIsEmpty) {

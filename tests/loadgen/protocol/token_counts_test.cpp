@@ -325,6 +325,25 @@ TEST(TokenCounts, above_the_limit_that_ended_the_answer_are_those_of_the_events_
     }
     EXPECT_EQ(limited(12, 60, "stop").usage.completion, 60) << "the server does not know the limit";
     EXPECT_EQ(limited(60, 60, "length").usage.completion, 60);
+    const RequestRecord stopped = limited(24, 33, "stop");
+    EXPECT_EQ(stopped.usage.completion, 24) << "no reason lets a server exceed the limit";
+    EXPECT_EQ(stopped.token_source, TokenSource::disputed);
+}
+
+TEST(TokenCounts, below_the_limit_that_ended_the_answer_are_those_of_the_events) {
+    const auto counted = [](std::string reason) {
+        std::vector<Chunk> chunks(24, Chunk{.text_bytes = 5});
+        RequestRecord record;
+        record.events.resize(24);
+        record.usage.completion = 19;
+        record.wanted_output_tokens = 24;
+        record.finish_reason = std::move(reason);
+        decide_tokens(chunks, {}, record);
+        return record;
+    };
+    EXPECT_EQ(counted("length").usage.completion, 24) << "a gateway counts with a tokenizer of its own";
+    EXPECT_EQ(counted("length").token_source, TokenSource::disputed);
+    EXPECT_EQ(counted("stop").usage.completion, 19);
 }
 
 TEST(TokenCounts, that_have_the_reasoning_twice_lose_it_once) {
