@@ -51,7 +51,8 @@ Found found_of(std::span<const GateRow> rows, std::initializer_list<std::string_
     for (const std::string_view name : names) {
         const GateRow* const row = row_named(rows, name);
         if (row == nullptr) continue;
-        if (is_worse(*row)) return Found::worse;
+        // A percentile without a value lies among failures, which say nothing about the speed.
+        if (is_worse(*row) && row->shift) return Found::worse;
         if (!is_not_worse(*row))
             found = Found::undecided;
         else if (found == Found::not_judged)
@@ -293,6 +294,9 @@ std::string failed_headline(const GateReport& report) {
         if (worst == nullptr || row.shift.value_or(1e9) > worst->shift.value_or(1e9)) worst = &row;
     }
     if (worst == nullptr) return "FAIL";
+    if (const GateRow* const failures = row_named(report.rows, "failures");
+        failures != nullptr && failures->verdict == GateVerdict::fail && !worst->shift)
+        worst = failures;  // the percentile lies among them
     text += fmt::format(" {}: {}", worst->title, change_text(*worst));
     if (more > 1)
         text += fmt::format("; {} more {} failed", more - 1, more == 2 ? "metric has" : "metrics have");
