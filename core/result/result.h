@@ -106,6 +106,10 @@ struct Counts {
     std::uint64_t unstreamed = 0;  ///< part of `ok` whose answer came in one piece, not as a stream
     /// Part of `ok` whose answer was complete when its first tokens came (core/result/streaming.h).
     std::uint64_t bunched = 0;
+    /// Part of `ok` whose first event came long before all others (core/result/streaming.h).
+    std::uint64_t early_first = 0;
+    /// Requests that waited through the whole window; metrics of single requests count them.
+    std::uint64_t starved = 0;
     std::uint64_t disputed = 0;  ///< part of `ok` whose usage the stream contradicts (TokenSource::disputed)
     std::uint64_t unseen_output = 0;     ///< part of `ok` with RequestRecord::unseen_output
     std::uint64_t uncounted_output = 0;  ///< part of `ok` with RequestRecord::uncounted_output

@@ -1,5 +1,8 @@
 #include "core/result/streaming.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace paretoken {
 
 // There are three cases: most tokens came with the first arrival; all came in the last tenth of the
@@ -19,6 +22,23 @@ bool is_bunched(const RequestRecord& record) {
     const double silence = record.longest_gap ? seconds(*record.longest_gap) : 0;
     const auto at_once = [&](double during) { return during < kShort * e2e && during < kFastest * later; };
     return at_once(span) || at_once(span - silence);
+}
+
+bool begins_early(const RequestRecord& record) {
+    constexpr std::size_t kFewestGaps = 7;
+    constexpr double kMost = 2. / 3;   // of the time to the second event
+    constexpr double kMuchLonger = 5;  // times the median of the other gaps
+    if (!record.sent) return false;
+    std::vector<double> gaps;
+    for (std::size_t i = 1; i < record.events.size(); ++i)
+        if (!record.events[i].same_read)
+            gaps.push_back(seconds(record.events[i].time - record.events[i - 1].time));
+    if (gaps.size() < kFewestGaps) return false;
+    const double first = gaps.front();
+    if (first <= kMost * (seconds(record.events.front().time - *record.sent) + first)) return false;
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin() + 1, middle, gaps.end());
+    return first > kMuchLonger * *middle;
 }
 
 }  // namespace paretoken

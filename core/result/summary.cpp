@@ -125,12 +125,35 @@ LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const Su
     return memory_of(stays, {0, seconds(window.length())}, is_closed_loop(options));
 }
 
-/// Returns the requests for the metrics of a window, in the order of their schedule.
+/// Returns whether a request waited from before the window until after it.
+bool spans(const RequestRecord& record, TimeSpan window) {
+    return !record.warmup && record.scheduled < window.begin && end_of(record) >= window.end;
+}
+
+/// Returns the requests for the metrics of a window, in the order of their schedule: those that were
+/// scheduled in it, and those that waited through all of it, if it is longer than ten median requests. Such a
+/// request gets no answer while others are served, and a percentile without it would hide that.
 RequestRows measured_in(const RequestRows& requests, TimeSpan window) {
-    auto measured = requests.filtered(
-        [&](const RequestRecord& record) { return is_counted(record) && window.contains(record.scheduled); });
+    constexpr double kLong = 10;
+    bool any_spans = false;
+    const auto is_measured = [&](const RequestRecord& record) {
+        return is_counted(record) && window.contains(record.scheduled);
+    };
+    auto measured = requests.filtered([&](const RequestRecord& record) {
+        any_spans |= spans(record, window);
+        return is_measured(record);
+    });
+    if (any_spans && seconds(window.length()) > kLong * median_e2e(measured).value_or(kInfinity))
+        measured = requests.filtered(
+            [&](const RequestRecord& record) { return is_measured(record) || spans(record, window); });
     measured.sort_by_schedule();
     return measured;
+}
+
+std::uint64_t starved_in(const RequestRows& measured, TimeSpan window) {
+    std::uint64_t starved = 0;
+    measured.for_each([&](const RequestRecord& record) { starved += spans(record, window) ? 1 : 0; });
+    return starved;
 }
 
 Window report_of(const SteadyWindow& window, TimeSpan run) {
@@ -308,6 +331,7 @@ class ScopeFold {
 
     void add_first(const RequestRecord& record) {
         totals_.add(record);
+        early_first_ += !record.warmup && record.outcome == Outcome::ok && begins_early(record) ? 1 : 0;
         pooled_.add(record);
     }
     void add_again(const RequestRecord& record) { pooled_.add(record); }
@@ -322,6 +346,8 @@ class ScopeFold {
         const Facts unknown = options_.summary.unknown;
         scope.counts = counts_of(requests_, options_.window.span, unknown);
         scope.counts.without_events = without_events_;
+        scope.counts.early_first = early_first_;
+        scope.counts.starved = starved_in(measured_, options_.window.span);
         const MetricScope measured{measured_, options_.window.steady, options_.memory, options_.percentiles};
         auto summaries = summaries_of(measured);
         const bool unseen = hides_decoding(scope.counts, requests_);
@@ -343,6 +369,7 @@ class ScopeFold {
     TotalsFold totals_;
     PooledFolds pooled_;
     std::uint64_t without_events_ = 0;
+    std::uint64_t early_first_ = 0;
 };
 
 /// Returns the requests of each class; empty when none has a class.

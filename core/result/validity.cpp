@@ -227,6 +227,25 @@ constexpr std::array kChecks = {
           "whose tokens came together after they had been computed",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); }, 0.05, kNever},
+    Check{
+        "early_first_event",
+        "the first event came long before all others, so that the time to first token may be too short and "
+        "the time per output token too long (a part of the template, an echo or a sign of life comes before "
+        "the prompt is computed; --keep-answers shows it): answers",
+        "of those that came well",
+        [](const RunResult& run) { return share_of_ok(run, run.counts.early_first); }, 0.5, kNever},
+    Check{
+        "starved",
+        "requests waited through the whole window while others were served, as with a server that has fewer "
+        "threads than connections, or with a replica that hangs; percentiles count them, and requests per "
+        "second × mean time is not the number in flight: requests",
+        "of those in the window",
+        [](const RunResult& run) {
+            if (run.counts.starved == 0) return Figure();
+            return Figure(static_cast<double>(run.counts.starved) /
+                          static_cast<double>(run.counts.starved + run.counts.in_window));
+        },
+        0, kNever},
     Check{"disputed_counts",
           "no usage came with the stream, or it contradicts the text (it counts no token, more than the text "
           "can hold, the prompt as output, or not the reasoning), so that output tokens are estimated, "

@@ -48,6 +48,11 @@ constexpr std::array kReasons = {
                    "Switch streaming on in the server and in proxies before it."},
     ValidityReason{"bunched_stream", "Tokens came together after they had been computed.",
                    "Switch buffering off in proxies (nginx: proxy_buffering off, tcp_nodelay on)."},
+    ValidityReason{"early_first_event", "The first event of most answers came long before all others.",
+                   "Do not trust the time to first token; read an answer's beginning (--keep-answers)."},
+    ValidityReason{
+        "starved", "Requests waited through the whole window while others were served.",
+        "Raise the server's threads or connections, lower --concurrency, or look for a hung replica."},
     ValidityReason{"buffered_stream", "Many events came in one read with the event before.",
                    "Switch buffering off in proxies, or give the server's own address, without the proxy."},
     ValidityReason{

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace paretoken {
 namespace {
 
@@ -42,6 +44,31 @@ TEST(Streaming, an_answer_that_was_computed_before_it_was_sent_is_none) {
     RequestRecord few = answer(640, 653, 0.3);
     few.streamed_tokens = few.chunks = 8;
     EXPECT_FALSE(is_bunched(few)) << "too few tokens to judge";
+}
+
+/// An answer whose events come after these gaps, the first one after the sending.
+RequestRecord answer_with(const std::vector<double>& gaps_ms) {
+    RequestRecord record;
+    record.sent = at(0);
+    double now = 0;
+    for (const double gap : gaps_ms) {
+        StreamEvent event;
+        event.time = at(now += gap);
+        record.events.push_back(event);
+    }
+    return record;
+}
+
+TEST(Streaming, an_event_long_before_the_others_is_not_the_first_token) {
+    EXPECT_TRUE(begins_early(answer_with({5, 295, 10, 10, 11, 9, 10, 10, 10})));
+    EXPECT_TRUE(begins_early(answer_with({40, 260, 10, 10, 11, 9, 10, 10, 10})))
+        << "a blank as a sign of life";
+    EXPECT_FALSE(begins_early(answer_with({300, 10, 10, 10, 11, 9, 10, 10, 10})));
+    EXPECT_FALSE(begins_early(answer_with({300, 200, 10, 10, 11, 9, 10, 10, 10})))
+        << "another prompt was computed between two steps";
+    EXPECT_FALSE(begins_early(answer_with({5, 10, 10, 10, 295, 9, 10, 10, 10}))) << "a pause in the answer";
+    EXPECT_FALSE(begins_early(answer_with({1, 20, 19, 21, 20, 20, 20, 20, 20}))) << "a short prompt";
+    EXPECT_FALSE(begins_early(answer_with({5, 295, 10, 10}))) << "too few events";
 }
 
 }  // namespace

@@ -609,6 +609,17 @@ TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_tha
     EXPECT_EQ(after.whole_run_totals.judged, before.whole_run_totals.judged) << "goodput leaves it out";
 }
 
+TEST(Summary, counts_requests_that_waited_through_the_whole_window) {
+    auto records = script::closed_loop(1, 100, {});
+    auto starved = script::answered(kStart, {});
+    starved.last_event = starved.finished = starved.closed = kStart + 60s;
+    records.insert(records.begin(), 3, starved);
+    const auto summary = summarize(records, closed(4));
+    EXPECT_EQ(summary.counts.starved, summary.window_report.steady ? 3U : 0U);
+    ASSERT_NE(find(summary, "e2e_s"), nullptr);
+    EXPECT_NEAR(*find(summary, "e2e_s")->at(0.99)->value, 60, 1);
+}
+
 TEST(Summary, leaves_out_what_streams_that_came_in_one_piece_do_not_show) {
     auto records = script::closed_loop(4, 200, {.tokens = 32});
     EXPECT_NE(find(summarize(records, closed(4)), "tpot_s"), nullptr);
@@ -641,12 +652,14 @@ TEST(Summary, requests_per_second_times_their_time_is_the_number_in_flight_of_a_
                                       .gap = std::chrono::milliseconds(whole(0, 20)),
                                       .tokens = static_cast<std::uint32_t>(whole(2, 40))};
         const bool in_step = plan % 2 == 0;
+        const Duration until_started = plan % 4 < 2 ? 0us : 50us;  // as over sockets
         std::vector<RequestRecord> records;
         for (int slot = 0; slot < slots; ++slot) {
             TimePoint at = script::kStart;
             if (!in_step) at += from_seconds(seconds(script::length_of(service)) * random.uniform());
             for (int round = 0; round < rounds; ++round) {
                 records.push_back(script::answered(at, service));
+                records.back().started += until_started;
                 at = records.back().closed;
             }
         }

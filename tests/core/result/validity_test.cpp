@@ -392,6 +392,8 @@ TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
     };
     EXPECT_EQ(reason_for(&Counts::bunched), std::vector<std::string>{"bunched_stream"});
     EXPECT_EQ(reason_for(&Counts::disputed), std::vector<std::string>{"disputed_counts"});
+    EXPECT_EQ(reason_for(&Counts::early_first), std::vector<std::string>{"early_first_event"});
+    EXPECT_EQ(reason_for(&Counts::starved), std::vector<std::string>{"starved"});
     EXPECT_EQ(reason_for(&Counts::unseen_output), std::vector<std::string>{"unseen_output"});
     EXPECT_EQ(reason_for(&Counts::uncounted_output), std::vector<std::string>{"uncounted_output"});
     EXPECT_EQ(reason_for(&Counts::disputed_cache), std::vector<std::string>{"disputed_cache"});
