@@ -44,9 +44,6 @@ constexpr double kPeerBytes = 0.5 * kGibi;
 constexpr double kHostLinkBytes = 0.1 * kGibi;
 constexpr double kRanksOfServer = 8;
 
-/// Scales and zero points of 4-bit integers: 16 and 4 bits for each group of 128 values.
-constexpr double kGroupBytesPerByte = (2 + 0.5) / 64;
-
 constexpr std::array<std::string_view, 4> kEngines{"vllm", "sglang", "trtllm", "llamacpp"};
 
 double as_double(std::uint64_t value) {
@@ -116,19 +113,10 @@ double communication_bytes(const Deployment& deployment) {
     return kReductionBytes + peers * kPeerBytes + (others - peers) * kHostLinkBytes + stages;
 }
 
-/// The embedding; the output head of a model that has both is assumed to be as large.
-double embedding_bytes(const ModelCard& model) {
-    constexpr double kBytes = 2;  // these matrices are rarely in less than 16 bits
-    if (model.tied_embeddings) return as_double(model.vocab * model.hidden) * kBytes;
-    double others = as_double(model.dense_streamed_bytes);
-    if (model.moe) others += as_double(model.moe->layers * model.moe->experts * model.moe->expert_bytes);
-    return std::max(0.0, as_double(model.resident_weight_bytes) - others);
-}
-
 /// The weights of all ranks of a stage. Tied embeddings are on the first stage and on the last.
 double stage_bytes(const ModelCard& model, const Stage& stage) {
     if (stage.first && stage.last) return resident_bytes(model);
-    const double embedding = embedding_bytes(model);
+    const double embedding = as_double(model.embedding_bytes);  // the output head is assumed to be as large
     const double layers = resident_bytes(model) - embedding * (model.tied_embeddings ? 1 : 2);
     return layers * stage.layers + (stage.first || stage.last ? embedding : 0);
 }
@@ -137,8 +125,7 @@ double weight_bytes_of_rank(const ModelCard& model, const Deployment& deployment
     const double ranks = deployment.tensor_parallel;
     const double shared = stage_bytes(model, stage) / ranks;
     if (!deployment.attention_data_parallel) return shared;
-    const double attention = stage.layers * as_double(model.layers * attention_parameters(model)) *
-                             bytes_per_value(number_format(model.weight_dtype));
+    const double attention = stage.layers * as_double(model.attention_bytes);
     return shared + attention * (1 - 1 / ranks);  // every rank computes the attention of its own sequences
 }
 
@@ -292,9 +279,7 @@ BatchLimits default_batch_limits(Engine engine, double memory_bytes, std::string
 }
 
 double resident_bytes(const ModelCard& model) {
-    const auto four_bits = model.bytes_by_dtype.find("int4");
-    const double scales = four_bits == model.bytes_by_dtype.end() ? 0 : as_double(four_bits->second);
-    return as_double(model.resident_weight_bytes) + scales * kGroupBytesPerByte;
+    return as_double(model.resident_weight_bytes) + model.scale_bytes;
 }
 
 double kv_share_of_rank(const ModelCard& model, const Deployment& deployment) {

@@ -58,6 +58,10 @@ struct ModelCard {
 
     std::uint64_t resident_weight_bytes = 0;  ///< bytes of all weights
     std::uint64_t dense_streamed_bytes = 0;   ///< read by every step: no embedding lookup, no routed experts
+    double scale_bytes =
+        0;  ///< bytes of scales that the sizes of the formats, and so both above, do not contain
+    std::uint64_t embedding_bytes = 0;  ///< of these, the embedding that tokens are looked up in
+    std::uint64_t attention_bytes = 0;  ///< of these, the matrices of attention, with their scales
     std::map<std::string, std::uint64_t> bytes_by_dtype;
     std::uint64_t parameters = 0;
     std::uint64_t active_parameters = 0;  ///< used per token: no embedding lookup, only active experts
@@ -67,6 +71,7 @@ struct ModelCard {
     std::uint64_t windowed_kv_values_per_token = 0;  ///< such values in all layers with a window
     double attention_flops_per_pair = 0;  ///< FLOP per pair of query and key token, layers without a window
     double windowed_attention_flops_per_pair = 0;  ///< FLOP of such a pair in all layers with a window
+    std::vector<std::string> notes;                ///< what a reader of the figures must know, as clauses
 
     bool operator==(const ModelCard&) const = default;
 };

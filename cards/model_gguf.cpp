@@ -50,6 +50,16 @@ constexpr std::array<std::string_view, 31> kKnownAttentionKeys{"chunk_size",
                                                                "value_residual_mix_lora_rank",
                                                                "dropout"};
 
+/// The layer in a tensor's name: "blk.31.ffn_up.weight" → 31.
+std::optional<std::uint64_t> layer_of(const std::string& tensor) {
+    if (!tensor.starts_with("blk.")) return {};
+    std::uint64_t layer = 0;
+    std::size_t i = 4;
+    for (; i < tensor.size() && tensor[i] >= '0' && tensor[i] <= '9' && i < 12; ++i)
+        layer = layer * 10 + static_cast<std::uint64_t>(tensor[i] - '0');
+    return i > 4 ? std::optional(layer) : std::nullopt;
+}
+
 /// The metadata of one architecture: keys are looked up with its name, as in "llama.block_count".
 class ArchitectureKeys {
   public:
@@ -79,14 +89,19 @@ class ArchitectureKeys {
         return *value;
     }
 
-    /// One number per layer, from a list in the file or from one number for all layers.
+    /// One number per layer, from a list in the file or from one number for all layers. A list also has the
+    /// numbers of draft layers after the model's.
     std::vector<double> per_layer(const std::string& key, std::uint64_t layers, double otherwise) const {
         std::vector<double> values(layers, header_.number(name_ + "." + key).value_or(otherwise));
-        if (const GgufArray* list = header_.array(name_ + "." + key); list && list->numbers.size() >= layers)
+        if (const GgufArray* list = header_.array(name_ + "." + key)) {
+            const std::uint64_t all = at("block_count");
+            if (list->numbers.size() != all && list->numbers.size() != layers)
+                complain(key, fmt::format("a list of {} values for {} layers; expected one value per layer",
+                                          list->length, all));
             std::copy_n(list->numbers.begin(), layers, values.begin());
+        }
         for (const double value : values)
-            if (!(value >= 0 && value <= kLargest))
-                throw UsageError(fmt::format("{}: {}.{}: {}: damaged", file_, name_, key, value));
+            if (!(value >= 0 && value <= kLargest)) complain(key, fmt::format("{}: damaged", value));
         return values;
     }
 
@@ -108,37 +123,110 @@ class ArchitectureKeys {
                          "would be a guess; give the model's config.json, or a file without this key if it "
                          "changes neither which keys and values a layer keeps nor their size");
         }
-        const bool hybrid = header_.number(name_ + ".full_attention_interval").value_or(0) > 1 ||
-                            header_.number(name_ + ".ssm.state_size").value_or(0) > 0;
-        if (hybrid && header_.array(name_ + ".attention.head_count_kv") == nullptr)
-            complain("attention.head_count_kv",
-                     "a hybrid or state-space model must state this number for each layer; one number for "
-                     "all layers does not tell which of them have a KV cache");
+        const bool per_layer = header_.array(name_ + ".attention.head_count_kv") != nullptr;
+        for (const auto& [key, value] : header_.metadata) {
+            if (!key.starts_with(name_ + ".") || !(header_.number(key).value_or(2) > 1)) continue;
+            const std::string setting = key.substr(name_.size() + 1);
+            if (repeats_layers(setting))
+                complain(setting,
+                         "a setting of layers that are used several times, which is not understood, so that "
+                         "the size of the KV cache would be a guess");
+            if (names_other_layers(setting) && !per_layer)
+                complain("attention.head_count_kv",
+                         fmt::format("a model with {} must state this number for each layer; one number for "
+                                     "all layers does not tell which of them have a KV cache",
+                                     key));
+        }
+    }
+
+    /// Throws for a model that keeps no keys and values, or for a file whose layers are not those it states.
+    void refuse_other_models(std::uint64_t layers) const {
+        if (name_.starts_with("t5") || find("decoder_block_count"))
+            throw UsageError(fmt::format(
+                "{}: {}: expected a decoder, because the caches of an encoder cannot be counted from a file",
+                file_, name_));
+        if (header_.number(name_ + ".attention.causal") == 0.0 || name_.find("bert") != std::string::npos)
+            throw UsageError(fmt::format(
+                "{}: {}: an encoder has no KV cache and does not generate text; give a language model that "
+                "generates",
+                file_, name_));
+        std::vector<bool> present(layers, false);
+        for (const GgufTensor& tensor : header_.tensors)
+            if (const auto layer = layer_of(tensor.name); layer && *layer < layers) present[*layer] = true;
+        const auto stored = std::ranges::count(present, true);
+        if (stored > 0 && static_cast<std::uint64_t>(stored) < layers)
+            complain("block_count",
+                     fmt::format("{} layers, but the file has the weights of {} of them; it is "
+                                 "damaged or a part of another file",
+                                 layers, stored));
     }
 
   private:
+    /// Whether a setting says that some layers have no attention.
+    static bool names_other_layers(std::string_view setting) {
+        constexpr std::array<std::string_view, 5> kGroups{"ssm.", "kda.", "wkv.", "shortconv.", "linear"};
+        return setting.ends_with("_interval") || setting.ends_with("_group_size") ||
+               std::ranges::any_of(kGroups, [&](auto group) { return setting.starts_with(group); });
+    }
+
+    static bool repeats_layers(std::string_view setting) {
+        constexpr std::array<std::string_view, 3> kParts{"loop", "recur", "repeat"};
+        return setting.ends_with("_steps") || std::ranges::any_of(kParts, [&](auto part) {
+                   return setting.find(part) != std::string_view::npos;
+               });
+    }
+
     const GgufHeader& header_;
     std::string file_;
     std::string name_;
 };
 
-/// For each layer, whether it sees only a window: by the pattern in the file, else by the known pattern of
-/// the architecture. Otherwise all layers do, which reads the least, so that a limit is too high rather than
-/// too low.
+/// Which layers of an architecture have its window, as llama.cpp has it.
+struct WindowedArchitecture {
+    std::string_view name;
+    std::uint64_t pattern = 0;  ///< of so many layers, one sees the whole context; 0: none has a window
+    bool whole_first = false;   ///< whether that is the first of them, not the last
+};
+constexpr std::array<WindowedArchitecture, 17> kWindowedArchitectures{{{"afmoe", 4},
+                                                                       {"cohere2", 4},
+                                                                       {"exaone-moe", 4},
+                                                                       {"exaone4", 4},
+                                                                       {"gemma-embedding", 6},
+                                                                       {"gemma2", 2},
+                                                                       {"gemma3", 6},
+                                                                       {"gemma3n", 5},
+                                                                       {"gpt-oss", 2},
+                                                                       {"llama4", 4},
+                                                                       {"olmo2", 4},
+                                                                       {"phi3", 0},
+                                                                       {"phimoe", 0},
+                                                                       {"plamo3", 8},
+                                                                       {"modern-bert", 3, true},
+                                                                       {"smallthinker", 4, true},
+                                                                       {"llama", 0}}};
+
+/// For each layer, whether it sees only a window: by the pattern in the file, else by the architecture.
 std::vector<bool> windowed_layers(const ArchitectureKeys& keys, const GgufHeader& header,
                                   std::uint64_t layers) {
-    const std::string key = keys.name() + ".attention.sliding_window_pattern";
-    std::vector<bool> windowed(layers, true);
-    if (const GgufArray* list = header.array(key); list && list->numbers.size() >= layers) {
-        for (std::uint64_t i = 0; i < layers; ++i) windowed[i] = list->numbers[i] != 0;
+    const std::string key = "attention.sliding_window_pattern";
+    std::vector<bool> windowed(layers);
+    if (header.array(keys.name() + "." + key) != nullptr) {
+        const std::vector<double> stated = keys.per_layer(key, layers, 0);
+        for (std::uint64_t i = 0; i < layers; ++i) windowed[i] = stated[i] != 0;
         return windowed;
     }
-    std::uint64_t pattern = header.array(key) ? 0 : keys.find("attention.sliding_window_pattern").value_or(0);
-    if (pattern == 0 && (keys.name() == "gemma2" || keys.name() == "gpt-oss")) pattern = 2;
-    if (pattern == 0 && keys.name() == "gemma3n") pattern = 5;
-    if (pattern == 0 && keys.name().starts_with("gemma3")) pattern = 6;
-    if (pattern == 0 && (keys.name() == "cohere2" || keys.name() == "llama4")) pattern = 4;
-    for (std::uint64_t i = 0; pattern > 0 && i < layers; ++i) windowed[i] = (i + 1) % pattern != 0;
+    const auto* const known =
+        std::ranges::find(kWindowedArchitectures, keys.name(), &WindowedArchitecture::name);
+    const bool is_known = known != kWindowedArchitectures.end();
+    if (is_known && known->pattern == 0) return windowed;
+    const auto stated = keys.find(key);
+    if (!is_known && !stated)
+        keys.complain("attention.sliding_window",
+                      "which layers have this window is not known for this architecture, so that the size of "
+                      "the KV cache would be a guess; give the model's config.json");
+    const std::uint64_t pattern = stated ? *stated : known->pattern;
+    const std::uint64_t whole = is_known && known->whole_first ? 0 : pattern - 1;
+    for (std::uint64_t i = 0; i < layers; ++i) windowed[i] = pattern == 0 || i % pattern != whole;
     return windowed;
 }
 
@@ -176,11 +264,15 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
                                                              : std::vector<bool>(card.layers, false);
     for (std::uint64_t i = 0; i < card.layers; ++i) {
         const auto kv_heads = static_cast<std::uint64_t>(kv[i]);
+        if (kv_heads == 0) continue;  // a layer of another kind, such as linear attention
+        if (kv[i] > queries[i])
+            keys.complain("attention.head_count_kv",
+                          fmt::format("{} KV heads for {} query heads: damaged", kv[i], queries[i]));
         const std::uint64_t values =
             card.mla ? card.mla->kv_rank + card.mla->rope_dim : kv_heads * (card.head_dim + value_dim);
         const double widths = static_cast<double>(card.mla ? card.mla->qk_head_dim + card.mla->v_head_dim
                                                            : card.head_dim + value_dim);
-        const double flops = kv_heads > 0 || card.mla ? 2 * queries[i] * widths : 0;
+        const double flops = 2 * queries[i] * widths;
         if (i < card.layers - shared)  // the last layers use the cache of an earlier layer
             (windowed[i] ? card.windowed_kv_values_per_token : card.kv_values_per_token) += values;
         (windowed[i] ? card.windowed_attention_flops_per_pair : card.attention_flops_per_pair) += flops;
@@ -189,24 +281,16 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
     if (card.windowed_layers > 0) card.sliding_window = window;
 }
 
-/// The layer in a tensor's name: "blk.31.ffn_up.weight" → 31.
-std::optional<std::uint64_t> layer_of(const std::string& tensor) {
-    if (!tensor.starts_with("blk.")) return {};
-    std::uint64_t layer = 0;
-    std::size_t i = 4;
-    for (; i < tensor.size() && tensor[i] >= '0' && tensor[i] <= '9' && i < 12; ++i)
-        layer = layer * 10 + static_cast<std::uint64_t>(tensor[i] - '0');
-    return i > 4 ? std::optional(layer) : std::nullopt;
-}
-
 void add_tensor(ModelCard& card, const GgufTensor& tensor, std::uint64_t& expert_bytes) {
     card.resident_weight_bytes += tensor.bytes;
     card.parameters += tensor.values;
     card.bytes_by_dtype[tensor.dtype] += tensor.bytes;
     if (const auto layer = layer_of(tensor.name); layer && *layer >= card.layers)
         return;  // draft layers after the model's layers
+    if (tensor.name == "token_embd.weight") card.embedding_bytes = tensor.bytes;
     if (tensor.name == "token_embd.weight" && !card.tied_embeddings) return;
     const bool matrix = tensor.shape.size() >= 2;
+    if (matrix && tensor.name.find(".attn_") != std::string::npos) card.attention_bytes += tensor.bytes;
     if (card.moe && tensor.name.find("_exps.") != std::string::npos) {
         expert_bytes += tensor.bytes;
         if (matrix) card.active_parameters += tensor.values / card.moe->experts * card.moe->active;
@@ -296,8 +380,10 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
         throw UsageError(
             fmt::format("{}: {}.block_count: {} layers: damaged", path.string(), keys.name(), card.layers));
     card.layers -= std::min(card.layers - 1, keys.find("nextn_predict_layers").value_or(0));
+    keys.refuse_other_models(card.layers);
     card.hidden = keys.at("embedding_length");
-    card.ffn = keys.find("feed_forward_length").value_or(0);
+    card.ffn =
+        static_cast<std::uint64_t>(std::ranges::max(keys.per_layer("feed_forward_length", card.layers, 0)));
     card.vocab = vocabulary(keys, header);
     card.max_context = keys.find("context_length");
     card.tied_embeddings =

@@ -12,6 +12,7 @@
 #include "cards/gpu.h"
 #include "cards/json_value.h"
 #include "core/error.h"
+#include "core/text/utc.h"
 
 namespace paretoken::cards {
 namespace {
@@ -77,6 +78,27 @@ double share(const JsonCursor& value) {
     return value.number();
 }
 
+/// A day of the calendar in the form YYYY-MM-DD.
+std::string date_of(const JsonCursor& value) {
+    const std::string text = value.string();
+    const auto midnight = epoch_of_utc(text + "T00:00:00Z");
+    if (!midnight || utc_text(*midnight) != text + "T00:00:00Z")  // other days of the same time: 2026-02-30
+        value.complain("a date in the form YYYY-MM-DD, e.g. \"2026-11-01\"");
+    return text;
+}
+
+/// Throws if two entries name the same GPU, because one of their prices would be ignored.
+void require_distinct_gpus(const JsonCursor& gpus) {
+    std::map<std::string, std::string> names;  // of the GPUs' cards, with the names in the file
+    for (const auto& [name, value] : gpus.members()) {
+        const auto known = find_gpu(name);
+        const auto [first, added] =
+            names.emplace(known ? letters_and_digits(known->name) : letters_and_digits(name), name);
+        if (!added)
+            value.complain(fmt::format("one price per GPU, because \"{}\" is the same one", first->second));
+    }
+}
+
 ApiPrice api_price(const JsonCursor& value) {
     value.expect_only({"in", "out", "cache_read", "cache_write", "cache_write_1h", "storage_m_tok_h",
                        "min_cache_tokens", "ttl_s", "as_of", "source"});
@@ -89,7 +111,7 @@ ApiPrice api_price(const JsonCursor& value) {
     if (const auto found = value.find("cache_read")) api.cache_read = found->not_negative();
     if (const auto found = value.find("cache_write")) api.cache_write = found->not_negative();
     if (const auto found = value.find("cache_write_1h")) api.cache_write_1h = found->not_negative();
-    if (const auto found = value.find("as_of")) api.as_of = found->string();
+    if (const auto found = value.find("as_of")) api.as_of = date_of(*found);
     if (const auto found = value.find("source")) api.source = found->string();
     if (const auto found = value.find("storage_m_tok_h")) api.storage_m_tok_h = found->not_negative();
     if (const auto found = value.find("min_cache_tokens")) api.min_cache_tokens = found->count();
@@ -250,11 +272,12 @@ PriceCard parse_price_card(std::string_view json, const std::string& name) {
     if (schema.count() != 1) schema.complain("schema 1");
     PriceCard card;
     card.name = name;
-    card.as_of = root.at("as_of", "the date of the prices, YYYY-MM-DD").string();
+    card.as_of = date_of(root.at("as_of", "the date of the prices, YYYY-MM-DD"));
     card.currency = root.at("currency", "\"USD\"").string();
     if (card.currency != "USD") root.at("currency", "\"USD\"").complain("\"USD\" (convert the prices)");
     card.source = root.at("source", "where the prices come from").string();
     card.gpus = priced_items(root, "gpus");
+    if (const auto gpus = root.find("gpus")) require_distinct_gpus(*gpus);
     card.cpus = priced_items(root, "cpus");
     if (card.gpus.empty() && card.cpus.empty() && !root.find("apis"))
         root.at("gpus", "prices per hour by GPU (or \"cpus\", or \"apis\")").complain("at least one price");

@@ -215,6 +215,7 @@ struct CellMaker {
         cell.refused = refusal_of(cell, gpu.card);
         if (gpu.card) cell.profile = profile_of(*gpu.card, cell, weights, kv);
         add_notes(cell, gpu.card);
+        cell.notes.insert(cell.notes.end(), model.notes.begin(), model.notes.end());
         return cell;
     }
 

@@ -225,7 +225,7 @@ TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
     EXPECT_NE(complaint_about_prices(minimal(R"({"h200": {"": 1}})"))
                   .find("gpus.h200: expected the name of a price basis that is not empty"),
               std::string::npos);
-    EXPECT_NE(complaint_about_prices(R"({"schema": 1, "as_of": "x", "currency": "USD", "source": "s",
+    EXPECT_NE(complaint_about_prices(R"({"schema": 1, "as_of": "2026-08-20", "currency": "USD", "source": "s",
                                          "apis": {"a": {"in": 0.000003, "out": 0.000015}}})")
                   .find("apis.a.in: expected dollars per million tokens, not per token"),
               std::string::npos);
@@ -236,9 +236,10 @@ TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
     EXPECT_NE(complaint_about_prices(R"({"schema": 1})").find("as_of: missing; expected"), std::string::npos);
     EXPECT_NE(complaint_about_prices(R"({"schema": 1, "gpu": {}})").find("gpu: unknown key"),
               std::string::npos);
-    EXPECT_NE(complaint_about_prices(R"({"schema": 1, "as_of": "x", "currency": "EUR", "source": "s"})")
-                  .find("currency"),
-              std::string::npos);
+    EXPECT_NE(
+        complaint_about_prices(R"({"schema": 1, "as_of": "2026-08-20", "currency": "EUR", "source": "s"})")
+            .find("currency"),
+        std::string::npos);
     EXPECT_NE(
         complaint_about_prices(minimal(R"({"h200": {"spot": 1}}, "mix": {"spot": 0.5})")).find("sum to 1"),
         std::string::npos);
@@ -254,6 +255,30 @@ TEST(Price, MalformedCardsNameFileKeyAndWhatWasExpected) {
     EXPECT_NE(complaint_about_prices(minimal(R"({"h200": {"spot": 1}}, "apis": {"x": {"in": 3}})"))
                   .find("apis.x.out"),
               std::string::npos);
+}
+
+TEST(Price, HasADayOfTheCalendarAndEachGpuOnce) {
+    const auto dated = [](const std::string& date, const std::string& of_api = "2026-08-20") {
+        return complaint_about_prices(R"({"schema": 1, "as_of": ")" + date + R"(", "currency": "USD",
+            "source": "s", "apis": {"a": {"in": 1, "out": 2, "as_of": ")" +
+                                      of_api + "\"}}}");
+    };
+    EXPECT_EQ(dated("2024-02-29"), "accepted");
+    for (const char* const wrong : {"yesterday", "", "2026-13-45", "2026-02-29", "2026-8-20", "2026-08-20 ",
+                                    " 2026-08-2", "2026-08-20T00:00:00Z"}) {
+        EXPECT_NE(dated(wrong).find("as_of: expected a date in the form YYYY-MM-DD"), std::string::npos)
+            << wrong;
+        EXPECT_NE(dated("2026-08-20", wrong).find("apis.a.as_of: expected a date"), std::string::npos)
+            << wrong;
+    }
+    EXPECT_NE(complaint_about_prices(minimal(R"({"h100": {"spot": 2}, "h100-sxm": {"spot": 9}})"))
+                  .find("gpus.h100-sxm: expected one price per GPU, because \"h100\" is the same one"),
+              std::string::npos);
+    EXPECT_NE(complaint_about_prices(minimal(R"({"My GPU": {"spot": 2}, "my-gpu": {"spot": 9}})"))
+                  .find("one price per GPU"),
+              std::string::npos);
+    EXPECT_EQ(complaint_about_prices(minimal(R"({"h100-pcie": {"spot": 2}, "h100-sxm": {"spot": 9}})")),
+              "accepted");
 }
 
 TEST(Price, EveryShippedCardIsDatedSourcedAndReadable) {
