@@ -128,9 +128,11 @@ class ArchitectureKeys {
             if (!key.starts_with(name_ + ".") || !(header_.number(key).value_or(2) > 1)) continue;
             const std::string setting = key.substr(name_.size() + 1);
             if (repeats_layers(setting))
-                complain(setting,
-                         "a setting of layers that are used several times, which is not understood, so that "
-                         "the size of the KV cache would be a guess");
+                complain(
+                    setting,
+                    "a setting of layers that are used several times, which is not understood, so that "
+                    "the size of the KV cache would be a guess; give a file without this key if they are "
+                    "used once");
             if (names_other_layers(setting) && !per_layer)
                 complain("attention.head_count_kv",
                          fmt::format("a model with {} must state this number for each layer; one number for "
@@ -392,8 +394,11 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
         return t.name.find(".ffn_gate") != std::string::npos &&
                t.name.find("ffn_gate_inp") == std::string::npos;
     };
-    card.gated_ffn = keys.name() == "phi3" ||  // gate and up are in one tensor
-                     std::ranges::any_of(header.tensors, gates);
+    const auto holds_both = [&card](const GgufTensor& t) {  // gate and up are in one tensor
+        return t.name.ends_with(".ffn_up.weight") && t.shape.size() == 2 && t.shape[1] == 2 * card.ffn;
+    };
+    card.gated_ffn =
+        std::ranges::any_of(header.tensors, gates) || std::ranges::any_of(header.tensors, holds_both);
     if (const auto experts = keys.find("expert_count"); experts && *experts > 1) {
         MixtureOfExperts moe;
         moe.experts = *experts;

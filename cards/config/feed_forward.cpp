@@ -84,7 +84,9 @@ std::uint64_t shared_width_of(const JsonCursor& config, const ModelType& type, s
         return extent(config, {"intermediate_size"}, "the width of the layers beside the experts");
     const auto count = find_any(
         config, {"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"});
-    if (!count) return type.shared_expert ? expert_width : 0;
+    if (!count)
+        return extent_or(config, {"moe_shared_expert_intermediate_size"},
+                         type.shared_expert ? expert_width : 0);
     if (is_off(*count)) return 0;
     return extent_of_every_layer(*count) *
            extent_or(config, {"moe_shared_expert_intermediate_size"}, expert_width);
@@ -120,8 +122,10 @@ Experts experts_of(const JsonCursor& config, const ModelType& type, std::uint64_
 std::uint64_t dense_width_of(const JsonCursor& config, const ModelType& type, std::uint64_t hidden) {
     const auto stated = find_any(config, {"intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim",
                                           "ffn_hidden_size", "d_inner"});
-    if (!stated) return 4 * hidden;
-    const std::uint64_t width = extent_of_every_layer(*stated);
+    if (!stated && !type.gated.value_or(true))
+        return extent_or(config, {"expansion_ratio"}, 4) * hidden;  // as these types do
+    const std::uint64_t width = extent_of_every_layer(
+        stated ? *stated : config.at("intermediate_size", "the width of feed-forward layers"));
     return type.halves ? std::max<std::uint64_t>(width / 2, 1) : width;
 }
 

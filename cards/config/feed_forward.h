@@ -17,7 +17,7 @@ struct Experts {
 /// Throws UsageError, also for settings of experts that are not understood.
 Experts experts_of(const JsonCursor& config, const ModelType& type, std::uint64_t layers);
 
-/// The width of dense feed-forward layers: 4 times the residual stream if the config has none.
+/// The width of dense feed-forward layers. Throws UsageError if neither the config nor the type says it.
 std::uint64_t dense_width_of(const JsonCursor& config, const ModelType& type, std::uint64_t hidden);
 
 }  // namespace paretoken::cards

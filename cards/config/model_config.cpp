@@ -45,8 +45,8 @@ JsonCursor language_model_in(const JsonCursor& whole) {
 /// else by the model's type.
 bool is_tied(const JsonCursor& config, const JsonCursor& whole, const ModelType& type) {
     for (const JsonCursor& stating : {config, whole})
-        if (const auto tied =
-                find_any(stating, {"tie_word_embeddings", "use_embedding_sharing", "weight_tying"}))
+        if (const auto tied = find_any(stating, {"tie_word_embeddings", "use_embedding_sharing",
+                                                 "weight_tying", "tie_embeddings", "share_embedding"}))
             return tied->boolean();
     if (type.tied) return *type.tied;
     return config
@@ -85,10 +85,8 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     card.tied_embeddings = is_tied(config, whole, type);
     card.gated_ffn = is_gated(config, type);
     if (!card.moe || card.moe->layers < card.layers) card.ffn = dense_width_of(config, type, card.hidden);
-    const bool own_quantization = config.find("quantization_config") || !whole.find("quantization_config");
     const bool multimodal = !find_any(whole, kLayers);
-    Recipe recipe = recipe_of(own_quantization ? config : whole, options.weight_dtype, card.layers,
-                              prefixes_of(multimodal));
+    Recipe recipe = recipe_of(config, whole, options.weight_dtype, card.layers, prefixes_of(multimodal));
     if (recipe.was_32_bits)
         card.notes.push_back(
             "the checkpoint is in 32 bits, and engines load it in 16 bits; CARD:weights=f32 plans 32 bits, "

@@ -126,8 +126,7 @@ std::string after_layer(const std::string& name) {
 
 enum class Syntax : std::uint8_t {
     regular,  ///< a regular expression
-    marked,   ///< a name, or a regular expression after "re:"
-    shell     ///< a name, or a pattern with "*"
+    name      ///< a name, a regular expression after "re:", or a shell pattern with "*"
 };
 
 NameRule rule_of(const JsonCursor& where, const std::string& text, Syntax syntax, Stored stored, int rank) {
@@ -137,7 +136,7 @@ NameRule rule_of(const JsonCursor& where, const std::string& text, Syntax syntax
                   .layer = layer_in(text),
                   .stored = std::move(stored),
                   .rank = rank};
-    const bool marked = syntax == Syntax::marked && text.starts_with("re:");
+    const bool marked = syntax == Syntax::name && text.starts_with("re:");
     const bool has_star = text.find('*') != std::string::npos;
     try {
         if (syntax == Syntax::regular || marked)
@@ -154,12 +153,12 @@ NameRule rule_of(const JsonCursor& where, const std::string& text, Syntax syntax
 }
 
 /// Adds a rule for every text of a list, or of a list of lists.
-void add_rules(Recipe& recipe, const JsonCursor& list, Syntax syntax, const Stored& stored, int rank) {
+void add_rules(Recipe& recipe, const JsonCursor& list, const Stored& stored, int rank) {
     for (const JsonCursor& entry : list.elements()) {
         if (entry.is_array())
-            add_rules(recipe, entry, syntax, stored, rank);
+            add_rules(recipe, entry, stored, rank);
         else
-            recipe.rules.push_back(rule_of(entry, entry.string(), syntax, stored, rank));
+            recipe.rules.push_back(rule_of(entry, entry.string(), Syntax::name, stored, rank));
     }
 }
 
@@ -176,7 +175,7 @@ void read_groups(Recipe& recipe, const JsonCursor& quantization) {
         const Stored stored = stored_in_group(group);
         any = true;
         const auto add = [&](const JsonCursor& where, const std::string& text, bool linear) {
-            recipe.rules.push_back(rule_of(where, linear ? "re:" : text, Syntax::marked, stored, 0));
+            recipe.rules.push_back(rule_of(where, linear ? "re:" : text, Syntax::name, stored, 0));
             NameRule& rule = recipe.rules.back();
             rule.rank = linear ? 3 : rule.pattern ? 2 : 1;
         };
@@ -185,7 +184,8 @@ void read_groups(Recipe& recipe, const JsonCursor& quantization) {
         for (const JsonCursor& target : targets ? targets->elements() : std::vector<JsonCursor>())
             add(target, target.string(), target.string() == "Linear");
     }
-    if (!any) quantization.complain("at least one config group with weights");
+    if (!any && !quantization.find("kv_cache_scheme"))
+        quantization.complain("at least one config group with weights");
 }
 
 /// Reads GPTQ's rules by name: "-:" leaves modules alone, and all others change bits or group size.
@@ -208,9 +208,8 @@ void read_dynamic(Recipe& recipe, const JsonCursor& quantization) {
 /// Reads AutoRound's settings of single modules. 16 bits and more mean that a module is not quantised.
 void read_extra(Recipe& recipe, const JsonCursor& quantization) {
     constexpr std::uint64_t kWhole = 16;
-    for (const auto& settings : {quantization.find("data_type")})
-        if (settings && !settings->string().starts_with("int"))
-            settings->complain(fmt::format("integers {}", kRemedy));
+    if (const auto type = quantization.find("data_type"); type && !type->string().starts_with("int"))
+        type->complain(fmt::format("integers {}", kRemedy));
     const auto extra = quantization.find("extra_config");
     if (!extra) return;
     for (const auto& [key, changed] : extra->members()) {
@@ -220,7 +219,7 @@ void read_extra(Recipe& recipe, const JsonCursor& quantization) {
         const Stored stored = bits.count() >= kWhole ? Stored{recipe.base} : grouped(bits, sized, 128, true);
         const bool pattern = key.find_first_of("*[(\\+") != std::string::npos;
         recipe.rules.push_back(
-            rule_of(changed, key, pattern ? Syntax::regular : Syntax::shell, stored, pattern ? 2 : 1));
+            rule_of(changed, key, pattern ? Syntax::regular : Syntax::name, stored, pattern ? 2 : 1));
         recipe.rules.back().head = true;
     }
 }
@@ -231,9 +230,7 @@ void read_method(Recipe& recipe, const JsonCursor& quantization) {
     const std::string method = found ? found->string() : std::string();
     const auto bits = [&] { return quantization.at("bits", "4 or 8"); };
     const auto add = [&](const char* key, const Stored& stored, int rank) {
-        if (const auto list = quantization.find(key))
-            add_rules(recipe, *list, method == "compressed-tensors" ? Syntax::marked : Syntax::shell, stored,
-                      rank);
+        if (const auto list = quantization.find(key)) add_rules(recipe, *list, stored, rank);
     };
     for (const char* alone :
          {"modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers", "llm_int8_skip_modules"})
@@ -252,7 +249,7 @@ void read_method(Recipe& recipe, const JsonCursor& quantization) {
         recipe.head = flag(quantization, "lm_head", false);
         if (const auto listed =
                 find_any(quantization, {"modules_in_block_to_quantize", "inside_layer_modules"})) {
-            add_rules(recipe, *listed, Syntax::shell, recipe.otherwise, 3);
+            add_rules(recipe, *listed, recipe.otherwise, 3);
             recipe.otherwise = {recipe.base};
         }
     } else if (method == "bitsandbytes") {
@@ -262,6 +259,10 @@ void read_method(Recipe& recipe, const JsonCursor& quantization) {
         const bool four = flag(quantization, "load_in_4bit", false);
         recipe.otherwise = four ? Stored{"int4", scale / kBlock} : Stored{"int8"};
     } else if (method == "compressed-tensors") {
+        recipe.otherwise = {recipe.base};
+        read_groups(recipe, quantization);
+    } else if (method == "modelopt" && !quantization.find("quant_algo") &&
+               quantization.find("config_groups")) {
         recipe.otherwise = {recipe.base};
         read_groups(recipe, quantization);
     } else if (method == "modelopt") {
@@ -334,11 +335,12 @@ bool concerns(const NameRule& rule, const Recipe& recipe, const ModuleNames& mod
 
 }  // namespace
 
-Recipe recipe_of(const JsonCursor& config, const std::optional<std::string>& wanted, std::uint64_t layers,
-                 std::vector<std::string> prefixes) {
+Recipe recipe_of(const JsonCursor& config, const JsonCursor& whole, const std::optional<std::string>& wanted,
+                 std::uint64_t layers, std::vector<std::string> prefixes) {
     Recipe recipe{.otherwise = {}, .layers = layers, .prefixes = std::move(prefixes), .rules = {}};
-    if (const auto found = find_any(config, {"torch_dtype", "dtype"}))
-        if (const NumberFormat* dtype = find_format(found->string())) recipe.base = dtype->name;
+    for (const JsonCursor& stating : {whole, config})  // the latter counts if both state it
+        if (const auto found = find_any(stating, {"torch_dtype", "dtype"}))
+            if (const NumberFormat* dtype = find_format(found->string())) recipe.base = dtype->name;
     recipe.was_32_bits = recipe.base == "f32";
     if (recipe.was_32_bits) recipe.base = "bf16";
     if (wanted) {
@@ -351,7 +353,8 @@ Recipe recipe_of(const JsonCursor& config, const std::optional<std::string>& wan
         return recipe;
     }
     recipe.otherwise = {recipe.base};
-    if (const auto quantization = config.find("quantization_config")) {
+    const auto own = config.find("quantization_config");
+    if (const auto quantization = own ? own : whole.find("quantization_config")) {
         refuse_unread_lists(*quantization);
         read_method(recipe, *quantization);
     }

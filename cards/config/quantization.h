@@ -54,9 +54,10 @@ struct Recipe {
     std::vector<NameRule> rules;
 };
 
-/// The recipe of a config. `wanted`, a format, replaces its quantization_config. Throws UsageError.
-Recipe recipe_of(const JsonCursor& config, const std::optional<std::string>& wanted, std::uint64_t layers,
-                 std::vector<std::string> prefixes);
+/// The recipe of a language model's config, or of the whole config around it. `wanted`, a format, replaces
+/// its quantization_config. Throws UsageError.
+Recipe recipe_of(const JsonCursor& config, const JsonCursor& whole, const std::optional<std::string>& wanted,
+                 std::uint64_t layers, std::vector<std::string> prefixes);
 
 /// The format of a matrix. Rules that concern it are marked as used. Throws UsageError if they contradict
 /// each other.

@@ -68,11 +68,16 @@ bool is_attention_key(std::string_view key) {
 
 /// Whether a key says that layers are used several times per token, or that only some of a group of layers
 /// have attention.
-bool is_structural_key(std::string_view key) {
-    constexpr std::array<std::string_view, 5> kBeginningsOfWords{"loop", "recur", "repeat", "iteration",
-                                                                 "weight_tied_layers"};
-    if (lists(" moe_layer_interval ", key)) return false;  // it is read
-    return key.ends_with("_steps") || key.ends_with("_group_size") || key.ends_with("_interval") ||
+bool is_structural_key(std::string_view key, bool known_type) {
+    constexpr std::array<std::string_view, 5> kBeginningsOfWords{"loop", "recur", "repeat", "iter", "passes"};
+    constexpr std::array<std::string_view, 5> kSharing{"layer_sharing", "share_layer", "shared_layer",
+                                                       "_steps", "_group_size"};
+    constexpr std::array<std::string_view, 6> kOfUnknownTypes{"_period", "_every_n",  "_pattern",
+                                                              "_layout", "_schedule", "layer_indices"};
+    const auto has = [key](std::string_view part) { return key.find(part) != std::string_view::npos; };
+    if (lists(" moe_layer_interval mlp_layer_types ", key)) return false;  // they are read
+    return key.ends_with("_interval") || std::ranges::any_of(kSharing, has) ||
+           (!known_type && std::ranges::any_of(kOfUnknownTypes, has)) ||
            has_word(key, [&](std::string_view word) { return begins_with_any(word, kBeginningsOfWords); });
 }
 
@@ -94,6 +99,10 @@ bool is_same_number(const std::optional<JsonCursor>& a, const JsonCursor& b) {
 bool is_neutral(const JsonCursor& config, std::string_view key, const JsonCursor& value) {
     if (key == "compression_ratio" || key == "full_attn_mod" || key == "global_attn_every_n")
         return value.is_number() && value.number() == 1;
+    if (key == "attn_type_list")  // 1 is attention, and other numbers are layers of other kinds (MiniMax)
+        return std::ranges::all_of(value.elements(), [](const JsonCursor& layer) {
+            return layer.is_number() && layer.number() == 1;
+        });
     if (key == "cla_share_factor") return !flag(config, "use_cla", true);
     if (key == "_sliding_window_pattern") return config.find("layer_types").has_value();
     if (key == "v_head_dim" || key == "qk_head_dim")  // without latent attention, they are head_dim
@@ -163,7 +172,7 @@ bool is_routing_key(std::string_view key) {
 void refuse_unknown_attention(const JsonCursor& config, const ModelType& type, const std::string& where) {
     for (const auto& [key, value] : config.members()) {
         const bool attention = is_attention_key(key);
-        const bool structural = is_structural_key(key);
+        const bool structural = is_structural_key(key, type.known);
         if ((!attention && !structural) || lists(kUnderstoodAttentionKeys, key)) continue;
         if (is_off(value) && (type.known || value.is_null() || !names_other_layers(key))) continue;
         const bool once = structural && value.is_number() && value.number() <= 1;

@@ -177,10 +177,11 @@ std::optional<std::uint64_t> tower_parameters(const JsonCursor& tower) {
 }  // namespace
 
 std::vector<Tower> towers_of(const JsonCursor& whole) {
-    constexpr std::array<std::string_view, 8> kParts{"vision", "visual", "audio",  "speech",
-                                                     "sound",  "vit",    "talker", "2wav"};
+    constexpr std::array<std::string_view, 10> kParts{
+        "vision", "visual", "audio", "speech", "sound", "vit", "talker", "2wav", "img_", "encoder_config"};
     std::vector<Tower> towers;
     for (const auto& [key, value] : whole.members()) {
+        if (value.is_string() && key.ends_with("vision_tower")) towers.push_back({key, {}});  // its name
         if (!value.is_object()) continue;
         const bool tower = std::ranges::any_of(
             kParts, [&key](std::string_view part) { return key.find(part) != std::string::npos; });

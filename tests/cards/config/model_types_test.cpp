@@ -25,8 +25,8 @@ std::string shape(const std::string& type, const std::string& more) {
 TEST(ModelType, ModelsThatUseTheirLayersSeveralTimesAreRefused) {
     const std::string ouro =
         R"("hidden_act": "silu", "num_key_value_heads": 8, "tie_word_embeddings": false)";
-    for (const char* const loop :
-         {R"("total_ut_steps": 4)", R"("num_loops": 2)", R"("mean_recurrence": 32)", R"("layer_repeats": 3)"})
+    for (const char* const loop : {R"("total_ut_steps": 4)", R"("num_loops": 2)", R"("mean_recurrence": 32)",
+                                   R"("layer_repeats": 3)", R"("layer_sharing": true)"})
         for (const char* const type : {"ouro", "llama"})
             EXPECT_THAT(complaint_about(shape(type, ", " + ouro + ", " + loop)),
                         HasSubstr(std::string("some/config.json: ") +
@@ -78,6 +78,11 @@ TEST(ModelType, DecidesHowManyMatricesAFeedForwardLayerHas) {
         EXPECT_THAT(complaint_about(shape("newer", untied + R"(, "hidden_act": ")" + ambiguous + "\"")),
                     HasSubstr("hidden_act: expected an activation that says whether"));
     EXPECT_THAT(complaint_about(shape("newer", untied)), HasSubstr("hidden_act: missing"));
+    const std::string no_width = R"("num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8,
+        "vocab_size": 100, "model_type": ")";
+    EXPECT_EQ(card_of(no_width + "gpt2\"").ffn, 256u);
+    EXPECT_EQ(card_of(no_width + R"(mpt", "expansion_ratio": 2)").ffn, 128u);
+    EXPECT_THAT(complaint_about(no_width + "llama\""), HasSubstr("intermediate_size: missing"));
     EXPECT_NEAR(billions(card_of(R"("model_type": "qwen", "hidden_size": 4096, "intermediate_size": 22016,
         "num_hidden_layers": 32, "num_attention_heads": 32, "kv_channels": 128, "vocab_size": 151936,
         "tie_word_embeddings": false)")),
@@ -146,6 +151,8 @@ TEST(ModelType, PlansACheckpointOf32BitsInThe16BitsThatEnginesLoad) {
     const ModelCard asked = card_of(wide, {.weight_dtype = "f32", .kv_dtype = {}});
     EXPECT_NEAR(static_cast<double>(asked.resident_weight_bytes), 32.12e9, 1e7);
     EXPECT_THAT(asked.notes, ElementsAre());
+    EXPECT_THAT(card_of(R"("torch_dtype": "float32", "text_config": {)" + shape("llama", "") + "}").notes,
+                ElementsAre(HasSubstr("--dtype float32")));
 }
 
 TEST(ModelType, CountsTheTowersOfAMultimodalModelOrSaysThatItDoesNot) {
@@ -161,6 +168,8 @@ TEST(ModelType, CountsTheTowersOfAMultimodalModelOrSaysThatItDoesNot) {
     const ModelCard unclear = card_of(language + R"(, "audio_config": {"conf_hidden_size": 1536})");
     EXPECT_EQ(unclear.parameters, alone.parameters);
     EXPECT_THAT(unclear.notes, ElementsAre(HasSubstr("weights of audio_config are not counted")));
+    EXPECT_THAT(card_of(language + R"(, "mm_vision_tower": "openai/clip")").notes,
+                ElementsAre(HasSubstr("weights of mm_vision_tower are not counted")));
     EXPECT_NEAR(billions(card_of(language + R"(, "vision_config": {"hidden_size": 1280, "depth": 32,
         "intermediate_size": 3420, "hidden_act": "silu"})")) -
                     billions(alone),

@@ -82,6 +82,11 @@ TEST(Quantization, AppliesTheRulesOfGptqAndAutoRound) {
     EXPECT_THAT(
         complaint_about(quantized(gptq + R"(, "dynamic": {"-:.*mlp.*": {}, ".*up_proj": {"bits": 8}})")),
         HasSubstr("expected only one format for mlp.up_proj"));
+    EXPECT_NEAR(gigabytes(card(gptq + R"(, "dynamic": {"-:.*up_proj": {}, "-:.*v_proj": {}})")),
+                (kAttention + kFeedForward) * small + 2 * kTables +
+                    (kFeedForward / 3 + 32 * 4096 * 1024e-9) * (2 - small),
+                .01)
+        << "gate_up_proj and qkv_proj are other names";
     EXPECT_NEAR(gigabytes(card(gptq + R"(, "lm_head": true)")),
                 (kAttention + kFeedForward + kTables / 2) * small + kTables, .01);
     std::string extra;
