@@ -248,6 +248,8 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
     const auto kv =
         keys.per_layer("attention.head_count_kv", card.layers, static_cast<double>(card.query_heads));
     card.kv_heads = static_cast<std::uint64_t>(*std::ranges::max_element(kv));
+    if (card.kv_heads == 0)
+        keys.complain("attention.head_count_kv", "0 for every layer; a model without a KV cache has no card");
     card.head_dim = keys.find("attention.key_length").value_or(card.hidden / card.query_heads);
     const std::uint64_t value_dim = keys.find("attention.value_length").value_or(card.head_dim);
     if (const auto rank = keys.find("attention.kv_lora_rank"); rank && *rank > 0) {

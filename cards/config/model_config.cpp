@@ -22,7 +22,7 @@ std::string name_of_config(const JsonCursor& config, const std::string& where) {
     }
     const std::filesystem::path path(where);
     const bool plain = path.filename() == "config.json";
-    const std::string folder = path.parent_path().filename().string();
+    std::string folder = path.parent_path().filename().string();
     if (plain && !folder.empty()) return folder;
     return plain ? "model" : path.stem().string();
 }
@@ -35,7 +35,7 @@ JsonCursor language_model_in(const JsonCursor& whole) {
     for (const char* key : {"text_config", "llm_config", "language_config", "thinker_config"}) {
         const auto nested = whole.find(key);
         if (!nested || !nested->is_object()) continue;
-        const JsonCursor inner = language_model_in(*nested);
+        JsonCursor inner = language_model_in(*nested);
         if (find_any(inner, kLayers)) return inner;
     }
     return whole;
@@ -88,7 +88,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     const bool multimodal = !find_any(whole, kLayers);
     Recipe recipe = recipe_of(config, whole, options.weight_dtype, card.layers, prefixes_of(multimodal));
     if (recipe.was_32_bits)
-        card.notes.push_back(
+        card.notes.emplace_back(
             "the checkpoint is in 32 bits, and engines load it in 16 bits; CARD:weights=f32 plans 32 bits, "
             "for "
             "a server with --dtype float32");

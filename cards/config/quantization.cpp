@@ -96,8 +96,9 @@ std::optional<std::string> kv_dtype_option_of(const JsonCursor& config) {
 // --- rules
 // ---------------------------------------------------------------------------------------------------
 
-/// The number after "layers." or another name for the list of layers, in a name or pattern.
-std::optional<std::uint64_t> layer_in(std::string_view text) {
+/// The number after "layers." or another name for the list of layers, in a name or pattern. With `whole`, a
+/// number is ignored after which a pattern may have further digits.
+std::optional<std::uint64_t> layer_in(std::string_view text, bool whole = true) {
     for (const std::string_view list : {"layers", ".h", "blocks"}) {
         auto at = text.find(list);
         if (at == std::string_view::npos) continue;
@@ -108,8 +109,8 @@ std::optional<std::uint64_t> layer_in(std::string_view text) {
         for (; end < text.size() && end < at + 6 && std::isdigit(static_cast<unsigned char>(text[end])) != 0;
              ++end)
             number = number * 10 + static_cast<std::uint64_t>(text[end] - '0');
-        const bool whole = end == text.size() || text[end] == '.' || text[end] == '\\';
-        if (end > at && whole) return number;
+        const bool ends = end == text.size() || text[end] == '.' || text[end] == '\\';
+        if (end > at && (ends || !whole)) return number;
     }
     return {};
 }
@@ -258,11 +259,8 @@ void read_method(Recipe& recipe, const JsonCursor& quantization) {
         const double scale = flag(quantization, "bnb_4bit_use_double_quant", false) ? 1 + 4. / 256 : 4;
         const bool four = flag(quantization, "load_in_4bit", false);
         recipe.otherwise = four ? Stored{"int4", scale / kBlock} : Stored{"int8"};
-    } else if (method == "compressed-tensors") {
-        recipe.otherwise = {recipe.base};
-        read_groups(recipe, quantization);
-    } else if (method == "modelopt" && !quantization.find("quant_algo") &&
-               quantization.find("config_groups")) {
+    } else if (method == "compressed-tensors" || (method == "modelopt" && !quantization.find("quant_algo") &&
+                                                  quantization.find("config_groups"))) {
         recipe.otherwise = {recipe.base};
         read_groups(recipe, quantization);
     } else if (method == "modelopt") {
@@ -366,7 +364,7 @@ Stored format_of(Recipe& recipe, const ModuleNames& module) {
     if (!recipe.rules.empty())
         for (const std::string& folder : words_of(module.folders))
             for (const std::string& matrix : words_of(module.matrices))
-                names.push_back(matrix == "." ? folder : folder + "." + matrix);
+                names.push_back(fmt::format("{}.{}", folder, matrix));
     const NameRule* first = nullptr;
     for (NameRule& rule : recipe.rules) {
         try {
@@ -403,7 +401,8 @@ void refuse_unused_rules(const Recipe& recipe) {
         return [&text](std::string_view part) { return text.find(part) != std::string::npos; };
     };
     for (const NameRule& rule : recipe.rules) {
-        const bool beyond = rule.layer && *rule.layer >= recipe.layers;  // layers of a draft
+        const auto layer = rule.layer ? rule.layer : layer_in(rule.text, false);
+        const bool beyond = layer && *layer >= recipe.layers;  // layers of a draft
         const bool gate = rule.text.ends_with("gate") || rule.text.ends_with("gate$");
         const bool of_layers = rule.layer || std::ranges::any_of(kOfLayers, has(rule.text));
         if (rule.used || beyond || gate || !of_layers || std::ranges::any_of(kOthers, has(rule.text)))

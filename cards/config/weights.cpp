@@ -184,7 +184,7 @@ std::vector<Tower> towers_of(const JsonCursor& whole) {
         if (value.is_string() && key.ends_with("vision_tower")) towers.push_back({key, {}});  // its name
         if (!value.is_object()) continue;
         const bool tower = std::ranges::any_of(
-            kParts, [&key](std::string_view part) { return key.find(part) != std::string::npos; });
+            kParts, [&key = key](std::string_view part) { return key.find(part) != std::string::npos; });
         if (tower)
             towers.push_back({key, tower_parameters(value)});
         else if (key == "thinker_config")

@@ -214,7 +214,8 @@ Attempt attempt(const std::string& architecture, Entries entries) {
     GgufBytes file;
     file.header(2, entries.size() + 1).entry("general.architecture", architecture);
     for (const auto& [key, value] : entries) {
-        const std::string whole = architecture + "." + key;
+        std::string whole = architecture;
+        whole.append(".").append(key);
         if (const auto* number = std::get_if<std::uint32_t>(&value))
             file.entry(whole, *number);
         else
@@ -292,6 +293,8 @@ TEST(GgufModelCard, RefusesWhatIsNoDecoderAndWhatContradictsItself) {
     EXPECT_THAT(complaint_about("some", "layer_group_size", 5), HasSubstr("some.attention.head_count_kv"));
     EXPECT_THAT(complaint_about("some", "attention.head_count_kv", 16),
                 HasSubstr("16 KV heads for 8 query heads"));
+    EXPECT_THAT(complaint_about("mamba", "attention.head_count_kv", 0),
+                HasSubstr("attention.head_count_kv: 0 for every layer"));
     EXPECT_EQ(complaint_about("llama", "attention.causal", 1), "accepted");
 }
 

@@ -49,6 +49,11 @@ TEST(ModelType, LinearAttentionIsRefusedByTheTypeAndByEverySetting) {
         << "a value of false does not switch off linear attention";
     EXPECT_EQ(complaint_about(shape("other", ", " + ring + R"(, "use_linear_attention": false)")),
               "accepted");
+    EXPECT_THAT(complaint_about(shape("other", ", " + ring + R"(, "full_layer_period": 4)")),
+                HasSubstr("full_layer_period"));
+    EXPECT_THAT(complaint_about(shape("minimax_m2", R"(, "attn_type_list": [1, 0, 1, 1])")),
+                HasSubstr("attn_type_list"));
+    EXPECT_EQ(complaint_about(shape("minimax_m2", R"(, "attn_type_list": [1, 1, 1, 1])")), "accepted");
     EXPECT_EQ(complaint_about(shape("llama", ", " + ring + R"(, "linear_silu": false)")), "accepted");
 }
 

@@ -60,6 +60,14 @@ TEST(Quantization, LeavesModulesAloneThatARecipeIgnores) {
 TEST(Quantization, QuantisesOnlyTheTargetsOfARecipe) {
     EXPECT_NEAR(gigabytes(card(compressed(kFp4, R"("lm_head")", R"("re:.*self_attn.*")"))),
                 kAttention * 9 / 16 + 2 * kFeedForward + 2 * kTables, .01);
+    EXPECT_NEAR(gigabytes(card(R"("quant_method": "modelopt", "ignore": ["*self_attn*"], "config_groups": {
+        "group_0": {"targets": ["Linear"], "weights": {)" +
+                               kFp4 + "}}}")),
+                2 * kAttention + kFeedForward * 9 / 16 + 2 * kTables, .01);
+    EXPECT_EQ(card(R"("quant_method": "compressed-tensors", "config_groups": {},
+                      "kv_cache_scheme": {"num_bits": 8, "type": "float"})")
+                  .weight_dtype,
+              "bf16");
     const ModelCard mixed =
         card(R"("quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {
         "group_0": {"targets": ["re:.*mlp.*"], "weights": {)" +
@@ -147,9 +155,10 @@ TEST(Quantization, RefusesWhatItCannotApply) {
     EXPECT_THAT(about(R"("quant_method": "fp8", "layer_formats": {"mlp": "fp4"})"),
                 HasSubstr("layer_formats"));
     EXPECT_THAT(about(R"("quant_method": "gptq", "bits": 3)"), HasSubstr("CARD:weights=TYPE"));
-    for (const char* const harmless :
-         {R"("lm_head", "re:.*embed_tokens", "model.layers.32.mlp.up_proj", "re:visual.*", "mlp.gate")",
-          R"("re:.*mlp\\.gate$", "model.vision_tower.layers.3.mlp.fc1", "re:.*mlp.shared_expert_gate$")"})
+    for (
+        const char* const harmless :
+        {R"("lm_head", "re:.*embed_tokens", "model.layers.32.mlp.up_proj", "model.layers.32*", "re:visual.*", "mlp.gate")",
+         R"("re:.*mlp\\.gate$", "model.vision_tower.layers.3.mlp.fc1", "re:.*mlp.shared_expert_gate$")"})
         EXPECT_EQ(about(compressed(kFp8, harmless)), "accepted") << harmless;
 }
 
