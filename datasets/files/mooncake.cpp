@@ -102,7 +102,7 @@ Row trace_row_of(const simdjson::dom::element& object, const TraceOptions& optio
     if (!at && needs_time) place.refuse("\"timestamp\" is missing");
     if (at) row.at_s = seconds_of(*at, options);
     row.input_tokens = needed_tokens_in(object, "input_length", place);
-    row.output_tokens = needed_tokens_in(object, "output_length", place);
+    row.output_tokens = tokens_in(object, "output_length", place);
     row.blocks = trace_blocks_in(object, place);
     if (*row.input_tokens > 0) check_units(row, at.value_or(0), options, place);
     return row;
