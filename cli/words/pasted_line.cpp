@@ -1,13 +1,18 @@
 #include "cli/words/pasted_line.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <initializer_list>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "core/error.h"
 #include "core/text/command_secrets.h"
 
 namespace paretoken::cli {
@@ -35,16 +40,37 @@ std::size_t end_of(std::string_view text, std::size_t open) {
     return text.size();
 }
 
+/// A command, and which of its words are in double quotes, so that a shell keeps them even if they are empty.
+struct Command {
+    Words words = {};
+    std::vector<bool> is_quoted = {};
+};
+
+/// Whether the text of a here-document is a script: for one of these programs, by its beginning, or by the
+/// `file` that it is written to.
+bool is_script(const Words& command, std::string_view text, std::string_view file) {
+    constexpr std::array kShells = {"ssh", "bash", "sh", "zsh", "sbatch", "qsub"};
+    constexpr std::array kEndings = {".sh", ".bash", ".sbatch", ".slurm"};
+    return text.starts_with("#!") ||
+           std::ranges::any_of(kEndings, [&](const char* ending) { return file.ends_with(ending); }) ||
+           std::ranges::any_of(command, [&](std::string_view word) {
+               word.remove_prefix(word.rfind('/') + 1);
+               return std::ranges::find(kShells, word) != kShells.end();
+           });
+}
+
 /// Reads the characters of a text one after another.
 class Splitting {
   public:
     explicit Splitting(std::string_view text) : text_(text) {}
 
-    std::vector<Words> commands() {
+    std::vector<Command> commands() {
         while (at_ < text_.size()) read_one();
         end_command();
         return std::move(commands_);
     }
+    /// Returns the text from a quotation mark that is not closed; empty if there is none.
+    std::string_view open_quote() const { return open_quote_; }
 
   private:
     bool next_is(std::size_t distance, char c) const {
@@ -55,7 +81,8 @@ class Splitting {
         const char c = text_[at_];
         if (c == '\'' || c == '"') return read_quoted(c);
         if (c == '$') return read_dollar();
-        if (c == '<' && text_.find('>', at_) != std::string_view::npos) return read_place('>');
+        if (c == '<' && is_place()) return read_place('>');
+        if (c == '<') return skip_input();
         if (c == '{' && next_is(1, '{') && text_.find("}}", at_) != std::string_view::npos)
             return read_place('}');
         if (c == '\\') return read_backslash();
@@ -84,9 +111,24 @@ class Splitting {
         return begun_ && std::ranges::count(words_.back(), '(') > std::ranges::count(words_.back(), ')');
     }
 
+    /// Whether "<your data path>" stands here, and not "< file", "<<END", "<(command)" or "<in 2>out".
+    bool is_place() const {
+        const std::string_view line = text_.substr(at_, text_.find('\n', at_) - at_);
+        const std::size_t end = line.find('>');
+        const bool begins_as_one = end != std::string_view::npos && end > 1 &&
+                                   std::string_view(" \t/<(&'\"$").find(line[1]) == std::string_view::npos;
+        return begins_as_one && line[line.find_last_not_of("0123456789", end - 1)] != ' ';
+    }
+
     void add(char c) {
-        if (!std::exchange(begun_, true)) words_.emplace_back();
+        begin_word(false);
         words_.back() += c;
+    }
+    void begin_word(bool is_quoted) {
+        if (std::exchange(begun_, true)) return;
+        words_.emplace_back();
+        is_quoted_.resize(words_.size() - 1);
+        is_quoted_.push_back(is_quoted);
     }
     void end_word() { begun_ = false; }
     void end_command() {
@@ -94,11 +136,13 @@ class Splitting {
         if (!words_.empty()) {
             const bool begins_with_option =
                 words_.front().size() > 2 && words_.front().starts_with("--") && is_letter(words_.front()[2]);
-            if (begins_with_option && may_go_on_ && !commands_.empty())
-                commands_.back().insert(commands_.back().end(), words_.begin(), words_.end());
-            else
-                commands_.push_back(words_);
+            is_quoted_.resize(words_.size());
+            if (!begins_with_option || !may_go_on_ || commands_.empty()) commands_.emplace_back();
+            Command& command = commands_.back();
+            command.words.insert(command.words.end(), words_.begin(), words_.end());
+            command.is_quoted.insert(command.is_quoted.end(), is_quoted_.begin(), is_quoted_.end());
             words_.clear();
+            is_quoted_.clear();
         }
         may_go_on_ = false;
     }
@@ -107,10 +151,33 @@ class Splitting {
         const bool went_on = may_go_on_;
         end_command();
         may_go_on_ = !was_empty || went_on;
+        for (const std::string& end : std::exchange(document_ends_, {})) read_document(end);
+    }
+
+    /// Skips a here-document up to the line `end`, or reads it if it is commands.
+    void read_document(const std::string& end) {
+        for (std::size_t begin = at_; begin < text_.size();) {
+            const std::size_t line_end = std::min(text_.find('\n', begin), text_.size());
+            std::string_view line = text_.substr(begin, line_end - begin);
+            line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+            while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+            if (line != end) {
+                begin = line_end + 1;
+                continue;
+            }
+            const std::string_view text = text_.substr(at_, begin - at_);
+            if (!commands_.empty() && is_script(commands_.back().words, text, output_)) {
+                auto inner = Splitting(text).commands();
+                std::ranges::move(inner, std::back_inserter(commands_));
+            }
+            at_ = line_end;
+            return;
+        }
     }
 
     void read_quoted(char quote) {
-        if (!std::exchange(begun_, true)) words_.emplace_back();
+        begin_word(quote == '"');
+        const std::size_t open = at_;
         for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
             const bool escapes = text_[at_] == '\\' && quote == '"' && at_ + 1 < text_.size();
             if (escapes) ++at_;
@@ -122,6 +189,7 @@ class Splitting {
                 words_.back() += text_[at_];
             }
         }
+        if (at_ >= text_.size()) open_quote_ = text_.substr(open);
         ++at_;
     }
 
@@ -158,13 +226,47 @@ class Splitting {
 
     /// "> log.txt", "2>&1", ">> log"
     void skip_redirection() {
+        drop_descriptor();
+        while (next_is(0, '>') || next_is(0, '&') || next_is(0, '|')) ++at_;
+        output_ = taken_word();
+    }
+
+    /// "< file", "<<< TEXT", "<<END" with its text, and "<(command)", which is a word.
+    void skip_input() {
+        if (next_is(1, '(')) {
+            add(text_[at_++]);
+            for (const std::size_t end = end_of(text_, at_); at_ < end;) add(text_[at_++]);
+            return;
+        }
+        drop_descriptor();
+        const bool is_text = next_is(1, '<') && next_is(2, '<');
+        const bool is_document = next_is(1, '<') && !is_text;
+        while (next_is(0, '<') || next_is(0, '&')) ++at_;
+        if (is_document && next_is(0, '-')) ++at_;
+        const std::string word = taken_word();
+        if (is_document && !word.empty()) document_ends_.push_back(word);
+    }
+
+    /// Removes the number before a redirection: "2>".
+    void drop_descriptor() {
         const bool has_number = begun_ && std::ranges::all_of(words_.back(), [](char c) {
                                     return std::isdigit(static_cast<unsigned char>(c)) != 0;
                                 });
         if (has_number) words_.pop_back();
         end_word();
-        while (next_is(0, '>') || next_is(0, '&') || next_is(0, ' ')) ++at_;
-        at_ = std::min(text_.find_first_of(" \t\r\n;|", at_), text_.size());
+    }
+
+    /// Reads the next word of this line, which does not become one of the command.
+    std::string taken_word() {
+        while (next_is(0, ' ') || next_is(0, '\t')) ++at_;
+        if (next_is(0, '(')) at_ = end_of(text_, at_);  // >(command)
+        const std::size_t before = words_.size();
+        constexpr std::string_view kEnds = " \t\r\n;|&<>)";
+        while (at_ < text_.size() && kEnds.find(text_[at_]) == std::string_view::npos) read_one();
+        std::string word = words_.size() > before ? std::move(words_.back()) : std::string();
+        words_.resize(std::min(before, words_.size()));
+        end_word();
+        return word;
     }
 
     std::string_view text_;
@@ -173,7 +275,11 @@ class Splitting {
     bool in_array_ = false;
     bool may_go_on_ = false;  ///< whether the next line may continue the last command
     Words words_;
-    std::vector<Words> commands_;
+    std::vector<bool> is_quoted_;  ///< of the words
+    Words document_ends_;          ///< the lines that end the here-documents of this line
+    std::string output_;           ///< the file to which the last redirection writes
+    std::string_view open_quote_;
+    std::vector<Command> commands_;
 };
 
 /// Removes the "#" at the beginning of each line, if all lines are comments and have options.
@@ -257,8 +363,8 @@ std::string with_values(std::string_view text, const Variables& variables) {
     return out;
 }
 
-/// Whether a word is nothing but a variable whose value holds several words: options, or, where a list or a
-/// command stands, any.
+/// Whether a word is nothing but a variable whose value holds several words: options, or, where a shell would
+/// divide it, any.
 bool is_several_words(const std::string& word, const std::string& value, bool is_list) {
     const bool alone = word.starts_with('$') && word.find_first_of(" /:.,=", 1) == std::string::npos;
     return alone && value.find(' ') != std::string::npos && (is_list || value.starts_with('-'));
@@ -283,14 +389,27 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
     return std::ranges::find(words, word) != words.end();
 }
 
+/// What `[ -n X ]`, `[[ ! -z X ]]` or `test -z X` gives, as far as the values are known.
+std::optional<bool> result_of_test(const Words& command) {
+    auto word = command.begin() + static_cast<std::ptrdiff_t>(is_one_of(command.front(), {"if"}));
+    if (command.end() - word < 3 || !is_one_of(*word++, {"[", "[[", "test"})) return std::nullopt;
+    const bool is_negated = *word == "!";
+    word += static_cast<std::ptrdiff_t>(is_negated);
+    const bool is_last = command.end() - word == 2 || (command.end() - word == 3 && word[2].starts_with(']'));
+    if (!is_last || !is_one_of(*word, {"-n", "-z"}) || word[1].starts_with(']') ||
+        has_shell_variable(word[1]))
+        return std::nullopt;
+    return (word[1].empty() == (*word == "-z")) != is_negated;
+}
+
 /// What the text says of its variables. What only a shell knows stays a variable: a value that a command
 /// computes, that depends on a condition, or that changes inside a loop.
 class KnownValues {
   public:
-    explicit KnownValues(const std::vector<Words>& commands) {
+    explicit KnownValues(const std::vector<Command>& commands) {
         int loops = 0;
         std::set<std::string> set;
-        for (const Words& command : commands) {
+        for (const auto& [command, is_quoted] : commands) {
             loops += change_of(command.front(), {"for", "while", "until"}, {"done"});
             for (const std::string& word : assignments_of(command)) {
                 const std::string name = word.substr(0, word.find('='));
@@ -301,18 +420,20 @@ class KnownValues {
     }
 
     /// Returns a command with the values that are known where it stands.
-    Words known(const Words& command) const {
+    Words known(const Command& asked) const {
         Words words;
-        const std::string* const program =
-            command.data() + static_cast<int>(is_one_of(command.front(), {"eval", "exec"}));
-        for (const std::string& word : command) {
+        const Words& command = asked.words;
+        const std::size_t program = is_one_of(command.front(), {"eval", "exec"}) ? 1 : 0;
+        for (std::size_t i = 0; i < command.size(); ++i) {
+            const std::string& word = command[i];
             std::string value = with_values(word, variables_);
+            const bool is_list = i == program || command.front() == "for";
             if (const auto array = arrays_.find(word); array != arrays_.end())
                 words.insert(words.end(), array->second.begin(), array->second.end());
-            else if (is_several_words(word, value, &word == program || command.front() == "for"))
-                for (const Words& part : Splitting(value).commands())
-                    words.insert(words.end(), part.begin(), part.end());
-            else
+            else if (is_several_words(word, value, is_list || !asked.is_quoted[i]))
+                for (const Command& part : Splitting(value).commands())
+                    words.insert(words.end(), part.words.begin(), part.words.end());
+            else if (!value.empty() || word.empty() || asked.is_quoted[i])
                 words.push_back(std::move(value));
         }
         return words;
@@ -320,25 +441,42 @@ class KnownValues {
 
     /// Learns what a command sets. `commands` are the earlier ones, to which COMMAND+="…" may add. Returns
     /// whether it only adds.
-    bool learn(const Words& command, std::vector<Words>& commands) {
-        ifs_ += change_of(command.front(), {"if", "case"}, {"fi", "esac"});
-        const bool is_conditional = ifs_ > 0 || after_test_;
-        after_test_ = is_one_of(command.front(), {"[", "[[", "test"});
+    bool learn(const Command& asked, std::vector<Words>& commands) {
+        const Words& command = asked.words;
+        const auto test = result_of_test(known(asked));
+        if (is_one_of(command.front(), {"if", "case"})) ifs_.push_back(test);
+        if (is_one_of(command.front(), {"fi", "esac"}) && !ifs_.empty()) ifs_.pop_back();
+        if (is_one_of(command.front(), {"else", "elif"}) && !ifs_.empty())
+            ifs_.back() = command.front() == "else" && ifs_.back() ? std::optional(!*ifs_.back()) : test;
+        const std::optional<bool> of_test = std::exchange(of_test_, std::nullopt);
+        const bool is_after_test =
+            std::exchange(after_test_, is_one_of(command.front(), {"[", "[[", "test"}));
+        if (after_test_) of_test_ = test;
+        if (after_test_ && std::exchange(is_in_condition_, false))
+            ifs_.back() = std::nullopt;  // "if [ a ] && [ b ]"
+        is_in_condition_ = command.front() == "if";
+        const bool is_left_out =
+            of_test == false || std::ranges::find(ifs_, std::optional(false)) != ifs_.end();
+        const bool is_conditional =
+            (is_after_test && !of_test) || std::ranges::find(ifs_, std::optional<bool>()) != ifs_.end();
         if (command.front() == "for" && command.size() > 1) variables_.erase(command[1]);
         const Words assignments = assignments_of(command);
+        if (is_left_out) return !assignments.empty();
         for (const std::string& word : assignments) {
             const std::string name = word.substr(0, word.find('='));
+            const bool is_unsure = is_conditional || changing_.contains(name);
+            if (const auto more = added_by(word, name); more && assignments.size() == 1)
+                return extend_assignment(name + "+=" + *more, is_unsure, commands);
             std::string value = with_values(word.substr(name.size() + 1), variables_);
             const bool is_computed = value.find("$(") != std::string::npos &&
                                      !(value.starts_with("$((") && std::ranges::none_of(value, is_letter));
             const bool is_argument = value.size() == 2 && value.front() == '$';  // "$1"
-            const bool is_known = !is_computed && !is_argument;
             variables_.erase(name);
-            if (is_known && !is_conditional && !changing_.contains(name) && !is_secret_option(name))
+            if (!is_computed && !is_argument && !is_unsure && !is_secret_option(name))
                 variables_[name] = std::move(value);
         }
         if (!assignments.empty()) return false;
-        const Words words = known(command);
+        const Words words = known(asked);
         take_array(words, is_conditional);
         return words.size() == 1 && extend_assignment(words.front(), is_conditional, commands);
     }
@@ -347,6 +485,17 @@ class KnownValues {
     static int change_of(std::string_view word, std::initializer_list<std::string_view> opening,
                          std::initializer_list<std::string_view> closing) {
         return static_cast<int>(is_one_of(word, opening)) - static_cast<int>(is_one_of(word, closing));
+    }
+
+    /// Returns what NAME="$NAME more" adds to a value that is known; nothing if the word is none.
+    std::optional<std::string> added_by(const std::string& word, const std::string& name) const {
+        if (!variables_.contains(name)) return std::nullopt;
+        for (const std::string& own : {"=${" + name + "}", "=$" + name})
+            if (const std::size_t end = name.size() + own.size();
+                word.compare(name.size(), own.size(), own) == 0 &&
+                (own.ends_with('}') || end == word.size() || !is_of_name(word[end])))
+                return with_values(word.substr(end), variables_);
+        return std::nullopt;
     }
 
     /// Takes the words of an array: "local -a args=(…)", "args+=(…)". Words that depend on a condition are
@@ -379,8 +528,10 @@ class KnownValues {
     Variables variables_;
     std::map<std::string, Words, std::less<>> arrays_;
     std::set<std::string> changing_;
-    int ifs_ = 0;
+    std::vector<std::optional<bool>> ifs_;  ///< what each open condition gives, if that is known
     bool after_test_ = false;
+    bool is_in_condition_ = false;  ///< whether the last command is that of "if"
+    std::optional<bool> of_test_;
 };
 
 }  // namespace
@@ -394,12 +545,17 @@ bool has_shell_variable(std::string_view text) {
 }
 
 std::vector<Words> commands_in(std::string_view text) {
-    const std::vector<Words> written = Splitting(without_comment_marks(text)).commands();
+    constexpr std::size_t kShown = 60;
+    const std::string bare = without_comment_marks(text);
+    Splitting splitting(bare);
+    const std::vector<Command> written = splitting.commands();
+    if (const std::string_view open = splitting.open_quote(); !open.empty())
+        throw UsageError(fmt::format("a quotation mark is not closed: {}", open.substr(0, kShown)));
     KnownValues values(written);
     std::vector<Words> commands;
-    for (const Words& command : written) {
+    for (const Command& command : written) {
         Words known = values.known(command);
-        if (!values.learn(command, commands)) commands.push_back(std::move(known));
+        if (!values.learn(command, commands) && !known.empty()) commands.push_back(std::move(known));
     }
     return commands;
 }

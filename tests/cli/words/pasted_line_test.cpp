@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "core/error.h"
+#include "tests/support/message_of.h"
+
 namespace paretoken::cli {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(PastedLine, is_split_as_a_shell_does) {
@@ -19,7 +25,29 @@ TEST(PastedLine, is_split_as_a_shell_does) {
 TEST(PastedLine, keeps_a_place_to_fill_in_as_one_word) {
     EXPECT_THAT(commands_in("--dataset-path <your data path>/x.json --port <port>"),
                 ElementsAre(ElementsAre("--dataset-path", "<your data path>/x.json", "--port", "<port>")));
-    EXPECT_THAT(commands_in("a < file"), ElementsAre(ElementsAre("a", "<", "file")));
+}
+
+TEST(PastedLine, leaves_out_where_input_comes_from) {
+    EXPECT_THAT(commands_in("a < file"), ElementsAre(ElementsAre("a")));
+    EXPECT_THAT(commands_in("a --b 2 < /dev/null --c 7 2>&1 | tee x\na --d > y"),
+                ElementsAre(ElementsAre("a", "--b", "2", "--c", "7"), ElementsAre("tee", "x"),
+                            ElementsAre("a", "--d")));
+    EXPECT_THAT(commands_in("while read c; do a $c; done < levels.txt\nb <in.txt 2>/dev/null"),
+                ElementsAre(ElementsAre("while", "read", "c"), ElementsAre("do", "a", "$c"),
+                            ElementsAre("done"), ElementsAre("b")));
+    EXPECT_THAT(commands_in("read -r -a A <<< \"$X y\"; a 2>/dev/null"),
+                ElementsAre(ElementsAre("read", "-r", "-a", "A"), ElementsAre("a")));
+    EXPECT_THAT(commands_in("cat <<EOF > f\nI don't --b\nEOF\na"),
+                ElementsAre(ElementsAre("cat"), ElementsAre("a")));
+    EXPECT_THAT(commands_in("ssh h bash <<'EOF'\na --b\nEOF\nc"),
+                ElementsAre(ElementsAre("ssh", "h", "bash"), ElementsAre("a", "--b"), ElementsAre("c")))
+        << "a shell reads the text";
+    EXPECT_THAT(commands_in("a --f <(b c)"), ElementsAre(ElementsAre("a", "--f", "<(b c)")));
+}
+
+TEST(PastedLine, refuses_a_quotation_mark_that_is_not_closed) {
+    EXPECT_THAT(message_of<UsageError>([] { commands_in("a --h 'x: '$K' \\\n --h 'y: z'\nb"); }),
+                HasSubstr("a quotation mark is not closed: '"));
 }
 
 TEST(PastedLine, goes_on_behind_a_backslash_even_where_blanks_follow_it) {
@@ -82,6 +110,10 @@ TEST(PastedLine, has_the_values_of_the_variables_that_it_sets) {
                 ElementsAre(ElementsAre("API_KEY=secret"), ElementsAre("a", "$API_KEY")))
         << "what is to be printed has no secret";
     EXPECT_THAT(commands_in("M=$1; a $M"), ElementsAre(ElementsAre("M=$1"), ElementsAre("a", "$M")));
+    EXPECT_THAT(commands_in("E=\"\"; a $E --b \"$E\""),
+                ElementsAre(ElementsAre("E="), ElementsAre("a", "--b", "")))
+        << "an empty variable is a word only in quotes";
+    EXPECT_THAT(commands_in("B='1 16'; a --b $B").back(), ElementsAre("a", "--b", "1", "16"));
 }
 
 TEST(PastedLine, reads_the_defaults_of_variables) {
@@ -100,8 +132,18 @@ TEST(PastedLine, keeps_variables_whose_value_depends_on_what_runs) {
     EXPECT_THAT(commands_in("N=$(b); a $N").back(), ElementsAre("a", "$N"));
 }
 
+TEST(PastedLine, knows_whether_a_variable_that_it_sets_is_empty) {
+    const char* const line =
+        "C=\"a\"\nif [ -n \"$N\" ]; then C=\"$C --n $N\"; fi\n[[ ! -z $M ]] && C+=\" --m\"\n$C";
+    EXPECT_THAT(commands_in(std::string("N=7\nM=\n") + line).back(), ElementsAre("a", "--n", "7"));
+    EXPECT_THAT(commands_in(std::string("N=\"\"\nM=1\n") + line).back(), ElementsAre("a", "--m"));
+    EXPECT_THAT(commands_in(line).back(), ElementsAre("a", "$C", "$C")) << "the values are not known";
+}
+
 TEST(PastedLine, reads_a_command_that_is_put_together_in_a_variable) {
     EXPECT_THAT(commands_in("C=\"a --b\"\nC+=\" --c d\"\n$C").back(), ElementsAre("a", "--b", "--c", "d"));
+    EXPECT_THAT(commands_in("C=\"a --b\"\nC=\"${C} --c d\"\neval \"$C\""),
+                ElementsAre(ElementsAre("C=a --b --c d"), ElementsAre("eval", "a", "--b", "--c", "d")));
     EXPECT_THAT(commands_in("A=(--b c)\na \"${A[@]}\"").back(), ElementsAre("a", "--b", "c"));
     EXPECT_THAT(commands_in("if [ $X ]; then A+=(--b c); fi\na \"${A[@]}\" --d").back(),
                 ElementsAre("a", "${A[@]}", "--d"));
